@@ -1,0 +1,56 @@
+# The functions every CMakeLists.txt of this project uses:
+#   doppler_library(<layer> SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [EXCEPTIONS])
+#   doppler_test(<name> SOURCES ... DEPS ... [LABELS ...] [ARGS ...])
+#   doppler_fuzz(<name> SOURCES ... DEPS ... CORPUS <folder>)
+# They hold the one set of compiler flags.
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(doppler_flags INTERFACE)
+target_compile_options(doppler_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
+  # GCC 12 reports false positives inside its own std::expected and std::variant at -O2.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-free-nonheap-object -Wno-dangling-pointer>)
+target_include_directories(doppler_flags INTERFACE
+  ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+
+# The core is built without exceptions and RTTI: errors are values (base/result.h).
+function(doppler_library layer)
+  cmake_parse_arguments(ARG "EXCEPTIONS" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  set(target doppler_${layer})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:doppler_flags> ${ARG_DEPS}
+                                  PRIVATE ${ARG_PRIVATE_DEPS})
+  if(NOT ARG_EXCEPTIONS)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+  endif()
+endfunction()
+
+function(doppler_test name)
+  if(NOT DOPPLER_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS;ARGS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE doppler_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  if(ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+  endif()
+endfunction()
+
+# A libFuzzer target under ASan and UBSan; its corpus is also replayed as an ordinary test.
+function(doppler_fuzz name)
+  if(NOT DOPPLER_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE doppler_flags ${ARG_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_test(NAME ${name}_corpus COMMAND ${name} -runs=0 ${ARG_CORPUS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+endfunction()

@@ -1,0 +1,88 @@
+// base: number conversions against every f16 value, text helpers, JSON limits, Task.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/dtype.h"
+#include "base/half.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "base/task.h"
+
+namespace doppler {
+namespace {
+
+TEST(Half, EveryValueRoundTrips) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = f16_to_f32(static_cast<uint16_t>(bits));
+    if (std::isnan(value)) continue;
+    EXPECT_EQ(f32_to_f16(value), bits);
+  }
+}
+
+TEST(Half, RoundsToNearestEven) {
+  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), 0x3C00);             // halfway, even below
+  EXPECT_EQ(f32_to_f16(1.0f + 3 * 0x1p-11f), 0x3C02);         // halfway, even above
+  EXPECT_EQ(f32_to_f16(65520.0f), 0x7C00);                    // rounds to infinity
+  EXPECT_EQ(f32_to_f16(65519.0f), 0x7BFF);
+  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);                    // halfway to the smallest subnormal
+  EXPECT_EQ(f32_to_f16(0x1.8p-25f), 0x0001);
+  EXPECT_EQ(f32_to_bf16(std::bit_cast<float>(0x3F808000u)), 0x3F80);
+  EXPECT_EQ(f32_to_bf16(std::bit_cast<float>(0x3F818000u)), 0x3F82);
+}
+
+TEST(Text, NearestSuggestsTypingErrorsOnly) {
+  const std::vector<std::string> verbs = {"run", "bench", "inspect"};
+  EXPECT_EQ(nearest("becnh", verbs), "bench");
+  EXPECT_EQ(nearest("zzzzzz", verbs), std::nullopt);
+}
+
+TEST(Text, PrintableEscapesHostileBytes) { EXPECT_EQ(printable("a\x1b[0m\xff\xc3\xa9"), "a\\x1b[0m\\xff\xc3\xa9"); }
+
+TEST(Json, RefusesDeepAndBrokenText) {
+  EXPECT_FALSE(parse_json(std::string(100000, '['), "x"));
+  EXPECT_FALSE(parse_json("{\"a\":", "x"));
+  EXPECT_TRUE(parse_json("{\"a\": [1, 2]}", "x"));
+}
+
+TEST(DType, LayoutsPadRowsAndAlignPlanes) {
+  const WeightLayout odd = weight_layout(WeightFormat::kF16, 3, 18);
+  EXPECT_EQ(odd.padded_k, 24u);
+  EXPECT_EQ(odd.total_bytes, 144u);
+  const WeightLayout q8 = weight_layout(WeightFormat::kQ8_0, 3, 64);
+  EXPECT_EQ(q8.plane1_offset, 256u);
+  EXPECT_EQ(q8.total_bytes, 256u + 16u);
+}
+
+Task<Result<int>> add_later(Completion<int> a, Completion<int> b) {
+  const int first = co_await a;
+  const int second = co_await b;
+  co_return first + second;
+}
+
+Task<Result<int>> twice(Completion<int> a, Completion<int> b) {
+  DP_CO_TRY(const int sum, co_await add_later(a, b));
+  co_return sum * 2;
+}
+
+TEST(Task, ResumesInOrderAndSurvivesDestruction) {
+  Completion<int> a, b;
+  Task<Result<int>> task = twice(a, b);
+  task.start();
+  EXPECT_FALSE(task.done());
+  a.complete(3);
+  EXPECT_FALSE(task.done());
+  b.complete(4);
+  ASSERT_TRUE(task.done());
+  EXPECT_EQ(*task.take(), 14);
+
+  Completion<int> late;
+  {
+    Task<Result<int>> dropped = add_later(late, b);
+    dropped.start();
+  }
+  late.complete(1);  // must not resume a destroyed coroutine
+}
+
+}  // namespace
+}  // namespace doppler
