@@ -1,0 +1,120 @@
+// Records plans. Recording touches no GPU: kernels describe pipelines, bindings and parameters; build() then
+// creates everything at once (pipelines compiled concurrently, one uniform buffer for all parameters, scratch
+// buffers shared between tensors whose lifetimes do not meet) and returns plans that create nothing any more.
+//
+//   PlanBuilder b(device.caps());
+//   TensorView x = b.scratch("x", rows * hidden * 4);
+//   b.begin("decode.greedy", 1);  kernels::record(ctx, RmsNorm{...});  ...  b.end();
+//   DP_CO_TRY(BuiltPlans plans, co_await b.build(device, progress));
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "gpu/buffer.h"
+#include "gpu/caps.h"
+#include "gpu/pipeline.h"
+#include "gpu/plan.h"
+
+namespace doppler::gpu {
+
+// A range of a buffer known to one PlanBuilder: a real one (weights, cache, state) or scratch still to be placed.
+struct TensorView {
+  uint32_t slot = UINT32_MAX;
+  uint64_t offset = 0;  // bytes, a multiple of Caps::binding_alignment when bound
+  uint64_t bytes = 0;
+
+  bool valid() const { return slot != UINT32_MAX; }
+  TensorView sub(uint64_t from, uint64_t count) const { return {slot, offset + from, count}; }
+};
+
+struct Grid {
+  uint32_t x = 1, y = 1, z = 1;
+  // If rows_per_group != 0, this axis (0 x, 1 y, 2 z) becomes ceil(rows / rows_per_group) at replay.
+  uint32_t rows_axis = 0;
+  uint32_t rows_per_group = 0;
+};
+
+struct DispatchDesc {
+  PipelineDesc pipeline;              // equal descriptions share one pipeline
+  std::span<const uint8_t> params;    // the Params struct, bound as the layout's kUniform binding; may be empty
+  std::span<const TensorView> bindings;  // the other bindings, in order of their numbers
+  Grid grid;
+  std::string_view role;
+  uint64_t bytes = 0, fixed_bytes = 0, operations = 0;  // see PlanEntry
+};
+
+// done, total: pipelines compiled so far.
+using BuildProgress = std::function<void(uint32_t done, uint32_t total)>;
+
+struct BuiltPlans {
+  std::vector<Plan> plans;           // in the order of begin()
+  std::vector<Buffer> owned;         // scratch and parameters: keep as long as the plans
+  uint64_t scratch_bytes = 0;
+  uint64_t unshared_scratch_bytes = 0;  // what scratch would cost without lifetime sharing
+};
+
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(const Caps& caps) : caps_(caps) {}
+  const Caps& caps() const { return caps_; }
+
+  TensorView external(const Buffer& buffer);  // the same buffer gives the same slot
+  // Lives, in each plan, from its first to its last use there. Contents do not survive between plans or replays.
+  TensorView scratch(std::string_view name, uint64_t bytes);
+
+  void begin(std::string_view name, uint32_t max_rows);
+  // Errors: limits of the device exceeded (binding size, grid, workgroup memory), bindings that do not fit the
+  // layout, misaligned offsets, one buffer bound both read-only and writable (WebGPU forbids it).
+  Result<void> dispatch(const DispatchDesc& desc);
+  // Whole multiples of 4 bytes. per_row: `bytes` of both views are for one row, copied times `rows`.
+  Result<void> copy(TensorView from, TensorView to, std::string_view role, bool per_row = false);
+  void end();
+
+  // Once, after the last end().
+  Task<Result<BuiltPlans>> build(Device& device, BuildProgress progress);
+
+ private:
+  struct Slot {
+    uint64_t bytes = 0;
+    std::string name;
+    bool is_external = false;
+    uint32_t buffer = 0;  // external: Buffer::id()
+  };
+  struct Command {
+    PlanCommand kind = kDispatch;
+    uint32_t pipeline = 0;
+    uint32_t params_offset = 0;  // in params_; UINT32_MAX: none
+    uint32_t params_bytes = 0;
+    std::vector<TensorView> bindings;
+    Grid grid;
+    bool per_row = false;
+    PlanEntry entry;
+  };
+  struct Recording {
+    std::string name;
+    uint32_t max_rows = 1;
+    std::vector<Command> commands;
+  };
+  // Slot of each scratch tensor -> index of the physical buffer, so that tensors alive together, and tensors of
+  // one dispatch, never share; sizes of the physical buffers.
+  struct Placement {
+    std::vector<uint32_t> physical;
+    std::vector<uint64_t> sizes;
+  };
+  Placement place_scratch() const;
+
+  Caps caps_;
+  std::vector<Slot> slots_;
+  std::vector<PipelineDesc> pipelines_;
+  std::vector<uint8_t> params_;
+  std::vector<Recording> recordings_;
+};
+
+}  // namespace doppler::gpu
