@@ -1,0 +1,65 @@
+// What every kernels::record(ctx, Op) works with: the plan being recorded, the policy that chooses variants, and
+// the buffers all steps share.
+// Read next: variant.h (choice), common/step_state.h (what the GPU advances), linear/linear.h (the main op).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gpu/plan_builder.h"
+
+namespace doppler::kernels {
+
+using gpu::TensorView;
+
+// What arithmetic a variant does; a policy allows some of them. A forced variant outside them is an error.
+enum class Lane : uint8_t {
+  kPortable,   // f32 arithmetic, core WebGPU limits, no optional feature
+  kSubgroups,  // f32 arithmetic with subgroup operations
+  kDp4a,       // activations quantised to 8 bits in blocks of 32, integer dot products
+  kF16,        // f16 arithmetic
+  kMatrix,     // subgroup matrices: f16 inputs, f32 accumulation
+};
+const char* lane_name(Lane lane);
+
+struct Policy {
+  std::string name = "fast";              // what --lane said: exact, fast or a lane's name
+  uint32_t lanes = 0x1F;                  // bit per Lane
+  std::map<std::string, std::string> forced;  // operation ("matvec") -> variant name, from --kernel op=variant
+
+  bool allows(Lane lane) const { return (lanes >> static_cast<uint32_t>(lane)) & 1u; }
+};
+// "exact": portable and subgroups (f32 arithmetic, weights as stored). "fast": all. A lane's name: that lane and
+// portable. Anything else is an error that lists the names.
+Result<Policy> make_policy(std::string_view lane);
+
+struct Refusal {
+  std::string variant;
+  std::string reason;
+};
+
+// Which variant an operation got and why the better ones were refused: `kernels --explain`, profile and bench
+// print these; equal choices are kept once with a count.
+struct Choice {
+  std::string operation;  // "matvec"
+  std::string shape;      // "q4_k 4096x14336"
+  std::string variant;    // "matvec.q4_k.subgroup.r4"
+  std::vector<Refusal> refused;
+  bool forced = false;
+  uint32_t uses = 1;
+};
+
+struct Context {
+  gpu::PlanBuilder& plan;
+  const Policy& policy;
+  std::vector<Choice>& choices;
+  TensorView state;       // StepState (common/step_state.h)
+  uint32_t max_rows = 1;  // of the plan being recorded: 1 for decode, the chunk for prefill
+  std::string role;       // set by the model before each op: "blk.3.attn_q"
+};
+
+}  // namespace doppler::kernels

@@ -1,0 +1,58 @@
+// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul for a prefill chunk, chosen
+// by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats), with optional epilogues.
+// Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights; dp4a variants the
+// same against an oracle that quantises the activations likewise.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.h"
+#include "kernels/common/activation.h"
+#include "kernels/context.h"
+
+namespace doppler::kernels {
+
+// Whole rows of a weight matrix in one GPU buffer (layout: base/dtype.h). More than one piece when the matrix is
+// larger than a binding may be.
+struct WeightPiece {
+  TensorView buffer;
+  uint32_t first_row = 0;
+  uint32_t rows = 0;
+};
+
+struct Weight {
+  WeightFormat format = WeightFormat::kF32;
+  uint32_t n = 0;  // rows: outputs. Several matrices that take the same input may be stacked (q,k,v; gate,up).
+  uint32_t k = 0;  // columns: inputs
+  std::vector<WeightPiece> pieces;  // in order, covering [0, n)
+};
+
+enum class Activate : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf };
+
+struct Linear {
+  const Weight& weight;
+  Activation x;        // [rows, k]
+  TensorView y;        // f32 [rows, n]; with `gate`: [rows, n/2]
+  TensorView y_q8;     // optional: y also as q8 (common/activation.h); only with `gate`
+  TensorView bias;     // optional f32 [n]
+  bool accumulate = false;  // y += ... instead of y = ...: the residual
+  // Not kNone: the first n/2 rows are gates, the others ups: y = activate(gate) * up.
+  Activate gate = Activate::kNone;
+};
+// May record more than one dispatch (pieces, quantisation of x where a dp4a variant was chosen and x.q8 is
+// missing, gate as a second kernel in prefill). Scratch it needs it takes from ctx.plan.
+Result<void> record(Context& ctx, const Linear& op);
+
+// True if the variant that record() would choose reads x.q8: then the producer of x should write it too.
+bool wants_q8(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
+
+// y[rows, k] -> q8, as a dispatch of its own.
+struct QuantizeQ8 {
+  TensorView x;  // f32 [rows, k]
+  TensorView q8;
+  uint32_t k = 0;
+};
+Result<void> record(Context& ctx, const QuantizeQ8& op);
+
+}  // namespace doppler::kernels

@@ -1,0 +1,41 @@
+// The choice of a variant: one table per operation, rows best first, the last always portable. select() returns
+// the row and every refusal above it with its reason; nothing falls back silently.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "gpu/caps.h"
+#include "kernels/context.h"
+
+namespace doppler::kernels {
+
+enum Need : uint32_t { kNeedF16 = 1, kNeedSubgroups = 2, kNeedDp4a = 4, kNeedMatrixF16 = 8, kNeedTint = 16 };
+
+template <class Shape>
+struct Variant {
+  std::string_view name;   // "matvec.q4_k.subgroup": without constants
+  Lane lane = Lane::kPortable;
+  uint32_t needs = 0;      // Need bits; a device without one refuses by name
+  // Further refusals by shape and device, "" when accepted. May be null: any shape.
+  std::string (*refuse)(const Shape& shape, const gpu::Caps& caps) = nullptr;
+};
+
+// Why this device or policy cannot use a row with these needs in this lane; "" if it can.
+std::string refuse_by_device(Lane lane, uint32_t needs, const gpu::Caps& caps, const Policy& policy);
+
+// Row: Variant<Shape> or a struct that derives from it with constants of its own. `shape_text` goes into the
+// Choice. Errors: a forced variant that does not exist (suggests the nearest) or is refused (with the reason).
+template <class Row, class Shape>
+Result<const Row*> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
+                          std::string_view shape_text, Context& ctx);
+
+// select() without recording a Choice, for a caller that only asks.
+template <class Row, class Shape>
+const Row* would_select(std::span<const Row> rows, const Shape& shape, const gpu::Caps& caps, const Policy& policy);
+
+}  // namespace doppler::kernels
+
+#include "kernels/variant_inl.h"
