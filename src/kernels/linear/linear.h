@@ -39,6 +39,10 @@ struct Linear {
   bool accumulate = false;  // y += ... instead of y = ...: the residual
   // Not kNone: the first n/2 rows are gates, the others ups: y = activate(gate) * up.
   Activate gate = Activate::kNone;
+  // Where y's n columns lie in wider rows, so that q, k and v of different formats fill one buffer: y is then
+  // [rows, y_stride], and this product writes columns [y_column, y_column + n). 0: y_stride is n.
+  uint32_t y_stride = 0;
+  uint32_t y_column = 0;
 };
 // May record more than one dispatch (pieces, quantisation of x where a dp4a variant was chosen and x.q8 is
 // missing, gate as a second kernel in prefill). Scratch it needs it takes from ctx.plan.
