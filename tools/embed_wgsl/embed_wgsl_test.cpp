@@ -1,0 +1,141 @@
+// What the generator accepts, what it makes of it, and the sentence for everything it refuses. A new rule is
+// a row of kRefused.
+#include <gtest/gtest.h>
+
+#include "header_writer.h"
+#include "wgsl_reader.h"
+
+namespace doppler::embed_wgsl {
+namespace {
+
+constexpr std::string_view kGood = R"(// A kernel.
+//!import common/q4_k
+//!import weights/format
+
+struct Params { rows: u32, eps: f32, /* gone: u32, */ shift: i32 }
+struct Other { a: vec4<f32> }
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@binding(0) @group(0) var<uniform> params: Params;
+// @group(0) @binding(7) var<storage> commented_out: array<f32>;
+@group(0) @binding(1u)
+var<storage> x_q8: array<u32>;
+var<workgroup> shared_sums: array<f32, 64>;
+@compute @workgroup_size(64) fn main() {}
+)";
+
+TEST(ReadWgsl, FindsImportsParamsAndBindings) {
+  const auto file = read_wgsl(kGood);
+  ASSERT_TRUE(file) << file.error();
+  EXPECT_EQ(file->imports, (std::vector<std::string>{"common/q4_k", "weights/format"}));
+  ASSERT_EQ(file->params.size(), 3u);
+  EXPECT_EQ(file->params[1].name, "eps");
+  EXPECT_EQ(file->params[2].type, "i32");
+  ASSERT_EQ(file->bindings.size(), 3u);
+  EXPECT_EQ(file->bindings[0].kind, "kUniform");
+  EXPECT_EQ(file->bindings[1].name, "x_q8");
+  EXPECT_EQ(file->bindings[1].kind, "kRead");
+  EXPECT_EQ(file->bindings[2].kind, "kReadWrite");
+}
+
+TEST(ReadWgsl, AFragmentMayDeclareNothing) {
+  const auto file = read_wgsl("fn double(x: f32) -> f32 { return 2.0 * x; }");
+  ASSERT_TRUE(file);
+  EXPECT_FALSE(file->has_params);
+  EXPECT_TRUE(file->bindings.empty());
+}
+
+struct Refused {
+  std::string_view name;
+  std::string_view text;
+  std::string_view sentence;
+};
+constexpr Refused kRefused[] = {
+    {"vector_member", "struct Params {\n  a: u32,\n  b: vec2<f32>,\n}",
+     "line 3: member \"b\" of struct Params has type vec2<...>; u32, i32 and f32 are allowed."},
+    {"bool_member", "struct Params { on: bool }",
+     "line 1: member \"on\" of struct Params has type bool; u32, i32 and f32 are allowed."},
+    {"aligned_member", "struct Params { @align(16) a: u32 }",
+     "line 1: struct Params may not use attributes: every member is 4 bytes."},
+    {"member_twice", "struct Params { a: u32, a: u32 }",
+     "line 1: struct Params has two members named \"a\"."},
+    {"params_twice", "struct Params { a: u32 }\nstruct Params { b: u32 }",
+     "line 2: struct Params is declared twice."},
+    {"empty_params", "struct Params {}", "line 1: struct Params has no members; leave it out."},
+    {"cut_off", "struct Params { a", "line 1: struct Params is cut off or malformed near \"a\"."},
+    {"other_group", "@group(1) @binding(0) var<uniform> p: Params;",
+     "line 1: @group(1) is used; every binding belongs to group 0."},
+    {"gap", "@group(0) @binding(0) var<uniform> p: P;\n@group(0) @binding(2) var<storage> x: X;",
+     "@binding(1) is missing; \"x\" has @binding(2), and numbers must run from 0 without gaps."},
+    {"number_twice", "@group(0) @binding(0) var<uniform> p: P;\n@group(0) @binding(0) var<storage> x: X;",
+     "\"p\" and \"x\" both have @binding(0)."},
+    {"group_missing", "@binding(0) var<uniform> p: P;",
+     "line 1: @group and @binding must stand together, one after the other."},
+    {"computed_number", "@group(0) @binding(N) var<uniform> p: P;",
+     "line 1: @binding needs a plain number, such as @binding(0)."},
+    {"write_only", "@group(0) @binding(0) var<storage, write> p: P;",
+     "line 1: binding \"p\" is var<storage, write>; allowed are uniform, storage with read, storage with "
+     "read_write."},
+    {"texture", "@group(0) @binding(0) var t: texture_2d<f32>;",
+     "line 1: binding 0 is not a buffer; write var<uniform> or var<storage, ...>."},
+    {"late_import", "fn f() {}\n//!import a/b",
+     "line 2: an //!import must stand before the first declaration."},
+    {"import_with_extension", "//!import a/b.wgsl",
+     "line 1: \"//!import a/b.wgsl\" does not name one fragment; write //!import folder/file, without "
+     "extension."},
+    {"import_of_nothing", "//!import",
+     "line 1: \"//!import\" does not name one fragment; write //!import folder/file, without extension."},
+};
+
+class ReadWgslRefuses : public testing::TestWithParam<Refused> {};
+TEST_P(ReadWgslRefuses, WithASentence) {
+  const auto file = read_wgsl(GetParam().text);
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error(), GetParam().sentence);
+}
+INSTANTIATE_TEST_SUITE_P(Rows, ReadWgslRefuses, testing::ValuesIn(kRefused),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST(WriteHeader, PadsParamsTo16BytesAndAssertsOffsets) {
+  const auto header = write_header("op/op_fast.wgsl", kGood, *read_wgsl(kGood));
+  ASSERT_TRUE(header) << header.error();
+  for (const std::string_view expected :
+       {"namespace doppler::wgsl::op_fast {", "  float eps = 0;\n",
+        "  int32_t shift = 0;\n  uint32_t padding_0 = 0;\n", "static_assert(sizeof(Params) == 16);",
+        "static_assert(offsetof(Params, shift) == 8);", "  kXQ8 = 1,\n",
+        "    gpu::BindKind::kUniform,  // params\n    gpu::BindKind::kRead,  // x_q8\n",
+        "    \"common/q4_k\",\n", "\"op/op_fast.wgsl\""}) {
+    EXPECT_NE(header->find(expected), std::string::npos) << expected << "\nis missing in\n" << *header;
+  }
+}
+
+TEST(WriteHeader, SplitsLongTextsIntoSeveralLiterals) {
+  const std::string text = "//" + std::string(20000, 'x') + "\n";
+  const auto header = write_header("op/op_long.wgsl", text, *read_wgsl(text));
+  ASSERT_TRUE(header);
+  size_t literals = 0;
+  for (size_t at = header->find("R\"wgsl("); at != header->npos; at = header->find("R\"wgsl(", at + 1))
+    ++literals;
+  EXPECT_EQ(literals, 3u);
+}
+
+TEST(WriteHeader, RefusesWhatCannotBeCpp) {
+  EXPECT_EQ(write_header("op/2x.wgsl", "", {}).error(),
+            "the file name is not a C++ identifier followed by .wgsl; use letters, digits and _.");
+  EXPECT_EQ(write_header("op/x.wgsl", "// )wgsl\"", {}).error(),
+            "the text contains )wgsl\", which ends the generated string literal.");
+  const auto clash =
+      read_wgsl("@group(0) @binding(0) var<storage> a_b: A;\n@group(0) @binding(1) var<storage> aB: A;");
+  ASSERT_TRUE(clash);
+  EXPECT_EQ(write_header("op/x.wgsl", "", *clash).error(),
+            "bindings \"a_b\" and \"aB\" would share the C++ name kAB.");
+}
+
+TEST(WriteRegistry, ListsFilesSortedByPath) {
+  const std::string registry = write_registry({"b/b1.wgsl", "a/a1.wgsl"});
+  EXPECT_NE(registry.find("    wgsl::a1::kSource,\n    wgsl::b1::kSource,\n"), std::string::npos) << registry;
+  EXPECT_NE(registry.find("#include \"kernels/b/b1.wgsl.h\""), std::string::npos);
+  EXPECT_NE(write_registry({}).find("embedded_wgsl() { return {}; }"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace doppler::embed_wgsl
