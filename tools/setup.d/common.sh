@@ -1,0 +1,27 @@
+# Shared by the steps of tools/setup: messages, rows of tools/dependencies, commands that need root.
+
+step() { printf 'setup: %s\n' "$*"; }
+
+fail() {
+  printf 'setup: %s\n' "$*" >&2
+  exit 1
+}
+
+# rows KIND: the rows of tools/dependencies of that kind, without the kind, columns separated by a bare |.
+rows() {
+  sed -n "s/^$1 *| *//p" tools/dependencies | sed 's/ *| */|/g; s/ *$//'
+}
+
+# How commands that change the system are started: nothing for root, sudo otherwise; sudo may ask for a password
+# only where somebody can answer it.
+root_prefix() {
+  if [ "$(id -u)" = 0 ]; then
+    echo ""
+  elif ! command -v sudo >/dev/null; then
+    return 1
+  elif [ -t 0 ]; then
+    echo "sudo"
+  else
+    sudo -n true 2>/dev/null && echo "sudo -n"
+  fi
+}

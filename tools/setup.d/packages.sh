@@ -1,0 +1,43 @@
+# Distribution packages, by the rows `package` of tools/dependencies. Debian 12 or newer, Ubuntu 24.04 or newer.
+
+# missing_packages GROUP...: names, on one line, of those groups' packages that are not installed.
+missing_packages() {
+  local missing="" group name row_group _
+  for group in "$@"; do
+    while IFS='|' read -r name row_group _; do
+      [ "$row_group" = "$group" ] || continue
+      [ "$(dpkg-query -W -f '${Status}' "$name" 2>/dev/null)" = "install ok installed" ] || missing+=" $name"
+    done < <(rows package)
+  done
+  echo "${missing# }"
+}
+
+install_packages() {
+  local missing prefix
+  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+    fail "This script knows Debian and Ubuntu only. Elsewhere install what tools/dependencies lists under \"package\", then run: tools/setup wheels"
+  missing=$(missing_packages "$@")
+  if [ -z "$missing" ]; then
+    step "packages: all installed"
+    return
+  fi
+  prefix=$(root_prefix) ||
+    fail "These packages are missing and need root to install. Run this, then start again:
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends $missing"
+  step "packages: installing $missing"
+  # A mirror may be slow or drop a connection: three tries a file.
+  local apt="$prefix env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o Dpkg::Use-Pty=0"
+  # shellcheck disable=SC2086
+  $apt update >/dev/null || step "packages: the package lists could not all be refreshed; trying with the old ones"
+  # shellcheck disable=SC2086
+  $apt install --no-install-recommends $missing >"$(package_log)" 2>&1 || {
+    tail -n 20 "$(package_log)" >&2
+    fail "Installing packages failed (the whole output: $(package_log)). Try this by hand:
+  ${prefix:+$prefix }apt-get install --no-install-recommends $missing"
+  }
+}
+
+package_log() {
+  mkdir -p "$DEPS_DIR"
+  echo "$DEPS_DIR/packages.log"
+}

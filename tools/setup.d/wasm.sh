@@ -1,0 +1,22 @@
+# The WebAssembly build: Clang with its WebAssembly libraries, and for the tests Node with the packages that
+# web/package.json pins.
+
+install_wasm() {
+  install_packages wasm
+  local major
+  major=$(node --version | sed 's/^v\([0-9]*\).*/\1/')
+  [ "$major" -ge 18 ] || fail "node $(node --version) is too old for the WebAssembly tests; 18 or newer is needed."
+  [ -f web/package.json ] || return 0
+  if ! command -v npm >/dev/null; then
+    local prefix
+    prefix=$(root_prefix) || fail "npm is missing. Run: sudo apt-get install -y npm"
+    step "wasm: installing npm"
+    # shellcheck disable=SC2086
+    $prefix env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends npm \
+      >"$(package_log)" 2>&1 || fail "Installing npm failed; see $(package_log)."
+  fi
+  step "wasm: npm packages of web/package.json"
+  local command=install
+  [ -f web/package-lock.json ] && command=ci
+  (cd web && npm "$command" --silent --no-audit --no-fund) || fail "npm $command failed in web/."
+}

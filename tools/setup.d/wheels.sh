@@ -1,0 +1,62 @@
+# The WebGPU providers: two Python wheels used as archives. pip fetches them, so that the index, mirror or proxy
+# this machine is configured for is used; their SHA-256 decides whether they are the right ones.
+
+wheel_machine() {
+  case "$(uname -m)" in
+    x86_64 | amd64) echo x86_64 ;;
+    aarch64 | arm64) echo aarch64 ;;
+    *) fail "No WebGPU provider is packaged for $(uname -m); x86_64 and aarch64 are. Put webgpu.h under .deps/include/webgpu and give --webgpu the path of a Dawn or wgpu-native library." ;;
+  esac
+}
+
+# What .deps/wheels.stamp holds once the wheels are unpacked: the rows themselves.
+wheel_stamp() { { rows wheel | grep "|$(wheel_machine)|"; rows file; } | cut -d'|' -f1-4; }
+
+wheels_are_current() {
+  local _ target
+  [ "$(cat "$DEPS_DIR/wheels.stamp" 2>/dev/null)" = "$(wheel_stamp)" ] || return 1
+  while IFS='|' read -r _ _ target; do [ -f "$DEPS_DIR/$target" ] || return 1; done < <(rows file)
+}
+
+install_wheels() {
+  local name version machine sha256 _ python
+  if wheels_are_current; then
+    step "providers: in place"
+    return
+  fi
+  python=$(python_with_pip)
+  mkdir -p "$DEPS_DIR/wheels"
+  while IFS='|' read -r name version machine sha256 _; do
+    [ "$machine" = "$(wheel_machine)" ] || continue
+    fetch_wheel "$python" "$name" "$version" "$sha256"
+  done < <(rows wheel)
+  wheel_stamp >"$DEPS_DIR/wheels.stamp"
+  rm -rf "$DEPS_DIR/wheels"
+  step "providers: Dawn and wgpu-native are in $DEPS_DIR/lib"
+}
+
+# An activated environment may hide the distribution's pip, or have one where the distribution has none.
+python_with_pip() {
+  local candidate
+  for candidate in python3 /usr/bin/python3; do
+    if "$candidate" -m pip --version >/dev/null 2>&1; then
+      echo "$candidate"
+      return
+    fi
+  done
+  fail "python3 has no pip. Run: sudo apt-get install -y python3-pip"
+}
+
+fetch_wheel() {
+  local python=$1 name=$2 version=$3 sha256=$4 folder="$DEPS_DIR/wheels/$2" wheel
+  rm -rf "$folder"
+  step "providers: fetching $name $version"
+  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --retries 5 \
+    --dest "$folder" "$name==$version" ||
+    fail "pip could not fetch $name $version. Fetch it by hand with this command, then start again:
+  $python -m pip download --no-deps --only-binary=:all: $name==$version"
+  wheel=$(ls "$folder"/*.whl)
+  [ "$(sha256sum "$wheel" | cut -d' ' -f1)" = "$sha256" ] ||
+    fail "$(basename "$wheel") has SHA-256 $(sha256sum "$wheel" | cut -d' ' -f1), but tools/dependencies says $sha256. Nothing of it was used."
+  rows file | grep "^$name|" | "$python" tools/setup.d/unpack_wheel.py "$wheel" "$DEPS_DIR"
+}
