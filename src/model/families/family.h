@@ -1,0 +1,59 @@
+// What a model family is: which architectures it answers for, which weights it loads, and its forward pass, recorded
+// line by line. Add a family = one file here and one row in family.cpp.
+// Read next: llama.cpp, the plainest one.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/context.h"
+#include "kernels/rope/rope.h"
+#include "model/config.h"
+#include "model/weight_loader.h"
+
+namespace doppler::model {
+
+// Which rows get logits: none (a prompt's inner chunks), the last (before sampling), or all (perplexity, `logits`).
+enum class Head : uint8_t { kNone, kLast, kAll };
+
+// The buffers a forward pass reads and writes besides the weights.
+struct StepIo {
+  kernels::TensorView tokens;   // u32 [max_rows]
+  std::vector<kernels::CacheView> cache;  // one a layer
+  Head head = Head::kLast;
+  kernels::TensorView logits;   // f32 [vocab_size], or [max_rows, vocab_size] with Head::kAll
+  kernels::TensorView hidden;   // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
+};
+
+// Weights of one loaded model and the recording of its steps.
+class FamilyModel {
+ public:
+  virtual ~FamilyModel() = default;
+  virtual Task<Result<void>> load(WeightLoader& loader) = 0;
+  virtual Result<void> record(kernels::Context& ctx, const StepIo& io) = 0;
+};
+
+struct HuggingFaceType {
+  std::string_view model_type;
+  bool has_window;  // config.json's sliding_window means what it says
+};
+
+struct Family {
+  std::string_view name;
+  std::span<const std::string_view> gguf_architectures;
+  std::span<const HuggingFaceType> huggingface_types;
+  std::unique_ptr<FamilyModel> (*make)(const ModelConfig& config, uint32_t ctx_len);
+
+  bool config_has_window(std::string_view model_type) const;
+};
+
+// Errors list the architectures this build knows.
+Result<const Family*> find_family_gguf(std::string_view architecture);
+Result<const Family*> find_family_huggingface(std::string_view model_type);
+const Family& family_of(const ModelConfig& config);
+
+std::unique_ptr<FamilyModel> make_llama(const ModelConfig& config, uint32_t ctx_len);
+
+}  // namespace doppler::model

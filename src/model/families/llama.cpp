@@ -1,0 +1,188 @@
+// The Llama family (Touvron et al. 2023): pre-norm RMSNorm, rotary attention with grouped heads, gated feed-forward.
+// Answers for llama and mistral (whose window is one number in the config). R rows, H hidden, F feed-forward,
+// D = head_dim, Q = n_heads * D, K = n_kv_heads * D.
+#include "kernels/attention/attention.h"
+#include "kernels/embed/embed.h"
+#include "kernels/glu/glu.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "model/families/family.h"
+#include "model/rope_frequencies.h"
+#include "model/tensor_names.h"
+
+namespace doppler::model {
+namespace {
+
+using kernels::Activation;
+using kernels::TensorView;
+
+struct Layer {
+  TensorView attention_norm, ffn_norm;
+  Projection qkv, attention_out, gate_up, down;
+};
+
+class Llama final : public FamilyModel {
+ public:
+  Llama(const ModelConfig& config, uint32_t ctx_len) : c_(config), ctx_len_(ctx_len) {}
+
+  Task<Result<void>> load(WeightLoader& loader) override {
+    DP_CO_TRY(embedding_, co_await loader.matrix(name(Role::kEmbedding), c_.vocab_size, c_.hidden_dim));
+    layers_.resize(c_.n_layers);
+    for (uint32_t i = 0; i < c_.n_layers; ++i) {
+      DP_CO_CHECK_WHILE(co_await load_layer(loader, i), "loading layer %u", i);
+    }
+    DP_CO_TRY(final_norm_, co_await loader.vector(name(Role::kFinalNorm), c_.hidden_dim));
+    if (!c_.tied_embeddings) {
+      DP_CO_TRY(output_, co_await loader.matrix(name(Role::kOutput), c_.vocab_size, c_.hidden_dim));
+    }
+    co_return co_await load_rope(loader);
+  }
+
+  Result<void> record(kernels::Context& ctx, const StepIo& io) override {
+    const uint64_t rows = ctx.max_rows;
+    const TensorView x = ctx.plan.scratch("x", rows * c_.hidden_dim * 4);
+    ctx.role = "token_embd";
+    DP_CHECK(kernels::record(ctx, kernels::Embed{.table = embedding_, .tokens = io.tokens, .y = x}));  // [R, H]
+    DP_CHECK(keep_hidden(ctx, io, x, 0));
+    for (uint32_t i = 0; i < c_.n_layers; ++i) {
+      DP_CHECK(attention(ctx, io, x, i));
+      DP_CHECK(feed_forward(ctx, x, i));
+      DP_CHECK(keep_hidden(ctx, io, x, i + 1));
+    }
+    return head(ctx, io, x);
+  }
+
+ private:
+  std::string name(Role role, uint32_t layer = 0) const { return tensor_name(c_, role, layer, ""); }
+
+  Task<Result<void>> load_layer(WeightLoader& loader, uint32_t i) {
+    Layer& layer = layers_[i];
+    const uint32_t q = c_.n_heads * c_.head_dim;
+    const uint32_t kv = c_.n_kv_heads * c_.head_dim;
+    std::vector<WeightLoader::Matrix> qkv = {{name(Role::kQ, i), q}, {name(Role::kK, i), kv}, {name(Role::kV, i), kv}};
+    std::vector<WeightLoader::Matrix> out = {{name(Role::kAttentionOut, i), c_.hidden_dim}};
+    std::vector<WeightLoader::Matrix> gate_up = {{name(Role::kGate, i), c_.ffn_dim}, {name(Role::kUp, i), c_.ffn_dim}};
+    std::vector<WeightLoader::Matrix> down = {{name(Role::kDown, i), c_.hidden_dim}};
+    DP_CO_TRY(layer.attention_norm, co_await loader.vector(name(Role::kAttentionNorm, i), c_.hidden_dim));
+    DP_CO_TRY(layer.qkv, co_await loader.projection(std::move(qkv), c_.hidden_dim));
+    DP_CO_TRY(layer.attention_out, co_await loader.projection(std::move(out), q));
+    DP_CO_TRY(layer.ffn_norm, co_await loader.vector(name(Role::kFfnNorm, i), c_.hidden_dim));
+    DP_CO_TRY(layer.gate_up, co_await loader.projection(std::move(gate_up), c_.hidden_dim));
+    DP_CO_TRY(layer.down, co_await loader.projection(std::move(down), c_.ffn_dim));
+    co_return Result<void>();
+  }
+
+  Task<Result<void>> load_rope(WeightLoader& loader) {
+    std::vector<float> divisors;
+    if (!c_.rope.frequency_divisors.empty()) {
+      DP_CO_TRY(divisors, co_await loader.host_vector(c_.rope.frequency_divisors));
+    }
+    DP_CO_TRY(const RopeFrequencies frequencies, rope_frequencies(c_.rope, ctx_len_, c_.ctx_len, divisors));
+    attention_factor_ = frequencies.attention_factor;
+    DP_CO_TRY(rope_table_, co_await loader.values("rope_table", kernels::make_rope_table(frequencies.inv_freq)));
+    co_return Result<void>();
+  }
+
+  // A normalised activation, also in 8 bits where its reader wants that.
+  Activation scratch_activation(kernels::Context& ctx, const char* label, uint32_t k, bool q8) const {
+    Activation a{.f32 = ctx.plan.scratch(label, static_cast<uint64_t>(ctx.max_rows) * k * 4), .q8 = {}};
+    if (q8) a.q8 = ctx.plan.scratch(std::string(label) + ".q8", kernels::q8_bytes(ctx.max_rows, k));
+    return a;
+  }
+
+  Result<void> norm(kernels::Context& ctx, TensorView x, TensorView weight, const Activation& y, bool last_row) const {
+    return kernels::record(ctx, kernels::RmsNorm{.x = x,
+                                                 .add = {},
+                                                 .weight = weight,
+                                                 .y = y,
+                                                 .n = c_.hidden_dim,
+                                                 .eps = c_.norm_eps,
+                                                 .last_row_only = last_row});
+  }
+
+  Result<void> attention(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t i) const {
+    const Layer& layer = layers_[i];
+    const uint32_t q_dim = c_.n_heads * c_.head_dim;
+    const uint64_t rows = ctx.max_rows;
+
+    ctx.role = role_label(Role::kAttentionNorm, i);
+    const Activation h = scratch_activation(ctx, "attn_in", c_.hidden_dim, wants_q8(ctx, layer.qkv));
+    DP_CHECK(norm(ctx, x, layer.attention_norm, h, false));                                    // [R, H]
+
+    ctx.role = format_text("blk.%u.attn_qkv", i);
+    const TensorView qkv = ctx.plan.scratch("qkv", rows * layer.qkv.n * 4);
+    DP_CHECK(model::record(ctx, layer.qkv, h, qkv, /*accumulate=*/false));                     // [R, Q + 2K]
+
+    ctx.role = format_text("blk.%u.rope", i);
+    const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
+    DP_CHECK(kernels::record(ctx, kernels::RopeKv{.qkv = qkv,
+                                                  .q_out = q,
+                                                  .cache = io.cache[i],
+                                                  .table = rope_table_,
+                                                  .n_heads = c_.n_heads,
+                                                  .rotary_dim = c_.rope.rotary_dim,
+                                                  .interleaved = c_.rope.interleaved,
+                                                  .attention_factor = attention_factor_}));    // [R, Q]
+
+    ctx.role = format_text("blk.%u.attention", i);
+    const Activation y = scratch_activation(ctx, "attn_y", q_dim, wants_q8(ctx, layer.attention_out));
+    DP_CHECK(kernels::record(ctx, kernels::Attention{.q = q,
+                                                     .cache = io.cache[i],
+                                                     .y = y,
+                                                     .n_heads = c_.n_heads,
+                                                     .scale = c_.attention_scale,
+                                                     .window = c_.window,
+                                                     .softcap = 0,
+                                                     .sinks = {}}));                           // [R, Q]
+
+    ctx.role = role_label(Role::kAttentionOut, i);
+    return model::record(ctx, layer.attention_out, y, x, /*accumulate=*/true);                 // [R, H]
+  }
+
+  Result<void> feed_forward(kernels::Context& ctx, TensorView x, uint32_t i) const {
+    const Layer& layer = layers_[i];
+    ctx.role = role_label(Role::kFfnNorm, i);
+    const Activation h = scratch_activation(ctx, "ffn_in", c_.hidden_dim, wants_q8(ctx, layer.gate_up));
+    DP_CHECK(norm(ctx, x, layer.ffn_norm, h, false));                                          // [R, H]
+
+    ctx.role = format_text("blk.%u.ffn_gate_up", i);
+    const Activation y = scratch_activation(ctx, "ffn_y", c_.ffn_dim, wants_q8(ctx, layer.down));
+    DP_CHECK(record_gated(ctx, layer.gate_up, h, y, c_.activation));                           // [R, F]
+
+    ctx.role = role_label(Role::kDown, i);
+    return model::record(ctx, layer.down, y, x, /*accumulate=*/true);                          // [R, H]
+  }
+
+  Result<void> head(kernels::Context& ctx, const StepIo& io, TensorView x) const {
+    if (io.head == Head::kNone) return {};
+    const kernels::Weight& weight = c_.tied_embeddings ? embedding_ : output_;
+    const bool last_row = io.head == Head::kLast;
+    kernels::Context head_ctx = ctx;  // one row from here on
+    if (last_row) head_ctx.max_rows = 1;
+    const Activation h = scratch_activation(head_ctx, "final", c_.hidden_dim, kernels::wants_q8(head_ctx, weight));
+    ctx.role = role_label(Role::kFinalNorm, 0);
+    DP_CHECK(norm(ctx, x, final_norm_, h, last_row));                                          // [1 or R, H]
+    head_ctx.role = role_label(Role::kOutput, 0);
+    return kernels::record(head_ctx, kernels::Linear{.weight = weight, .x = h, .y = io.logits});  // [1 or R, V]
+  }
+
+  Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t index) const {
+    if (!io.hidden.valid()) return {};
+    const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * c_.hidden_dim * 4;
+    return ctx.plan.copy(x, io.hidden.sub(index * bytes, bytes), "hidden");
+  }
+
+  const ModelConfig c_;
+  const uint32_t ctx_len_;
+  kernels::Weight embedding_, output_;
+  std::vector<Layer> layers_;
+  TensorView final_norm_, rope_table_;
+  float attention_factor_ = 1.0f;
+};
+
+}  // namespace
+
+std::unique_ptr<FamilyModel> make_llama(const ModelConfig& config, uint32_t ctx_len) {
+  return std::make_unique<Llama>(config, ctx_len);
+}
+
+}  // namespace doppler::model

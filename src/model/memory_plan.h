@@ -1,0 +1,27 @@
+// What a model will take on the GPU before anything is loaded: weights in their device formats, cache for the context
+// asked, scratch. `inspect` prints it; loading refuses with figures when the device cannot hold it.
+#pragma once
+
+#include <cstdint>
+
+#include "formats/checkpoint.h"
+#include "gpu/caps.h"
+#include "kernels/rope/rope.h"
+#include "model/config.h"
+
+namespace doppler::model {
+
+struct MemoryPlan {
+  uint64_t weight_bytes = 0;
+  uint64_t cache_bytes = 0;
+  uint64_t scratch_bytes = 0;  // estimate: activations of one prefill chunk, logits
+  uint64_t total() const { return weight_bytes + cache_bytes + scratch_bytes; }
+};
+
+MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& checkpoint, bool exact, uint32_t ctx_len,
+                       uint32_t chunk, kernels::CacheFormat cache_format);
+
+// Error: the device cannot hold it; says what each part takes and, if a shorter context would fit, which.
+Result<void> check_memory(const MemoryPlan& plan, const gpu::Caps& caps, uint32_t ctx_len);
+
+}  // namespace doppler::model

@@ -1,0 +1,211 @@
+// PlanRunner's steps: what the host writes, what it submits, what it reads back.
+// Loading and recording: plan_runner_load.cpp.
+#include "model/plan_runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/step/step.h"
+
+namespace doppler::model {
+namespace {
+
+template <class T>
+std::span<const uint8_t> bytes_of(const T& value) {
+  return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
+}
+
+template <class T>
+std::span<const uint8_t> bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)};
+}
+
+}  // namespace
+
+Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<const uint32_t> before) {
+  if (settings.stop_tokens.size() > kernels::kMaxStopTokens) {
+    return fail(ErrorKind::kInvalidInput, "%zu stop tokens were given; at most %u are allowed.",
+                settings.stop_tokens.size(), kernels::kMaxStopTokens);
+  }
+  if (settings.logit_bias.size() > kernels::kMaxLogitBias) {
+    return fail(ErrorKind::kInvalidInput, "%zu logit biases were given; at most %u are allowed.",
+                settings.logit_bias.size(), kernels::kMaxLogitBias);
+  }
+  settings_ = settings;
+  host_state_ = kernels::StepState{};
+  host_state_.pos = static_cast<uint32_t>(before.size());
+  host_state_.ctx_len = options_.ctx_len;
+  host_state_.max_generated = settings.max_tokens;
+  host_state_.seed_low = static_cast<uint32_t>(settings.seed);
+  host_state_.seed_high = static_cast<uint32_t>(settings.seed >> 32);
+  host_state_.ignore_stop = settings.ignore_stop ? 1 : 0;
+  host_state_.stop_token_count = static_cast<uint32_t>(settings.stop_tokens.size());
+  std::ranges::copy(settings.stop_tokens, host_state_.stop_tokens);
+  const size_t kept = std::min<size_t>(before.size(), kernels::kPenaltyRing);
+  recent_tokens_.assign(before.end() - static_cast<ptrdiff_t>(kept), before.end());
+  ring_index_ = 0;
+  if (settings.greedy) return {};
+
+  kernels::SampleParams params = settings.sampling;
+  params.bias_count = static_cast<uint32_t>(settings.logit_bias.size());
+  DP_CHECK(device_.write(*params_, 0, bytes_of(params)));
+  if (!settings.logit_bias.empty()) DP_CHECK(device_.write(*bias_, 0, bytes_of(settings.logit_bias)));
+  return {};
+}
+
+Result<void> PlanRunner::write_state() { return device_.write(*state_, 0, bytes_of(host_state_)); }
+
+// What the penalties see before the first sampled token: step.h says how the GPU keeps it from there.
+Result<void> PlanRunner::write_penalties() {
+  std::vector<uint32_t> counts((config_.vocab_size + 3) / 4 * 4, 0);
+  std::vector<uint32_t> recent(kernels::kPenaltyRing, kernels::kNoToken);
+  const uint32_t end = host_state_.pos + host_state_.rows;  // position of the token to be sampled
+  for (size_t i = 0; i < recent_tokens_.size(); ++i) {
+    const uint32_t token = recent_tokens_[i];
+    const auto position = static_cast<uint32_t>(end - recent_tokens_.size() + i);
+    recent[position % kernels::kPenaltyRing] = token;
+    if (token < config_.vocab_size) ++counts[token];
+  }
+  DP_CHECK(device_.write(*counts_, 0, bytes_of(counts)));
+  return device_.write(*recent_, 0, bytes_of(recent));
+}
+
+Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
+  if (tokens.empty() || tokens.size() > options_.chunk) {
+    return fail(ErrorKind::kInternal, "A prefill chunk has %zu tokens; allowed is 1 to %u.", tokens.size(), options_.chunk);
+  }
+  if (host_state_.pos + tokens.size() > options_.ctx_len) {
+    return fail(ErrorKind::kInvalidInput, "The prompt ends at position %zu, but the context holds %u tokens (--ctx).",
+                host_state_.pos + tokens.size(), options_.ctx_len);
+  }
+  host_state_.rows = static_cast<uint32_t>(tokens.size());
+  recent_tokens_.insert(recent_tokens_.end(), tokens.begin(), tokens.end());
+  if (recent_tokens_.size() > kernels::kPenaltyRing) {
+    recent_tokens_.erase(recent_tokens_.begin(), recent_tokens_.end() - kernels::kPenaltyRing);
+  }
+  const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
+  DP_CHECK(device_.write(*tokens_, 0, bytes_of(ids)));
+  DP_CHECK(write_state());
+  if (sample && !settings_.greedy) DP_CHECK(write_penalties());
+  const gpu::Plan& chosen = !sample ? plan("prefill") : settings_.greedy ? plan("prefill.greedy") : plan("prefill.sample");
+  DP_TRY(const Ticket ticket, submit(chosen, host_state_.rows, 1, sample ? 1 : 0));
+  host_state_.pos += host_state_.rows;
+  return ticket;
+}
+
+Result<Ticket> PlanRunner::decode(uint32_t steps) {
+  // A ticket is one contiguous copy out of the ring.
+  const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
+  const uint32_t count = std::min({steps, kMaxBatch, until_wrap});
+  return submit(decode_plan(settings_.greedy), 1, count, count);
+}
+
+Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32_t times, uint32_t sampled) {
+  const gpu::Work work{.plan = &chosen, .rows = rows, .times = times};
+  if (sampled == 0) {
+    DP_CHECK(device_.submit({&work, 1}));
+    return Ticket{};
+  }
+  const Ticket ticket{.slot = next_slot_, .count = sampled};
+  const gpu::ReadbackRequest request{.ring = &readback_,
+                                     .slot = ticket.slot,
+                                     .from = {.buffer = ring_->id(),
+                                              .offset = ring_index_ % kernels::kTokenRing * 4ull,
+                                              .bytes = sampled * 4ull}};
+  DP_CHECK(device_.submit({&work, 1}, &request));
+  next_slot_ = (next_slot_ + 1) % kTickets;
+  ring_index_ += sampled;
+  return ticket;
+}
+
+Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
+  DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read(readback_, ticket.slot, ticket.count * 4ull));
+  std::vector<uint32_t> ids(ticket.count);
+  std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
+  co_return ids;
+}
+
+namespace {
+
+std::vector<float> floats_of(std::span<const uint8_t> bytes) {
+  std::vector<float> out(bytes.size() / 4);
+  std::memcpy(out.data(), bytes.data(), out.size() * 4);
+  return out;
+}
+
+}  // namespace
+
+Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const uint32_t> tokens) {
+  DP_CO_CHECK(begin(GenerationSettings{}, {}));
+  host_state_.pos = pos;
+  if (tokens.empty() || tokens.size() > options_.chunk || pos + tokens.size() > options_.ctx_len) {
+    co_return fail(ErrorKind::kInvalidInput, "%zu tokens at position %u do not fit a chunk of %u or a context of %u.",
+                   tokens.size(), pos, options_.chunk, options_.ctx_len);
+  }
+  host_state_.rows = static_cast<uint32_t>(tokens.size());
+  const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
+  DP_CO_CHECK(device_.write(*tokens_, 0, bytes_of(ids)));
+  DP_CO_CHECK(write_state());
+  DP_CO_TRY([[maybe_unused]] const Ticket ticket, submit(plan("prefill.logits"), host_state_.rows, 1, 0));
+
+  Rows rows;
+  const uint64_t count = tokens.size();
+  const gpu::BufferSlice from{.buffer = logits_->id(), .offset = 0, .bytes = count * config_.vocab_size * 4};
+  DP_CO_TRY(const std::vector<uint8_t> logit_bytes, co_await device_.read_buffer(from));
+  rows.logits = floats_of(logit_bytes);
+  for (uint32_t i = 0; hidden_ && i <= config_.n_layers; ++i) {
+    const uint64_t layer_bytes = static_cast<uint64_t>(options_.chunk) * config_.hidden_dim * 4;
+    const gpu::BufferSlice layer{
+        .buffer = hidden_->id(), .offset = i * layer_bytes, .bytes = count * config_.hidden_dim * 4};
+    DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read_buffer(layer));
+    const std::vector<float> values = floats_of(bytes);
+    rows.hidden.insert(rows.hidden.end(), values.begin(), values.end());
+  }
+  co_return rows;
+}
+
+Task<Result<std::vector<uint8_t>>> PlanRunner::save_cache(uint32_t count) {
+  std::vector<uint8_t> out;
+  for (const std::vector<gpu::Buffer*>* side : {&cache_k_, &cache_v_}) {
+    for (const gpu::Buffer* cache : *side) {
+      const uint64_t head_bytes = views_.cache.front().bytes() / config_.n_kv_heads;
+      const uint64_t kept = head_bytes / options_.ctx_len * count;
+      for (uint32_t head = 0; head < config_.n_kv_heads && kept > 0; ++head) {
+        const gpu::BufferSlice from{.buffer = cache->id(), .offset = head * head_bytes, .bytes = kept};
+        DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read_buffer(from));
+        out.insert(out.end(), bytes.begin(), bytes.end());
+      }
+    }
+  }
+  co_return out;
+}
+
+Task<Result<void>> PlanRunner::restore_cache(uint32_t count, std::span<const uint8_t> bytes) {
+  const uint64_t row_bytes = memory_.cache_bytes / options_.ctx_len;  // of one position, all layers
+  if (count > options_.ctx_len || bytes.size() != row_bytes * count) {
+    co_return fail(ErrorKind::kInvalidInput, "The saved cache has %zu bytes for %u tokens; this model and context of %u ask for %llu.",
+                   bytes.size(), count, options_.ctx_len, static_cast<unsigned long long>(row_bytes * count));
+  }
+  uint64_t offset = 0;
+  for (const std::vector<gpu::Buffer*>* side : {&cache_k_, &cache_v_}) {
+    for (const gpu::Buffer* cache : *side) {
+      const uint64_t head_bytes = views_.cache.front().bytes() / config_.n_kv_heads;
+      const uint64_t kept = head_bytes / options_.ctx_len * count;
+      for (uint32_t head = 0; head < config_.n_kv_heads && kept > 0; ++head) {
+        DP_CO_CHECK(co_await device_.upload(*cache, head * head_bytes, bytes.subspan(offset, kept)));
+        offset += kept;
+      }
+    }
+  }
+  co_return Result<void>();
+}
+
+const gpu::Plan& PlanRunner::plan(std::string_view name) const {
+  const auto it = std::ranges::find(built_.plans, name, &gpu::Plan::name);
+  return it == built_.plans.end() ? built_.plans.front() : *it;  // names are those of record_plans()
+}
+
+const gpu::Plan& PlanRunner::decode_plan(bool greedy) const { return plan(greedy ? "decode.greedy" : "decode.sample"); }
+const gpu::Plan& PlanRunner::prefill_plan() const { return plan("prefill.greedy"); }
+
+}  // namespace doppler::model

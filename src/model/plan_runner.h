@@ -1,0 +1,120 @@
+// A loaded model on a device: weights, cache, step state and the plans that replay its steps. The one StepRunner
+// that uses the GPU. Everything it needs is created by load(); afterwards it only writes small state and submits.
+// Read next: families/llama.cpp (what is recorded), kernels/step/step.h (how the state advances).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/device.h"
+#include "gpu/plan_builder.h"
+#include "kernels/common/step_state.h"
+#include "kernels/context.h"
+#include "model/families/family.h"
+#include "model/memory_plan.h"
+#include "model/step_runner.h"
+
+namespace doppler::model {
+
+struct RunnerOptions {
+  kernels::Policy policy;
+  uint32_t ctx_len = 0;    // 0: what the model was trained for, at most kDefaultCtxLen
+  uint32_t chunk = 0;      // 0: kDefaultChunk
+  kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
+  bool all_logits = false; // plans for logits() instead of generation
+  bool hidden = false;     // ... with the residual stream too
+};
+inline constexpr uint32_t kDefaultCtxLen = 4096;
+inline constexpr uint32_t kDefaultChunk = 512;
+inline constexpr uint32_t kMaxBatch = 256;   // decode steps of one submit
+inline constexpr uint32_t kTickets = 4;      // submits in flight whose tokens are still to be read
+
+// stage: "weights" (bytes), "kernels" (pipelines).
+using LoadProgress = std::function<void(const char* stage, uint64_t done, uint64_t total)>;
+
+struct LoadTimes {
+  double weights_seconds = 0, pipelines_seconds = 0;
+};
+
+class PlanRunner final : public StepRunner {
+ public:
+  // `device` must outlive the runner.
+  static Task<Result<std::unique_ptr<PlanRunner>>> load(gpu::Device& device, const formats::Checkpoint& checkpoint,
+                                                        RunnerOptions options, LoadProgress progress);
+
+  uint32_t ctx_len() const override { return options_.ctx_len; }
+  uint32_t chunk() const override { return options_.chunk; }
+  uint32_t max_batch() const override { return kMaxBatch; }
+  uint32_t max_tickets() const override { return kTickets; }
+  Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) override;
+  Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) override;
+  Result<Ticket> decode(uint32_t steps) override;
+  Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
+  Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) override;
+  Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) override;
+
+  // Only with RunnerOptions::all_logits. Runs up to chunk() tokens at positions pos.. of a sequence whose earlier
+  // tokens were run before. logits: [tokens, vocab_size]; hidden: [n_layers + 1, tokens, hidden_dim] or empty.
+  struct Rows {
+    std::vector<float> logits, hidden;
+  };
+  Task<Result<Rows>> logits(uint32_t pos, std::span<const uint32_t> tokens);
+
+  gpu::Device& device() { return device_; }
+  const ModelConfig& config() const { return config_; }
+  const RunnerOptions& options() const { return options_; }
+  const MemoryPlan& memory() const { return memory_; }  // as loaded, not estimated
+  const std::vector<kernels::Choice>& choices() const { return choices_; }
+  const std::vector<gpu::Plan>& plans() const { return built_.plans; }
+  const LoadTimes& load_times() const { return load_times_; }
+  // The plan that decode (or prefill with sampling) replays, for profiles.
+  const gpu::Plan& decode_plan(bool greedy) const;
+  const gpu::Plan& prefill_plan() const;
+
+ private:
+  PlanRunner(gpu::Device& device, ModelConfig config, RunnerOptions options)
+      : device_(device), config_(std::move(config)), options_(std::move(options)) {}
+
+  Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
+  Result<void> record_plans(gpu::PlanBuilder& builder, FamilyModel& family);
+  Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name, uint32_t max_rows, Head head,
+                           bool greedy);
+  Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
+                                    kernels::TensorView* view);
+  Result<void> write_state();
+  Result<void> write_penalties();
+  Result<Ticket> submit(const gpu::Plan& plan, uint32_t rows, uint32_t times, uint32_t sampled);
+  const gpu::Plan& plan(std::string_view name) const;
+
+  // Views of the shared buffers, valid while recording.
+  struct Views {
+    kernels::TensorView state, tokens, logits, hidden, params, bias, counts, recent, token, ring;
+    std::vector<kernels::CacheView> cache;
+  };
+
+  gpu::Device& device_;
+  ModelConfig config_;
+  RunnerOptions options_;
+  MemoryPlan memory_;
+  LoadTimes load_times_;
+  std::vector<kernels::Choice> choices_;
+  Views views_;
+  std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
+  std::vector<gpu::Buffer> weights_;
+  std::vector<gpu::Buffer*> cache_k_, cache_v_;
+  gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr, *params_ = nullptr,
+              *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *ring_ = nullptr;
+  gpu::BuiltPlans built_;
+  gpu::ReadbackRing readback_;
+
+  // Of the generation under way.
+  GenerationSettings settings_;
+  kernels::StepState host_state_;      // as the next prefill will write it
+  std::vector<uint32_t> recent_tokens_;  // the last kPenaltyRing tokens before the first sampled one
+  uint32_t next_slot_ = 0;
+  uint32_t ring_index_ = 0;
+};
+
+}  // namespace doppler::model

@@ -1,0 +1,170 @@
+// PlanRunner::load: memory plan, buffers, weights, recording of all plans, and their one build.
+#include <algorithm>
+#include <chrono>
+
+#include "base/log.h"
+#include "kernels/step/step.h"
+#include "model/plan_runner.h"
+
+namespace doppler::model {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// The logits of a whole chunk come back to the host; this keeps them small.
+constexpr uint64_t kAllLogitsBytes = 32ull << 20;
+
+}  // namespace
+
+Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device, const formats::Checkpoint& checkpoint,
+                                                           RunnerOptions options, LoadProgress progress) {
+  DP_CO_TRY(ModelConfig config, read_config(checkpoint));
+  if (options.ctx_len == 0) options.ctx_len = std::min(config.ctx_len, kDefaultCtxLen);
+  if (options.ctx_len > config.ctx_len) {
+    log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.", options.ctx_len,
+        config.ctx_len);
+  }
+  if (options.chunk == 0) options.chunk = kDefaultChunk;
+  options.chunk = std::min(options.chunk, options.ctx_len);
+  if (options.all_logits) {
+    const uint64_t rows = kAllLogitsBytes / (config.vocab_size * 4ull);
+    options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
+  }
+  const bool exact = options.policy.name == "exact";
+  const MemoryPlan estimate =
+      plan_memory(config, checkpoint, exact, options.ctx_len, options.chunk, options.cache_format);
+  DP_CO_CHECK(check_memory(estimate, device.caps(), options.ctx_len));
+
+  std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
+  gpu::PlanBuilder builder(device.caps());
+  DP_CO_CHECK(co_await runner->make_buffers(builder));
+
+  const auto weights_start = Clock::now();
+  UploadProgress on_upload;
+  if (progress) on_upload = [&](uint64_t done, uint64_t total) { progress("weights", done, total); };
+  WeightLoader loader(device, builder, checkpoint, exact, on_upload);
+  const std::unique_ptr<FamilyModel> family =
+      family_of(runner->config_).make(runner->config_, runner->options_.ctx_len);
+  DP_CO_CHECK_WHILE(co_await family->load(loader), "loading %s", checkpoint.name().c_str());
+  runner->weights_ = loader.take_buffers();
+  runner->memory_.weight_bytes = loader.weight_bytes();
+  runner->load_times_.weights_seconds = seconds_since(weights_start);
+
+  const auto pipelines_start = Clock::now();
+  DP_CO_CHECK(runner->record_plans(builder, *family));
+  gpu::BuildProgress on_build;
+  if (progress) on_build = [&](uint32_t done, uint32_t total) { progress("kernels", done, total); };
+  DP_CO_TRY(runner->built_, co_await builder.build(device, on_build));
+  DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(kTickets, kMaxBatch * 4));
+  DP_CO_CHECK(co_await device.idle());  // weights arrived; errors of the whole load surface here
+  runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
+  runner->load_times_.pipelines_seconds = seconds_since(pipelines_start);
+  co_return runner;
+}
+
+Task<Result<gpu::Buffer*>> PlanRunner::buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
+                                              kernels::TensorView* view) {
+  gpu::BufferDesc desc{.name = name, .bytes = (bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
+  DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
+  buffers_.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
+  *view = builder.external(*buffers_.back());
+  co_return buffers_.back().get();
+}
+
+Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
+  const uint64_t vocab = config_.vocab_size;
+  const uint64_t chunk = options_.chunk;
+  DP_CO_TRY(state_, co_await buffer(builder, "step_state", sizeof(kernels::StepState), &views_.state));
+  DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", chunk * 4, &views_.tokens));
+  DP_CO_TRY(logits_, co_await buffer(builder, "logits", (options_.all_logits ? chunk : 1) * vocab * 4, &views_.logits));
+  if (options_.hidden) {
+    const uint64_t bytes = (config_.n_layers + 1) * chunk * config_.hidden_dim * 4;
+    DP_CO_TRY(hidden_, co_await buffer(builder, "hidden", bytes, &views_.hidden));
+  }
+  [[maybe_unused]] gpu::Buffer* token = nullptr;
+  DP_CO_TRY(params_, co_await buffer(builder, "sample_params", 256, &views_.params));
+  DP_CO_TRY(bias_, co_await buffer(builder, "logit_bias", kernels::kMaxLogitBias * 8, &views_.bias));
+  DP_CO_TRY(counts_, co_await buffer(builder, "token_counts", vocab * 4, &views_.counts));
+  DP_CO_TRY(recent_, co_await buffer(builder, "recent_tokens", kernels::kPenaltyRing * 4, &views_.recent));
+  DP_CO_TRY(token, co_await buffer(builder, "next_token", 4, &views_.token));
+  DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", kernels::kTokenRing * 4, &views_.ring));
+  for (const auto& made : buffers_) memory_.scratch_bytes += made->bytes();
+
+  for (uint32_t i = 0; i < config_.n_layers; ++i) {
+    kernels::CacheView cache{.k = {},
+                             .v = {},
+                             .format = options_.cache_format,
+                             .n_kv_heads = config_.n_kv_heads,
+                             .ctx_len = options_.ctx_len,
+                             .head_dim = config_.head_dim};
+    DP_CO_TRY(gpu::Buffer * k, co_await buffer(builder, "cache_k", cache.bytes(), &cache.k));
+    DP_CO_TRY(gpu::Buffer * v, co_await buffer(builder, "cache_v", cache.bytes(), &cache.v));
+    cache_k_.push_back(k);
+    cache_v_.push_back(v);
+    memory_.cache_bytes += 2 * cache.bytes();
+    views_.cache.push_back(cache);
+  }
+  co_return Result<void>();
+}
+
+Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name, uint32_t max_rows,
+                                     Head head, bool greedy) {
+  builder.begin(name, max_rows);
+  kernels::Context ctx{.plan = builder,
+                       .policy = options_.policy,
+                       .choices = choices_,
+                       .state = views_.state,
+                       .max_rows = max_rows,
+                       .role = {}};
+  const StepIo io{.tokens = views_.tokens,
+                  .cache = views_.cache,
+                  .head = head,
+                  .logits = views_.logits,
+                  .hidden = head == Head::kAll ? views_.hidden : kernels::TensorView{}};
+  DP_CHECK_WHILE(family.record(ctx, io), "recording the plan %s", name);
+  kernels::Step step{.token = {},
+                     .tokens = views_.tokens,
+                     .ring = views_.ring,
+                     .counts = views_.counts,
+                     .recent = views_.recent,
+                     .vocab_size = config_.vocab_size};
+  if (head == Head::kLast) {
+    ctx.role = "sample";
+    DP_CHECK(kernels::record(ctx, kernels::Sample{.logits = views_.logits,
+                                                  .params = views_.params,
+                                                  .bias = views_.bias,
+                                                  .counts = views_.counts,
+                                                  .token = views_.token,
+                                                  .vocab_size = config_.vocab_size,
+                                                  .greedy = greedy}));
+    step.token = views_.token;
+  }
+  ctx.role = "step";
+  DP_CHECK(kernels::record(ctx, step));
+  builder.end();
+  return {};
+}
+
+Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& family) {
+  struct Row {
+    const char* name;
+    bool decode;
+    Head head;
+    bool greedy;
+  };
+  static constexpr Row kGeneration[] = {
+      {"prefill", false, Head::kNone, true},          {"prefill.greedy", false, Head::kLast, true},
+      {"prefill.sample", false, Head::kLast, false},  {"decode.greedy", true, Head::kLast, true},
+      {"decode.sample", true, Head::kLast, false},
+  };
+  static constexpr Row kLogits[] = {{"prefill.logits", false, Head::kAll, true}};
+  const std::span<const Row> rows = options_.all_logits ? std::span<const Row>(kLogits) : std::span<const Row>(kGeneration);
+  for (const Row& row : rows) {
+    DP_CHECK(record_plan(builder, family, row.name, row.decode ? 1 : options_.chunk, row.head, row.greedy));
+  }
+  return {};
+}
+
+}  // namespace doppler::model

@@ -1,0 +1,24 @@
+// Inverse frequencies of rotary position embedding under the published scalings, in double precision.
+// Sources: Su et al. 2021 (plain), Chen et al. 2023 (linear), Llama 3.1 (llama3), Peng et al. 2023 (yarn), Ding et al.
+// 2024 (longrope); parameters as in transformers' modeling_rope_utils.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "model/config.h"
+
+namespace doppler::model {
+
+struct RopeFrequencies {
+  std::vector<double> inv_freq;   // rotary_dim / 2
+  float attention_factor = 1.0f;  // multiplies cosine and sine
+};
+
+// ctx_len: positions the session will use; decides between longrope's short and long factors. max_ctx_len: what the
+// model was made for. divisors: contents of RopeConfig::frequency_divisors, or empty.
+Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_len, uint32_t max_ctx_len,
+                                         std::span<const float> divisors);
+
+}  // namespace doppler::model

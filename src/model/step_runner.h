@@ -1,0 +1,55 @@
+// One model step, seen from the engine: queue a prefill chunk, queue some decode steps, collect tokens later.
+// PlanRunner (plan_runner.h) does it on the GPU; tests of the engine and the server use a scripted one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "kernels/sample/sample.h"
+
+namespace doppler::model {
+
+// Everything about one generation that the GPU must know before its first token.
+struct GenerationSettings {
+  bool greedy = true;
+  kernels::SampleParams sampling;                       // used unless greedy
+  std::vector<std::pair<uint32_t, float>> logit_bias;   // token, added; at most kMaxLogitBias
+  uint64_t seed = 0;
+  uint32_t max_tokens = 0;                              // generated at most
+  std::vector<uint32_t> stop_tokens;                    // at most kMaxStopTokens
+  bool ignore_stop = false;
+};
+
+// Names one queued submit whose tokens can be collected, once, in order.
+struct Ticket {
+  uint32_t slot = 0;
+  uint32_t count = 0;  // tokens it will give; entries after a stop are kNoToken
+};
+
+class StepRunner {
+ public:
+  virtual ~StepRunner() = default;
+
+  virtual uint32_t ctx_len() const = 0;     // positions the cache holds
+  virtual uint32_t chunk() const = 0;       // most tokens of one prefill
+  virtual uint32_t max_batch() const = 0;   // most decode steps of one submit
+  virtual uint32_t max_tickets() const = 0; // submits whose tokens may be outstanding at a time
+
+  // Starts a generation that continues after `pos` cached tokens; `before` are those tokens (for the penalties).
+  virtual Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) = 0;
+  // Queues 1..chunk() tokens. The last chunk of a prompt samples: its ticket gives one token.
+  virtual Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) = 0;
+  // Queues 1..max_batch() steps, each feeding the token of the one before.
+  virtual Result<Ticket> decode(uint32_t steps) = 0;
+  virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
+
+  // The cache of positions [0, count), for saving a session, and back. Layout: PlanRunner's own; opaque.
+  virtual Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) = 0;
+  virtual Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) = 0;
+};
+
+}  // namespace doppler::model

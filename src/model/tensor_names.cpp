@@ -1,0 +1,46 @@
+#include "model/tensor_names.h"
+
+#include "base/text.h"
+
+namespace doppler::model {
+namespace {
+
+struct Names {
+  Role role;
+  bool in_layer;
+  const char* gguf;
+  const char* huggingface;
+};
+
+constexpr Names kNames[] = {
+    {Role::kEmbedding, false, "token_embd", "model.embed_tokens"},
+    {Role::kOutput, false, "output", "lm_head"},
+    {Role::kFinalNorm, false, "output_norm", "model.norm"},
+    {Role::kAttentionNorm, true, "attn_norm", "input_layernorm"},
+    {Role::kQ, true, "attn_q", "self_attn.q_proj"},
+    {Role::kK, true, "attn_k", "self_attn.k_proj"},
+    {Role::kV, true, "attn_v", "self_attn.v_proj"},
+    {Role::kAttentionOut, true, "attn_output", "self_attn.o_proj"},
+    {Role::kFfnNorm, true, "ffn_norm", "post_attention_layernorm"},
+    {Role::kGate, true, "ffn_gate", "mlp.gate_proj"},
+    {Role::kUp, true, "ffn_up", "mlp.up_proj"},
+    {Role::kDown, true, "ffn_down", "mlp.down_proj"},
+};
+
+const Names& names_of(Role role) { return kNames[static_cast<size_t>(role)]; }
+
+}  // namespace
+
+std::string tensor_name(const ModelConfig& config, Role role, uint32_t layer, const char* suffix) {
+  const Names& names = names_of(role);
+  if (config.gguf_names) return role_label(role, layer) + suffix;
+  if (!names.in_layer) return std::string(names.huggingface) + suffix;
+  return format_text("model.layers.%u.%s%s", layer, names.huggingface, suffix);
+}
+
+std::string role_label(Role role, uint32_t layer) {
+  const Names& names = names_of(role);
+  return names.in_layer ? format_text("blk.%u.%s", layer, names.gguf) : std::string(names.gguf);
+}
+
+}  // namespace doppler::model

@@ -1,0 +1,21 @@
+// What each tensor is called in a GGUF and in a Hugging Face checkpoint: one table, so that a family asks by role.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/config.h"
+
+namespace doppler::model {
+
+enum class Role : uint8_t {
+  kEmbedding, kOutput, kFinalNorm, kAttentionNorm, kQ, kK, kV, kAttentionOut, kFfnNorm, kGate, kUp, kDown,
+};
+
+// With the suffix ".weight" or ".bias". `layer` is ignored for roles outside the layers.
+std::string tensor_name(const ModelConfig& config, Role role, uint32_t layer, const char* suffix = ".weight");
+
+// The same name for both kinds of file, for labels in profiles: "blk.3.attn_q", "output".
+std::string role_label(Role role, uint32_t layer);
+
+}  // namespace doppler::model

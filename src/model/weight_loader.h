@@ -1,0 +1,94 @@
+// Brings tensors of a checkpoint into GPU buffers in the layouts the kernels read (base/dtype.h). Plain copies go
+// straight from the mapped file or the host's stream; the rest is rearranged in bounded pieces. Several matrices
+// that take the same input are stacked into one weight when their formats agree.
+// Read next: families/llama.cpp (a user), formats/quant (the rearranging).
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "formats/checkpoint.h"
+#include "gpu/device.h"
+#include "gpu/plan_builder.h"
+#include "kernels/linear/linear.h"
+
+namespace doppler::model {
+
+// bytes of the checkpoint uploaded so far, of all that will be.
+using UploadProgress = std::function<void(uint64_t done, uint64_t total)>;
+
+// y = x W^T + b for stacked W: one product where all parts share a format, otherwise one a format, side by side.
+struct Projection {
+  struct Part {
+    kernels::Weight weight;
+    kernels::TensorView bias;  // f32 [weight.n], or invalid
+    uint32_t column = 0;       // of y, where this part's outputs begin
+  };
+  std::vector<Part> parts;
+  uint32_t n = 0;  // outputs of all parts together
+  uint32_t k = 0;
+};
+
+class WeightLoader {
+ public:
+  struct Matrix {
+    std::string name;  // without suffix: "blk.0.attn_q"
+    uint32_t rows;
+  };
+
+  // exact: formats that have no lossless device format become f32 instead of f16.
+  WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint, bool exact,
+               UploadProgress progress);
+
+  // Every matrix is `name`.weight [rows, k], with `name`.bias [rows] where the checkpoint has one. Errors name the
+  // tensor, its shape or type and what was expected.
+  Task<Result<Projection>> projection(std::vector<Matrix> matrices, uint32_t k);
+  Task<Result<kernels::Weight>> matrix(std::string name, uint32_t rows, uint32_t k);
+  Task<Result<kernels::TensorView>> vector(std::string name, uint32_t count);  // `name`.weight as f32
+  Task<Result<std::vector<float>>> host_vector(std::string full_name);
+  // Values computed by the host (rope table).
+  Task<Result<kernels::TensorView>> values(std::string name, std::vector<uint32_t> words);
+
+  std::vector<gpu::Buffer> take_buffers() { return std::move(buffers_); }
+  uint64_t weight_bytes() const { return weight_bytes_; }  // on the GPU
+
+ private:
+  struct Source {
+    const formats::TensorInfo* tensor;
+    uint32_t rows;
+  };
+  Result<const formats::TensorInfo*> checked(const std::string& full_name, std::initializer_list<uint64_t> shape) const;
+  WeightFormat format_of(const formats::TensorInfo& tensor) const;
+  Task<Result<kernels::Weight>> upload_stacked(std::string label, WeightFormat format, std::vector<Source> sources,
+                                               uint32_t k);
+  // Rows [first, first + rows) of `source` into rows from `target_row` on of the piece.
+  struct Span {
+    Source source;
+    uint64_t first = 0, rows = 0, target_row = 0;
+  };
+  Task<Result<void>> upload_rows(const gpu::Buffer& buffer, WeightFormat format, const WeightLayout& layout, Span span,
+                                 uint32_t k, std::vector<uint8_t>& plane1);
+  Task<Result<gpu::Buffer>> make_buffer(std::string name, uint64_t bytes);
+  void note_read(uint64_t bytes);
+
+  gpu::Device& device_;
+  gpu::PlanBuilder& plan_;
+  const formats::Checkpoint& checkpoint_;
+  bool exact_;
+  UploadProgress progress_;
+  uint64_t total_bytes_ = 0, read_bytes_ = 0, weight_bytes_ = 0;
+  std::vector<gpu::Buffer> buffers_;
+};
+
+// Records y = x W^T + b for all parts. y: f32 [rows, projection.n].
+Result<void> record(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
+                    kernels::TensorView y, bool accumulate);
+// y = activate(gate) * up, where the projection stacks gate and up. y: [rows, projection.n / 2].
+Result<void> record_gated(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
+                          const kernels::Activation& y, kernels::Activate activate);
+// True if any part reads x.q8.
+bool wants_q8(const kernels::Context& ctx, const Projection& projection);
+
+}  // namespace doppler::model
