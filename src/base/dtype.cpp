@@ -19,6 +19,7 @@ constexpr std::array kTypes = {
     DTypeInfo{DType::kI16, "i16", 1, 2, false},        DTypeInfo{DType::kI32, "i32", 1, 4, false},
     DTypeInfo{DType::kI64, "i64", 1, 8, false},        DTypeInfo{DType::kF64, "f64", 1, 8, false},
     DTypeInfo{DType::kBF16, "bf16", 1, 2, false},      DTypeInfo{DType::kMXFP4, "mxfp4", 32, 17, true},
+    DTypeInfo{DType::kU8, "u8", 1, 1, false},          DTypeInfo{DType::kBool, "bool", 1, 1, false},
 };
 
 struct NamedId {

@@ -1,0 +1,75 @@
+// A model as the layers above see it, whatever its file format: named tensors, where their bytes lie, and the
+// format's own description (GGUF metadata, or config.json). Opening reads headers and tables only, never
+// weights. Read next: gguf/gguf.h, safetensors/safetensors.h; quant/repack.h for what happens to the bytes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "formats/gguf/gguf.h"
+#include "formats/source.h"
+
+namespace doppler::formats {
+
+struct TensorInfo {
+  std::string name;
+  DType type;
+  std::vector<uint64_t> shape;  // outermost first: [n, k]
+  uint32_t file;                // number for Checkpoint::file()
+  uint64_t offset, bytes;       // in that file; checked to lie inside it
+};
+
+inline constexpr uint64_t kMaxTextBytes = 64 << 20;  // tokenizer.json of a 262k vocabulary has 33 MB
+
+class Checkpoint {
+ public:
+  enum class Kind { kGguf, kHuggingFace };
+
+  Kind kind() const { return kind_; }
+  const std::string& name() const { return files_->root(); }  // for messages
+  std::span<const TensorInfo> tensors() const { return tensors_; }
+  const TensorInfo* find(std::string_view tensor) const;  // null: there is none
+
+  const GgufFile* gguf() const { return gguf_ ? &*gguf_ : nullptr; }  // null unless Kind::kGguf
+  const Json& config() const { return config_; }                      // null value unless Kind::kHuggingFace
+
+  size_t file_count() const { return sources_.size(); }
+  ByteSource& file(uint32_t number) const { return *sources_[number]; }
+  FileSet& files() const { return *files_; }
+
+  // The tensor's bytes in the mapping, or an empty span when its file is not mapped.
+  std::span<const uint8_t> mapped(const TensorInfo& tensor) const;
+  // A copy of the tensor's bytes: for small tensors (norms, biases, rope factors).
+  Task<Result<std::vector<uint8_t>>> read_tensor(const TensorInfo& tensor) const;
+  // A text file of the folder, such as tokenizer.json or chat_template.jinja; empty when there is none.
+  Task<Result<std::optional<std::string>>> read_text(std::string file_name,
+                                                     uint64_t max_bytes = kMaxTextBytes) const;
+
+ private:
+  friend class CheckpointOpener;
+  Checkpoint() = default;
+
+  Kind kind_ = Kind::kGguf;
+  std::unique_ptr<FileSet> files_;
+  std::vector<std::unique_ptr<ByteSource>> sources_;
+  std::optional<GgufFile> gguf_;
+  Json config_;
+  std::vector<TensorInfo> tensors_;
+  std::unordered_map<std::string_view, uint32_t> index_;  // into tensors_, which no longer changes
+};
+
+// Recognises the kind by content: a GGUF file (also the first of a split one), a folder with config.json and
+// safetensors, a lone .safetensors with config.json beside it, a folder with one .gguf. Anything else is an
+// error that says what it looks like.
+Task<Result<std::unique_ptr<Checkpoint>>> open_checkpoint(std::unique_ptr<FileSet> files);
+
+}  // namespace doppler::formats

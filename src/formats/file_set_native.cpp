@@ -1,0 +1,94 @@
+// The native FileSet: names resolved in one folder, files mapped read-only (base/mapped_file.h).
+#include "formats/file_set_native.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/mapped_file.h"
+
+namespace doppler::formats {
+namespace {
+
+class MappedSource final : public ByteSource {
+ public:
+  MappedSource(std::string name, MappedFile file) : name_(std::move(name)), file_(std::move(file)) {}
+
+  const std::string& name() const override { return name_; }
+  uint64_t size() const override { return file_.bytes().size(); }
+  std::span<const uint8_t> mapped() const override { return file_.bytes(); }
+  Task<Result<std::vector<uint8_t>>> read(uint64_t offset, uint64_t count) override {
+    DP_CO_CHECK(check_range(*this, offset, count));
+    const auto piece = file_.bytes().subspan(offset, count);
+    co_return std::vector<uint8_t>(piece.begin(), piece.end());
+  }
+  void will_read(uint64_t offset, uint64_t count) const override { file_.will_read(offset, count); }
+  void done_with(uint64_t offset, uint64_t count) const override { file_.done_with(offset, count); }
+
+ private:
+  std::string name_;
+  MappedFile file_;
+};
+
+class NativeFileSet final : public FileSet {
+ public:
+  NativeFileSet(std::string root, std::string folder, std::string main_file)
+      : root_(std::move(root)), folder_(std::move(folder)), main_file_(std::move(main_file)) {}
+
+  const std::string& root() const override { return root_; }
+  const std::string& main_file() const override { return main_file_; }
+
+  std::vector<std::string> list() const override {
+    std::vector<std::string> names;
+    std::error_code error;
+    std::filesystem::directory_iterator it(folder_, error);
+    while (!error && it != std::filesystem::directory_iterator()) {
+      if (it->is_regular_file(error)) names.push_back(it->path().filename().string());
+      it.increment(error);
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+  Task<Result<std::unique_ptr<ByteSource>>> open(std::string name) override {
+    if (!is_plain_file_name(name)) {
+      co_return fail(ErrorKind::kInvalidInput, "\"%s\" is not a plain file name, so it is not opened in %s.",
+                     printable(name).c_str(), root_.c_str());
+    }
+    const std::string path = folder_ + "/" + name;
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+      co_return std::unique_ptr<ByteSource>();
+    }
+    DP_CO_TRY(MappedFile file, MappedFile::open(path));
+    co_return std::unique_ptr<ByteSource>(std::make_unique<MappedSource>(path, std::move(file)));
+  }
+
+ private:
+  std::string root_, folder_, main_file_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<FileSet>> open_file_set(const std::string& path) {
+  struct stat info{};
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) {
+    const int error = path.empty() ? ENOENT : errno;
+    if (error == ENOENT)
+      return fail(ErrorKind::kIo, "There is no file or folder \"%s\".", printable(path, 300).c_str());
+    return fail(ErrorKind::kIo, "Cannot open %s: %s.", printable(path, 300).c_str(), std::strerror(error));
+  }
+  if (S_ISDIR(info.st_mode)) return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(path, path, ""));
+  if (!S_ISREG(info.st_mode)) {
+    return fail(ErrorKind::kIo, "%s is neither a file nor a folder.", printable(path, 300).c_str());
+  }
+  const std::filesystem::path whole(path);
+  std::string folder = whole.parent_path().string();
+  if (folder.empty()) folder = ".";
+  return std::unique_ptr<FileSet>(std::make_unique<NativeFileSet>(path, folder, whole.filename().string()));
+}
+
+}  // namespace doppler::formats

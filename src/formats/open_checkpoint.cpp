@@ -1,0 +1,302 @@
+// Recognises what a FileSet holds and reads its headers and tables into a Checkpoint (checkpoint.h).
+#include <algorithm>
+
+#include "formats/checkpoint.h"
+#include "formats/recognise.h"
+#include "formats/safetensors/safetensors.h"
+#include "formats/safetensors/safetensors_index.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr uint64_t kFirstPrefix = 1 << 20;     // most headers without a vocabulary are shorter
+constexpr uint64_t kMaxConfigBytes = 1 << 20;  // real ones have a few kB
+constexpr int64_t kMaxSplits = 4096;
+constexpr char kIndexName[] = "model.safetensors.index.json";
+
+using SourcePtr = std::unique_ptr<ByteSource>;
+
+// The first `count` bytes: a view of the mapping, or read into `storage` behind what it already holds.
+Task<Result<std::span<const uint8_t>>> prefix_of(ByteSource& source, uint64_t count,
+                                                 std::vector<uint8_t>& storage) {
+  if (!source.mapped().empty()) co_return source.mapped().first(count);
+  if (count > storage.size()) {
+    auto reading = source.read(storage.size(), count - storage.size());
+    DP_CO_TRY(const std::vector<uint8_t> more, co_await std::move(reading));
+    storage.insert(storage.end(), more.begin(), more.end());
+  }
+  co_return std::span<const uint8_t>(storage).first(count);
+}
+
+// An error when the file is recognisably something else than `wanted`.
+Task<Result<FileLook>> look_at(ByteSource& source) {
+  if (source.size() == 0) co_return fail(ErrorKind::kInvalidInput, "%s is empty.", source.name().c_str());
+  std::vector<uint8_t> storage;
+  auto reading = prefix_of(source, std::min(source.size(), kRecogniseBytes), storage);
+  DP_CO_TRY(const auto prefix, co_await std::move(reading));
+  const Recognised seen = recognise(prefix, source.size());
+  if (seen.look == FileLook::kKnownOther) {
+    co_return fail(ErrorKind::kInvalidInput, "%s is not a model file: it is %s.", source.name().c_str(),
+                   seen.reason.c_str());
+  }
+  co_return seen.look;
+}
+
+Task<Result<GgufFile>> read_gguf(ByteSource& source) {
+  std::vector<uint8_t> storage;
+  uint64_t count = source.mapped().empty() ? std::min(source.size(), kFirstPrefix) : source.size();
+  while (true) {
+    auto reading = prefix_of(source, count, storage);
+    DP_CO_TRY(const auto prefix, co_await std::move(reading));
+    DP_CO_TRY(GgufParse parse, parse_gguf(prefix, source.size(), source.name()));
+    if (parse.file) co_return std::move(*parse.file);
+    count = parse.bytes_wanted;
+  }
+}
+
+Task<Result<SafetensorsFile>> read_safetensors(ByteSource& source) {
+  std::vector<uint8_t> storage;
+  auto begin = prefix_of(source, std::min<uint64_t>(source.size(), 8), storage);
+  DP_CO_TRY(const auto first8, co_await std::move(begin));
+  DP_CO_TRY(const uint64_t count, safetensors_header_bytes(first8, source.size(), source.name()));
+  auto reading = prefix_of(source, count, storage);
+  DP_CO_TRY(const auto prefix, co_await std::move(reading));
+  co_return parse_safetensors(prefix, source.size(), source.name());
+}
+
+// "model-00002-of-00003.gguf" for number 2 of 3, from the name of any of them; empty if it is not named so.
+std::string split_name(std::string_view any, int64_t number, int64_t count) {
+  const std::string ending = format_text("-of-%05lld.gguf", static_cast<long long>(count));
+  constexpr size_t kDigits = 5;
+  if (!any.ends_with(ending) || any.size() < ending.size() + kDigits + 1) return {};
+  const std::string_view stem = any.substr(0, any.size() - ending.size() - kDigits);
+  return std::string(stem) + format_text("%05lld", static_cast<long long>(number)) + ending;
+}
+
+}  // namespace
+
+class CheckpointOpener {
+ public:
+  explicit CheckpointOpener(std::unique_ptr<FileSet> files) : result_(new Checkpoint()) {
+    result_->files_ = std::move(files);
+  }
+
+  Task<Result<std::unique_ptr<Checkpoint>>> run() {
+    auto opening = files().main_file().empty() ? open_folder() : open_file();
+    if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
+    DP_CO_CHECK(index_tensors());
+    co_return std::move(result_);
+  }
+
+ private:
+  FileSet& files() const { return *result_->files_; }
+
+  Task<Result<>> open_folder() {
+    auto opening = open_if_there("config.json");
+    DP_CO_TRY(SourcePtr config, co_await std::move(opening));
+    if (config) {
+      auto reading = open_hugging_face(std::move(config), "");
+      co_return co_await std::move(reading);
+    }
+    std::vector<std::string> ggufs;
+    for (const std::string& name : files().list()) {
+      if (name.ends_with(".gguf") &&
+          (name.find("-of-") == std::string::npos || name.find("-00001-of-") != std::string::npos)) {
+        ggufs.push_back(name);
+      }
+    }
+    if (ggufs.size() == 1) {
+      auto reading = open_gguf(ggufs[0]);
+      co_return co_await std::move(reading);
+    }
+    if (ggufs.size() > 1) {
+      co_return fail(ErrorKind::kInvalidInput,
+                     "Folder %s holds %zu GGUF files; name one of them, such as %s.", files().root().c_str(),
+                     ggufs.size(), printable(ggufs[0]).c_str());
+    }
+    co_return fail(ErrorKind::kInvalidInput, "%s holds no model: neither config.json nor a .gguf file.",
+                   files().root().c_str());
+  }
+
+  Task<Result<>> open_file() {
+    const std::string name = files().main_file();
+    if (name == "config.json" || name == kIndexName) {
+      auto reading = open_folder();
+      co_return co_await std::move(reading);
+    }
+    auto opening = open_if_there(name);
+    DP_CO_TRY(SourcePtr source, co_await std::move(opening));
+    if (!source) co_return fail(ErrorKind::kIo, "There is no file %s.", files().root().c_str());
+    auto looking = look_at(*source);
+    DP_CO_TRY(const FileLook look, co_await std::move(looking));
+    if (look == FileLook::kGguf) {
+      auto reading = open_gguf(name);
+      co_return co_await std::move(reading);
+    }
+    if (look != FileLook::kSafetensors && !name.ends_with(".safetensors")) {
+      co_return fail(
+          ErrorKind::kInvalidInput,
+          "%s is not a model: it begins neither as GGUF nor as safetensors do. Name a .gguf file, or a "
+          "folder with config.json and .safetensors files.",
+          files().root().c_str());
+    }
+    auto opening_config = open_if_there("config.json");
+    DP_CO_TRY(SourcePtr config, co_await std::move(opening_config));
+    if (!config) {
+      co_return fail(ErrorKind::kInvalidInput,
+                     "There is no config.json beside %s, so its architecture is unknown.",
+                     files().root().c_str());
+    }
+    auto reading = open_hugging_face(std::move(config), name);
+    co_return co_await std::move(reading);
+  }
+
+  Task<Result<SourcePtr>> open_if_there(std::string name) { return files().open(std::move(name)); }
+
+  Task<Result<>> open_gguf(std::string name) {
+    result_->kind_ = Checkpoint::Kind::kGguf;
+    auto first_part = open_gguf_part(name);
+    DP_CO_TRY(GgufFile first, co_await std::move(first_part));
+    DP_CO_TRY(const auto split_count, first.get_integer("split.count"));
+    DP_CO_TRY(const auto split_number, first.get_integer("split.no"));
+    const int64_t count = split_count.value_or(1);
+    result_->gguf_.emplace(std::move(first));
+    if (count <= 1) co_return Result<>();
+    if (count > kMaxSplits) {
+      co_return fail(ErrorKind::kInvalidInput, "%s is split into %lld files; at most %lld are read.",
+                     files().root().c_str(), static_cast<long long>(count),
+                     static_cast<long long>(kMaxSplits));
+    }
+    const std::string first_name = split_name(name, 1, count);
+    if (split_number.value_or(0) != 0 || first_name != name) {
+      co_return fail(ErrorKind::kInvalidInput,
+                     "%s is a part of a model split into %lld files; name the first one%s%s.",
+                     files().root().c_str(), static_cast<long long>(count), first_name.empty() ? "" : ", ",
+                     printable(first_name).c_str());
+    }
+    for (int64_t number = 2; number <= count; ++number) {
+      auto part = open_gguf_part(split_name(name, number, count));
+      auto opened = co_await std::move(part);
+      if (!opened) co_return forward(std::move(opened).error());
+    }
+    co_return Result<>();
+  }
+
+  Task<Result<GgufFile>> open_gguf_part(std::string name) {
+    auto opening = open_if_there(name);
+    DP_CO_TRY(SourcePtr source, co_await std::move(opening));
+    if (!source) {
+      co_return fail(ErrorKind::kInvalidInput, "File %s of %s is missing.", printable(name).c_str(),
+                     files().root().c_str());
+    }
+    auto looking = look_at(*source);
+    if (auto look = co_await std::move(looking); !look) co_return forward(std::move(look).error());
+    auto reading = read_gguf(*source);
+    DP_CO_TRY(GgufFile file, co_await std::move(reading));
+    const auto number = static_cast<uint32_t>(result_->sources_.size());
+    for (const GgufTensor& tensor : file.tensors()) {
+      result_->tensors_.push_back(
+          {tensor.name, tensor.type, tensor.shape, number, tensor.offset, tensor.bytes});
+    }
+    result_->sources_.push_back(std::move(source));
+    co_return std::move(file);
+  }
+
+  // `only` is the safetensors file that was named, or empty for those the folder usually has.
+  Task<Result<>> open_hugging_face(SourcePtr config, std::string only) {
+    result_->kind_ = Checkpoint::Kind::kHuggingFace;
+    auto reading_config = result_->read_text("config.json", kMaxConfigBytes);
+    DP_CO_TRY(const auto config_text, co_await std::move(reading_config));
+    DP_CO_TRY(result_->config_, parse_json(*config_text, config->name()));
+    if (!result_->config_.is_object()) {
+      co_return fail(ErrorKind::kInvalidInput, "%s must hold a JSON object, but it is %s.",
+                     config->name().c_str(), result_->config_.type_name());
+    }
+    auto reading_index = result_->read_text(kIndexName);
+    DP_CO_TRY(const auto index_text, co_await std::move(reading_index));
+    SafetensorsIndex index;
+    if (index_text) {
+      DP_CO_TRY(index, parse_safetensors_index(*index_text, kIndexName));
+      if (!only.empty() && std::ranges::find(index.files, only) == index.files.end()) index = {};
+    }
+    if (index.files.empty()) index.files.push_back(only.empty() ? "model.safetensors" : only);
+    for (const std::string& file : index.files) {
+      auto opening = open_shard(file);
+      if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
+    }
+    co_return check_index(index);
+  }
+
+  Task<Result<>> open_shard(std::string name) {
+    auto opening = open_if_there(name);
+    DP_CO_TRY(SourcePtr source, co_await std::move(opening));
+    if (!source) co_return missing_weights(name);
+    auto looking = look_at(*source);
+    if (auto look = co_await std::move(looking); !look) co_return forward(std::move(look).error());
+    auto reading = read_safetensors(*source);
+    DP_CO_TRY(SafetensorsFile file, co_await std::move(reading));
+    const auto number = static_cast<uint32_t>(result_->sources_.size());
+    for (SafetensorsTensor& tensor : file.tensors) {
+      result_->tensors_.push_back({std::move(tensor.name), tensor.type, std::move(tensor.shape), number,
+                                   tensor.offset, tensor.bytes});
+    }
+    result_->sources_.push_back(std::move(source));
+    co_return Result<>();
+  }
+
+  std::unexpected<Error> missing_weights(const std::string& name) const {
+    for (const std::string& other : files().list()) {
+      if (other.ends_with(".bin") || other.ends_with(".pth") || other.ends_with(".pt")) {
+        return fail(
+            ErrorKind::kUnsupported,
+            "%s has no %s, only PyTorch weights (%s), which are not read; convert them to safetensors.",
+            files().root().c_str(), printable(name).c_str(), printable(other).c_str());
+      }
+    }
+    return fail(ErrorKind::kInvalidInput, "%s has a config.json but no %s.", files().root().c_str(),
+                printable(name).c_str());
+  }
+
+  // Every tensor that the index promises must be in the file it names.
+  Result<> check_index(const SafetensorsIndex& index) const {
+    if (index.weight_map.empty()) return {};
+    std::unordered_map<std::string_view, uint32_t> found;
+    for (const TensorInfo& tensor : result_->tensors_) found.emplace(tensor.name, tensor.file);
+    for (const auto& [name, file] : index.weight_map) {
+      const auto it = found.find(name);
+      if (it == found.end() || it->second != file) {
+        return fail(ErrorKind::kInvalidInput,
+                    "%s places tensor \"%s\" in %s, but that file does not hold it.", kIndexName,
+                    printable(name).c_str(), printable(index.files[file]).c_str());
+      }
+    }
+    return {};
+  }
+
+  Result<> index_tensors() {
+    if (result_->tensors_.empty()) {
+      return fail(ErrorKind::kInvalidInput, "%s holds no tensors.", files().root().c_str());
+    }
+    for (uint32_t i = 0; i < result_->tensors_.size(); ++i) {
+      const TensorInfo& tensor = result_->tensors_[i];
+      const auto [it, added] = result_->index_.emplace(tensor.name, i);
+      if (!added) {
+        return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is in both %s and %s.",
+                    printable(tensor.name).c_str(),
+                    result_->sources_[result_->tensors_[it->second].file]->name().c_str(),
+                    result_->sources_[tensor.file]->name().c_str());
+      }
+    }
+    return {};
+  }
+
+  std::unique_ptr<Checkpoint> result_;
+};
+
+Task<Result<std::unique_ptr<Checkpoint>>> open_checkpoint(std::unique_ptr<FileSet> files) {
+  CheckpointOpener opener(std::move(files));
+  auto opening = opener.run();
+  co_return co_await std::move(opening);
+}
+
+}  // namespace doppler::formats

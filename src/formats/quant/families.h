@@ -1,0 +1,48 @@
+// Internal to formats/quant: the functions behind the table in codec.cpp. Each handles whole blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace doppler::formats::quant {
+
+// plain.cpp
+void dequantise_f32(const uint8_t* in, float* out, size_t numbers);
+void dequantise_f16(const uint8_t* in, float* out, size_t numbers);
+void dequantise_bf16(const uint8_t* in, float* out, size_t numbers);
+void quantise_f32(const float* x, uint8_t* out, size_t numbers);
+void quantise_f16(const float* x, uint8_t* out, size_t numbers);
+void quantise_bf16(const float* x, uint8_t* out, size_t numbers);
+
+// blocks_of_32.cpp
+void dequantise_q4_0(const uint8_t* in, float* out, size_t blocks);
+void dequantise_q4_1(const uint8_t* in, float* out, size_t blocks);
+void dequantise_q5_0(const uint8_t* in, float* out, size_t blocks);
+void dequantise_q5_1(const uint8_t* in, float* out, size_t blocks);
+void dequantise_q8_0(const uint8_t* in, float* out, size_t blocks);
+void unpack_q5_0_codes(const uint8_t* block, int8_t codes[32]);  // -16..15
+
+// tables.cpp
+void dequantise_iq4_nl(const uint8_t* in, float* out, size_t blocks);
+void dequantise_mxfp4(const uint8_t* in, float* out, size_t blocks);
+void unpack_iq4_nl_codes(const uint8_t* block, int8_t codes[32]);  // -127..113
+
+// k_small.cpp
+void dequantise_q2_k(const uint8_t* in, float* out, size_t blocks);
+void dequantise_q3_k(const uint8_t* in, float* out, size_t blocks);
+void unpack_q3_k_codes(const uint8_t* block, int8_t codes[256], int8_t scales[16]);  // -4..3, -32..31
+
+// k_large.cpp
+void dequantise_q4_k(const uint8_t* in, float* out, size_t blocks);
+void dequantise_q5_k(const uint8_t* in, float* out, size_t blocks);
+void dequantise_q6_k(const uint8_t* in, float* out, size_t blocks);
+void pack_q6_k_codes(const int8_t codes[256], uint8_t ql_qh[192]);  // -32..31 -> ql[128] qh[64]
+
+// quantise_32.cpp, quantise_k.cpp
+void quantise_q8_0(const float* x, uint8_t* out, size_t blocks);
+void quantise_q4_0(const float* x, uint8_t* out, size_t blocks);
+void quantise_q4_k(const float* x, uint8_t* out, size_t blocks);
+void quantise_q5_k(const float* x, uint8_t* out, size_t blocks);
+void quantise_q6_k(const float* x, uint8_t* out, size_t blocks);
+
+}  // namespace doppler::formats::quant

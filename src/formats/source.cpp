@@ -1,0 +1,18 @@
+// The checks that every implementation of FileSet and ByteSource shares (source.h).
+#include "formats/source.h"
+
+namespace doppler::formats {
+
+bool is_plain_file_name(std::string_view name) {
+  if (name.empty() || name == "." || name == "..") return false;
+  return name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+}
+
+Result<> check_range(const ByteSource& source, uint64_t offset, uint64_t count) {
+  if (offset <= source.size() && count <= source.size() - offset) return {};
+  return fail(ErrorKind::kInvalidInput, "Cannot read %llu bytes at offset %llu of %s: it has %llu bytes.",
+              static_cast<unsigned long long>(count), static_cast<unsigned long long>(offset),
+              source.name().c_str(), static_cast<unsigned long long>(source.size()));
+}
+
+}  // namespace doppler::formats

@@ -1,0 +1,57 @@
+// Where a model's bytes come from: FileSet is its folder (or its one file and the neighbours), ByteSource one
+// readable file of it. Natively files are memory-mapped (file_set_native.h); a browser reads ranges over
+// HTTP; synth/synthetic_source.h makes bytes up. Nothing above may assume a mapping: `mapped()` may be empty.
+// Read next: checkpoint.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+
+namespace doppler::formats {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  virtual const std::string& name() const = 0;  // for messages: a path or an address
+  virtual uint64_t size() const = 0;
+  // All bytes, valid as long as this object, if the file is memory-mapped; otherwise empty.
+  virtual std::span<const uint8_t> mapped() const { return {}; }
+  // Exactly `count` bytes, or an error. For headers and tables; weights go through mapped() or the host's own
+  // upload path, never as a whole through here.
+  virtual Task<Result<std::vector<uint8_t>>> read(uint64_t offset, uint64_t count) = 0;
+  // The number under which the host can stream this file straight to the GPU (browser); empty natively.
+  virtual std::optional<uint32_t> stream_id() const { return std::nullopt; }
+  // Hints for a mapping: these bytes will be read once, in order (before), or not again (after).
+  virtual void will_read(uint64_t /*offset*/, uint64_t /*count*/) const {}
+  virtual void done_with(uint64_t /*offset*/, uint64_t /*count*/) const {}
+};
+
+class FileSet {
+ public:
+  virtual ~FileSet() = default;
+
+  virtual const std::string& root() const = 0;  // what the user named, for messages
+  // The name of the one file that was given, to pass to open(); empty when a folder was given.
+  virtual const std::string& main_file() const = 0;
+  // The names in the folder, as far as the place can tell without being asked for each (HTTP cannot: empty).
+  virtual std::vector<std::string> list() const { return {}; }
+  // Opens a file by its name in the folder. A null pointer means that there is none; an error that it could
+  // not be read. Names with path separators or ".." are refused.
+  virtual Task<Result<std::unique_ptr<ByteSource>>> open(std::string name) = 0;
+};
+
+// False for names that could leave the folder: empty, absolute, with '/', '\\', NUL or equal to "." or "..".
+bool is_plain_file_name(std::string_view name);
+
+// The sentence for a read outside a file; shared by the implementations of ByteSource::read.
+Result<> check_range(const ByteSource& source, uint64_t offset, uint64_t count);
+
+}  // namespace doppler::formats
