@@ -1,0 +1,142 @@
+"""Checks the project's shape: includes follow the layers of docs/design/architecture.md, platform headers stay in
+files named for the platform, folders and files open by saying what they are for. Prints a line a violation and
+exits 1 if there is one; files over 400 lines are listed without failing.
+  check_layers.py [ROOT]
+A new layer or exception is a row of the tables below. Tested by check_layers_test.py."""
+
+import os
+import re
+import sys
+
+# Layer -> what its files may include besides themselves. "doppler" is include/doppler, the public API.
+MAY_INCLUDE = {
+    "doppler": set(),
+    "base": {"doppler"},  # the public error type is the one all layers use
+    "gpu": {"base"},
+    "kernels": {"gpu", "base"},
+    "formats": {"base"},
+    "tokenizer": {"base"},
+    "model": {"kernels", "gpu", "formats", "base"},
+    # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
+    "engine": {"doppler", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
+    "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
+    "serve": {"doppler", "base"},
+    "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
+    "cli": {"doppler", "formats", "bench", "serve", "base"},
+    "web": {"doppler"},
+}
+
+# Layers that are also compiled to WebAssembly: no threads, files or streams outside files named for a platform.
+CORE = {"base", "kernels", "formats", "tokenizer", "model", "engine"}
+PLATFORM_HEADERS = {"thread", "mutex", "condition_variable", "future", "filesystem", "fstream", "iostream",
+                    "format", "print", "unistd.h", "dlfcn.h", "pthread.h", "fcntl.h", "sys/mman.h", "sys/stat.h"}
+PLATFORM_SUFFIX = re.compile(r"_(native|posix|web)(_test)?\.(h|cpp)$")
+# Tests, benches and fuzz targets run natively only.
+NATIVE_ONLY = re.compile(r"_(test|bench|fuzz)\.cpp$|/testing/|/test_\w+\.(h|cpp)$")
+PLATFORM_IF = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(__wasm|__linux|_WIN32|__APPLE__|__EMSCRIPTEN|__unix)", re.M)
+
+README_LINES = 10
+LONG_FILE_LINES = 400
+SOURCES = (".h", ".cpp", ".wgsl", ".py", ".sh", ".js", ".mjs", ".ts", ".cmake")
+CHECKED_FOLDERS = ("include", "src", "tools", "tests", "cmake", "web", "examples")
+SKIPPED_FOLDERS = {"node_modules", "dist", "data", "__pycache__", "corpus"}
+
+
+def files_of(root):
+    for folder in CHECKED_FOLDERS:
+        for path, folders, names in os.walk(os.path.join(root, folder)):
+            folders[:] = sorted(set(folders) - SKIPPED_FOLDERS)
+            for name in sorted(names):
+                yield os.path.relpath(os.path.join(path, name), root).replace(os.sep, "/")
+
+
+def layer_of(path):
+    parts = path.split("/")
+    if parts[0] == "include":
+        return "doppler"
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else None
+
+
+def check_includes(path, text):
+    layer = layer_of(path)
+    if layer is None:
+        return
+    if layer not in MAY_INCLUDE:
+        yield f"{path}: src/{layer} is not a layer; add it to MAY_INCLUDE of tools/check_layers with what it may include."
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+        if not match:
+            continue
+        header, first = match[2], match[2].split("/")[0]
+        if match[1] == '"' and first in MAY_INCLUDE and "/" in header:
+            if first != layer and first not in MAY_INCLUDE[layer]:
+                allowed = ", ".join(sorted(MAY_INCLUDE[layer])) or "nothing else of the project"
+                yield f'{path}:{number}: {layer} includes "{header}" of {first}; allowed are: {allowed}.'
+        elif first == "webgpu" and not (layer == "gpu" and "_native" in path):
+            yield f"{path}:{number}: {header} belongs in src/gpu, in files ending in _native."
+        elif (header in PLATFORM_HEADERS and layer in CORE and not PLATFORM_SUFFIX.search(path)
+              and not NATIVE_ONLY.search(path)):
+            yield f"{path}:{number}: <{header}> is not in the WebAssembly build; only files ending in _native or _posix may include it."
+
+
+def check_platform_if(path, text):
+    if layer_of(path) in set(MAY_INCLUDE) - {"base", "gpu", "doppler"}:
+        for match in PLATFORM_IF.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: #if on the platform ({match[1]}...); make it a file with a platform suffix."
+
+
+def check_opening(path, text):
+    opening = text.lstrip()
+    if opening.startswith("#!") or opening.startswith("# ") or opening.startswith('"""'):
+        return
+    if not opening.startswith(("//", "/*")):
+        yield f"{path}:1: the file does not open with a comment that says what it is for."
+
+
+def check_readmes(root, paths):
+    layers = sorted({layer_of(p) for p in paths if p.startswith("src/") and layer_of(p)})
+    for layer in layers:
+        if f"src/{layer}/README.md" not in paths:
+            yield f"src/{layer}: README.md is missing (what lives here, what may it include, where to start reading)."
+    for path in paths:
+        if path.startswith("src/") and path.endswith("/README.md"):
+            with open(os.path.join(root, path), encoding="utf-8") as file:
+                lines = len(file.read().splitlines())
+            if lines > README_LINES:
+                yield f"{path}: {lines} lines; at most {README_LINES}."
+
+
+def check(root):
+    """(violations, long files) of the tree at root."""
+    paths = list(files_of(root))
+    violations, long_files = list(check_readmes(root, set(paths))), []
+    for path in paths:
+        if not path.endswith(SOURCES):
+            continue
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            text = file.read()
+        lines = text.count("\n")
+        if lines > LONG_FILE_LINES:
+            long_files.append((lines, path))
+        violations.extend(check_opening(path, text))
+        if path.endswith((".h", ".cpp")):
+            violations.extend(check_includes(path, text))
+            violations.extend(check_platform_if(path, text))
+    return sorted(violations), sorted(long_files, reverse=True)
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else "."
+    violations, long_files = check(root)
+    for violation in violations:
+        print(violation)
+    for lines, path in long_files:
+        print(f"note: {path} has {lines} lines; over {LONG_FILE_LINES}, ask which second responsibility moved in.")
+    print(f"{len(violations)} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
