@@ -1,3 +1,5 @@
+// Parsing with a depth limit, so that a hostile file cannot exhaust the stack, and typed access with sentences for
+// what is missing or of another type. The contract is json.h.
 #include "base/json.h"
 
 #include <cmath>

@@ -1,3 +1,5 @@
+// The one place where messages leave the program: a line each on standard error, or the sink that a host set.
+// The contract is log.h.
 #include "base/log.h"
 
 #include <cstdarg>

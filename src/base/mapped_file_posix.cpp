@@ -1,3 +1,4 @@
+// mapped_file.h by mmap: the weights are paged in by the system as they are read, never copied as a whole.
 #include "base/mapped_file.h"
 
 #include <fcntl.h>

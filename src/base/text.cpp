@@ -1,3 +1,5 @@
+// Formatting and parsing without std::format and streams, which would double the size of the WebAssembly build.
+// The contract is text.h.
 #include "base/text.h"
 
 #include <algorithm>

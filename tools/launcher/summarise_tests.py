@@ -1,0 +1,77 @@
+"""Counts single test cases in ctest's JUnit file and prints what failed, what was skipped and why, and a closing
+line `N passed, N failed, N skipped`: summarise_tests.py RESULTS.xml. Exit status 1 if something failed or nothing
+ran. A ctest entry counts as the cases its output reports (GoogleTest, unittest, the story runner), else as one."""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+
+def count_cases(output):
+    """(passed, failed, skipped) as reported by the test program, or None if it reports no cases."""
+    if re.search(r"^\[={10}\] \d+ tests? from .* ran\.", output, re.M):
+        def number(word):
+            found = re.findall(rf"^\[ +{word} +\] (\d+) tests?[.,]", output, re.M)
+            return int(found[-1]) if found else 0
+        return number("PASSED"), number("FAILED"), number("SKIPPED")
+    match = re.search(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", output, re.M)
+    if match:
+        return int(match[1]), int(match[2]), int(match[3] or 0)
+    match = re.search(r"^Ran (\d+) tests? in ", output, re.M)
+    if match:
+        verdict = output[match.end():]
+        bad = sum(int(n) for n in re.findall(r"(?:failures|errors)=(\d+)", verdict))
+        skipped = sum(int(n) for n in re.findall(r"skipped=(\d+)", verdict))
+        # Failing sub-tests may outnumber the tests that hold them.
+        return max(int(match[1]) - bad - skipped, 0), bad, skipped
+    return None
+
+
+def skip_reasons(output):
+    """GoogleTest prints `file:line: Skipped` and the reason on the next line."""
+    return re.findall(r"^.*: Skipped\n(.+)$", output, re.M)
+
+
+def summarise(xml_text):
+    """(passed, failed, skipped, names of failed entries, {skip reason: count})."""
+    passed = failed = skipped = 0
+    failed_names, reasons = [], {}
+    for case in ElementTree.fromstring(xml_text).iter("testcase"):
+        output = case.findtext("system-out") or ""
+        status = case.get("status")
+        if status in ("disabled", "notrun") and case.find("failure") is None:
+            cases = (0, 0, 1)
+            reason = (case.find("skipped").get("message") if case.find("skipped") is not None else "") or "not run"
+            reasons[reason] = reasons.get(reason, 0) + 1
+        else:
+            ok = status == "run"
+            cases = count_cases(output) or ((1, 0, 0) if ok else (0, 1, 0))
+            if not ok and cases[1] == 0:  # a crash, a time-out, or a failure outside the cases
+                cases = (cases[0], 1, cases[2])
+            if cases[1]:
+                failed_names.append(case.get("name"))
+            for reason in skip_reasons(output):
+                reasons[reason] = reasons.get(reason, 0) + 1
+        passed, failed, skipped = passed + cases[0], failed + cases[1], skipped + cases[2]
+    return passed, failed, skipped, failed_names, reasons
+
+
+def main():
+    try:
+        with open(sys.argv[1], encoding="utf-8", errors="replace") as file:
+            # Control characters are not allowed in XML, but test output may hold them.
+            text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "?", file.read())
+    except FileNotFoundError:
+        print("No test ran.\n0 passed, 0 failed, 0 skipped")
+        return 1
+    passed, failed, skipped, failed_names, reasons = summarise(text)
+    for reason, times in sorted(reasons.items()):
+        print(f"skipped {times} x: {reason}")
+    for name in failed_names:
+        print(f"failed: {name}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
