@@ -10,9 +10,9 @@ MemoryPlan plan_memory(const ModelConfig& c, const formats::Checkpoint& checkpoi
                        uint32_t chunk, kernels::CacheFormat cache_format) {
   MemoryPlan plan;
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
-    if (tensor.shape.size() == 2) {
-      plan.weight_bytes +=
-          weight_layout(formats::device_format(tensor.type, exact), tensor.shape[0], tensor.shape[1]).total_bytes;
+    const auto format = formats::device_format(tensor.type, exact);
+    if (tensor.shape.size() == 2 && format) {
+      plan.weight_bytes += weight_layout(*format, tensor.shape[0], tensor.shape[1]).total_bytes;
     } else {
       plan.weight_bytes += tensor.bytes;
     }

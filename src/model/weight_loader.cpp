@@ -5,6 +5,7 @@
 
 #include "formats/quant/codec.h"
 #include "formats/quant/repack.h"
+#include "kernels/glu/glu.h"
 
 namespace doppler::model {
 namespace {
@@ -40,8 +41,10 @@ Result<const formats::TensorInfo*> WeightLoader::checked(const std::string& full
   return tensor;
 }
 
-WeightFormat WeightLoader::format_of(const formats::TensorInfo& tensor) const {
-  return formats::device_format(tensor.type, exact_);
+Result<WeightFormat> WeightLoader::format_of(const formats::TensorInfo& tensor) const {
+  auto format = formats::device_format(tensor.type, exact_);
+  if (!format) return forward(std::move(format).error().add_while("reading tensor " + printable(tensor.name)));
+  return format;
 }
 
 Task<Result<gpu::Buffer>> WeightLoader::make_buffer(std::string name, uint64_t bytes) {
@@ -92,7 +95,7 @@ Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFo
     plane0.assign(rows * layout.plane0_row_bytes, 0);
     uint8_t* scales =
         plane1.empty() ? nullptr : plane1.data() + (span.target_row + row) * layout.plane1_row_bytes;
-    formats::repack_rows(tensor.type, format, from, rows, k, plane0.data(), scales);
+    DP_CO_CHECK(formats::repack_rows(tensor.type, format, from, rows, k, plane0.data(), scales));
     DP_CO_CHECK(co_await device_.upload(buffer, target + row * layout.plane0_row_bytes, plane0));
     if (!mapped.empty()) file.done_with(begin + row * row_bytes, rows * row_bytes);
     note_read(rows * row_bytes);
@@ -156,8 +159,9 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
     for (; i < matrices.size(); ++i) {
       const Matrix& matrix = matrices[i];
       DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", {matrix.rows, k}));
-      if (!sources.empty() && format_of(*tensor) != format) break;
-      format = format_of(*tensor);
+      DP_CO_TRY(const WeightFormat this_format, format_of(*tensor));
+      if (!sources.empty() && this_format != format) break;
+      format = this_format;
       sources.push_back({tensor, matrix.rows});
       label += (label.empty() ? "" : "+") + matrix.name;
       if (checkpoint_.find(matrix.name + ".bias")) {
@@ -185,8 +189,9 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
 
 Task<Result<kernels::Weight>> WeightLoader::matrix(std::string name, uint32_t rows, uint32_t k) {
   DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows, k}));
+  DP_CO_TRY(const WeightFormat format, format_of(*tensor));
   std::vector<Source> sources = {{tensor, rows}};
-  co_return co_await upload_stacked(name, format_of(*tensor), std::move(sources), k);
+  co_return co_await upload_stacked(name, format, std::move(sources), k);
 }
 
 Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name) {
@@ -196,7 +201,7 @@ Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name
   for (const uint64_t extent : tensor->shape) count *= extent;
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await checkpoint_.read_tensor(*tensor));
   std::vector<float> out(count);
-  formats::dequantise(tensor->type, bytes.data(), out.data(), count);
+  DP_CO_CHECK(formats::dequantise(tensor->type, bytes.data(), out.data(), count));
   note_read(tensor->bytes);
   co_return out;
 }

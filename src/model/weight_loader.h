@@ -60,7 +60,7 @@ class WeightLoader {
     uint32_t rows;
   };
   Result<const formats::TensorInfo*> checked(const std::string& full_name, std::initializer_list<uint64_t> shape) const;
-  WeightFormat format_of(const formats::TensorInfo& tensor) const;
+  Result<WeightFormat> format_of(const formats::TensorInfo& tensor) const;
   Task<Result<kernels::Weight>> upload_stacked(std::string label, WeightFormat format, std::vector<Source> sources,
                                                uint32_t k);
   // Rows [first, first + rows) of `source` into rows from `target_row` on of the piece.

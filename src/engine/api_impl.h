@@ -1,0 +1,48 @@
+// What Model and Session hold behind the public API, for the command line and the tools that look deeper.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "doppler/doppler.h"
+#include "engine/generator.h"
+#include "engine/loaded_model.h"
+
+namespace doppler {
+
+struct Model::Impl {
+  std::unique_ptr<gpu::Device> device;  // outlives what is loaded on it
+  std::unique_ptr<engine::LoadedModel> loaded;
+  ModelInfo info;
+  std::vector<uint32_t> resident;       // tokens in the cache
+
+  Result<const tokenizer::Tokenizer*> tokenizer() const;
+};
+
+struct Session::Impl {
+  explicit Impl(std::shared_ptr<Model::Impl> owner) : model(std::move(owner)) {}
+
+  Result<void> start_ids(std::span<const int32_t> ids, const GenerateOptions& options);
+  Result<std::optional<std::string>> next();
+  Result<Generation> finish();
+  Result<Generation> run(const TextCallback& on_text);
+
+  std::shared_ptr<Model::Impl> model;
+  std::vector<uint32_t> sequence;       // the text so far
+  std::optional<engine::Generator> generator;
+  std::atomic<bool> cancelled = false;
+};
+
+// Model::load for files that are no path: synthetic weights.
+Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options);
+
+Json messages_json(std::span<const Message> messages);
+
+// Writes beside the target and renames, so that an interrupted write leaves the old file.
+Result<void> write_file_atomically(const std::string& path, std::span<const uint8_t> bytes);
+
+}  // namespace doppler

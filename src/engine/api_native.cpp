@@ -1,0 +1,199 @@
+// The public API (include/doppler/doppler.h) over the engine's coroutines: every call drives its task to the end
+// with the device's poll loop.
+#include <atomic>
+#include <cstdio>
+
+#include "doppler/doppler.h"
+
+#include "engine/api_impl.h"
+#include "engine/session_file.h"
+#include "formats/file_set_native.h"
+
+namespace doppler {
+
+const char* stop_reason_name(StopReason reason) {
+  switch (reason) {
+    case StopReason::kEndOfText: return "end-of-text";
+    case StopReason::kStopString: return "stop-string";
+    case StopReason::kTokenLimit: return "token-limit";
+    case StopReason::kContextFull: return "context-full";
+    case StopReason::kCancelled: return "cancelled";
+  }
+  return "unknown";
+}
+
+// ---- Model
+
+namespace {
+
+Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
+  model::RunnerOptions out;
+  DP_TRY(out.policy, kernels::make_policy(options.lane));
+  for (const auto& [operation, variant] : options.kernels) out.policy.forced[operation] = variant;
+  if (options.kv != "f16" && options.kv != "f32") {
+    return fail(ErrorKind::kInvalidInput, "Cache format \"%s\" is not known; allowed are f16 and f32.",
+                printable(options.kv).c_str());
+  }
+  const bool f32 = options.kv == "f32" || out.policy.name == "exact";
+  out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+  out.ctx_len = options.ctx_len;
+  out.chunk = options.chunk;
+  return out;
+}
+
+ModelInfo describe(const engine::LoadedModel& loaded, const gpu::Device& device) {
+  const model::PlanRunner& runner = *loaded.runner;
+  const model::ModelConfig& config = runner.config();
+  return {.name = config.name,
+          .architecture = config.architecture,
+          .adapter = device.caps().adapter,
+          .provider = device.caps().provider,
+          .synthetic = config.synthetic,
+          .vocab_size = config.vocab_size,
+          .ctx_len = runner.ctx_len(),
+          .trained_ctx_len = config.ctx_len,
+          .n_layers = config.n_layers,
+          .weight_bytes = runner.memory().weight_bytes,
+          .cache_bytes = runner.memory().cache_bytes,
+          .scratch_bytes = runner.memory().scratch_bytes,
+          .load_seconds = loaded.load_seconds,
+          .has_tokenizer = loaded.text.tokenizer != nullptr,
+          .has_chat_template = loaded.text.chat_template.has_value()};
+}
+
+}  // namespace
+
+Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
+  DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(path));
+  return load_files(std::move(files), options);
+}
+
+Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options) {
+  DP_TRY(model::RunnerOptions runner, runner_options(options));
+  gpu::DeviceOptions device_options{
+      .provider = options.webgpu, .adapter = options.device, .cache_dir = options.cache_dir};
+  auto opening = gpu::Device::open(std::move(device_options));
+  opening.start();  // natively it does not wait
+  DP_TRY(std::unique_ptr<gpu::Device> device, opening.take());
+  model::LoadProgress progress;
+  if (options.progress) {
+    progress = [&](const char* stage, uint64_t done, uint64_t total) { options.progress(stage, done, total); };
+  }
+  auto impl = std::make_shared<Model::Impl>();
+  impl->device = std::move(device);
+  DP_TRY(impl->loaded, gpu::run_to_completion(*impl->device,
+                                              engine::load_model(*impl->device, std::move(files), std::move(runner),
+                                                                 options.chat_template, std::move(progress))));
+  impl->info = describe(*impl->loaded, *impl->device);
+  return Model(std::move(impl));
+}
+
+Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+const ModelInfo& Model::info() const { return impl_->info; }
+
+Counters Model::counters() const {
+  const gpu::Counters& now = impl_->device->counters();
+  const gpu::Counters& before = impl_->loaded->after_load;
+  return {.submits = now.submits - before.submits,
+          .dispatches = now.dispatches - before.dispatches,
+          .readback_bytes = now.readback_bytes - before.readback_bytes,
+          .objects_created = (now.buffers_created - before.buffers_created) +
+                             (now.bind_groups_created - before.bind_groups_created) +
+                             (now.pipelines_created - before.pipelines_created)};
+}
+
+Result<std::vector<int32_t>> Model::tokenize(std::string_view text, bool add_special, bool parse_special) const {
+  DP_TRY(const tokenizer::Tokenizer* tokenizer, impl_->tokenizer());
+  return tokenizer->encode(text, {.add_special = add_special, .parse_special = parse_special});
+}
+
+Result<std::string> Model::detokenize(std::span<const int32_t> ids) const {
+  DP_TRY(const tokenizer::Tokenizer* tokenizer, impl_->tokenizer());
+  return tokenizer->decode(ids, {});
+}
+
+Result<std::string> Model::apply_chat_template(std::span<const Message> messages, bool add_generation_prompt) const {
+  return engine::apply_chat_template(impl_->loaded->text, messages_json(messages), add_generation_prompt);
+}
+
+Session Model::new_session() { return Session(std::make_unique<Session::Impl>(impl_)); }
+
+// ---- Session
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Generation> Session::generate(std::string_view prompt, const GenerateOptions& options, const TextCallback& on_text) {
+  DP_CHECK(start(prompt, options));
+  return impl_->run(on_text);
+}
+
+Result<Generation> Session::generate(std::span<const int32_t> prompt, const GenerateOptions& options,
+                                     const TextCallback& on_text) {
+  DP_CHECK(impl_->start_ids(prompt, options));
+  return impl_->run(on_text);
+}
+
+Result<Generation> Session::chat(std::span<const Message> messages, const GenerateOptions& options,
+                                 const TextCallback& on_text) {
+  DP_TRY(const std::string text,
+         engine::apply_chat_template(impl_->model->loaded->text, messages_json(messages), /*add_generation_prompt=*/true));
+  DP_TRY(const tokenizer::Tokenizer* tokenizer, impl_->model->tokenizer());
+  // The template writes the special tokens itself.
+  DP_TRY(const std::vector<int32_t> ids, tokenizer->encode(text, {.add_special = false, .parse_special = true}));
+  impl_->sequence.clear();
+  DP_CHECK(impl_->start_ids(ids, options));
+  return impl_->run(on_text);
+}
+
+Result<void> Session::start(std::string_view prompt, const GenerateOptions& options) {
+  DP_TRY(const tokenizer::Tokenizer* tokenizer, impl_->model->tokenizer());
+  const bool add_special = options.add_special && impl_->sequence.empty();
+  DP_TRY(const std::vector<int32_t> ids, tokenizer->encode(prompt, {.add_special = add_special, .parse_special = true}));
+  return impl_->start_ids(ids, options);
+}
+
+Result<std::optional<std::string>> Session::next() { return impl_->next(); }
+Result<Generation> Session::finish() { return impl_->finish(); }
+void Session::cancel() { impl_->cancelled.store(true, std::memory_order_relaxed); }
+void Session::reset() { impl_->sequence.clear(); }
+std::span<const int32_t> Session::tokens() const {
+  return {reinterpret_cast<const int32_t*>(impl_->sequence.data()), impl_->sequence.size()};
+}
+
+Result<void> Session::save(const std::string& path) {
+  Model::Impl& model = *impl_->model;
+  // Only what this session and the cache share is worth keeping; the rest is evaluated again after a restore.
+  const auto [a, b] = std::ranges::mismatch(model.resident, impl_->sequence);
+  const auto shared = static_cast<uint32_t>(a - model.resident.begin());
+  engine::SessionFile session;
+  session.tokens = impl_->sequence;
+  DP_TRY(session.cache, gpu::run_to_completion(*model.device, model.loaded->runner->save_cache(shared)));
+  return write_file_atomically(path, engine::encode_session(engine::session_fingerprint(*model.loaded->runner), session));
+}
+
+Result<void> Session::restore(const std::string& path) {
+  Model::Impl& model = *impl_->model;
+  model::PlanRunner& runner = *model.loaded->runner;
+  DP_TRY(const MappedFile file, MappedFile::open(path));
+  auto decoded = engine::decode_session(file.bytes(), engine::session_fingerprint(runner));
+  if (!decoded) return forward(std::move(decoded).error().add_while("restoring " + path));
+  const uint64_t position_bytes = runner.memory().cache_bytes / runner.ctx_len();
+  const auto cached = static_cast<uint32_t>(decoded->cache.size() / position_bytes);
+  if (cached > decoded->tokens.size() || decoded->tokens.size() > runner.ctx_len()) {
+    return fail(ErrorKind::kInvalidInput, "The session in %s has %zu tokens; the context holds %u (--ctx).", path.c_str(),
+                decoded->tokens.size(), runner.ctx_len());
+  }
+  DP_CHECK(gpu::run_to_completion(*model.device, runner.restore_cache(cached, decoded->cache)));
+  impl_->sequence = std::move(decoded->tokens);
+  model.resident.assign(impl_->sequence.begin(), impl_->sequence.begin() + cached);
+  return {};
+}
+
+}  // namespace doppler

@@ -1,0 +1,74 @@
+// The generate loop: feeds a prompt in chunks, keeps decode submits in flight, and turns the tokens that come back
+// into text. It never waits for a token before queueing the next batch. Works on any StepRunner.
+// Read next: session_file.h (saving), loaded_model.h (where runner and tokenizer come from).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/task.h"
+#include "doppler/doppler.h"
+#include "engine/stop_strings.h"
+#include "model/step_runner.h"
+#include "tokenizer/stream_decoder.h"
+#include "tokenizer/tokenizer.h"
+
+namespace doppler::engine {
+
+struct GeneratorConfig {
+  uint32_t vocab_size = 0;
+  std::vector<uint32_t> stop_tokens;
+};
+
+// One generation. Step by step: start(), then next() until it gives nothing, then result().
+class Generator {
+ public:
+  // `resident`: tokens whose keys and values are in the runner's cache, kept up to date. `tokenizer` may be null
+  // (raw ids only: no text). All must outlive the generator.
+  Generator(model::StepRunner& runner, const tokenizer::Tokenizer* tokenizer, GeneratorConfig config,
+            std::vector<uint32_t>& resident, const std::atomic<bool>& cancelled);
+
+  // Queues the prompt (the whole sequence so far) and the first decode steps. Errors: empty prompt, token out of
+  // range, prompt longer than the context, options out of range.
+  Result<void> start(std::vector<uint32_t> prompt, GenerateOptions options);
+  // Waits for the next batch; text may be empty while a character or a possible stop string is incomplete. Nothing:
+  // the generation has ended.
+  Task<Result<std::optional<std::string>>> next();
+  // The caller wants no more.
+  void stop() { caller_stopped_ = true; }
+  const Generation& result() const { return result_; }
+
+ private:
+  Result<void> queue_prompt(size_t max_tokens_left);
+  Result<void> queue_decode();
+  std::string accept(std::span<const uint32_t> tokens);
+  void end(StopReason reason);
+  Result<bool> slide();
+  Task<Result<void>> drain();
+
+  model::StepRunner& runner_;
+  const tokenizer::Tokenizer* tokenizer_;
+  GeneratorConfig config_;
+  std::vector<uint32_t>& resident_;
+  const std::atomic<bool>& cancelled_;
+
+  GenerateOptions options_;
+  std::vector<uint32_t> sequence_;  // prompt and what was generated
+  std::deque<model::Ticket> in_flight_;
+  uint32_t scheduled_ = 0;          // tokens asked of the runner since the last begin()
+  uint32_t seen_ = 0;               // of these, read back
+  uint32_t limit_ = 0;              // generated tokens in all
+  uint32_t segment_limit_ = 0;      // since the last begin()
+  uint32_t segments_ = 0;           // slides so far: varies the seed
+  bool ended_ = false, caller_stopped_ = false;
+  bool exhausted_ = false;          // the context is full; what is in flight holds nothing more
+  std::optional<tokenizer::StreamDecoder> decoder_;
+  StopStrings stops_{{}};
+  Generation result_;
+  std::chrono::steady_clock::time_point started_, first_token_at_, last_token_at_;
+};
+
+}  // namespace doppler::engine

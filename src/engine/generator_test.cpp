@@ -1,0 +1,163 @@
+// The generate loop over a scripted StepRunner: no GPU. Batches in flight, stops, limits, sliding, prefix reuse.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/generator.h"
+#include "engine/stop_strings.h"
+#include "kernels/common/step_state.h"
+
+namespace doppler::engine {
+namespace {
+
+// Continues any text with last token + 1, as a GPU would: steps past a stop give kNoToken.
+class Counting final : public model::StepRunner {
+ public:
+  uint32_t ctx_len() const override { return ctx; }
+  uint32_t chunk() const override { return 4; }
+  uint32_t max_batch() const override { return 256; }
+  uint32_t max_tickets() const override { return 4; }
+  Result<void> begin(const model::GenerationSettings& s, std::span<const uint32_t> before) override {
+    settings = s;
+    pos = static_cast<uint32_t>(before.size());
+    generated = 0;
+    stopped = false;
+    begun_at.push_back(pos);
+    return {};
+  }
+  Result<model::Ticket> prefill(std::span<const uint32_t> tokens, bool sample) override {
+    EXPECT_LE(tokens.size(), chunk());
+    EXPECT_LE(pos + tokens.size(), ctx);
+    last = tokens.back();
+    pos += static_cast<uint32_t>(tokens.size());
+    ++submits;
+    return sample ? issue(1, /*feed=*/false) : model::Ticket{};
+  }
+  Result<model::Ticket> decode(uint32_t steps) override {
+    ++submits;
+    return issue(steps, true);
+  }
+  Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override { co_return results[ticket.slot]; }
+  Task<Result<std::vector<uint8_t>>> save_cache(uint32_t) override { co_return std::vector<uint8_t>(); }
+  Task<Result<void>> restore_cache(uint32_t, std::span<const uint8_t>) override { co_return Result<void>(); }
+
+  uint32_t ctx = 64, pos = 0, last = 0, generated = 0, submits = 0;
+  bool stopped = false;
+  model::GenerationSettings settings;
+  std::vector<uint32_t> begun_at;
+  std::vector<std::vector<uint32_t>> results;
+
+ private:
+  model::Ticket issue(uint32_t steps, bool feed) {
+    std::vector<uint32_t> out;
+    for (uint32_t i = 0; i < steps; ++i) {
+      if (stopped || (feed && pos >= ctx)) {
+        out.push_back(kernels::kNoToken);
+        continue;
+      }
+      if (feed) ++pos;
+      ++last;
+      ++generated;
+      out.push_back(last);
+      const bool is_stop = std::ranges::find(settings.stop_tokens, last) != settings.stop_tokens.end();
+      stopped = (is_stop && !settings.ignore_stop) || generated >= settings.max_tokens;
+    }
+    results.push_back(std::move(out));
+    return {.slot = static_cast<uint32_t>(results.size() - 1), .count = steps};
+  }
+};
+
+struct Run {
+  Counting runner;
+  std::vector<uint32_t> resident;
+  std::atomic<bool> cancelled = false;
+  Generation result;
+  std::string error;
+
+  void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000}) {
+    Generator generator(runner, nullptr, {.vocab_size = 2000, .stop_tokens = std::move(stops)}, resident, cancelled);
+    if (auto started = generator.start(std::move(prompt), std::move(options)); !started) {
+      error = started.error().message();
+      return;
+    }
+    while (true) {
+      Task<Result<std::optional<std::string>>> task = generator.next();
+      task.start();
+      ASSERT_TRUE(task.done());
+      auto piece = task.take();
+      ASSERT_TRUE(piece) << piece.error().message();
+      if (!*piece) break;
+    }
+    result = generator.result();
+  }
+};
+
+TEST(Generator, FeedsChunksAndCountsTokens) {
+  Run run;
+  run.go({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {.max_tokens = 20});
+  ASSERT_EQ(run.result.tokens.size(), 20u);
+  EXPECT_EQ(run.result.tokens.front(), 11);
+  EXPECT_EQ(run.result.tokens.back(), 30);
+  EXPECT_EQ(run.result.stop, StopReason::kTokenLimit);
+  EXPECT_EQ(run.runner.submits, 3u + 2u);  // chunks of 4; then 16 + 3 steps
+}
+
+TEST(Generator, StopTokenEndsAndIsReported) {
+  Run run;
+  run.go({5}, {.max_tokens = 50}, {9});
+  EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{6, 7, 8, 9}));
+  EXPECT_EQ(run.result.stop, StopReason::kEndOfText);
+}
+
+TEST(Generator, IgnoreEosGoesOn) {
+  Run run;
+  run.go({5}, {.max_tokens = 10, .ignore_eos = true}, {9});
+  EXPECT_EQ(run.result.tokens.size(), 10u);
+}
+
+TEST(Generator, FullContextStopsOrSlides) {
+  Run stop;
+  stop.go({1, 2, 3}, {.max_tokens = 0});
+  EXPECT_EQ(stop.result.stop, StopReason::kContextFull);
+  EXPECT_EQ(stop.result.tokens.size(), 62u);  // 61 positions are left, and the last token needs none
+
+  Run slide;
+  slide.go({1, 2, 3}, {.max_tokens = 200, .when_full = WhenFull::kSlide});
+  EXPECT_EQ(slide.result.stop, StopReason::kTokenLimit);
+  ASSERT_EQ(slide.result.tokens.size(), 200u);
+  for (size_t i = 0; i < 200; ++i) EXPECT_EQ(slide.result.tokens[i], static_cast<int32_t>(4 + i));
+}
+
+TEST(Generator, ReusesWhatIsResident) {
+  Run run;
+  run.go({1, 2, 3}, {.max_tokens = 5});
+  EXPECT_EQ(run.resident, (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7}));
+  run.go({1, 2, 3, 4, 5, 6, 7, 8, 20}, {.max_tokens = 2});
+  EXPECT_EQ(run.runner.begun_at.back(), 7u);
+  EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{21, 22}));
+}
+
+TEST(Generator, BadInputIsOneSentence) {
+  Run run;
+  run.go({}, {});
+  EXPECT_NE(run.error.find("prompt is empty"), std::string::npos);
+  run.go({2000}, {});
+  EXPECT_NE(run.error.find("0 to 1999"), std::string::npos);
+  run.go({1}, {.batch = 0});
+  EXPECT_NE(run.error.find("batch is 0; allowed is 1 to 256"), std::string::npos);
+  run.go(std::vector<uint32_t>(64, 1), {});
+  EXPECT_NE(run.error.find("context holds 64"), std::string::npos);
+}
+
+TEST(StopStrings, HoldsBackWhatMayBecomeAStop) {
+  StopStrings stops({"END", "\n\n"});
+  EXPECT_EQ(stops.push("one E"), "one ");
+  EXPECT_EQ(stops.push("N"), "");
+  EXPECT_EQ(stops.push("X\n"), "ENX");
+  EXPECT_EQ(stops.push("two\n\nthree"), "\ntwo");
+  EXPECT_TRUE(stops.found());
+  EXPECT_EQ(stops.push("more"), "");
+}
+
+}  // namespace
+}  // namespace doppler::engine

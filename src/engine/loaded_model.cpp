@@ -1,0 +1,149 @@
+#include "engine/loaded_model.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/vocab_gguf.h"
+
+namespace doppler::engine {
+namespace {
+
+struct TokenizerFiles {
+  std::string tokenizer, config;
+};
+
+// Ids named by eos_token_id of a config file: a number or a list.
+void add_end_tokens(const Json& config, std::vector<uint32_t>& stop_tokens) {
+  const Json* ids = find(config, "eos_token_id");
+  if (!ids) return;
+  const auto add = [&](const Json& id) {
+    if (!id.is_number_integer()) return;
+    const auto value = id.get<int64_t>();
+    if (value < 0 || value > UINT32_MAX) return;
+    const auto token = static_cast<uint32_t>(value);
+    if (std::ranges::find(stop_tokens, token) == stop_tokens.end()) stop_tokens.push_back(token);
+  };
+  if (ids->is_array()) {
+    for (const Json& id : *ids) add(id);
+  } else {
+    add(*ids);
+  }
+}
+
+Task<Result<tokenizer::VocabSpec>> read_vocab(const formats::Checkpoint& checkpoint) {
+  if (const formats::GgufFile* gguf = checkpoint.gguf()) co_return vocab_from_gguf(*gguf);
+  DP_CO_TRY(const std::optional<std::string> text, co_await checkpoint.read_text("tokenizer.json"));
+  if (!text) {
+    co_return fail(ErrorKind::kInvalidInput, "There is no tokenizer.json in %s.", checkpoint.name().c_str());
+  }
+  DP_CO_TRY(const std::optional<std::string> config, co_await checkpoint.read_text("tokenizer_config.json"));
+  co_return tokenizer::vocab_from_tokenizer_json(*text, config.value_or(std::string()));
+}
+
+Task<Result<std::string>> read_template(const formats::Checkpoint& checkpoint) {
+  if (const formats::GgufFile* gguf = checkpoint.gguf()) {
+    DP_CO_TRY(const auto source, gguf->get_string("tokenizer.chat_template"));
+    co_return source.value_or(std::string());
+  }
+  DP_CO_TRY(const auto file, co_await checkpoint.read_text("chat_template.jinja"));
+  if (file) co_return *file;
+  DP_CO_TRY(const auto config_text, co_await checkpoint.read_text("tokenizer_config.json"));
+  if (!config_text) co_return std::string();
+  DP_CO_TRY(const Json config, parse_json(*config_text, "tokenizer_config.json"));
+  const Json* source = find(config, "chat_template");
+  if (!source || source->is_null()) co_return std::string();
+  if (source->is_string()) co_return source->get<std::string>();
+  // Older models list several by name.
+  if (source->is_array()) {
+    for (const Json& entry : *source) {
+      DP_CO_TRY(const auto name, get_string(entry, "name"));
+      DP_CO_TRY(const auto text, get_string(entry, "template"));
+      if (name == "default" && text) co_return *text;
+    }
+  }
+  co_return std::string();
+}
+
+Task<Result<void>> add_config_end_tokens(const formats::Checkpoint& checkpoint, std::vector<uint32_t>& stop_tokens) {
+  if (checkpoint.gguf()) co_return Result<void>();
+  add_end_tokens(checkpoint.config(), stop_tokens);
+  DP_CO_TRY(const auto text, co_await checkpoint.read_text("generation_config.json"));
+  if (text) {
+    DP_CO_TRY(const Json config, parse_json(*text, "generation_config.json"));
+    add_end_tokens(config, stop_tokens);
+  }
+  co_return Result<void>();
+}
+
+}  // namespace
+
+Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint, std::string template_override) {
+  TextModel out;
+  auto vocab = co_await read_vocab(checkpoint);
+  if (vocab) {
+    auto made = tokenizer::Tokenizer::create(std::move(*vocab));
+    if (made) {
+      out.tokenizer = std::move(*made);
+    } else {
+      out.tokenizer_problem = made.error().message();
+    }
+  } else {
+    out.tokenizer_problem = vocab.error().message();
+  }
+  if (out.tokenizer) {
+    const auto size = static_cast<int32_t>(out.tokenizer->vocab_size());
+    for (int32_t id = 0; id < size; ++id) {
+      if (out.tokenizer->is_end_of_generation(id)) out.stop_tokens.push_back(static_cast<uint32_t>(id));
+    }
+  }
+  DP_CO_CHECK(co_await add_config_end_tokens(checkpoint, out.stop_tokens));
+
+  out.template_source = template_override;
+  if (template_override.empty()) {
+    DP_CO_TRY(out.template_source, co_await read_template(checkpoint));
+  }
+  if (!out.template_source.empty()) {
+    auto parsed = tmpl::ChatTemplate::parse(out.template_source);
+    if (parsed) {
+      out.chat_template = std::move(*parsed);
+    } else if (!template_override.empty()) {
+      co_return forward(std::move(parsed).error().add_while("reading the chat template given"));
+    } else {
+      out.template_problem = parsed.error().message();
+    }
+  }
+  co_return out;
+}
+
+Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device, std::unique_ptr<formats::FileSet> files,
+                                                      model::RunnerOptions options, std::string template_override,
+                                                      model::LoadProgress progress) {
+  const auto start = std::chrono::steady_clock::now();
+  auto loaded = std::make_unique<LoadedModel>();
+  DP_CO_TRY(loaded->checkpoint, co_await formats::open_checkpoint(std::move(files)));
+  DP_CO_TRY(loaded->text, co_await load_text_model(*loaded->checkpoint, std::move(template_override)));
+  DP_CO_TRY(loaded->runner,
+            co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options), std::move(progress)));
+  loaded->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  loaded->after_load = device.counters();
+  co_return loaded;
+}
+
+Result<std::string> apply_chat_template(const TextModel& text, const Json& messages, bool add_generation_prompt) {
+  if (!text.chat_template) {
+    if (!text.template_problem.empty()) {
+      return fail(ErrorKind::kUnsupported, "The model's chat template cannot be used: %s", text.template_problem.c_str());
+    }
+    return fail(ErrorKind::kUnsupported, "The model has no chat template; give one with --template FILE.");
+  }
+  tmpl::RenderInput input;
+  input.messages = messages;
+  input.add_generation_prompt = add_generation_prompt;
+  if (text.tokenizer) {
+    input.bos_token = text.tokenizer->token_text_or_empty(text.tokenizer->bos());
+    input.eos_token = text.tokenizer->token_text_or_empty(text.tokenizer->eos());
+  }
+  return text.chat_template->render(input);
+}
+
+}  // namespace doppler::engine

@@ -1,0 +1,46 @@
+// Everything a loaded model consists of, found in its checkpoint: the runner on the GPU, the tokenizer, the chat
+// template, the tokens that end a text. Platform-free: the caller opens the device and the files.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/task.h"
+#include "formats/checkpoint.h"
+#include "gpu/device.h"
+#include "model/plan_runner.h"
+#include "tokenizer/template/chat_template.h"
+#include "tokenizer/tokenizer.h"
+
+namespace doppler::engine {
+
+// The text side of a checkpoint, without any GPU: `tokenize`, `inspect`.
+struct TextModel {
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  // null: the checkpoint has none
+  std::string tokenizer_problem;                          // why it is null
+  std::string template_source;                            // empty: none
+  std::optional<tmpl::ChatTemplate> chat_template;
+  std::string template_problem;                           // why it is empty although there is a source
+  std::vector<uint32_t> stop_tokens;                      // end-of-generation ids
+};
+// template_override: Jinja text that replaces the model's own, or empty. An override that does not parse is an
+// error; the model's own that does not parse is only noted.
+Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint, std::string template_override);
+
+struct LoadedModel {
+  std::unique_ptr<formats::Checkpoint> checkpoint;
+  TextModel text;
+  std::unique_ptr<model::PlanRunner> runner;
+  double load_seconds = 0;
+  gpu::Counters after_load;  // objects created later must not be more
+};
+Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device, std::unique_ptr<formats::FileSet> files,
+                                                      model::RunnerOptions options, std::string template_override,
+                                                      model::LoadProgress progress);
+
+// The conversation as the model's template writes it, with the opening of the answer if asked.
+Result<std::string> apply_chat_template(const TextModel& text, const Json& messages, bool add_generation_prompt);
+
+}  // namespace doppler::engine

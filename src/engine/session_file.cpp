@@ -1,0 +1,74 @@
+#include "engine/session_file.h"
+
+#include <cstring>
+
+#include "base/json.h"
+
+namespace doppler::engine {
+namespace {
+
+constexpr char kMagic[8] = {'D', 'O', 'P', 'S', 'E', 'S', 'S', '1'};
+constexpr uint64_t kMaxHeaderBytes = 1 << 16;
+
+template <class T>
+void append(std::vector<uint8_t>& out, const T* data, size_t count) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(data);
+  out.insert(out.end(), bytes, bytes + count * sizeof(T));
+}
+
+std::unexpected<Error> broken() { return fail(ErrorKind::kInvalidInput, "This is not a saved session, or it was cut short."); }
+
+}  // namespace
+
+std::string session_fingerprint(const model::PlanRunner& runner) {
+  const model::ModelConfig& c = runner.config();
+  return format_text("%s %s L%u H%u/%u D%u E%u V%u theta %g %s", c.family.c_str(), printable(c.name).c_str(), c.n_layers,
+                     c.n_heads, c.n_kv_heads, c.head_dim, c.hidden_dim, c.vocab_size, c.rope.theta,
+                     runner.options().cache_format == kernels::CacheFormat::kF16 ? "f16" : "f32");
+}
+
+std::vector<uint8_t> encode_session(const std::string& fingerprint, const SessionFile& session) {
+  Json header = Json::object();
+  header["model"] = fingerprint;
+  header["tokens"] = session.tokens.size();
+  header["cache_bytes"] = session.cache.size();
+  const std::string text = to_text(header);
+  std::vector<uint8_t> out;
+  append(out, kMagic, sizeof(kMagic));
+  const uint64_t length = text.size();
+  append(out, &length, 1);
+  append(out, text.data(), text.size());
+  append(out, session.tokens.data(), session.tokens.size());
+  append(out, session.cache.data(), session.cache.size());
+  return out;
+}
+
+Result<SessionFile> decode_session(std::span<const uint8_t> bytes, const std::string& fingerprint) {
+  uint64_t length = 0;
+  if (bytes.size() < sizeof(kMagic) + sizeof(length) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0) {
+    return broken();
+  }
+  std::memcpy(&length, bytes.data() + sizeof(kMagic), sizeof(length));
+  bytes = bytes.subspan(sizeof(kMagic) + sizeof(length));
+  if (length > kMaxHeaderBytes || length > bytes.size()) return broken();
+  DP_TRY(const Json header,
+         parse_json({reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(length)}, "The session's header"));
+  bytes = bytes.subspan(length);
+  DP_TRY(const auto model, get_string(header, "model"));
+  DP_TRY(const auto tokens, get_integer(header, "tokens"));
+  DP_TRY(const auto cache_bytes, get_integer(header, "cache_bytes"));
+  if (!model || !tokens || !cache_bytes || *tokens < 0 || *cache_bytes < 0) return broken();
+  if (*model != fingerprint) {
+    return fail(ErrorKind::kInvalidInput, "The session was saved with another model (%s); this one is %s.",
+                printable(*model, 200).c_str(), fingerprint.c_str());
+  }
+  const auto count = static_cast<uint64_t>(*tokens);
+  if (count > bytes.size() / 4 || bytes.size() - count * 4 != static_cast<uint64_t>(*cache_bytes)) return broken();
+  SessionFile session;
+  session.tokens.resize(count);
+  std::memcpy(session.tokens.data(), bytes.data(), count * 4);
+  session.cache.assign(bytes.begin() + static_cast<ptrdiff_t>(count * 4), bytes.end());
+  return session;
+}
+
+}  // namespace doppler::engine

@@ -1,0 +1,28 @@
+// A saved session: what was said (token ids) and the cache that goes with it, so that a long prompt is evaluated
+// once. Format: the 8 bytes "DOPSESS1", u64 length of a JSON header, the header (model fingerprint, cache format,
+// token count), u32 token ids, cache bytes (model/plan_runner.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/plan_runner.h"
+
+namespace doppler::engine {
+
+struct SessionFile {
+  std::vector<uint32_t> tokens;
+  std::vector<uint8_t> cache;
+};
+
+// What must agree between the model that saved and the one that restores.
+std::string session_fingerprint(const model::PlanRunner& runner);
+
+std::vector<uint8_t> encode_session(const std::string& fingerprint, const SessionFile& session);
+// Errors: not a session file, cut short, or of another model (names both).
+Result<SessionFile> decode_session(std::span<const uint8_t> bytes, const std::string& fingerprint);
+
+}  // namespace doppler::engine

@@ -1,0 +1,88 @@
+// The life of one generation behind Session (api_impl.h), and the small helpers of the public API.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+
+#include "engine/api_impl.h"
+
+namespace doppler {
+
+Result<const tokenizer::Tokenizer*> Model::Impl::tokenizer() const {
+  if (loaded->text.tokenizer) return loaded->text.tokenizer.get();
+  return fail(ErrorKind::kUnsupported, "The model's tokenizer cannot be used (token ids can): %s",
+              loaded->text.tokenizer_problem.c_str());
+}
+
+Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const GenerateOptions& options) {
+  if (generator) {  // the last one was not finished
+    DP_TRY([[maybe_unused]] const Generation unfinished, finish());
+  }
+  std::vector<uint32_t> prompt = sequence;
+  for (const int32_t id : ids) {
+    if (id < 0) return fail(ErrorKind::kInvalidInput, "Token %d is negative; token ids start at 0.", id);
+    prompt.push_back(static_cast<uint32_t>(id));
+  }
+  cancelled.store(false, std::memory_order_relaxed);
+  const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size, .stop_tokens = model->loaded->text.stop_tokens};
+  generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->resident, cancelled);
+  sequence = prompt;
+  auto started = generator->start(std::move(prompt), options);
+  if (!started) generator.reset();
+  return started;
+}
+
+Result<std::optional<std::string>> Session::Impl::next() {
+  if (!generator) return fail(ErrorKind::kInternal, "next() was called without start().");
+  return gpu::run_to_completion(*model->device, generator->next());
+}
+
+Result<Generation> Session::Impl::finish() {
+  if (!generator) return fail(ErrorKind::kInternal, "finish() was called without start().");
+  generator->stop();
+  while (true) {
+    DP_TRY(const std::optional<std::string> piece, next());
+    if (!piece) break;
+  }
+  Generation result = generator->result();
+  for (const int32_t token : result.tokens) sequence.push_back(static_cast<uint32_t>(token));
+  generator.reset();
+  return result;
+}
+
+Result<Generation> Session::Impl::run(const TextCallback& on_text) {
+  while (true) {
+    DP_TRY(const std::optional<std::string> piece, next());
+    if (!piece) return finish();
+    if (on_text && !piece->empty() && !on_text(*piece)) generator->stop();
+  }
+}
+
+Json messages_json(std::span<const Message> messages) {
+  Json list = Json::array();
+  for (const Message& message : messages) {
+    Json entry = Json::object();
+    entry["role"] = message.role;
+    entry["content"] = message.content;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Result<void> write_file_atomically(const std::string& path, std::span<const uint8_t> bytes) {
+  const std::string temporary = path + ".part";
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  if (!file) return fail(ErrorKind::kIo, "Cannot write %s: %s.", temporary.c_str(), std::strerror(errno));
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fflush(file) == 0 &&
+                       ::fsync(::fileno(file)) == 0;
+  const int error = errno;
+  std::fclose(file);
+  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int reason = written ? errno : error;
+    std::remove(temporary.c_str());
+    return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(reason));
+  }
+  return {};
+}
+
+}  // namespace doppler

@@ -1,0 +1,188 @@
+// Whole models against references by Hugging Face transformers (float32, CPU): logits at every position, the
+// residual stream after each layer, greedy continuation through the cache. Cases are folders of
+// tests/data/families_*.tar.xz; a new case needs no line here. Tolerances and their reasons: docs/design/testing.md.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "engine/generator.h"
+#include "formats/file_set_native.h"
+#include "formats/safetensors/safetensors.h"
+#include "model/plan_runner.h"
+
+namespace doppler {
+namespace {
+
+namespace fs = std::filesystem;
+
+// References of one case, by tensor name. All are F32 or I32.
+struct References {
+  MappedFile file;
+  formats::SafetensorsHeader header;
+
+  template <class T>
+  std::vector<T> get(const std::string& name) const {
+    for (const auto& tensor : header.tensors) {
+      if (tensor.name != name) continue;
+      std::vector<T> out(tensor.bytes / sizeof(T));
+      std::memcpy(out.data(), file.bytes().data() + tensor.offset, tensor.bytes);
+      return out;
+    }
+    ADD_FAILURE() << "no reference " << name;
+    return {};
+  }
+};
+
+double relative_l2(std::span<const float> got, std::span<const float> wanted) {
+  if (got.size() != wanted.size() || got.empty()) return INFINITY;
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double d = static_cast<double>(got[i]) - static_cast<double>(wanted[i]);
+    difference += d * d;
+    norm += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
+  }
+  return std::sqrt(difference / norm);
+}
+
+gpu::Device& device() {
+  static const std::unique_ptr<gpu::Device> opened = [] {
+    auto task = gpu::Device::open({});
+    task.start();
+    auto result = task.take();
+    if (!result) {
+      std::fprintf(stderr, "%s\n", result.error().message().c_str());
+      std::exit(1);
+    }
+    return std::move(*result);
+  }();
+  return *opened;
+}
+
+std::vector<std::string> case_folders() {
+  std::vector<std::string> folders;
+  for (const auto& entry : fs::recursive_directory_iterator(GOLDEN_DIR)) {
+    if (entry.path().filename() == "refs.safetensors") folders.push_back(entry.path().parent_path().string());
+  }
+  std::ranges::sort(folders);
+  return folders;
+}
+
+class Golden : public testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<formats::Checkpoint> open() {
+    auto files = formats::open_file_set(GetParam());
+    EXPECT_TRUE(files) << files.error().message();
+    auto task = formats::open_checkpoint(std::move(*files));
+    task.start();
+    auto checkpoint = task.take();
+    EXPECT_TRUE(checkpoint) << checkpoint.error().message();
+    return std::move(*checkpoint);
+  }
+
+  std::unique_ptr<model::PlanRunner> load(const formats::Checkpoint& checkpoint, model::RunnerOptions options) {
+    auto policy = kernels::make_policy(lane_);
+    EXPECT_TRUE(policy);
+    options.policy = *policy;
+    options.cache_format = lane_ == "exact" ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+    auto runner =
+        gpu::run_to_completion(device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {}));
+    EXPECT_TRUE(runner) << runner.error().message();
+    return runner ? std::move(*runner) : nullptr;
+  }
+
+  References references() {
+    auto file = MappedFile::open(GetParam() + "/refs.safetensors");
+    EXPECT_TRUE(file);
+    auto header = formats::parse_safetensors(file->bytes(), file->bytes().size(), "refs.safetensors");
+    EXPECT_TRUE(header);
+    return {std::move(*file), std::move(*header)};
+  }
+
+  std::string lane_ = "exact";
+};
+
+// In the exact lane a bf16 or f16 case stores its weights as they are and computes in f32: the same tolerance.
+constexpr double kExactTolerance = 5e-5;
+
+TEST_P(Golden, LogitsAndHiddenMatchTransformers) {
+  const auto checkpoint = open();
+  const References refs = references();
+  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 64, .all_logits = true, .hidden = true});
+  ASSERT_TRUE(runner);
+  const auto prompt = refs.get<uint32_t>("prompt_a");
+  auto rows = gpu::run_to_completion(device(), runner->logits(0, prompt));
+  ASSERT_TRUE(rows) << rows.error().message();
+  const auto wanted = refs.get<float>("logits_a");
+  EXPECT_LT(relative_l2(rows->logits, wanted), kExactTolerance);
+  const size_t vocab = runner->config().vocab_size;
+  for (size_t row = 0; row < prompt.size(); ++row) {
+    EXPECT_LT(relative_l2(std::span(rows->logits).subspan(row * vocab, vocab), std::span(wanted).subspan(row * vocab, vocab)),
+              kExactTolerance)
+        << "position " << row;
+  }
+  const size_t hidden = runner->config().hidden_dim;
+  const auto wanted_hidden = refs.get<float>("hidden_a_last");
+  for (size_t layer = 0; layer <= runner->config().n_layers; ++layer) {
+    const size_t last = (layer * prompt.size() + prompt.size() - 1) * hidden;
+    EXPECT_LT(relative_l2(std::span(rows->hidden).subspan(last, hidden),
+                          std::span(wanted_hidden).subspan(layer * hidden, hidden)),
+              kExactTolerance)
+        << "after layer " << layer;
+  }
+}
+
+TEST_P(Golden, LongPromptInChunksMatches) {
+  const auto checkpoint = open();
+  const References refs = references();
+  const auto prompt = refs.get<uint32_t>("prompt_b");
+  const auto wanted = refs.get<float>("logits_b_last4");
+  for (const uint32_t chunk : {64u, 7u}) {  // one pass; pieces that do not divide the prompt
+    const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = chunk, .all_logits = true});
+    ASSERT_TRUE(runner);
+    std::vector<float> all;
+    for (size_t at = 0; at < prompt.size(); at += chunk) {
+      const auto part = std::span(prompt).subspan(at, std::min<size_t>(chunk, prompt.size() - at));
+      auto rows = gpu::run_to_completion(device(), runner->logits(static_cast<uint32_t>(at), part));
+      ASSERT_TRUE(rows) << rows.error().message();
+      all.insert(all.end(), rows->logits.begin(), rows->logits.end());
+    }
+    EXPECT_LT(relative_l2(std::span(all).last(wanted.size()), wanted), kExactTolerance) << "chunk " << chunk;
+  }
+}
+
+TEST_P(Golden, GreedyContinuationMatches) {
+  const auto checkpoint = open();
+  const References refs = references();
+  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
+  ASSERT_TRUE(runner);
+  std::vector<uint32_t> resident;
+  const std::atomic<bool> cancelled = false;
+  engine::Generator generator(*runner, nullptr, {.vocab_size = runner->config().vocab_size, .stop_tokens = {}}, resident,
+                              cancelled);
+  GenerateOptions options;
+  options.sampling.temperature = 0;
+  options.max_tokens = 16;
+  options.batch = 4;
+  ASSERT_TRUE(generator.start(refs.get<uint32_t>("prompt_a"), options));
+  while (true) {
+    auto piece = gpu::run_to_completion(device(), generator.next());
+    ASSERT_TRUE(piece) << piece.error().message();
+    if (!*piece) break;
+  }
+  EXPECT_EQ(generator.result().tokens, refs.get<int32_t>("greedy_tokens"));
+}
+
+std::string case_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = fs::relative(info.param, GOLDEN_DIR).string();
+  std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Golden, testing::ValuesIn(case_folders()), case_name);
+
+}  // namespace
+}  // namespace doppler
