@@ -1,5 +1,6 @@
-// The capability record of an opened device: everything a kernel table may look at. Filled once, never guessed:
-// limits are what the device granted, the subgroup size is measured where the provider does not tell it.
+// The capability record of an opened device: everything a kernel table may look at. Filled once, never
+// guessed: limits are what the device granted, the subgroup size is measured where the provider does not tell
+// it.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +15,32 @@ const char* adapter_type_name(AdapterType type);  // "discrete GPU", "CPU", ...
 enum class WgslDialect : uint8_t { kTint, kNaga };
 
 struct Caps {
-  std::string provider;     // "dawn", "wgpu", "browser", "node"
-  std::string adapter;      // "NVIDIA H200"
+  std::string provider;  // "dawn", "wgpu", "browser", "node"
+  std::string adapter;   // "NVIDIA H200"
   std::string vendor;
-  std::string architecture; // "hopper", may be empty
-  std::string driver;       // "580.159.04", as the provider describes it
-  std::string backend;      // "vulkan", "metal", "d3d12"
+  std::string architecture;  // "hopper", may be empty
+  std::string driver;        // "580.159.04", as the provider describes it
+  std::string backend;       // "vulkan", "metal", "d3d12"
   AdapterType type = AdapterType::kUnknown;
   WgslDialect dialect = WgslDialect::kTint;
 
-  bool f16 = false;             // WGSL `enable f16` and f16 in storage
+  bool f16 = false;  // WGSL `enable f16` and f16 in storage
   bool subgroups = false;
-  uint32_t subgroup_min = 0;    // invocations; both 0 without subgroups
+  uint32_t subgroup_min = 0;  // invocations; both 0 without subgroups
   uint32_t subgroup_max = 0;
-  bool dp4a = false;            // packed 4x8 integer dot product (dot4I8Packed)
+  bool dp4a = false;  // packed 4x8 integer dot product (dot4I8Packed)
   bool timestamps = false;
-  bool matrix_f16 = false;      // subgroup matrices, f16 inputs, f32 result, 16x16x16
+  bool matrix_f16 = false;  // subgroup matrices, f16 inputs, f32 result, 16x16x16
 
   uint64_t max_buffer_bytes = 0;
-  uint64_t max_binding_bytes = 0;          // of one storage binding
-  uint32_t max_storage_buffers = 0;        // per dispatch
-  uint32_t max_invocations = 0;            // per workgroup
+  uint64_t max_binding_bytes = 0;    // of one storage binding
+  uint32_t max_storage_buffers = 0;  // per dispatch
+  uint32_t max_invocations = 0;      // per workgroup
   uint32_t max_workgroup_size_x = 0;
-  uint32_t max_workgroup_bytes = 0;        // var<workgroup> memory
-  uint32_t max_workgroups = 0;             // per dimension
-  uint32_t binding_alignment = 256;        // bytes, of offsets of storage and uniform bindings
-  uint64_t memory_bytes = 0;               // of the device's largest heap; 0: the provider does not tell
+  uint32_t max_workgroup_bytes = 0;  // var<workgroup> memory
+  uint32_t max_workgroups = 0;       // per dimension
+  uint32_t binding_alignment = 256;  // bytes, of offsets of storage and uniform bindings
+  uint64_t memory_bytes = 0;         // of the device's largest heap; 0: the provider does not tell
 };
 
 }  // namespace doppler::gpu

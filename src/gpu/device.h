@@ -1,7 +1,7 @@
 // An opened WebGPU device. Creation of anything is counted, errors that arrive later fill the error slot and
 // surface at the next submit() or await, and nothing here blocks except run_to_completion() (native only).
-// Implementations: device_native.cpp (webgpu.h through a provider library), device_web.cpp (JavaScript imports).
-// One thread owns a Device; pipeline compilation uses others inside.
+// Implementations: device_native.cpp (webgpu.h through a provider library), device_web.cpp (JavaScript
+// imports). One thread owns a Device; pipeline compilation uses others inside.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,14 @@
 namespace doppler::gpu {
 
 struct DeviceOptions {
-  std::string provider;  // "", "dawn", "wgpu" or a path to a shared library; "" prefers Dawn on a GPU
-  std::string adapter;   // "", an index of list_adapters() or a part of its name; "" prefers a discrete GPU
-  std::string cache_dir; // where compiled pipelines may be kept; "": nowhere
+  std::string provider;   // "", "dawn", "wgpu" or a path to a shared library; "" prefers Dawn on a GPU
+  std::string adapter;    // "", an index of list_adapters() or a part of its name; "" prefers a discrete GPU
+  std::string cache_dir;  // where compiled pipelines may be kept; "": nowhere
+  // Keep the provider's bounds checks in every pipeline, for hunting a bug in a kernel. Otherwise trusted
+  // pipelines run without them; Dawn has one switch for the whole device, so there the others do too (told
+  // once, by name).
+  bool bounds_checks = false;
+  // Environment, where the field is empty: DOPPLER_WEBGPU, DOPPLER_DEVICE; DOPPLER_BOUNDS_CHECKS=1.
 };
 
 // Since the device was opened. `run --json` reports them, and what was created after load must be zero.
@@ -36,7 +41,7 @@ struct Counters {
   uint64_t buffers_created = 0;
   uint64_t bind_groups_created = 0;
   uint64_t pipelines_created = 0;
-  uint64_t buffer_bytes = 0;       // alive now
+  uint64_t buffer_bytes = 0;  // alive now
   uint64_t peak_buffer_bytes = 0;
 };
 
@@ -46,7 +51,8 @@ struct Work {
   uint32_t times = 1;  // replays in this submit: decode steps
 };
 
-// A few host-mappable buffers, made at load and reused in turn, so that results come back while later work runs.
+// A few host-mappable buffers, made at load and reused in turn, so that results come back while later work
+// runs.
 class ReadbackRing {
  public:
   ReadbackRing() = default;
@@ -58,8 +64,8 @@ class ReadbackRing {
   std::vector<Buffer> slots_;
 };
 
-// Copies `from` into slot `slot` of the ring at the end of a submit. A slot is free again once read() gave its
-// contents.
+// Copies `from` into slot `slot` of the ring at the end of a submit. A slot is free again once read() gave
+// its contents.
 struct ReadbackRequest {
   const ReadbackRing* ring = nullptr;
   uint32_t slot = 0;
@@ -68,8 +74,8 @@ struct ReadbackRequest {
 
 class Device {
  public:
-  // Errors: no provider library, no Vulkan loader, no adapter, adapter not found (lists what there is), limits
-  // too small. Warns in one line when it falls back from Dawn to wgpu-native, with the reason.
+  // Errors: no provider library, no Vulkan loader, no adapter, adapter not found (lists what there is),
+  // limits too small. Warns in one line when it falls back from Dawn to wgpu-native, with the reason.
   static Task<Result<std::unique_ptr<Device>>> open(DeviceOptions options);
   virtual ~Device() = default;
 
@@ -78,39 +84,43 @@ class Device {
   // The error slot: what went wrong since the last look, if anything; a lost device stays in error.
   virtual Result<void> status() = 0;
 
-  // Out of memory, or larger than the device allows, is an error that names the buffer and both sizes. Contents
-  // are zero.
+  // Out of memory, or larger than the device allows, is an error that names the buffer and both sizes.
+  // Contents are zero.
   virtual Task<Result<Buffer>> create_buffer(BufferDesc desc) = 0;
   Task<Result<ReadbackRing>> create_readback_ring(uint32_t slots, uint64_t bytes_per_slot);
   // Compiles concurrently. An error names the pipeline and quotes the compiler. Results are in order.
   virtual Task<Result<std::vector<PipelineId>>> create_pipelines(
       std::vector<PipelineDesc> descs, std::function<void(uint32_t done, uint32_t total)> progress) = 0;
-  virtual Result<BindGroupId> create_bind_group(PipelineId pipeline, std::span<const BufferSlice> bindings) = 0;
+  virtual Result<BindGroupId> create_bind_group(PipelineId pipeline,
+                                                std::span<const BufferSlice> bindings) = 0;
 
   // Small writes (step state, prompt tokens, parameters): ordered before the next submit. offset and size are
   // multiples of 4.
   virtual Result<void> write(const Buffer& buffer, uint64_t offset, std::span<const uint8_t> bytes) = 0;
   // Weights: any size, in pieces, at a pace that keeps host memory bounded.
-  virtual Task<Result<void>> upload(const Buffer& buffer, uint64_t offset, std::span<const uint8_t> bytes) = 0;
-  // Weights that never enter this program's memory: from a stream the host knows by number (browser; natively an
-  // error, because there a mapped file is uploaded).
+  virtual Task<Result<void>> upload(const Buffer& buffer, uint64_t offset,
+                                    std::span<const uint8_t> bytes) = 0;
+  // Weights that never enter this program's memory: from a stream the host knows by number (browser; natively
+  // an error, because there a mapped file is uploaded).
   virtual Task<Result<void>> upload_stream(const Buffer& buffer, uint64_t offset, uint32_t stream,
                                            uint64_t stream_offset, uint64_t bytes) = 0;
 
   // Replays the works, in order, in one command buffer; then the readback copy. Returns when queued.
   virtual Result<void> submit(std::span<const Work> works, const ReadbackRequest* readback = nullptr) = 0;
   // The contents of a slot once the submit that filled it is done.
-  virtual Task<Result<std::vector<uint8_t>>> read(const ReadbackRing& ring, uint32_t slot, uint64_t bytes) = 0;
+  virtual Task<Result<std::vector<uint8_t>>> read(const ReadbackRing& ring, uint32_t slot,
+                                                  uint64_t bytes) = 0;
   // For tests and whole-tensor dumps: waits for all work, copies through a temporary buffer.
   Task<Result<std::vector<uint8_t>>> read_buffer(BufferSlice from);
   // All submitted work is done.
   virtual Task<Result<void>> idle() = 0;
 
-  // Runs the plan once, each dispatch in a pass of its own between timestamps. Nanoseconds per command (copies
-  // are 0). For profiles only: the passes cost time that calibration runs must not pay.
+  // Runs the plan once, each dispatch in a pass of its own between timestamps. Nanoseconds per command
+  // (copies are 0). For profiles only: the passes cost time that calibration runs must not pay.
   virtual Task<Result<std::vector<uint64_t>>> time_commands(const Plan& plan, uint32_t rows) = 0;
 
-  // Lets callbacks run; waits up to `microseconds` for one when nothing is ready. Native only (browser: no-op).
+  // Lets callbacks run; waits up to `microseconds` for one when nothing is ready. Native only (browser:
+  // no-op).
   virtual void poll(uint64_t microseconds) = 0;
 
  protected:

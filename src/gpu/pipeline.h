@@ -20,7 +20,7 @@ struct PipelineDesc {
   std::string wgsl;              // composed for this device (wgsl_composer.h); the entry point is `main`
   std::vector<BindKind> layout;  // of group 0, by binding number
   std::vector<std::pair<std::string, double>> constants;  // WGSL overrides
-  bool trusted = false;          // has passed its oracle tests: bounds checks of the provider may be dropped
+  bool trusted = false;  // has passed its oracle tests: bounds checks of the provider may be dropped
 
   bool operator==(const PipelineDesc&) const = default;
 };

@@ -1,8 +1,8 @@
-// A plan: the flat list of commands that one prefill chunk or one decode step replays. Recorded once at load by
-// PlanBuilder; replayed by Device::submit (native loop over webgpu.h) or by about twenty lines of JavaScript.
-// Nothing that changes per token is in here: it lives in the step state buffer, which the GPU advances itself.
-// The one exception is `rows`: a prefill chunk holds 1..max_rows tokens, and a dispatch may say that one of its
-// grid axes is ceil(rows / rows_per_group).
+// A plan: the flat list of commands that one prefill chunk or one decode step replays. Recorded once at load
+// by PlanBuilder; replayed by Device::submit (native loop over webgpu.h) or by about twenty lines of
+// JavaScript. Nothing that changes per token is in here: it lives in the step state buffer, which the GPU
+// advances itself. The one exception is `rows`: a prefill chunk holds 1..max_rows tokens, and a dispatch may
+// say that one of its grid axes is ceil(rows / rows_per_group).
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ enum PlanCommand : uint32_t { kDispatch = 1, kCopy = 2 };
 
 // What the profiler and `kernels --explain` say about a command; not needed for the replay.
 struct PlanEntry {
-  std::string name;       // variant, or "copy"
-  std::string role;       // "blk.3.attn_q" or "sample": where in the model
-  uint64_t bytes = 0;     // read and written in GPU memory per replay (per row if rows_per_group != 0)
+  std::string name;          // variant, or "copy"
+  std::string role;          // "blk.3.attn_q" or "sample": where in the model
+  uint64_t bytes = 0;        // read and written in GPU memory per replay (per row if rows_per_group != 0)
   uint64_t fixed_bytes = 0;  // additionally, independent of the rows: weights
   uint64_t operations = 0;   // multiplications + additions (per row likewise)
 };

@@ -8,8 +8,10 @@
 //   DP_CO_TRY(BuiltPlans plans, co_await b.build(device, progress));
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,15 +23,18 @@
 #include "gpu/caps.h"
 #include "gpu/pipeline.h"
 #include "gpu/plan.h"
+#include "gpu/scratch_placement.h"
 
 namespace doppler::gpu {
 
-// A range of a buffer known to one PlanBuilder: a real one (weights, cache, state) or scratch still to be placed.
+// A range of a buffer known to one PlanBuilder: a real one (weights, cache, state) or scratch still to be
+// placed.
 struct TensorView {
   uint32_t slot = UINT32_MAX;
   uint64_t offset = 0;  // bytes, a multiple of Caps::binding_alignment when bound
   uint64_t bytes = 0;
 
+  auto operator<=>(const TensorView&) const = default;
   bool valid() const { return slot != UINT32_MAX; }
   TensorView sub(uint64_t from, uint64_t count) const { return {slot, offset + from, count}; }
 };
@@ -42,8 +47,8 @@ struct Grid {
 };
 
 struct DispatchDesc {
-  PipelineDesc pipeline;              // equal descriptions share one pipeline
-  std::span<const uint8_t> params;    // the Params struct, bound as the layout's kUniform binding; may be empty
+  PipelineDesc pipeline;            // equal descriptions share one pipeline
+  std::span<const uint8_t> params;  // the Params struct, bound as the layout's kUniform binding; may be empty
   std::span<const TensorView> bindings;  // the other bindings, in order of their numbers
   Grid grid;
   std::string_view role;
@@ -54,8 +59,8 @@ struct DispatchDesc {
 using BuildProgress = std::function<void(uint32_t done, uint32_t total)>;
 
 struct BuiltPlans {
-  std::vector<Plan> plans;           // in the order of begin()
-  std::vector<Buffer> owned;         // scratch and parameters: keep as long as the plans
+  std::vector<Plan> plans;    // in the order of begin()
+  std::vector<Buffer> owned;  // scratch and parameters: keep as long as the plans
   uint64_t scratch_bytes = 0;
   uint64_t unshared_scratch_bytes = 0;  // what scratch would cost without lifetime sharing
 };
@@ -66,12 +71,14 @@ class PlanBuilder {
   const Caps& caps() const { return caps_; }
 
   TensorView external(const Buffer& buffer);  // the same buffer gives the same slot
-  // Lives, in each plan, from its first to its last use there. Contents do not survive between plans or replays.
+  // Lives, in each plan, from its first to its last use there. Contents do not survive between plans or
+  // replays.
   TensorView scratch(std::string_view name, uint64_t bytes);
 
   void begin(std::string_view name, uint32_t max_rows);
-  // Errors: limits of the device exceeded (binding size, grid, workgroup memory), bindings that do not fit the
-  // layout, misaligned offsets, one buffer bound both read-only and writable (WebGPU forbids it).
+  // Errors: limits of the device exceeded (binding count and size, grid), bindings that do not fit the
+  // layout, misaligned offsets, one buffer bound both read-only and writable or overlapping itself writably
+  // (WebGPU forbids both).
   Result<void> dispatch(const DispatchDesc& desc);
   // Whole multiples of 4 bytes. per_row: `bytes` of both views are for one row, copied times `rows`.
   Result<void> copy(TensorView from, TensorView to, std::string_view role, bool per_row = false);
@@ -102,19 +109,31 @@ class PlanBuilder {
     uint32_t max_rows = 1;
     std::vector<Command> commands;
   };
-  // Slot of each scratch tensor -> index of the physical buffer, so that tensors alive together, and tensors of
-  // one dispatch, never share; sizes of the physical buffers.
-  struct Placement {
-    std::vector<uint32_t> physical;
-    std::vector<uint64_t> sizes;
+  // What a bind group is made of, with scratch placed.
+  struct Group {
+    uint32_t pipeline = 0;
+    std::vector<TensorView> bindings;  // slot: Buffer::id()
+    auto operator<=>(const Group&) const = default;
   };
-  Placement place_scratch() const;
+
+  Result<void> check_layout(const DispatchDesc& desc) const;
+  Result<void> check_view(const TensorView& view, const char* what) const;
+  Result<void> check_grid(const Grid& grid) const;
+  uint32_t find_pipeline(const PipelineDesc& desc);
+  uint32_t add_params(std::span<const uint8_t> params);
+  ScratchPlacement place() const;
+  Plan to_plan(const Recording& recording, std::span<const uint32_t> buffers,
+               std::span<const PipelineId> pipelines,
+               const std::vector<std::vector<BindGroupId>>& groups) const;
 
   Caps caps_;
   std::vector<Slot> slots_;
   std::vector<PipelineDesc> pipelines_;
   std::vector<uint8_t> params_;
+  std::map<std::string, uint32_t, std::less<>>
+      params_index_;  // bytes -> offset: equal parameters are kept once
   std::vector<Recording> recordings_;
+  bool recording_ = false;
 };
 
 }  // namespace doppler::gpu

@@ -1,5 +1,5 @@
-// Puts one kernel's WGSL together: directives of the dialect, numbers as a const prelude, imported fragments in
-// order (each once), then the entry file. The only place that knows how Tint and naga differ.
+// Puts one kernel's WGSL together: directives of the dialect, numbers as a const prelude, imported fragments
+// in order (each once), then the entry file. The only place that knows how Tint and naga differ.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct ComposeOptions {
   bool f16 = false;        // the kernel uses f16: emits `enable f16;`
   bool subgroups = false;  // ... `enable subgroups;` where the dialect wants it
   std::span<const WgslConst> consts;
-  // Replaces the fragment named `slot` wherever it is imported: how a kernel written once reads weights of any
-  // format: //!import weights/format  with {"weights/format", "weights/q4_k"}.
+  // Replaces the fragment named `slot` wherever it is imported: how a kernel written once reads weights of
+  // any format: //!import weights/format  with {"weights/format", "weights/q4_k"}.
   std::span<const std::pair<std::string_view, std::string_view>> substitutions;
 };
 

@@ -1,0 +1,268 @@
+// A device's beginning and end, and how it waits: callbacks of the provider mark operations as fired, poll()
+// resumes who waits for them. See device_native.h for the other parts; open_native.cpp chooses the adapter.
+#include "gpu/device_native.h"
+
+#include <chrono>
+
+#include "base/log.h"
+#include "gpu/blob_cache_native.h"
+#include "gpu/guards_native.h"
+
+namespace doppler::gpu {
+namespace {
+
+struct DeviceAnswer {
+  bool done = false;
+  WGPUDevice device = nullptr;
+  std::string message;
+};
+
+void on_device(WGPURequestDeviceStatus, WGPUDevice device, WGPUStringView message, void* answer, void*) {
+  auto* out = static_cast<DeviceAnswer*>(answer);
+  out->device = device;
+  out->message = from_view(message);
+  out->done = true;
+}
+
+constexpr char kSubgroupProbe[] = R"(
+@group(0) @binding(0) var<storage, read_write> sizes: array<atomic<u32>, 2>;
+@compute @workgroup_size(64) fn main(@builtin(subgroup_size) size: u32) {
+  atomicMax(&sizes[0], size);
+  atomicMax(&sizes[1], 1024u - size);
+}
+)";
+constexpr uint32_t kProbeBias = 1024;  // the shader keeps a minimum as the maximum of this minus the value
+constexpr uint32_t kProbeWorkgroups = 64;  // enough to meet every size a driver mixes
+
+constexpr char kDp4aProbe[] = R"(
+@group(0) @binding(0) var<storage, read_write> x: array<u32, 2>;
+@compute @workgroup_size(1) fn main() { x[0] = u32(dot4I8Packed(x[0], x[1])); }
+)";
+
+}  // namespace
+
+NativeDevice::NativeDevice(NativeAdapter adapter, Caps caps, std::string cache_dir, bool bounds_checks)
+    : adapter_(std::move(adapter)), cache_dir_(std::move(cache_dir)), bounds_checks_(bounds_checks) {
+  caps_ = std::move(caps);
+}
+
+NativeDevice::~NativeDevice() {
+  errors_.close();
+  jobs_.clear();  // joins the compiling threads
+  const AbortGuard guard;
+  for (WGPUBindGroup group : groups_) {
+    if (group) api().BindGroupRelease(group);
+  }
+  for (NativePipeline& pipeline : pipelines_) api().ComputePipelineRelease(pipeline.handle);
+  for (NativeLayout& layout : layouts_) {
+    api().PipelineLayoutRelease(layout.pipeline);
+    api().BindGroupLayoutRelease(layout.group);
+  }
+  for (NativeBuffer& buffer : buffers_) {
+    if (!buffer.handle) continue;
+    api().BufferDestroy(buffer.handle);
+    api().BufferRelease(buffer.handle);
+  }
+  if (device_) {
+    // Destroying the buffers above ended their maps; this lets the callbacks say so before the device goes.
+    if (!errors_.lost()) wait_some(0);
+    api().QueueRelease(queue_);
+    if (!errors_.lost()) api().DeviceDestroy(device_);
+    api().DeviceRelease(device_);
+  }
+  waits_.clear();
+}
+
+Result<void> NativeDevice::request_device() {
+  std::vector<WGPUFeatureName> features;
+  if (caps_.f16) features.push_back(WGPUFeatureName_ShaderF16);
+  if (caps_.timestamps) features.push_back(WGPUFeatureName_TimestampQuery);
+  if (caps_.subgroups) features.push_back(api().is_dawn ? WGPUFeatureName_Subgroups : kWgpuSubgroups);
+  if (caps_.matrix_f16) features.push_back(kDawnSubgroupMatrix);
+  // Without it a map on one thread during a submit on another crashes Dawn; compilation uses threads.
+  if (api().is_dawn && adapter_.has_feature(kDawnImplicitSynchronization)) {
+    features.push_back(kDawnImplicitSynchronization);
+  }
+
+  std::vector<const char*> enabled(std::begin(kDawnEnabledToggles), std::end(kDawnEnabledToggles));
+  if (!bounds_checks_) {
+    enabled.push_back("disable_robustness");  // 15-80 % of a matrix product on an H200
+    enabled.push_back("disable_polyfills_on_integer_div_and_mod");
+  }
+  const char* const disabled[] = {
+      "lazy_clear_resource_on_first_use",  // else the first touch of a 1 GB buffer clears all of it: seconds
+      "timestamp_quantization",            // 65 us steps
+  };
+  DawnCache cache = make_dawn_cache(cache_dir_);
+  DawnToggles toggles = {.chain = {cache_dir_.empty() ? nullptr : &cache.chain, kDawnTogglesSType},
+                         .enabled_count = enabled.size(),
+                         .enabled = enabled.data(),
+                         .disabled_count = std::size(disabled),
+                         .disabled = disabled};
+  WGPULimits limits = adapter_.limits();
+  limits.nextInChain = nullptr;
+  WGPUDeviceDescriptor descriptor = WGPU_DEVICE_DESCRIPTOR_INIT;
+  if (api().is_dawn) descriptor.nextInChain = &toggles.chain;
+  descriptor.requiredFeatureCount = features.size();
+  descriptor.requiredFeatures = features.data();
+  descriptor.requiredLimits = &limits;
+  descriptor.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowSpontaneous;
+  descriptor.deviceLostCallbackInfo.callback = ErrorSlot::on_lost;
+  descriptor.deviceLostCallbackInfo.userdata1 = &errors_;
+  descriptor.uncapturedErrorCallbackInfo.callback = ErrorSlot::on_uncaptured;
+  descriptor.uncapturedErrorCallbackInfo.userdata1 = &errors_;
+
+  DeviceAnswer answer;
+  WGPURequestDeviceCallbackInfo callback = WGPU_REQUEST_DEVICE_CALLBACK_INFO_INIT;
+  callback.mode = WGPUCallbackMode_AllowProcessEvents;
+  callback.callback = on_device;
+  callback.userdata1 = &answer;
+  const StderrCapture quiet;
+  wait_for(api(), adapter_.instance(), api().AdapterRequestDevice(adapter_.handle(), &descriptor, callback),
+           answer.done);
+  if (!answer.device) {
+    return fail(ErrorKind::kDevice, "%s could not open \"%s\": %s", caps_.provider.c_str(),
+                caps_.adapter.c_str(), answer.message.c_str());
+  }
+  device_ = answer.device;
+  queue_ = api().DeviceGetQueue(device_);
+  return {};
+}
+
+Result<void> NativeDevice::start() {
+  if (!api().is_dawn) AbortGuard::install();
+  DP_CHECK(request_device());
+  DP_CHECK(detect_dp4a());
+  if (caps_.subgroups && caps_.subgroup_max == 0) {
+    DP_CHECK_WHILE(measure_subgroups(), "measuring the subgroup size of %s", caps_.adapter.c_str());
+  }
+  counters_ = {};
+  return {};
+}
+
+Result<void> NativeDevice::detect_dp4a() {
+  const ErrorTrap trap;
+  WGPUShaderSourceWGSL source = WGPU_SHADER_SOURCE_WGSL_INIT;
+  source.code = to_view(kDp4aProbe);
+  WGPUShaderModuleDescriptor descriptor = WGPU_SHADER_MODULE_DESCRIPTOR_INIT;
+  descriptor.nextInChain = &source.chain;
+  WGPUShaderModule module = api().DeviceCreateShaderModule(device_, &descriptor);
+  caps_.dp4a = module && !trap.caught();
+  if (module) api().ShaderModuleRelease(module);
+  return {};
+}
+
+Result<void> NativeDevice::measure_subgroups() {
+  BufferDesc desc = {.name = "subgroup probe", .bytes = 8};
+  DP_TRY(Buffer sizes, make_buffer(std::move(desc)));
+  std::vector<PipelineDesc> descs(1);
+  descs[0] = {.label = "probe.subgroup_size", .wgsl = kSubgroupProbe, .layout = {BindKind::kReadWrite}};
+  auto compile = create_pipelines(std::move(descs), nullptr);
+  DP_TRY(const auto pipelines, run_to_completion(*this, std::move(compile)));
+  const BufferSlice whole = {.buffer = sizes.id(), .offset = 0, .bytes = 8};
+  DP_TRY(const BindGroupId group, create_bind_group(pipelines[0], std::span(&whole, 1)));
+  Plan plan;
+  plan.name = "probe";
+  plan.words = {kDispatch, pipelines[0], group, kProbeWorkgroups, 1, 1, 0, 0};
+  const Work work = {.plan = &plan};
+  DP_CHECK(submit(std::span(&work, 1), nullptr));
+  auto reading = read_buffer(whole);
+  DP_TRY(const auto bytes, run_to_completion(*this, std::move(reading)));
+  uint32_t values[2] = {};
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<uint8_t*>(values));
+  caps_.subgroup_max = values[0];
+  caps_.subgroup_min = kProbeBias - values[1];
+  return {};
+}
+
+Result<void> NativeDevice::status() { return errors_.take(); }
+
+std::shared_ptr<WaitState> NativeDevice::from_userdata(void* userdata) {
+  auto* holder = static_cast<std::shared_ptr<WaitState>*>(userdata);
+  std::shared_ptr<WaitState> state = std::move(*holder);
+  delete holder;
+  return state;
+}
+
+// A provider's problem, unless the device is gone, which explains it better.
+Result<void> NativeDevice::lost_or(const std::string& problem) {
+  if (errors_.lost()) return errors_.take();
+  return fail(ErrorKind::kDevice, "%s", problem.c_str());
+}
+
+Task<Result<void>> NativeDevice::idle() {
+  if (errors_.lost()) co_return errors_.take();
+  auto state = std::make_shared<WaitState>();
+  WGPUQueueWorkDoneCallbackInfo callback = WGPU_QUEUE_WORK_DONE_CALLBACK_INFO_INIT;
+  callback.mode = WGPUCallbackMode_AllowProcessEvents;
+  callback.callback = [](WGPUQueueWorkDoneStatus done, WGPUStringView message, void* userdata, void*) {
+    const auto fired = from_userdata(userdata);
+    fired->ok = done == WGPUQueueWorkDoneStatus_Success;
+    fired->message = from_view(message);
+    fired->fired.store(true, std::memory_order_release);
+  };
+  callback.userdata1 = to_userdata(state);
+  NativeWait wait = {.state = state, .submission = last_submission_};
+  wait.future = api().QueueOnSubmittedWorkDone(queue_, callback);
+  const Completion<bool> completion = wait.completion;
+  waits_.push_back(std::move(wait));
+  co_await completion;
+  if (errors_.lost() || !state->ok) co_return lost_or("Waiting for the GPU failed: " + state->message);
+  co_return status();
+}
+
+void NativeDevice::poll(uint64_t microseconds) {
+  wait_some(0);
+  if (finish_ready() || finish_compile_jobs() || microseconds == 0) return;
+  if (!waits_.empty()) {
+    wait_some(microseconds);
+  } else if (!jobs_.empty()) {
+    CompileJob& job = *jobs_.front();
+    std::unique_lock lock(job.mutex);
+    job.changed.wait_for(lock, std::chrono::microseconds(microseconds),
+                         [&job] { return job.done.load() > job.reported; });
+  } else {
+    std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+  }
+  finish_ready();
+  finish_compile_jobs();
+}
+
+// Gives the provider time to call back. Dawn waits for the oldest operation at most `microseconds`;
+// wgpu-native knows no time limit: it waits until the submission that the oldest operation needs is done.
+void NativeDevice::wait_some(uint64_t microseconds) {
+  const AbortGuard guard;
+  if (!api().is_dawn) {
+    if (errors_.lost()) return;
+    const bool wait = microseconds > 0 && !waits_.empty();
+    const WGPUSubmissionIndex submission = wait ? waits_.front().submission : 0;
+    api().DevicePoll(device_, wait, submission ? &submission : nullptr);
+    return;
+  }
+  if (microseconds > 0 && !waits_.empty()) {
+    WGPUFutureWaitInfo info = {.future = waits_.front().future, .completed = 0};
+    api().InstanceWaitAny(adapter_.instance(), 1, &info, microseconds * 1000);
+  }
+  api().InstanceProcessEvents(adapter_.instance());
+}
+
+// Completes every operation that fired, all of them when the device is lost. Completing resumes a coroutine,
+// which may start new operations: hence one at a time.
+bool NativeDevice::finish_ready() {
+  bool any = false;
+  for (size_t i = 0; i < waits_.size();) {
+    const bool fired = waits_[i].state->fired.load(std::memory_order_acquire);
+    if (!fired && !errors_.lost()) {
+      ++i;
+      continue;
+    }
+    const Completion<bool> completion = waits_[i].completion;
+    waits_.erase(waits_.begin() + static_cast<ptrdiff_t>(i));
+    completion.complete(fired);
+    any = true;
+    i = 0;
+  }
+  return any;
+}
+
+}  // namespace doppler::gpu

@@ -1,0 +1,167 @@
+// The Device over webgpu.h. One class, its parts in files of their own: device_native.cpp (start, end,
+// waits), buffers_native.cpp, pipelines_native.cpp, replay_native.cpp (submit), timing_native.cpp. All of it
+// runs on the owner's thread except compilation (CompileJob).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/device.h"
+#include "gpu/errors_native.h"
+#include "gpu/instance_native.h"
+
+namespace doppler::gpu {
+
+struct NativeBuffer {
+  WGPUBuffer handle = nullptr;  // null once freed; ids are never used again
+  uint64_t bytes = 0;           // allocated: a multiple of 4
+  uint64_t cleared_to = 0;  // bytes from here on hold whatever the memory held before; == bytes: all defined
+  BufferUse use = BufferUse::kStorage;
+  bool mapping = false;    // a read() is under way
+  uint64_t filled_by = 0;  // submission that writes a readback slot
+  std::string name;
+  std::vector<BindGroupId> groups;  // that name it: released with it
+};
+
+struct NativeLayout {
+  std::vector<BindKind> kinds;
+  WGPUBindGroupLayout group = nullptr;
+  WGPUPipelineLayout pipeline = nullptr;
+};
+
+struct NativePipeline {
+  PipelineDesc desc;
+  WGPUComputePipeline handle = nullptr;
+  uint32_t layout = 0;
+};
+
+// One asynchronous operation of the provider: the callback, which may come on any call, marks it, and poll()
+// then completes the waiting coroutine outside of any provider call.
+struct WaitState {
+  std::atomic<bool> fired = false;
+  bool ok = false;
+  std::string message;
+};
+struct NativeWait {
+  std::shared_ptr<WaitState> state;
+  WGPUFuture future = {};
+  uint64_t submission = 0;
+  Completion<bool> completion;  // true: fired, false: the device was lost first
+};
+
+// Pipelines being compiled by threads; completed by poll().
+struct CompileJob {
+  struct Item {
+    PipelineDesc desc;
+    WGPUPipelineLayout layout = nullptr;
+    WGPUComputePipeline pipeline = nullptr;  // the result, taken by whoever waits
+    std::string problem;
+  };
+  const Provider* provider = nullptr;
+  WGPUDevice device = nullptr;
+  std::vector<Item> items;
+  std::function<void(uint32_t, uint32_t)> progress;
+  uint32_t reported = 0;
+  std::atomic<uint32_t> next = 0;
+  std::atomic<uint32_t> done = 0;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::thread> threads;
+  Completion<bool> completion;
+
+  ~CompileJob();
+  void work();  // what each thread does
+};
+
+class NativeDevice final : public Device {
+ public:
+  NativeDevice(NativeAdapter adapter, Caps caps, std::string cache_dir, bool bounds_checks);
+  ~NativeDevice() override;
+  // Asks the adapter for a device, then measures what the provider does not tell.
+  Result<void> start();
+
+  Result<void> status() override;
+  Task<Result<Buffer>> create_buffer(BufferDesc desc) override;
+  Task<Result<std::vector<PipelineId>>> create_pipelines(
+      std::vector<PipelineDesc> descs, std::function<void(uint32_t done, uint32_t total)> progress) override;
+  Result<BindGroupId> create_bind_group(PipelineId pipeline, std::span<const BufferSlice> bindings) override;
+  Result<void> write(const Buffer& buffer, uint64_t offset, std::span<const uint8_t> bytes) override;
+  Task<Result<void>> upload(const Buffer& buffer, uint64_t offset, std::span<const uint8_t> bytes) override;
+  Task<Result<void>> upload_stream(const Buffer& buffer, uint64_t offset, uint32_t stream,
+                                   uint64_t stream_offset, uint64_t bytes) override;
+  Result<void> submit(std::span<const Work> works, const ReadbackRequest* readback) override;
+  Task<Result<std::vector<uint8_t>>> read(const ReadbackRing& ring, uint32_t slot, uint64_t bytes) override;
+  Task<Result<void>> idle() override;
+  Task<Result<std::vector<uint64_t>>> time_commands(const Plan& plan, uint32_t rows) override;
+  void poll(uint64_t microseconds) override;
+
+ private:
+  friend class Recorder;
+  const Provider& api() const { return adapter_.provider(); }
+  void free_buffer(uint32_t id) override;
+
+  // device_native.cpp
+  Result<void> request_device();
+  Result<void> measure_subgroups();
+  Result<void> detect_dp4a();
+  void wait_some(uint64_t microseconds);
+  bool finish_ready();
+  bool finish_compile_jobs();
+  Result<void> lost_or(const std::string& problem);
+
+  // buffers_native.cpp
+  Result<Buffer> make_buffer(BufferDesc desc);
+  Result<NativeBuffer*> find_buffer(uint32_t id);
+  Result<void> check_range(const NativeBuffer& buffer, uint64_t offset, uint64_t bytes, const char* verb);
+  void write_piece(NativeBuffer& buffer, uint64_t offset, std::span<const uint8_t> bytes);
+  Task<Result<void>> map_and_copy(uint32_t id, uint64_t bytes, std::vector<uint8_t>& out);
+
+  // pipelines_native.cpp
+  Result<uint32_t> find_layout(const std::vector<BindKind>& kinds);
+
+  // replay_native.cpp
+  void clear_new_buffers(WGPUCommandEncoder encoder);
+  Result<WGPUCommandBuffer> finish(WGPUCommandEncoder encoder, Result<void> recorded, const ErrorTrap& trap);
+  Result<void> submit_commands(WGPUCommandBuffer commands);
+
+  // timing_native.cpp
+  struct TimedTargets {
+    WGPUQuerySet set;
+    WGPUBuffer resolved;
+    uint32_t readback;  // buffer id
+  };
+  Result<uint32_t> submit_timed(const Plan& plan, uint32_t rows, uint32_t first, uint32_t count,
+                                TimedTargets targets);
+
+  // Waits for an operation begun by `begin(userdata)`, which gets what the on_... callbacks need.
+  static void* to_userdata(const std::shared_ptr<WaitState>& state) {
+    return new std::shared_ptr<WaitState>(state);
+  }
+  static std::shared_ptr<WaitState> from_userdata(void* userdata);
+
+  ErrorSlot errors_;  // outlives the handles below: their callbacks point at it
+  NativeAdapter adapter_;
+  std::string cache_dir_;
+  bool bounds_checks_;
+  bool told_unchecked_ = false;
+  WGPUDevice device_ = nullptr;
+  WGPUQueue queue_ = nullptr;
+  std::vector<NativeBuffer> buffers_;
+  std::vector<uint32_t> uncleared_;  // buffers with cleared_to < bytes
+  std::vector<NativeLayout> layouts_;
+  std::vector<NativePipeline> pipelines_;
+  std::multimap<size_t, PipelineId> pipeline_index_;  // by hash of the description
+  std::vector<WGPUBindGroup> groups_;                 // null once a buffer of it was freed
+  std::vector<NativeWait> waits_;
+  std::vector<std::shared_ptr<CompileJob>> jobs_;
+  uint64_t last_submission_ = 0;
+};
+
+}  // namespace doppler::gpu

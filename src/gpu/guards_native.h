@@ -1,0 +1,35 @@
+// Keeps what a provider does to the process away from the user: Dawn warns on stderr while an adapter is
+// requested, wgpu-native aborts the process when its device is lost.
+#pragma once
+
+#include <string>
+
+namespace doppler::gpu {
+
+// Everything written to the stderr file descriptor while it lives goes to the debug log instead. Of the whole
+// process, so for the few milliseconds of opening a device only.
+class StderrCapture {
+ public:
+  StderrCapture();
+  ~StderrCapture();
+  StderrCapture(const StderrCapture&) = delete;
+  StderrCapture& operator=(const StderrCapture&) = delete;
+
+ private:
+  int saved_ = -1;
+  int file_ = -1;
+};
+
+// Marks that this thread is inside a call that wgpu-native may abort in. An abort then ends the program with
+// exit code 1 after one sentence; an abort from anywhere else goes its usual way.
+class AbortGuard {
+ public:
+  AbortGuard();
+  ~AbortGuard();
+  AbortGuard(const AbortGuard&) = delete;
+  AbortGuard& operator=(const AbortGuard&) = delete;
+
+  static void install();  // the signal handler, once; leaves an application's own handler alone
+};
+
+}  // namespace doppler::gpu

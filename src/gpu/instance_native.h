@@ -1,0 +1,45 @@
+// A provider's instance and one adapter of it: which adapter is meant, what it offers, and the request for a
+// device. The rules for choosing (default, by index, by name) are in open_native.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu/caps.h"
+#include "gpu/provider_native.h"
+#include "gpu/vulkan_devices_native.h"
+
+namespace doppler::gpu {
+
+// Owns the two handles. Moves.
+class NativeAdapter {
+ public:
+  NativeAdapter(const Provider* provider, WGPUInstance instance, WGPUAdapter adapter)
+      : provider_(provider), instance_(instance), adapter_(adapter) {}
+  NativeAdapter(NativeAdapter&& other) noexcept;
+  NativeAdapter& operator=(NativeAdapter&&) = delete;
+  ~NativeAdapter();
+
+  const Provider& provider() const { return *provider_; }
+  WGPUInstance instance() const { return instance_; }
+  WGPUAdapter handle() const { return adapter_; }
+  // What the adapter offers. Subgroup sizes may be 0 (not told), dp4a is not known before there is a device.
+  Caps read_caps(uint64_t memory_bytes) const;
+  WGPULimits limits() const;
+  bool has_feature(WGPUFeatureName feature) const;
+
+ private:
+  const Provider* provider_;
+  WGPUInstance instance_;
+  WGPUAdapter adapter_;
+};
+
+// The provider's adapter for this Vulkan device. Errors say why the provider does not offer it.
+Result<NativeAdapter> request_adapter(const Provider& provider, const VulkanDevice& device);
+
+// Lets the provider run callbacks until `done` is set; for the requests at opening only.
+void wait_for(const Provider& provider, WGPUInstance instance, WGPUFuture future, const bool& done);
+
+extern const char* const kDawnEnabledToggles[3];
+
+}  // namespace doppler::gpu

@@ -1,0 +1,149 @@
+// Which provider and which adapter: Device::open and list_adapters.
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+
+#include "base/log.h"
+#include "gpu/device_native.h"
+
+namespace doppler::gpu {
+namespace {
+
+std::string or_environment(std::string value, const char* variable) {
+  if (!value.empty()) return value;
+  const char* text = std::getenv(variable);
+  return text ? text : "";
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+// Smaller is better.
+int rank(AdapterType type) {
+  switch (type) {
+    case AdapterType::kDiscrete:
+      return 0;
+    case AdapterType::kIntegrated:
+      return 1;
+    case AdapterType::kUnknown:
+      return 2;
+    case AdapterType::kCpu:
+      return 3;
+  }
+  return 4;
+}
+
+std::string numbered(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) text += format_text("\n  %zu: %s", i, names[i].c_str());
+  return text;
+}
+
+struct Choice {
+  std::string provider;  // "": not decided
+  VulkanDevice device;
+};
+
+// The device that `wanted` means: best by default, by a part of its name, or by its number in
+// list_adapters().
+Result<Choice> choose(const std::string& provider, const std::string& wanted) {
+  DP_TRY(const std::vector<VulkanDevice> devices, list_vulkan_devices());
+  if (wanted.empty()) {
+    return Choice{provider,
+                  *std::min_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
+                    return rank(a.type) < rank(b.type);
+                  })};
+  }
+  std::vector<std::string> names;
+  if (const auto index = parse_int(wanted)) {
+    const std::vector<AdapterInfo> infos = list_adapters(provider);
+    for (const AdapterInfo& info : infos) names.push_back(info.caps.adapter + " (" + info.provider + ")");
+    if (*index >= 0 && static_cast<size_t>(*index) < infos.size()) {
+      // Each provider lists the devices in the loader's order.
+      const auto number = static_cast<size_t>(*index) % devices.size();
+      return Choice{infos[static_cast<size_t>(*index)].provider, devices[number]};
+    }
+  } else {
+    for (const VulkanDevice& device : devices) {
+      if (lower(device.name).find(lower(wanted)) != std::string::npos) return Choice{provider, device};
+      names.push_back(device.name);
+    }
+  }
+  return fail(ErrorKind::kInvalidInput, "No adapter matches \"%s\". There are:%s", wanted.c_str(),
+              numbered(names).c_str());
+}
+
+Result<std::unique_ptr<Device>> open_on(const std::string& which, const VulkanDevice& device,
+                                        const DeviceOptions& options) {
+  DP_TRY(const Provider* const provider, Provider::open(which));
+  DP_TRY(NativeAdapter adapter, request_adapter(*provider, device));
+  Caps caps = adapter.read_caps(device.memory_bytes);
+  auto opened = std::make_unique<NativeDevice>(std::move(adapter), std::move(caps), options.cache_dir,
+                                               options.bounds_checks);
+  DP_CHECK(opened->start());
+  return opened;
+}
+
+Result<std::unique_ptr<Device>> open_now(DeviceOptions options) {
+  options.provider = or_environment(std::move(options.provider), "DOPPLER_WEBGPU");
+  options.adapter = or_environment(std::move(options.adapter), "DOPPLER_DEVICE");
+  options.bounds_checks |= or_environment("", "DOPPLER_BOUNDS_CHECKS") == "1";
+  DP_TRY(const Choice choice, choose(options.provider, options.adapter));
+  if (!choice.provider.empty()) return open_on(choice.provider, choice.device, options);
+  if (choice.device.type == AdapterType::kCpu) {
+    // wgpu-native starts faster, needs less memory and runs on older Mesa.
+    log(LogLevel::kInfo, "No GPU was found; %s (CPU) runs through wgpu-native.", choice.device.name.c_str());
+    return open_on("wgpu", choice.device, options);
+  }
+  auto dawn = open_on("dawn", choice.device, options);
+  if (dawn) return dawn;
+  log(LogLevel::kWarning,
+      "Using wgpu-native on %s, without matrix units, because Dawn does not work here: %s",
+      choice.device.name.c_str(), dawn.error().sentence().c_str());
+  return open_on("wgpu", choice.device, options);
+}
+
+AdapterInfo describe_adapter(const std::string& which, const VulkanDevice& device) {
+  AdapterInfo info = {.provider = which, .caps = {}, .problem = {}};
+  info.caps.provider = which;
+  info.caps.adapter = device.name;
+  info.caps.type = device.type;
+  info.caps.memory_bytes = device.memory_bytes;
+  const auto provider = Provider::open(which);
+  if (!provider) {
+    info.problem = provider.error().sentence();
+    return info;
+  }
+  info.provider = (*provider)->name;
+  const auto adapter = request_adapter(**provider, device);
+  if (!adapter) {
+    info.problem = adapter.error().sentence();
+    return info;
+  }
+  info.caps = adapter->read_caps(device.memory_bytes);
+  return info;
+}
+
+}  // namespace
+
+Task<Result<std::unique_ptr<Device>>> Device::open(DeviceOptions options) {
+  co_return open_now(std::move(options));
+}
+
+std::vector<AdapterInfo> list_adapters(const std::string& provider) {
+  const auto devices = list_vulkan_devices();
+  if (!devices) return {{.provider = provider, .caps = {}, .problem = devices.error().sentence()}};
+  std::vector<std::string> providers = {provider};
+  if (provider.empty()) providers = {"dawn", "wgpu"};
+  std::vector<AdapterInfo> infos;
+  for (const std::string& which : providers) {
+    for (const VulkanDevice& device : *devices) infos.push_back(describe_adapter(which, device));
+  }
+  return infos;
+}
+
+}  // namespace doppler::gpu

@@ -1,0 +1,112 @@
+// Finding, opening and recognising a WebGPU library; see provider_native.h.
+#include "gpu/provider_native.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/log.h"
+
+namespace doppler::gpu {
+namespace {
+
+std::string program_folder() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  if (length <= 0) return ".";
+  const std::string_view full(path, static_cast<size_t>(length));
+  return std::string(full.substr(0, full.rfind('/')));
+}
+
+std::vector<std::string> candidates(const std::string& which) {
+  std::vector<std::string> files;
+  if (which == "dawn") {
+    files = {"libdawn.so", "libwebgpu_dawn.so"};
+  } else if (which == "wgpu") {
+    files = {"libwgpu_native.so"};
+  } else {
+    return {which};
+  }
+  std::vector<std::string> paths;
+  for (const std::string& folder : {program_folder() + "/../lib", std::string(DOPPLER_PROVIDER_DIR)}) {
+    for (const std::string& file : files) paths.push_back(folder + "/" + file);
+  }
+  paths.insert(paths.end(), files.begin(), files.end());
+  return paths;
+}
+
+// The library's handle, or null with what the loader said in `reason`.
+void* open_library(const std::string& path, std::string& reason) {
+  const bool is_path = path.find('/') != std::string::npos;
+  if (is_path && access(path.c_str(), F_OK) != 0) {
+    reason += "\n  " + path + ": no such file";
+    return nullptr;
+  }
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const char* text = dlerror();
+    reason += "\n  " + path + ": " + (text ? text : "cannot be opened");
+  }
+  return handle;
+}
+
+Result<std::unique_ptr<Provider>> read_functions(void* library, const std::string& path) {
+  auto provider = std::make_unique<Provider>();
+  provider->path = path;
+  const auto find = [&](const char* name, auto& target) {
+    void* address = dlsym(library, name);
+    std::memcpy(&target, &address, sizeof target);
+    return address != nullptr;
+  };
+  std::string missing;
+#define DOPPLER_FIND(function) \
+  if (!find("wgpu" #function, provider->function)) missing += " wgpu" #function;
+  DOPPLER_WGPU_FUNCTIONS(DOPPLER_FIND)
+#undef DOPPLER_FIND
+  if (!missing.empty()) {
+    return fail(ErrorKind::kUnsupported, "%s is not a WebGPU library Doppler can use: it lacks%s.",
+                path.c_str(), missing.c_str());
+  }
+#define DOPPLER_FIND(function) find("wgpu" #function, provider->function);
+  DOPPLER_WGPU_NATIVE_FUNCTIONS(DOPPLER_FIND)
+#undef DOPPLER_FIND
+  find("wgpuAdapterPropertiesSubgroupMatrixConfigsFreeMembers", provider->SubgroupMatrixConfigsFreeMembers);
+  provider->is_dawn = provider->DevicePoll == nullptr;
+  provider->name = provider->is_dawn ? "dawn" : "wgpu";
+  return provider;
+}
+
+}  // namespace
+
+Result<const Provider*> Provider::open(const std::string& which) {
+  static std::mutex mutex;
+  static std::map<std::string, std::unique_ptr<Provider>> opened;
+  const std::lock_guard lock(mutex);
+  if (const auto found = opened.find(which); found != opened.end()) return found->second.get();
+
+  std::string reasons;
+  for (const std::string& path : candidates(which)) {
+    void* library = open_library(path, reasons);
+    if (!library) continue;
+    DP_TRY(auto provider, read_functions(library, path));
+    log(LogLevel::kDebug, "WebGPU provider %s: %s", provider->name.c_str(), path.c_str());
+    return (opened[which] = std::move(provider)).get();
+  }
+  return fail(
+      ErrorKind::kDevice,
+      "No WebGPU library was found for \"%s\" (allowed: dawn, wgpu or the path of a library). Tried:%s",
+      which.c_str(), reasons.c_str());
+}
+
+std::string from_view(WGPUStringView text) {
+  if (!text.data) return {};
+  return {text.data, text.length == WGPU_STRLEN ? std::strlen(text.data) : text.length};
+}
+
+}  // namespace doppler::gpu

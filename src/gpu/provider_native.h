@@ -1,0 +1,112 @@
+// One WebGPU implementation, opened as a shared library at run time: the table of the functions we call and
+// the few extension structs of each. Dawn and wgpu-native share the C ABI of webgpu.h; where they differ,
+// this file and `Provider::is_dawn` say so. What was measured about both: docs/design/gpu.md. Read next:
+// instance_native.h (adapters), device_native.h (what runs on it).
+#pragma once
+
+#include <webgpu/wgpu.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace doppler::gpu {
+
+// Every function of webgpu.h that we call: both libraries have them all.
+#define DOPPLER_WGPU_FUNCTIONS(X)                                                                            \
+  X(CreateInstance)                                                                                          \
+  X(InstanceRelease) X(InstanceRequestAdapter) X(InstanceProcessEvents) X(InstanceWaitAny) X(AdapterGetInfo) \
+      X(AdapterInfoFreeMembers) X(AdapterGetLimits) X(AdapterGetFeatures) X(SupportedFeaturesFreeMembers)    \
+          X(AdapterRequestDevice) X(AdapterRelease) X(DeviceGetLimits) X(DeviceGetQueue) X(DeviceDestroy) X( \
+              DeviceRelease) X(DeviceCreateBuffer) X(BufferDestroy) X(BufferRelease) X(BufferMapAsync)       \
+              X(BufferGetConstMappedRange) X(BufferUnmap) X(DeviceCreateShaderModule) X(ShaderModuleRelease) \
+                  X(DeviceCreateBindGroupLayout) X(BindGroupLayoutRelease) X(DeviceCreatePipelineLayout)     \
+                      X(PipelineLayoutRelease) X(DeviceCreateComputePipeline) X(ComputePipelineRelease)      \
+                          X(DeviceCreateBindGroup) X(BindGroupRelease) X(DeviceCreateCommandEncoder)         \
+                              X(CommandEncoderRelease) X(CommandEncoderBeginComputePass)                     \
+                                  X(CommandEncoderCopyBufferToBuffer) X(CommandEncoderClearBuffer)           \
+                                      X(CommandEncoderResolveQuerySet) X(CommandEncoderFinish)               \
+                                          X(CommandBufferRelease) X(ComputePassEncoderSetPipeline)           \
+                                              X(ComputePassEncoderSetBindGroup)                              \
+                                                  X(ComputePassEncoderDispatchWorkgroups)                    \
+                                                      X(ComputePassEncoderEnd) X(ComputePassEncoderRelease)  \
+                                                          X(DeviceCreateQuerySet) X(QuerySetDestroy)         \
+                                                              X(QuerySetRelease) X(QueueSubmit)              \
+                                                                  X(QueueWriteBuffer)                        \
+                                                                      X(QueueOnSubmittedWorkDone)            \
+                                                                          X(QueueRelease)
+
+// wgpu-native's own; null under Dawn.
+#define DOPPLER_WGPU_NATIVE_FUNCTIONS(X) \
+  X(DevicePoll) X(InstanceEnumerateAdapters) X(DeviceCreateShaderModuleTrusted) X(QueueSubmitForIndex)
+
+struct Provider {
+#define DOPPLER_MEMBER(name) decltype(&::wgpu##name) name = nullptr;
+  DOPPLER_WGPU_FUNCTIONS(DOPPLER_MEMBER)
+  DOPPLER_WGPU_NATIVE_FUNCTIONS(DOPPLER_MEMBER)
+#undef DOPPLER_MEMBER
+  // Dawn's own; null under wgpu-native, and in a Dawn without subgroup matrices.
+  void (*SubgroupMatrixConfigsFreeMembers)(struct DawnSubgroupMatrixConfigs) = nullptr;
+
+  bool is_dawn = false;
+  std::string name;  // "dawn" or "wgpu"
+  std::string path;  // of the library
+
+  // Opens `which`: "dawn", "wgpu" or the path of a library (recognised by what it exports). Names are looked
+  // for in
+  // ../lib beside the program, in the folder tools/setup fills, then where the system looks. A library stays
+  // open until the process ends. Errors list the places tried.
+  static Result<const Provider*> open(const std::string& which);
+};
+
+// ---- Extensions of Dawn (values as its headers of 2025-2026 have them) ----
+inline constexpr auto kDawnTogglesSType = static_cast<WGPUSType>(0x0005000A);
+inline constexpr auto kDawnCacheSType = static_cast<WGPUSType>(0x00050007);
+inline constexpr auto kDawnSubgroupMatrixConfigsSType = static_cast<WGPUSType>(0x0005003B);
+inline constexpr auto kDawnImplicitSynchronization = static_cast<WGPUFeatureName>(0x00050004);
+inline constexpr auto kDawnSubgroupMatrix = static_cast<WGPUFeatureName>(0x00050034);
+inline constexpr auto kWgpuSubgroups = static_cast<WGPUFeatureName>(0x00030021);
+
+struct DawnToggles {
+  WGPUChainedStruct chain;
+  size_t enabled_count;
+  const char* const* enabled;
+  size_t disabled_count;
+  const char* const* disabled;
+};
+
+struct DawnCache {
+  WGPUChainedStruct chain;
+  WGPUStringView isolation_key;
+  struct {
+    WGPUChainedStruct* next;
+    size_t (*load)(const uint8_t* key, size_t key_bytes, uint8_t* value, size_t value_bytes, void*, void*);
+    void* userdata1;
+    void* userdata2;
+  } load;
+  struct {
+    WGPUChainedStruct* next;
+    void (*store)(const uint8_t* key, size_t key_bytes, const uint8_t* value, size_t value_bytes, void*,
+                  void*);
+    void* userdata1;
+    void* userdata2;
+  } store;
+};
+
+struct DawnSubgroupMatrixConfig {
+  uint32_t component;  // 1 F32, 2 F16, 3 U32, 4 I32, 5 U8, 6 I8
+  uint32_t result;
+  uint32_t m, n, k;
+};
+
+struct DawnSubgroupMatrixConfigs {
+  WGPUChainedStruct chain;
+  size_t count;
+  DawnSubgroupMatrixConfig* configs;
+};
+
+inline WGPUStringView to_view(std::string_view text) { return {text.data(), text.size()}; }
+std::string from_view(WGPUStringView text);  // also of a null-terminated or null view
+
+}  // namespace doppler::gpu

@@ -1,0 +1,134 @@
+// Asks the Vulkan loader through dlopen; see vulkan_devices_native.h.
+#include "gpu/vulkan_devices_native.h"
+
+#define VK_NO_PROTOTYPES
+#include <dirent.h>
+#include <dlfcn.h>
+#include <vulkan/vulkan_core.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "gpu/guards_native.h"
+
+namespace doppler::gpu {
+namespace {
+
+struct Loader {
+  PFN_vkGetInstanceProcAddr get = nullptr;
+  VkInstance instance = nullptr;
+
+  template <class F>
+  F find(const char* name) const {
+    return reinterpret_cast<F>(get(instance, name));
+  }
+};
+
+AdapterType to_type(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return AdapterType::kDiscrete;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return AdapterType::kIntegrated;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return AdapterType::kCpu;
+    default:
+      return AdapterType::kUnknown;
+  }
+}
+
+uint64_t largest_local_heap(const VkPhysicalDeviceMemoryProperties& memory) {
+  uint64_t largest = 0;
+  for (uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
+    const VkMemoryHeap& heap = memory.memoryHeaps[i];
+    if (heap.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) largest = std::max<uint64_t>(largest, heap.size);
+  }
+  return largest;
+}
+
+VulkanDevice describe_device(const Loader& loader, VkPhysicalDevice device) {
+  VkPhysicalDeviceProperties properties = {};
+  loader.find<PFN_vkGetPhysicalDeviceProperties>("vkGetPhysicalDeviceProperties")(device, &properties);
+  VkPhysicalDeviceMemoryProperties memory = {};
+  loader.find<PFN_vkGetPhysicalDeviceMemoryProperties>("vkGetPhysicalDeviceMemoryProperties")(device,
+                                                                                              &memory);
+  return {.name = properties.deviceName,
+          .vendor_id = properties.vendorID,
+          .device_id = properties.deviceID,
+          .type = to_type(properties.deviceType),
+          .memory_bytes = largest_local_heap(memory)};
+}
+
+}  // namespace
+
+Result<std::vector<VulkanDevice>> list_vulkan_devices() {
+  void* library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    return fail(
+        ErrorKind::kDevice,
+        "There is no Vulkan loader (libvulkan.so.1) on this machine. Install it (Debian and Ubuntu: apt "
+        "install libvulkan1 mesa-vulkan-drivers).");
+  }
+  Loader loader;
+  void* get = dlsym(library, "vkGetInstanceProcAddr");
+  std::memcpy(&loader.get, &get, sizeof get);
+  const StderrCapture quiet;  // drivers print warnings when they are probed
+  const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                         .pNext = nullptr,
+                                         .pApplicationName = "doppler",
+                                         .applicationVersion = 0,
+                                         .pEngineName = nullptr,
+                                         .engineVersion = 0,
+                                         .apiVersion = VK_API_VERSION_1_1};
+  VkInstanceCreateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+  info.pApplicationInfo = &application;
+  const auto create = loader.find<PFN_vkCreateInstance>("vkCreateInstance");
+  std::vector<VulkanDevice> devices;
+  if (create && create(&info, nullptr, &loader.instance) == VK_SUCCESS) {
+    const auto enumerate = loader.find<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices");
+    uint32_t count = 0;
+    enumerate(loader.instance, &count, nullptr);
+    std::vector<VkPhysicalDevice> handles(count);
+    enumerate(loader.instance, &count, handles.data());
+    for (uint32_t i = 0; i < count; ++i) {
+      VulkanDevice device = describe_device(loader, handles[i]);
+      for (const VulkanDevice& other : devices) {
+        const bool same = other.name == device.name && other.vendor_id == device.vendor_id &&
+                          other.device_id == device.device_id;
+        device.ordinal += same ? 1 : 0;
+      }
+      devices.push_back(std::move(device));
+    }
+    loader.find<PFN_vkDestroyInstance>("vkDestroyInstance")(loader.instance, nullptr);
+  }
+  if (devices.empty()) {
+    return fail(
+        ErrorKind::kDevice,
+        "Vulkan finds no device on this machine, neither a GPU nor a CPU driver. Install a driver (Debian "
+        "and Ubuntu: apt install mesa-vulkan-drivers) or check VK_DRIVER_FILES.");
+  }
+  return devices;
+}
+
+std::vector<std::string> vulkan_driver_files() {
+  for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) {
+    if (const char* value = std::getenv(name); value && *value) return split(value, ':');
+  }
+  std::vector<std::string> files;
+  for (const std::string folder :
+       {"/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/usr/share/vulkan/icd.d"}) {
+    DIR* dir = opendir(folder.c_str());
+    if (!dir) continue;
+    while (const dirent* entry = readdir(dir)) {
+      const std::string_view name = entry->d_name;
+      if (name.ends_with(".json")) files.push_back(folder + "/" + std::string(name));
+    }
+    closedir(dir);
+  }
+  return files;
+}
+
+}  // namespace doppler::gpu

@@ -1,0 +1,30 @@
+// The Vulkan devices of this machine, asked of the Vulkan loader itself: cheaper than opening a WebGPU
+// provider to see whether a GPU is there, and the only place that tells memory sizes for both providers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "gpu/caps.h"
+
+namespace doppler::gpu {
+
+struct VulkanDevice {
+  std::string name;
+  uint32_t vendor_id = 0;
+  uint32_t device_id = 0;
+  AdapterType type = AdapterType::kUnknown;
+  uint64_t memory_bytes = 0;  // of the largest device-local heap
+  uint32_t ordinal = 0;       // among devices of the same name and ids, which cannot be told apart otherwise
+};
+
+// In the loader's order. Errors: no Vulkan loader, or it finds no driver; the sentence says what to install.
+Result<std::vector<VulkanDevice>> list_vulkan_devices();
+
+// The manifest files of the installed drivers (lvp_icd.x86_64.json ...), for choosing one with
+// VK_DRIVER_FILES.
+std::vector<std::string> vulkan_driver_files();
+
+}  // namespace doppler::gpu

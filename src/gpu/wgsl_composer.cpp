@@ -1,0 +1,129 @@
+// Composition of WGSL; see wgsl_composer.h. Everything that Tint and naga want differently is in
+// directives().
+#include "gpu/wgsl_composer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "gpu/wgsl_files.h"
+
+namespace doppler::gpu {
+namespace {
+
+constexpr std::string_view kImport = "//!import ";
+
+std::string directives(const Caps& caps, const ComposeOptions& options) {
+  std::string text;
+  if (options.f16) text += "enable f16;\n";
+  if (options.subgroups && caps.dialect == WgslDialect::kTint) {
+    // naga knows neither line: it has subgroups without `enable` and analyses no uniformity. Our kernels use
+    // subgroup operations under conditions that are uniform in a way Tint cannot prove.
+    text += "enable subgroups;\ndiagnostic(off, subgroup_uniformity);\n";
+  }
+  return text;
+}
+
+Result<std::string> literal(const WgslConst& constant) {
+  const std::string name(constant.name);
+  const double value = constant.value;
+  const auto wrong = [&](const char* type) {
+    return fail(ErrorKind::kInternal, "Constant %s (%g) is not a %s.", name.c_str(), value, type);
+  };
+  switch (constant.type) {
+    case WgslConst::Type::kBool:
+      return std::string(value != 0 ? "true" : "false");
+    case WgslConst::Type::kU32:
+      if (!(value >= 0 && value <= UINT32_MAX) || value != std::floor(value)) return wrong("u32");
+      return format_text("%lluu", static_cast<unsigned long long>(value));
+    case WgslConst::Type::kI32:
+      if (!(value >= INT32_MIN && value <= INT32_MAX) || value != std::floor(value)) return wrong("i32");
+      return format_text("i32(%lld)", static_cast<long long>(value));
+    case WgslConst::Type::kF32:
+      break;
+  }
+  const auto narrow = static_cast<float>(value);
+  if (!std::isfinite(narrow)) return wrong("finite f32");
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, narrow, std::chars_format::scientific).ptr;
+  return "f32(" + std::string(text, end) + ")";
+}
+
+Result<std::string> const_prelude(std::span<const WgslConst> consts) {
+  static constexpr const char* kTypes[] = {"u32", "i32", "f32", "bool"};
+  std::string text;
+  for (const WgslConst& constant : consts) {
+    DP_TRY(const std::string value, literal(constant));
+    text += "const " + std::string(constant.name) + ": " + kTypes[static_cast<size_t>(constant.type)] +
+            " = " + value + ";\n";
+  }
+  return text;
+}
+
+class Composer {
+ public:
+  explicit Composer(const ComposeOptions& options) : options_(options) {}
+
+  // Appends what `name` imports, then its own text; every file once.
+  Result<void> add(std::string_view name) {
+    if (std::find(added_.begin(), added_.end(), name) != added_.end()) return {};
+    added_.emplace_back(name);
+    DP_TRY(const std::string text, read(name));
+    std::string own;
+    for (const std::string& line : split(text, '\n')) {
+      if (!line.starts_with(kImport)) {
+        own += line + "\n";
+        continue;
+      }
+      const std::string_view wanted = trim(std::string_view(line).substr(kImport.size()));
+      DP_CHECK_WHILE(add(substitute(wanted)), "importing it into %s.wgsl", std::string(name).c_str());
+    }
+    text_ += "// ---- " + std::string(name) + ".wgsl\n" + own;
+    return {};
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string_view substitute(std::string_view name) const {
+    for (const auto& [slot, fragment] : options_.substitutions) {
+      if (slot == name) return fragment;
+    }
+    return name;
+  }
+
+  static Result<std::string> read(std::string_view name) {
+    if (auto text = read_wgsl_from_disk(name)) return std::move(*text);
+    if (const WgslSource* source = find_wgsl(name)) return std::string(source->text);
+    std::vector<std::string> names;
+    for (const WgslSource& source : embedded_wgsl()) {
+      names.emplace_back(source.path.substr(0, source.path.rfind('.')));
+    }
+    const auto close = nearest(name, names);
+    return fail(ErrorKind::kInternal, "There is no WGSL file \"%s\"%s%s.", std::string(name).c_str(),
+                close ? "; the nearest name is " : "", close ? close->c_str() : "");
+  }
+
+  const ComposeOptions& options_;
+  std::vector<std::string> added_;
+  std::string text_;
+};
+
+}  // namespace
+
+Result<std::string> compose_wgsl(std::string_view entry, const Caps& caps, const ComposeOptions& options) {
+  if (options.f16 && !caps.f16) {
+    return fail(ErrorKind::kUnsupported, "Kernel %s needs f16, which this device lacks.",
+                std::string(entry).c_str());
+  }
+  if (options.subgroups && !caps.subgroups) {
+    return fail(ErrorKind::kUnsupported, "Kernel %s needs subgroups, which this device lacks.",
+                std::string(entry).c_str());
+  }
+  Composer composer(options);
+  DP_CHECK(composer.add(entry));
+  DP_TRY(const std::string prelude, const_prelude(options.consts));
+  return directives(caps, options) + prelude + composer.take();
+}
+
+}  // namespace doppler::gpu

@@ -1,0 +1,22 @@
+// Reads DOPPLER_WGSL_DIR; see wgsl_files.h.
+#include <cstdio>
+#include <cstdlib>
+
+#include "gpu/wgsl_files.h"
+
+namespace doppler::gpu {
+
+std::optional<std::string> read_wgsl_from_disk(std::string_view name) {
+  const char* folder = std::getenv("DOPPLER_WGSL_DIR");
+  if (!folder || !*folder) return std::nullopt;
+  const std::string path = std::string(folder) + "/" + std::string(name) + ".wgsl";
+  FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return std::nullopt;
+  std::string text;
+  char piece[4096];
+  for (size_t count = 0; (count = std::fread(piece, 1, sizeof piece, file)) > 0;) text.append(piece, count);
+  std::fclose(file);
+  return text;
+}
+
+}  // namespace doppler::gpu
