@@ -1,5 +1,5 @@
-// y = activate(gate) * up for gate and up side by side: the second half of SwiGLU and GeGLU (Shazeer 2020) where
-// the matrix product did not do it itself. Error bound: relative L2 < 1e-6.
+// y = activate(gate) * up for gate and up side by side: the second half of SwiGLU and GeGLU (Shazeer 2020)
+// where the matrix product did not do it itself. Error bound: relative L2 < 1e-6.
 #pragma once
 
 #include "kernels/common/activation.h"

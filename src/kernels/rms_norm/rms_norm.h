@@ -8,10 +8,10 @@
 namespace doppler::kernels {
 
 struct RmsNorm {
-  TensorView x;         // f32 [rows, n]
-  TensorView add;       // optional f32 [rows, n]: x += add first (x is then written too)
-  TensorView weight;    // f32 [n]
-  Activation y;         // f32 [rows, n], and q8 if valid
+  TensorView x;       // f32 [rows, n]
+  TensorView add;     // optional f32 [rows, n]: x += add first (x is then written too)
+  TensorView weight;  // f32 [n]
+  Activation y;       // f32 [rows, n], and q8 if valid
   uint32_t n = 0;
   float eps = 1e-5f;
   bool last_row_only = false;  // normalises row `rows - 1` into y's row 0: before the head in prefill

@@ -1,8 +1,8 @@
 // Rotary position embedding (Su et al. 2021) of q and k, and the write of k and v into the cache.
-// Scalings (linear, llama3, yarn, longrope, partial) are in the frequencies and the attention factor, which the
-// host computes (RopeTable); the kernel multiplies them with the position in 64-bit fixed point, so that angles
-// stay accurate to 1e-6 at any context length, and evaluates sine and cosine by polynomial (WGSL's own are only
-// good to 2^-11).
+// Scalings (linear, llama3, yarn, longrope, partial) are in the frequencies and the attention factor, which
+// the host computes (RopeTable); the kernel multiplies them with the position in 64-bit fixed point, so that
+// angles stay accurate to 1e-6 at any context length, and evaluates sine and cosine by polynomial (WGSL's own
+// are only good to 2^-11).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace doppler::kernels {
 
 enum class CacheFormat : uint8_t { kF16, kF32 };
 
-// One layer's K or V: [n_kv_heads, ctx_len, padded_head_dim], f16 (two per u32; no f16 feature needed) or f32.
-// padded_head_dim = head_dim rounded up to 8, the padding zero.
+// One layer's K or V: [n_kv_heads, ctx_len, padded_head_dim], f16 (two per u32; no f16 feature needed) or
+// f32. padded_head_dim = head_dim rounded up to 8, the padding zero.
 struct CacheView {
   TensorView k, v;
   CacheFormat format = CacheFormat::kF16;
@@ -26,7 +26,8 @@ struct CacheView {
   uint32_t padded_head_dim() const { return (head_dim + 7) / 8 * 8; }
   // Of k or of v.
   uint64_t bytes() const {
-    return static_cast<uint64_t>(n_kv_heads) * ctx_len * padded_head_dim() * (format == CacheFormat::kF16 ? 2 : 4);
+    return static_cast<uint64_t>(n_kv_heads) * ctx_len * padded_head_dim() *
+           (format == CacheFormat::kF16 ? 2 : 4);
   }
 };
 
@@ -34,14 +35,14 @@ struct CacheView {
 std::vector<uint32_t> make_rope_table(std::span<const double> inv_freq);
 
 struct RopeKv {
-  TensorView qkv;      // f32 [rows, (n_heads + 2 * n_kv_heads) * head_dim]: q, k, v after one another
-  TensorView q_out;    // f32 [rows, n_heads * head_dim]
+  TensorView qkv;    // f32 [rows, (n_heads + 2 * n_kv_heads) * head_dim]: q, k, v after one another
+  TensorView q_out;  // f32 [rows, n_heads * head_dim]
   CacheView cache;
-  TensorView table;    // make_rope_table() of rotary_dim / 2 pairs
+  TensorView table;  // make_rope_table() of rotary_dim / 2 pairs
   uint32_t n_heads = 0;
-  uint32_t rotary_dim = 0;       // even, <= head_dim; the rest is not rotated; 0: no rotation at all
-  bool interleaved = false;      // pairs (2i, 2i+1) instead of (i, i + rotary_dim/2)
-  float attention_factor = 1.0f; // multiplies cosine and sine (yarn, longrope)
+  uint32_t rotary_dim = 0;        // even, <= head_dim; the rest is not rotated; 0: no rotation at all
+  bool interleaved = false;       // pairs (2i, 2i+1) instead of (i, i + rotary_dim/2)
+  float attention_factor = 1.0f;  // multiplies cosine and sine (yarn, longrope)
 };
 // Rows at positions >= ctx_len are not written to the cache.
 Result<void> record(Context& ctx, const RopeKv& op);

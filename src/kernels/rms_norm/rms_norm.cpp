@@ -1,0 +1,50 @@
+// Checks and records rms_norm; the arithmetic is in rms_norm_row.wgsl.
+#include "kernels/rms_norm/rms_norm.h"
+
+#include "kernels/common/dispatch.h"
+#include "kernels/rms_norm/variants.h"
+
+namespace doppler::kernels {
+namespace {
+
+// The row is walked four values an invocation; more invocations than this did not help one row (H200).
+constexpr uint32_t kMostInvocations = 1024;
+
+}  // namespace
+
+Result<void> record(Context& ctx, const RmsNorm& op) {
+  const uint64_t row_bytes = static_cast<uint64_t>(op.n) * sizeof(float);
+  const uint32_t out_rows = op.last_row_only ? 1 : ctx.max_rows;
+  if (op.n == 0) return fail(ErrorKind::kInternal, "rms_norm of rows of 0 values.");
+  DP_CHECK(check_view(op.x, ctx.max_rows * row_bytes, "x of rms_norm"));
+  DP_CHECK(check_view(op.weight, row_bytes, "weight of rms_norm"));
+  DP_CHECK(check_view(op.y.f32, out_rows * row_bytes, "y of rms_norm"));
+  if (op.add.valid()) DP_CHECK(check_view(op.add, ctx.max_rows * row_bytes, "add of rms_norm"));
+  if (op.y.q8.valid()) {
+    if (op.n % 32 != 0) {
+      return fail(ErrorKind::kInternal, "Row length (%u) of rms_norm's q8 output is not a multiple of 32.",
+                  op.n);
+    }
+    DP_CHECK(check_view(op.y.q8, q8_bytes(out_rows, op.n), "q8 of rms_norm"));
+  }
+  DP_TRY(const RmsNormRow* row, select("rms_norm", rms_norm_variants(), op, format_text("%u", op.n), ctx));
+
+  Launch launch{.variant = row->name, .entry = row->entry, .layout = row->layout};
+  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations)),
+                   u32_const("N", op.n),
+                   f32_const("EPS", op.eps),
+                   bool_const("HAS_ADD", op.add.valid()),
+                   bool_const("HAS_Q8", op.y.q8.valid()),
+                   bool_const("LAST_ROW_ONLY", op.last_row_only),
+                   u32_const("Q8_PLANE1", q8_plane1_offset(out_rows, op.n) / 4)};
+  launch.subgroups = (row->needs & kNeedSubgroups) != 0;
+  launch.bindings = {ctx.state, op.x,     op.add.valid() ? op.add : op.weight,
+                     op.weight, op.y.f32, op.y.q8.valid() ? op.y.q8 : unused_binding(ctx)};
+  launch.grid = {.x = 1, .rows_axis = 0, .rows_per_group = op.last_row_only ? 0u : 1u};
+  launch.bytes = row_bytes * (op.add.valid() ? 4 : 2) + (op.y.q8.valid() ? op.n + op.n / 4 : 0);
+  launch.fixed_bytes = row_bytes;
+  launch.operations = 4ull * op.n;
+  return dispatch(ctx, launch);
+}
+
+}  // namespace doppler::kernels

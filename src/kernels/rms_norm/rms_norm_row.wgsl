@@ -1,0 +1,37 @@
+// The body of both rms_norm kernels, which declare the bindings and say how a row is summed (row_sum).
+// An invocation takes four consecutive values, then the next four WORKGROUP * 4 further on, the same ones in both
+// passes, so that it reads back only what it wrote itself.
+const kStride = WORKGROUP * 4u;
+
+fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
+  var in_row = group;
+  if (LAST_ROW_ONLY) {
+    in_row = state.rows - 1u;
+  }
+  var squares = 0.0;
+  for (var base = t * 4u; base < N; base += kStride) {
+    for (var i = base; i < min(base + 4u, N); i++) {
+      var value = x[in_row * N + i];
+      if (HAS_ADD) {
+        value += add[in_row * N + i];
+        x[in_row * N + i] = value;
+      }
+      squares += value * value;
+    }
+  }
+  let scale = inverseSqrt(row_sum(t, subgroup, subgroup_size, squares) / f32(N) + EPS);
+  for (var base = 0u; base < N; base += kStride) {
+    let first = base + t * 4u;
+    var values = vec4f();
+    for (var j = 0u; j < 4u; j++) {
+      let i = first + j;
+      if (i < N) {
+        values[j] = x[in_row * N + i] * scale * weight[i];
+        y[group * N + i] = values[j];
+      }
+    }
+    if (HAS_Q8) {
+      store_q8(t, (group * N + first) / 4u, values, first < N);
+    }
+  }
+}

@@ -1,0 +1,89 @@
+// rms_norm against double precision: row lengths on both sides of every stride, with and without the
+// residual, the q8 output, and the last row alone.
+#include <cmath>
+
+#include "kernels/rms_norm/variants.h"
+#include "kernels/testing/kernel_harness.h"
+#include "kernels/testing/q8_check.h"
+
+namespace doppler::kernels::testing {
+namespace {
+
+struct Case {
+  uint32_t n;
+  uint32_t rows;  // of 5
+  bool add = false;
+  bool q8 = false;
+  bool last_row_only = false;
+};
+
+class RmsNormTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
+  const auto [n, rows, add, q8, last] = GetParam();
+  constexpr uint32_t kMaxRows = 5;
+  constexpr float kEps = 1e-5f;
+  const std::vector<float> x = random_floats(size_t{kMaxRows} * n, 1);
+  const std::vector<float> residual = random_floats(size_t{kMaxRows} * n, 2);
+  const std::vector<float> weight = random_floats(n, 3);
+  for_each_variant("rms_norm", rms_norm_variants(), [&](const Policy& policy) {
+    KernelRun run(policy, kMaxRows);
+    const TensorView x_view = run.inout(x);
+    const uint32_t out_rows = last ? 1 : kMaxRows;
+    const TensorView y_view = run.output(uint64_t{out_rows} * n * 4);
+    RmsNorm op{.x = x_view,
+               .weight = run.input(weight),
+               .y = {.f32 = y_view},
+               .n = n,
+               .eps = kEps,
+               .last_row_only = last};
+    if (add) op.add = run.input(residual);
+    if (q8) op.y.q8 = run.output(q8_bytes(out_rows, n));
+    if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+    run.replay(rows);
+
+    const uint32_t made = last ? 1 : rows;
+    std::vector<double> want(size_t{made} * n);
+    std::vector<float> sums = x;
+    for (uint32_t row = 0; row < rows; ++row) {
+      if (last && row + 1 != rows) continue;
+      double squares = 0;
+      for (uint32_t i = 0; i < n; ++i) {
+        float& value = sums[size_t{row} * n + i];
+        if (add) value += residual[size_t{row} * n + i];
+        squares += double{value} * value;
+      }
+      const double scale = 1 / std::sqrt(squares / n + double{kEps});
+      for (uint32_t i = 0; i < n; ++i) {
+        want[(last ? 0 : size_t{row} * n) + i] = sums[size_t{row} * n + i] * scale * weight[i];
+      }
+    }
+    const std::vector<float> y = run.read<float>(y_view, uint64_t{made} * n);
+    EXPECT_LT(rel_l2(y, want), 1e-6);
+    EXPECT_EQ(run.read<float>(x_view, x.size()), sums) << "the residual stream, untouched outside its rows";
+    if (q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(out_rows, n)), y, out_rows, made, n);
+    const std::vector<uint32_t> all = run.read<uint32_t>(y_view, uint64_t{out_rows} * n);
+    for (size_t i = size_t{made} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, RmsNormTest,
+                         ::testing::Values(Case{1, 1}, Case{7, 3}, Case{63, 5, true}, Case{257, 2},
+                                           Case{1021, 3, true}, Case{96, 5, true, true},
+                                           Case{2048, 2, true, true}, Case{4096, 1},
+                                           Case{16384, 2, true, true}, Case{16383, 1},
+                                           Case{160, 4, false, true, true}, Case{65, 3, true, false, true},
+                                           Case{33, 1, false, false, true}));
+
+TEST(RmsNorm, RefusesQ8OfABrokenBlock) {
+  KernelRun run;
+  const TensorView any = run.input(std::vector<float>(4096));
+  const Result<void> recorded = run.try_record([&](Context& ctx) {
+    return record(ctx, RmsNorm{.x = any, .weight = any, .y = {.f32 = any, .q8 = any}, .n = 33});
+  });
+  ASSERT_FALSE(recorded);
+  EXPECT_EQ(recorded.error().sentence(), "Row length (33) of rms_norm's q8 output is not a multiple of 32.");
+}
+
+}  // namespace
+}  // namespace doppler::kernels::testing

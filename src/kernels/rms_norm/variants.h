@@ -1,0 +1,18 @@
+// The rows of rms_norm, for record() and for the test that forces each.
+#pragma once
+
+#include <span>
+
+#include "gpu/bind_kind.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/variant.h"
+
+namespace doppler::kernels {
+
+struct RmsNormRow : Variant<RmsNorm> {
+  std::string_view entry;
+  std::span<const gpu::BindKind> layout;
+};
+std::span<const RmsNormRow> rms_norm_variants();
+
+}  // namespace doppler::kernels

@@ -1,0 +1,88 @@
+// Checks and records rope_kv; makes its table of steps.
+#include "kernels/rope/rope.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "kernels/common/dispatch.h"
+#include "kernels/rope/rope_kv_portable.wgsl.h"
+#include "kernels/rope/variants.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr uint32_t kMostInvocations = 64;
+
+// One row: invocations do not talk to each other, so subgroups have nothing to add.
+constexpr Variant<RopeKv> kRows[] = {{"rope_kv.portable"}};
+
+Result<void> check(const Context& ctx, const RopeKv& op) {
+  const CacheView& cache = op.cache;
+  if (op.n_heads == 0 || cache.n_kv_heads == 0 || cache.head_dim == 0 || cache.ctx_len == 0) {
+    return fail(ErrorKind::kInternal, "rope_kv of %u heads, %u kv heads, head_dim %u, ctx_len %u.",
+                op.n_heads, cache.n_kv_heads, cache.head_dim, cache.ctx_len);
+  }
+  if (op.rotary_dim % 2 != 0 || op.rotary_dim > cache.head_dim) {
+    return fail(ErrorKind::kUnsupported, "Rotary dimension (%u) is odd or larger than head_dim (%u).",
+                op.rotary_dim, cache.head_dim);
+  }
+  const uint64_t head_bytes = uint64_t{ctx.max_rows} * cache.head_dim * sizeof(float);
+  DP_CHECK(check_view(op.qkv, head_bytes * (op.n_heads + 2ull * cache.n_kv_heads), "qkv of rope_kv"));
+  DP_CHECK(check_view(op.q_out, head_bytes * op.n_heads, "q_out of rope_kv"));
+  DP_CHECK(check_view(cache.k, cache.bytes(), "k cache of rope_kv"));
+  DP_CHECK(check_view(cache.v, cache.bytes(), "v cache of rope_kv"));
+  if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim / 2 * 8ull, "table of rope_kv"));
+  return {};
+}
+
+}  // namespace
+
+std::span<const Variant<RopeKv>> rope_kv_variants() { return kRows; }
+
+std::vector<uint32_t> make_rope_table(std::span<const double> inv_freq) {
+  std::vector<uint32_t> table;
+  table.reserve(inv_freq.size() * 2);
+  for (double frequency : inv_freq) {
+    const double turns = frequency / (2 * std::numbers::pi);  // per position; whole turns do not matter
+    const double high = std::ldexp(turns - std::floor(turns), 32);
+    const double high_word = std::floor(high);
+    const double low_word = std::floor(std::ldexp(high - high_word, 32));  // below 2^32, and exact
+    table.push_back(static_cast<uint32_t>(low_word));
+    table.push_back(static_cast<uint32_t>(high_word));
+  }
+  return table;
+}
+
+Result<void> record(Context& ctx, const RopeKv& op) {
+  DP_CHECK(check(ctx, op));
+  const CacheView& cache = op.cache;
+  const bool f16 = cache.format == CacheFormat::kF16;
+  DP_TRY(const Variant<RopeKv>* row,
+         select("rope_kv", rope_kv_variants(), op,
+                format_text("%ux%u+%u %s", op.n_heads, cache.head_dim, cache.n_kv_heads, f16 ? "f16" : "f32"),
+                ctx));
+
+  const uint32_t heads = op.n_heads + 2 * cache.n_kv_heads;
+  const uint32_t pairs = heads * (cache.padded_head_dim() / 2);
+  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), pairs, kMostInvocations);
+  Launch launch{
+      .variant = row->name, .entry = "rope/rope_kv_portable", .layout = wgsl::rope_kv_portable::kLayout};
+  launch.consts = {u32_const("WORKGROUP", workgroup),
+                   u32_const("N_HEADS", op.n_heads),
+                   u32_const("N_KV_HEADS", cache.n_kv_heads),
+                   u32_const("HEAD_DIM", cache.head_dim),
+                   u32_const("PADDED_HEAD_DIM", cache.padded_head_dim()),
+                   u32_const("ROTARY_DIM", op.rotary_dim),
+                   u32_const("CTX_LEN", cache.ctx_len),
+                   bool_const("INTERLEAVED", op.interleaved),
+                   bool_const("CACHE_F16", f16),
+                   f32_const("ATTENTION_FACTOR", op.attention_factor)};
+  launch.bindings = {ctx.state, op.qkv, op.rotary_dim > 0 ? op.table : op.qkv, op.q_out, cache.k, cache.v};
+  launch.grid = {.x = (pairs + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};
+  launch.bytes = uint64_t{heads} * cache.head_dim * 4 + uint64_t{op.n_heads} * cache.head_dim * 4 +
+                 2ull * cache.n_kv_heads * cache.padded_head_dim() * (f16 ? 2 : 4);
+  launch.operations = 6ull * (op.n_heads + cache.n_kv_heads) * cache.head_dim;
+  return dispatch(ctx, launch);
+}
+
+}  // namespace doppler::kernels
