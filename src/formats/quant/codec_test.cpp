@@ -176,10 +176,10 @@ TEST_P(Quantiser, GaussianErrorStaysWithinBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codec, Quantiser,
-                         testing::Values(ErrorBound{DType::kQ8_0, 0.01}, ErrorBound{DType::kQ4_0, 0.01},
-                                         ErrorBound{DType::kQ4_K, 0.01}, ErrorBound{DType::kQ5_K, 0.01},
-                                         ErrorBound{DType::kQ6_K, 0.01}, ErrorBound{DType::kF16, 0.01},
-                                         ErrorBound{DType::kBF16, 0.01}),
+                         testing::Values(ErrorBound{DType::kQ8_0, 0.00547}, ErrorBound{DType::kQ4_0, 0.0832},
+                                         ErrorBound{DType::kQ4_K, 0.0730}, ErrorBound{DType::kQ5_K, 0.0365},
+                                         ErrorBound{DType::kQ6_K, 0.01775}, ErrorBound{DType::kF16, 0.000212},
+                                         ErrorBound{DType::kBF16, 0.00169}),
                          [](const auto& row) { return std::string(dtype_info(row.param.type).name); });
 
 TEST(Quantise, ZerosAndOutliersSurvive) {
