@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     "serve": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
-    "cli": {"doppler", "formats", "bench", "serve", "base"},
+    "cli": {"doppler", "engine", "formats", "bench", "serve", "base"},
     "web": {"doppler"},
 }
 
