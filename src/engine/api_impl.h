@@ -37,8 +37,13 @@ struct Session::Impl {
   std::atomic<bool> cancelled = false;
 };
 
-// Model::load for files that are no path: synthetic weights.
-Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options);
+// What a tool may ask for besides LoadOptions: plans that give all logits (and hidden states) instead of text.
+struct LoadExtras {
+  bool all_logits = false;
+  bool hidden = false;
+};
+// Model::load for files that are no path (synthetic weights) and for tools.
+Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options, LoadExtras extras = {});
 
 Json messages_json(std::span<const Message> messages);
 

@@ -1,9 +1,8 @@
 // The public API (include/doppler/doppler.h) over the engine's coroutines: every call drives its task to the end
 // with the device's poll loop.
-#include <atomic>
-#include <cstdio>
-
 #include "doppler/doppler.h"
+
+#include <algorithm>
 
 #include "engine/api_impl.h"
 #include "engine/session_file.h"
@@ -68,8 +67,10 @@ Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
   return load_files(std::move(files), options);
 }
 
-Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options) {
+Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options, LoadExtras extras) {
   DP_TRY(model::RunnerOptions runner, runner_options(options));
+  runner.all_logits = extras.all_logits;
+  runner.hidden = extras.hidden;
   gpu::DeviceOptions device_options{
       .provider = options.webgpu, .adapter = options.device, .cache_dir = options.cache_dir};
   auto opening = gpu::Device::open(std::move(device_options));

@@ -1,0 +1,179 @@
+#include "cli/args.h"
+
+#include <algorithm>
+
+namespace doppler::cli {
+namespace {
+
+Result<uint64_t> parse_count(std::string_view name, std::string_view value, uint64_t most) {
+  const auto number = parse_int(value);
+  if (!number || *number < 0 || static_cast<uint64_t>(*number) > most) {
+    return fail(ErrorKind::kInvalidInput, "Flag --%s was given \"%s\"; allowed is a whole number from 0 to %llu.",
+                std::string(name).c_str(), printable(value).c_str(), static_cast<unsigned long long>(most));
+  }
+  return static_cast<uint64_t>(*number);
+}
+
+}  // namespace
+
+Args& Args::add(std::string_view name, char letter, std::string_view value, std::string_view help,
+                std::function<Result<void>(std::string_view)> set) {
+  flags_.push_back({.name = std::string(name),
+                    .letter = letter,
+                    .value = std::string(value),
+                    .help = std::string(help),
+                    .set = std::move(set),
+                    .is_heading = false});
+  return *this;
+}
+
+Args& Args::group(std::string_view heading) {
+  flags_.push_back({.name = std::string(heading), .is_heading = true});
+  return *this;
+}
+
+Args& Args::flag(std::string_view name, char letter, std::string_view help, bool* out) {
+  return add(name, letter, "", help, [out](std::string_view) -> Result<void> {
+    *out = true;
+    return {};
+  });
+}
+
+Args& Args::text(std::string_view name, char letter, std::string_view value, std::string_view help, std::string* out) {
+  return add(name, letter, value, help, [out](std::string_view given) -> Result<void> {
+    *out = std::string(given);
+    return {};
+  });
+}
+
+Args& Args::texts(std::string_view name, char letter, std::string_view value, std::string_view help,
+                  std::vector<std::string>* out) {
+  return add(name, letter, value, help, [out](std::string_view given) -> Result<void> {
+    out->emplace_back(given);
+    return {};
+  });
+}
+
+Args& Args::count(std::string_view name, char letter, std::string_view value, std::string_view help, uint32_t* out) {
+  return add(name, letter, value, help, [out, name = std::string(name)](std::string_view given) -> Result<void> {
+    DP_TRY(const uint64_t number, parse_count(name, given, UINT32_MAX));
+    *out = static_cast<uint32_t>(number);
+    return {};
+  });
+}
+
+Args& Args::big_count(std::string_view name, char letter, std::string_view value, std::string_view help, uint64_t* out) {
+  return add(name, letter, value, help, [out, name = std::string(name)](std::string_view given) -> Result<void> {
+    DP_TRY(*out, parse_count(name, given, INT64_MAX));
+    return {};
+  });
+}
+
+Args& Args::number(std::string_view name, char letter, std::string_view value, std::string_view help, float* out) {
+  return add(name, letter, value, help, [out, name = std::string(name)](std::string_view given) -> Result<void> {
+    const auto number = parse_double(given);
+    if (!number) {
+      return fail(ErrorKind::kInvalidInput, "Flag --%s was given \"%s\"; it takes a number.", name.c_str(),
+                  printable(given).c_str());
+    }
+    *out = static_cast<float>(*number);
+    return {};
+  });
+}
+
+Args& Args::custom(std::string_view name, char letter, std::string_view value, std::string_view help,
+                   std::function<Result<void>(std::string_view)> set) {
+  return add(name, letter, value, help, std::move(set));
+}
+
+Args& Args::words(std::string_view name, std::vector<std::string>* out) {
+  words_ = out;
+  words_name_ = name;
+  return *this;
+}
+
+const Args::Flag* Args::find(std::string_view name) const {
+  const auto it = std::ranges::find_if(flags_, [&](const Flag& f) { return !f.is_heading && f.name == name; });
+  return it == flags_.end() ? nullptr : &*it;
+}
+
+const Args::Flag* Args::find(char letter) const {
+  const auto it = std::ranges::find_if(flags_, [&](const Flag& f) { return !f.is_heading && f.letter == letter; });
+  return it == flags_.end() ? nullptr : &*it;
+}
+
+Result<void> Args::parse(std::span<const std::string> arguments) {
+  bool flags_over = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    const bool is_flag = !flags_over && argument.size() > 1 && argument[0] == '-';
+    if (!is_flag) {
+      if (!words_) {
+        return fail(ErrorKind::kInvalidInput, "\"%s\" is not expected here; see --help.", printable(argument).c_str());
+      }
+      words_->push_back(argument);
+      continue;
+    }
+    if (argument == "--") {
+      flags_over = true;
+      continue;
+    }
+    if (argument == "--help" || argument == "-h") {
+      wants_help_ = true;
+      return {};
+    }
+    const Flag* flag = nullptr;
+    std::string_view value;
+    bool has_value = false;
+    if (argument.starts_with("--")) {
+      std::string_view name = std::string_view(argument).substr(2);
+      if (const size_t equals = name.find('='); equals != std::string_view::npos) {
+        value = name.substr(equals + 1);
+        name = name.substr(0, equals);
+        has_value = true;
+      }
+      flag = find(name);
+      if (!flag) {
+        std::vector<std::string> names;
+        for (const Flag& known : flags_) {
+          if (!known.is_heading) names.push_back(known.name);
+        }
+        const auto suggestion = nearest(name, names);
+        return fail(ErrorKind::kInvalidInput, "Flag --%s is not known%s.", printable(name).c_str(),
+                    suggestion ? ("; did you mean --" + *suggestion).c_str() : "; see --help");
+      }
+    } else {
+      flag = argument.size() == 2 ? find(argument[1]) : nullptr;
+      if (!flag) return fail(ErrorKind::kInvalidInput, "Flag %s is not known; see --help.", printable(argument).c_str());
+    }
+    if (flag->value.empty() && has_value) {
+      return fail(ErrorKind::kInvalidInput, "Flag --%s takes no value.", flag->name.c_str());
+    }
+    if (!flag->value.empty() && !has_value) {
+      if (i + 1 == arguments.size()) {
+        return fail(ErrorKind::kInvalidInput, "Flag --%s needs a value: %s.", flag->name.c_str(), flag->value.c_str());
+      }
+      value = arguments[++i];
+    }
+    DP_CHECK(flag->set(value));
+  }
+  return {};
+}
+
+std::string Args::help() const {
+  std::string out = summary_ + "\n\nUsage: " + usage_ + "\n";
+  constexpr size_t kHelpColumn = 30;
+  for (const Flag& flag : flags_) {
+    if (flag.is_heading) {
+      out += "\n" + flag.name + "\n";
+      continue;
+    }
+    std::string left = flag.letter ? format_text("  -%c, --%s", flag.letter, flag.name.c_str()) : "      --" + flag.name;
+    if (!flag.value.empty()) left += " " + flag.value;
+    left += left.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ') : std::string(kHelpColumn - left.size(), ' ');
+    out += left + flag.help + "\n";
+  }
+  return out;
+}
+
+}  // namespace doppler::cli

@@ -1,0 +1,63 @@
+// Flags of one verb: declared with what they set, parsed with exact error sentences and "did you mean", printed by
+// --help. `--name value`, `--name=value` and `-n value` are the same.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace doppler::cli {
+
+class Args {
+ public:
+  // usage: "doppler run [flags] [prompt]"; summary: one line.
+  Args(std::string usage, std::string summary) : usage_(std::move(usage)), summary_(std::move(summary)) {}
+
+  // name without dashes; letter: its short form or 0; value: what --help calls the value.
+  Args& flag(std::string_view name, char letter, std::string_view help, bool* out);
+  Args& text(std::string_view name, char letter, std::string_view value, std::string_view help, std::string* out);
+  Args& texts(std::string_view name, char letter, std::string_view value, std::string_view help,
+              std::vector<std::string>* out);  // may be repeated
+  Args& count(std::string_view name, char letter, std::string_view value, std::string_view help, uint32_t* out);
+  Args& big_count(std::string_view name, char letter, std::string_view value, std::string_view help, uint64_t* out);
+  Args& number(std::string_view name, char letter, std::string_view value, std::string_view help, float* out);
+  // Anything else: `set` gets the value and may refuse it.
+  Args& custom(std::string_view name, char letter, std::string_view value, std::string_view help,
+               std::function<Result<void>(std::string_view)> set);
+  // Words that are no flags; without this they are an error.
+  Args& words(std::string_view name, std::vector<std::string>* out);
+  // A heading in --help for the flags that follow.
+  Args& group(std::string_view heading);
+
+  // Sets wants_help() on --help or -h. "--" ends the flags.
+  Result<void> parse(std::span<const std::string> arguments);
+  bool wants_help() const { return wants_help_; }
+  std::string help() const;
+
+ private:
+  struct Flag {
+    std::string name;
+    char letter = 0;
+    std::string value;  // empty: takes none
+    std::string help;
+    std::function<Result<void>(std::string_view)> set;
+    bool is_heading = false;
+  };
+  Args& add(std::string_view name, char letter, std::string_view value, std::string_view help,
+            std::function<Result<void>(std::string_view)> set);
+  const Flag* find(std::string_view name) const;
+  const Flag* find(char letter) const;
+
+  std::string usage_, summary_;
+  std::vector<Flag> flags_;
+  std::vector<std::string>* words_ = nullptr;
+  std::string words_name_;
+  bool wants_help_ = false;
+};
+
+}  // namespace doppler::cli

@@ -1,0 +1,169 @@
+#include "cli/common.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/log.h"
+#include "formats/file_set_native.h"
+#include "formats/synth/synthetic_source.h"
+
+namespace doppler::cli {
+namespace {
+
+Result<void> set_level(std::string_view name) {
+  static constexpr const char* kNames[] = {"error", "warning", "info", "debug"};
+  for (int i = 0; i < 4; ++i) {
+    if (name == kNames[i]) {
+      set_log_level(static_cast<LogLevel>(i));
+      return {};
+    }
+  }
+  return fail(ErrorKind::kInvalidInput, "Flag --log-level was given \"%s\"; allowed are error, warning, info, debug.",
+              printable(name).c_str());
+}
+
+Result<void> force_kernel(std::string_view text, std::map<std::string, std::string>* kernels) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
+    return fail(ErrorKind::kInvalidInput, "Flag --kernel was given \"%s\"; it takes OPERATION=VARIANT (see doppler kernels).",
+                printable(text).c_str());
+  }
+  (*kernels)[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
+  return {};
+}
+
+// One line on a terminal, rewritten; nothing elsewhere.
+class ProgressLine {
+ public:
+  ~ProgressLine() { clear(); }
+  void show(std::string_view stage, uint64_t done, uint64_t total) {
+    if (!enabled_ || total == 0) return;
+    const auto percent = static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
+    if (percent == shown_ && stage == stage_) return;
+    shown_ = percent;
+    stage_ = stage;
+    std::fprintf(stderr, "\r\033[Kloading %s %u%%", stage_.c_str(), percent);
+    written_ = true;
+  }
+
+ private:
+  void clear() {
+    if (written_) std::fprintf(stderr, "\r\033[K");
+  }
+  bool enabled_ = stderr_is_terminal();
+  bool written_ = false;
+  unsigned shown_ = 101;
+  std::string stage_;
+};
+
+std::string user_cache_dir() {
+  if (const char* base = std::getenv("XDG_CACHE_HOME"); base && *base) return std::string(base) + "/doppler";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/doppler";
+  return {};
+}
+
+}  // namespace
+
+bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+
+void add_log_flag(Args& args) {
+  args.custom("log-level", 0, "LEVEL", "error, warning (default), info or debug", set_level);
+}
+
+void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
+  args.group("Model and device");
+  args.text("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &flags.model);
+  if (allow_synthetic) {
+    args.text("synthetic", 0, "SHAPE:QUANT", "random weights of a real shape instead of a file (doppler synth --list)",
+              &flags.synthetic);
+  }
+  args.text("webgpu", 0, "NAME", "WebGPU library: dawn, wgpu or a path", &flags.load.webgpu);
+  args.text("device", 0, "DEVICE", "number or part of the name from doppler devices", &flags.load.device);
+  args.text("lane", 0, "LANE", "fast (default), exact, or portable, subgroups, dp4a, f16, matrix", &flags.load.lane);
+  args.custom("kernel", 0, "OP=VARIANT", "force a variant of an operation (doppler kernels); may be repeated",
+              [&flags](std::string_view value) { return force_kernel(value, &flags.load.kernels); });
+  args.text("kv", 0, "FORMAT", "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
+  args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)", &flags.load.ctx_len);
+  args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
+  add_log_flag(args);
+}
+
+Result<std::string> default_model_path() {
+  if (const char* path = std::getenv("DOPPLER_MODEL"); path && *path) return std::string(path);
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  // Beside the build tree (build/<preset>/src/cli/doppler) or as installed (bin/doppler, share/doppler).
+  for (std::filesystem::path folder = program.parent_path(); !error && folder.has_relative_path();
+       folder = folder.parent_path()) {
+    for (const char* place : {"models/storyteller.gguf", "share/doppler/models/storyteller.gguf"}) {
+      if (std::filesystem::exists(folder / place, error)) return (folder / place).string();
+    }
+  }
+  return fail(ErrorKind::kIo, "The default model (models/storyteller.gguf) was not found; name one with --model.");
+}
+
+Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
+  LoadOptions options = flags.load;
+  if (options.cache_dir.empty()) options.cache_dir = user_cache_dir();
+  ProgressLine line;
+  options.progress = [&](std::string_view stage, uint64_t done, uint64_t total) { line.show(stage, done, total); };
+  if (!flags.template_file.empty()) {
+    DP_TRY(options.chat_template, read_text_file(flags.template_file));
+  }
+  std::unique_ptr<formats::FileSet> files;
+  if (!flags.synthetic.empty()) {
+    if (!flags.model.empty()) {
+      return fail(ErrorKind::kInvalidInput, "Both --model and --synthetic were given; one is needed.");
+    }
+    DP_TRY(files, formats::open_synthetic(flags.synthetic));
+  } else {
+    std::string path = flags.model;
+    if (path.empty()) {
+      DP_TRY(path, default_model_path());
+    }
+    DP_TRY(files, formats::open_file_set(path));
+  }
+  return load_files(std::move(files), options, extras);
+}
+
+int exit_usage(const Error& error) {
+  std::fprintf(stderr, "doppler: %s\n", error.message().c_str());
+  return 2;
+}
+
+int exit_failed(const Error& error) {
+  std::fprintf(stderr, "doppler: %s\n", error.message().c_str());
+  return 1;
+}
+
+Result<std::vector<int32_t>> parse_tokens(std::string_view text) {
+  std::vector<int32_t> ids;
+  for (const std::string& part : split(text, ',')) {
+    const auto id = parse_int(trim(part));
+    if (!id || *id < 0 || *id > INT32_MAX) {
+      return fail(ErrorKind::kInvalidInput, "\"%s\" is no token id; expected are numbers such as 1,2,3.",
+                  printable(part).c_str());
+    }
+    ids.push_back(static_cast<int32_t>(*id));
+  }
+  return ids;
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (!file) return fail(ErrorKind::kIo, "Cannot open %s: %s.", path.c_str(), std::strerror(errno));
+  std::string text;
+  char buffer[65536];
+  for (size_t count; (count = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) text.append(buffer, count);
+  const bool failed = std::ferror(file) != 0;
+  if (file != stdin) std::fclose(file);
+  if (failed) return fail(ErrorKind::kIo, "Cannot read %s.", path.c_str());
+  return text;
+}
+
+}  // namespace doppler::cli

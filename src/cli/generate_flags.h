@@ -1,0 +1,14 @@
+// The flags that say how to generate: sampling, limits, stops. Shared by run and by the story tests' scripts.
+#pragma once
+
+#include "cli/args.h"
+#include "doppler/doppler.h"
+
+namespace doppler::cli {
+
+struct GenerateFlags {
+  GenerateOptions options;
+};
+void add_generate_flags(Args& args, GenerateFlags& flags);
+
+}  // namespace doppler::cli

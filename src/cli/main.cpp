@@ -1,0 +1,67 @@
+// The doppler program: finds the verb and hands it its arguments.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/verbs.h"
+
+namespace doppler::cli {
+namespace {
+
+struct Verb {
+  const char* name;
+  int (*run)(std::span<const std::string> arguments);
+  const char* summary;
+};
+
+constexpr Verb kVerbs[] = {
+    {"run", run_verb, "answer a prompt, or chat (-i)"},
+    {"devices", devices_verb, "list the GPUs and what they offer"},
+    {"inspect", inspect_verb, "what is in a model file, and what it needs"},
+    {"tokenize", tokenize_verb, "text to token ids"},
+    {"detokenize", detokenize_verb, "token ids to text"},
+    {"logits", logits_verb, "logits (and hidden states) of given tokens, as safetensors"},
+    {"perplexity", perplexity_verb, "how well a model predicts a text"},
+    {"kernels", kernels_verb, "the kernel variants, and which are chosen and why"},
+    {"synth", synth_verb, "write a model of a real shape with random weights"},
+    {"bench", bench_verb, "measure prefill and decode speed"},
+    {"profile", profile_verb, "where the time of a step goes, kernel by kernel"},
+};
+
+void print_help(std::FILE* out) {
+  std::fprintf(out, "Doppler runs large language models on WebGPU.\n\nUsage: doppler VERB [flags]\n\n");
+  for (const Verb& verb : kVerbs) std::fprintf(out, "  %-12s %s\n", verb.name, verb.summary);
+  std::fprintf(out, "\ndoppler VERB --help lists the flags of a verb. doppler --version prints the version.\n");
+}
+
+int main_with(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    print_help(stderr);
+    return 2;
+  }
+  const std::string& name = arguments[0];
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_help(stdout);
+    return 0;
+  }
+  if (name == "--version") {
+    std::printf("doppler %s\n", DOPPLER_VERSION);
+    return 0;
+  }
+  for (const Verb& verb : kVerbs) {
+    if (name == verb.name) return verb.run(std::span(arguments).subspan(1));
+  }
+  std::vector<std::string> names;
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  const auto suggestion = nearest(name, names);
+  std::fprintf(stderr, "doppler: Verb \"%s\" is not known%s.\n", printable(name).c_str(),
+               suggestion ? ("; did you mean " + *suggestion).c_str() : "; see doppler --help");
+  return 2;
+}
+
+}  // namespace
+}  // namespace doppler::cli
+
+int main(int argc, char** argv) { return doppler::cli::main_with({argv + 1, argv + argc}); }

@@ -1,0 +1,116 @@
+// doppler run: one answer to a prompt, or a chat. Flags here, the chat loop in chat.cpp, the closing line and the
+// JSON object in run_report.cpp.
+#include <cstdio>
+#include <unistd.h>
+
+#include "cli/common.h"
+#include "cli/generate_flags.h"
+#include "cli/interrupt.h"
+#include "cli/run_report.h"
+#include "cli/chat.h"
+#include "cli/verbs.h"
+
+namespace doppler::cli {
+namespace {
+
+struct RunFlags {
+  ModelFlags model;
+  GenerateFlags generate;
+  std::vector<std::string> words;
+  std::string tokens, save, restore, system;
+  bool interactive = false, json = false, raw = false, quiet = false;
+};
+
+Result<std::string> prompt_text(const RunFlags& flags) {
+  std::string prompt;
+  for (const std::string& word : flags.words) prompt += (prompt.empty() ? "" : " ") + word;
+  if (prompt.empty() || prompt == "-") return read_text_file("-");
+  return prompt;
+}
+
+// Plain text continues; a model with a chat template answers, unless --raw.
+Result<Generation> answer(Session& session, const Model& model, const RunFlags& flags, const TextCallback& on_text) {
+  if (!flags.tokens.empty()) {
+    DP_TRY(const std::vector<int32_t> ids, parse_tokens(flags.tokens));
+    return session.generate(ids, flags.generate.options, on_text);
+  }
+  DP_TRY(const std::string prompt, prompt_text(flags));
+  if (model.info().has_chat_template && !flags.raw) {
+    std::vector<Message> messages;
+    if (!flags.system.empty()) messages.push_back({"system", flags.system});
+    messages.push_back({"user", prompt});
+    return session.chat(messages, flags.generate.options, on_text);
+  }
+  return session.generate(prompt, flags.generate.options, on_text);
+}
+
+Result<void> check(const RunFlags& flags) {
+  if (!flags.tokens.empty() && !flags.words.empty()) {
+    return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
+  }
+  if (flags.interactive && (flags.json || !flags.tokens.empty() || !flags.words.empty())) {
+    return fail(ErrorKind::kInvalidInput, "Flag -i takes no prompt, --tokens or --json: it asks at the terminal.");
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_verb(std::span<const std::string> arguments) {
+  RunFlags flags;
+  Args args("doppler run [flags] [PROMPT]", "Answers a prompt (the words, or standard input), or chats with -i.");
+  args.words("PROMPT", &flags.words);
+  args.flag("interactive", 'i', "chat at the terminal; /help lists its commands", &flags.interactive);
+  args.text("tokens", 0, "IDS", "token ids instead of text: 1,2,3", &flags.tokens);
+  args.text("system", 0, "TEXT", "system message", &flags.system);
+  args.flag("raw", 0, "continue the text as it is, without the chat template", &flags.raw);
+  args.text("template", 0, "FILE", "Jinja chat template instead of the model's own", &flags.model.template_file);
+  args.text("save", 0, "FILE", "save the session at the end", &flags.save);
+  args.text("restore", 0, "FILE", "continue a saved session", &flags.restore);
+  args.flag("json", 0, "print one JSON object: text, tokens, timings, memory, counters", &flags.json);
+  args.flag("quiet", 'q', "no closing line of figures", &flags.quiet);
+  add_generate_flags(args, flags.generate);
+  add_model_flags(args, flags.model, /*allow_synthetic=*/true);
+  if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
+  if (args.wants_help()) {
+    std::fputs(args.help().c_str(), stdout);
+    return 0;
+  }
+  if (auto checked = check(flags); !checked) return exit_usage(checked.error());
+
+  auto model = load_named_model(flags.model);
+  if (!model) return exit_failed(model.error());
+  Session session = model->new_session();
+  const InterruptGuard interrupt(session);
+  if (!flags.restore.empty()) {
+    if (auto restored = session.restore(flags.restore); !restored) return exit_failed(restored.error());
+  }
+  if (flags.interactive) {
+    if (auto chatted = chat_at_terminal(*model, session, flags.generate.options, flags.system); !chatted) {
+      return exit_failed(chatted.error());
+    }
+  } else {
+    TextCallback on_text;
+    if (!flags.json) {
+      on_text = [](std::string_view text) {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        return std::fflush(stdout) == 0;
+      };
+    }
+    auto generation = answer(session, *model, flags, on_text);
+    if (!generation) return exit_failed(generation.error());
+    if (flags.json) {
+      std::printf("%s\n", run_json(*model, *generation).c_str());
+    } else {
+      std::printf("\n");
+      std::fflush(stdout);
+      if (!flags.quiet) std::fprintf(stderr, "%s\n", run_line(*model, *generation).c_str());
+    }
+  }
+  if (!flags.save.empty()) {
+    if (auto saved = session.save(flags.save); !saved) return exit_failed(saved.error());
+  }
+  return 0;
+}
+
+}  // namespace doppler::cli

@@ -1,0 +1,22 @@
+// The verbs of the program; main.cpp has their table. Each gets the arguments after its name and returns the exit
+// code: 0 done, 1 failed, 2 used wrongly.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace doppler::cli {
+
+int run_verb(std::span<const std::string> arguments);
+int devices_verb(std::span<const std::string> arguments);
+int inspect_verb(std::span<const std::string> arguments);
+int tokenize_verb(std::span<const std::string> arguments);
+int detokenize_verb(std::span<const std::string> arguments);
+int logits_verb(std::span<const std::string> arguments);
+int perplexity_verb(std::span<const std::string> arguments);
+int kernels_verb(std::span<const std::string> arguments);
+int synth_verb(std::span<const std::string> arguments);
+int bench_verb(std::span<const std::string> arguments);
+int profile_verb(std::span<const std::string> arguments);
+
+}  // namespace doppler::cli
