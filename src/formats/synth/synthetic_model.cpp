@@ -1,0 +1,183 @@
+// Header, pools and the rule from place to bytes (synthetic_model.h).
+#include "formats/synth/synthetic_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "formats/quant/codec.h"
+#include "formats/synth/shapes.h"
+#include "formats/synth/vocabulary.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr uint64_t kCellNumbers = 256;  // a multiple of every block
+constexpr uint64_t kPoolCells =
+    1024;  // a row of 2048 is one of 1024^8; a pool of q4_k fits in 147 kB of cache
+constexpr float kNormSpread = 0.1f;
+
+// SplitMix64 (Steele, Lea, Flood 2014): a well-mixed number from a counter.
+uint64_t mixed(uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+// Nearly gaussian with mean 0 and deviation 1: the sum of 12 uniform numbers, which needs no library function
+// that could differ between machines.
+float gaussian(uint64_t counter) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < 3; ++i) {
+    const uint64_t bits = mixed(3 * counter + i);
+    sum += (bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48);
+  }
+  return (static_cast<float>(sum) - 12 * 32767.5f) / 65536.0f;
+}
+
+std::vector<uint8_t> make_pool(DType type, float mean, float deviation) {
+  std::vector<float> numbers(kPoolCells * kCellNumbers);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = mean + deviation * gaussian(i);
+  std::vector<uint8_t> pool(bytes_of(type, numbers.size()));
+  // Cannot fail: make() takes only mixes of types that can be quantised.
+  if (!quantise(type, numbers.data(), pool.data(), numbers.size())) pool.clear();
+  return pool;
+}
+
+Result<const NamedShape*> named_shape(std::string_view name) {
+  if (const NamedShape* shape = find_shape(name)) return shape;
+  const auto near = nearest(name, shape_name_list());
+  return fail(ErrorKind::kInvalidInput, "There is no shape \"%s\"%s%s%s; there are %s.",
+              printable(name).c_str(), near ? " (did you mean " : "", near ? near->c_str() : "",
+              near ? "?)" : "", shape_names().c_str());
+}
+
+class SyntheticSource final : public ByteSource {
+ public:
+  explicit SyntheticSource(std::shared_ptr<const SyntheticModel> model) : model_(std::move(model)) {}
+  const std::string& name() const override { return model_->name(); }
+  uint64_t size() const override { return model_->size(); }
+  Task<Result<std::vector<uint8_t>>> read(uint64_t offset, uint64_t count) override {
+    DP_CO_CHECK(check_range(*this, offset, count));
+    std::vector<uint8_t> bytes(count);
+    model_->fill(offset, bytes);
+    co_return bytes;
+  }
+
+ private:
+  std::shared_ptr<const SyntheticModel> model_;
+};
+
+class SyntheticFileSet final : public FileSet {
+ public:
+  explicit SyntheticFileSet(std::unique_ptr<SyntheticModel> model)
+      : model_(std::move(model)), file_(model_->name() + ".gguf") {}
+  const std::string& root() const override { return model_->name(); }
+  const std::string& main_file() const override { return file_; }
+  std::vector<std::string> list() const override { return {file_}; }
+  Task<Result<std::unique_ptr<ByteSource>>> open(std::string name) override {
+    if (name != file_) co_return std::unique_ptr<ByteSource>();
+    co_return std::unique_ptr<ByteSource>(std::make_unique<SyntheticSource>(model_));
+  }
+
+ private:
+  std::shared_ptr<const SyntheticModel> model_;
+  std::string file_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view spec) {
+  const size_t colon = spec.find(':');
+  DP_TRY(const NamedShape* named, named_shape(spec.substr(0, colon)));
+  const std::string_view mix_name = colon == std::string_view::npos ? "q4_k_m" : spec.substr(colon + 1);
+  const QuantMix* mix = find_quant_mix(mix_name);
+  if (!mix) {
+    return fail(ErrorKind::kInvalidInput, "There is no quantisation \"%s\"; there are %s.",
+                printable(mix_name).c_str(), quant_mix_names().c_str());
+  }
+  std::unique_ptr<SyntheticModel> model(new SyntheticModel());
+  model->name_ = std::string("synthetic-") + named->name + "-" + mix->name;
+  GgufHeader header;
+  add_llama_metadata(header, named->shape, *mix);
+  header.add_string("general.name", model->name_);
+  header.add_string("general.description",
+                    "Synthetic: a real model's shape with made-up weights. Its text means nothing.");
+  header.add_bool("general.synthetic", true);
+  add_synthetic_vocabulary(header, named->shape.vocab_size);
+
+  const std::vector<LlamaTensor> tensors = llama_tensors(named->shape, *mix);
+  DP_CHECK(check_llama_tensors(tensors));
+  for (const LlamaTensor& tensor : tensors) header.add_tensor(tensor.gguf_name, tensor.type, tensor.shape);
+  model->header_ = header.build();
+  model->size_ = header.file_bytes();
+
+  std::map<std::pair<DType, uint64_t>, std::shared_ptr<const Pool>> matrix_pools;  // by type and k
+  const auto norm_pool = std::make_shared<const Pool>(make_pool(DType::kF32, 1, kNormSpread));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const LlamaTensor& tensor = tensors[i];
+    const GgufTensor& place = header.tensors()[i];
+    Tensor& made = model->tensors_.emplace_back();
+    made = {place.offset, place.bytes, bytes_of(tensor.type, kCellNumbers), mixed(i), norm_pool};
+    if (tensor.kind == LlamaTensor::Kind::kRopeFactors) {
+      Pool factors(place.bytes);
+      std::memcpy(factors.data(), llama3_rope_factors(named->shape).data(), place.bytes);
+      made.cell_bytes = place.bytes;
+      made.pool = std::make_shared<const Pool>(std::move(factors));
+    } else if (tensor.kind == LlamaTensor::Kind::kMatrix) {
+      const uint64_t k = tensor.shape.back();
+      auto& pool = matrix_pools[{tensor.type, k}];
+      if (!pool) {
+        pool = std::make_shared<const Pool>(make_pool(tensor.type, 0, 1 / std::sqrt(static_cast<float>(k))));
+      }
+      made.pool = pool;
+    }
+  }
+  return model;
+}
+
+void SyntheticModel::fill_tensor(const Tensor& tensor, uint64_t from, std::span<uint8_t> out) const {
+  const uint64_t n_cells = tensor.pool->size() / tensor.cell_bytes;  // a power of two
+  uint64_t cell = from / tensor.cell_bytes, within = from % tensor.cell_bytes;
+  while (!out.empty()) {
+    const uint64_t choice = mixed(tensor.seed + cell) & (n_cells - 1);
+    const size_t count = std::min<size_t>(out.size(), tensor.cell_bytes - within);
+    std::memcpy(out.data(), tensor.pool->data() + choice * tensor.cell_bytes + within, count);
+    out = out.subspan(count);
+    within = 0;
+    ++cell;
+  }
+}
+
+void SyntheticModel::fill(uint64_t offset, std::span<uint8_t> out) const {
+  if (offset < header_.size()) {
+    const size_t count = std::min<size_t>(out.size(), header_.size() - offset);
+    std::memcpy(out.data(), header_.data() + offset, count);
+    out = out.subspan(count);
+    offset += count;
+  }
+  auto tensor = std::ranges::upper_bound(tensors_, offset, {}, &Tensor::offset);
+  if (tensor != tensors_.begin()) --tensor;
+  for (; !out.empty() && tensor != tensors_.end(); ++tensor) {
+    const uint64_t end = tensor->offset + tensor->bytes;
+    if (offset < end) {
+      const size_t count = std::min<uint64_t>(out.size(), end - offset);
+      fill_tensor(*tensor, offset - tensor->offset, out.first(count));
+      out = out.subspan(count);
+      offset += count;
+    }
+    const uint64_t next = tensor + 1 == tensors_.end() ? size_ : (tensor + 1)->offset;
+    const size_t padding = std::min<uint64_t>(out.size(), next - offset);
+    std::memset(out.data(), 0, padding);
+    out = out.subspan(padding);
+    offset += padding;
+  }
+}
+
+std::unique_ptr<FileSet> synthetic_file_set(std::unique_ptr<SyntheticModel> model) {
+  return std::make_unique<SyntheticFileSet>(std::move(model));
+}
+
+}  // namespace doppler::formats
