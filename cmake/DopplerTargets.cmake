@@ -43,7 +43,8 @@ function(doppler_test name)
   endif()
 endfunction()
 
-# A libFuzzer target under ASan and UBSan; its corpus is also replayed as an ordinary test.
+# A libFuzzer target under ASan and UBSan; its corpus is also replayed as an ordinary test with the label fuzz. The
+# target doppler_fuzzers builds all of them.
 function(doppler_fuzz name)
   if(NOT DOPPLER_FUZZ)
     return()
@@ -53,4 +54,9 @@ function(doppler_fuzz name)
   target_link_libraries(${name} PRIVATE doppler_flags ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   add_test(NAME ${name}_corpus COMMAND ${name} -runs=0 ${ARG_CORPUS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name}_corpus PROPERTIES LABELS fuzz)
+  if(NOT TARGET doppler_fuzzers)
+    add_custom_target(doppler_fuzzers)
+  endif()
+  add_dependencies(doppler_fuzzers ${name})
 endfunction()

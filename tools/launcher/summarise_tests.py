@@ -1,5 +1,5 @@
 """Counts single test cases in ctest's JUnit file and prints what failed, what was skipped and why, and a closing
-line `N passed, N failed, N skipped`: summarise_tests.py RESULTS.xml. Exit status 1 if something failed or nothing
+line `N passed, N failed, N skipped`: summarise_tests.py RESULTS.xml... Exit status 1 if something failed or nothing
 ran. A ctest entry counts as the cases its output reports (GoogleTest, unittest, the story runner), else as one."""
 
 import re
@@ -56,21 +56,34 @@ def summarise(xml_text):
     return passed, failed, skipped, failed_names, reasons
 
 
-def main():
+def read(path):
+    """The file's text without control characters, which XML forbids but test output may hold. "" if missing."""
     try:
-        with open(sys.argv[1], encoding="utf-8", errors="replace") as file:
-            # Control characters are not allowed in XML, but test output may hold them.
-            text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "?", file.read())
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "?", file.read())
     except FileNotFoundError:
-        print("No test ran.\n0 passed, 0 failed, 0 skipped")
-        return 1
-    passed, failed, skipped, failed_names, reasons = summarise(text)
+        return ""
+
+
+def main():
+    total, reasons, failed_names = [0, 0, 0], {}, []
+    for path in sys.argv[1:]:
+        text = read(path)
+        if not text:
+            failed_names.append(f"{path} was not written: ctest did not run")
+            total[1] += 1
+            continue
+        *counts, names, new_reasons = summarise(text)
+        total = [a + b for a, b in zip(total, counts)]
+        failed_names += names
+        for reason, times in new_reasons.items():
+            reasons[reason] = reasons.get(reason, 0) + times
     for reason, times in sorted(reasons.items()):
         print(f"skipped {times} x: {reason}")
     for name in failed_names:
         print(f"failed: {name}")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed or not passed else 0
+    print("{} passed, {} failed, {} skipped".format(*total))
+    return 1 if total[1] or not total[0] else 0
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-# `./doppler test [GROUP...] [-- CTEST OPTIONS]`: builds everything, runs the groups (all by default) and ends with
-# a line that counts single test cases. Expects what ./doppler sets; tools/launcher/summarise_tests.py counts.
+# `./doppler test [GROUP...] [-- CTEST OPTIONS]`: builds what the groups need (all groups by default), runs them and
+# ends with a line that counts single test cases. Expects what ./doppler sets; summarise_tests.py counts.
 
 # shellcheck source=tools/launcher/build.sh
 . "$ROOT/tools/launcher/build.sh"
 
 TEST_GROUPS="unit kernel golden story web fuzz"
+FUZZ_BUILD=$ROOT/build/asan
 
 run_tests() {
-  local labels="" build_folder=$BUILD results
+  local groups=() labels="" results=()
   while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case " $TEST_GROUPS " in
-      *" $1 "*) labels+="${labels:+|}$1" ;;
+      *" $1 "*) groups+=("$1") ;;
       *)
         echo "Unknown test group \"$1\"; known are: $TEST_GROUPS. Options of ctest go after --." >&2
         return 2
@@ -19,19 +20,33 @@ run_tests() {
     shift
   done
   [ $# -eq 0 ] || shift
-  if [ "$labels" = fuzz ]; then
-    build_folder=$ROOT/build/asan
-    build_fuzz
-  else
+  # shellcheck disable=SC2206
+  [ ${#groups[@]} -gt 0 ] || groups=($TEST_GROUPS)
+
+  for group in "${groups[@]}"; do [ "$group" = fuzz ] || labels+="${labels:+|}$group"; done
+  if [ -n "$labels" ]; then
+    if wants web; then build_web; fi
     build all
     [ "$labels" = unit ] || use_cpu_vulkan
+    run_ctest "$BUILD" -L "^($labels)\$" "$@"
   fi
-  results=$build_folder/test-results.xml
-  rm -f "$results"
-  ctest --test-dir "$build_folder" ${labels:+-L "^($labels)\$"} --parallel "$(build_jobs)" --output-on-failure \
-    --no-tests=error --timeout 900 --output-junit "$results" --test-output-truncation head \
-    --test-output-size-passed 20000 --test-output-size-failed 2000000 "$@" || true
-  python3 "$ROOT/tools/launcher/summarise_tests.py" "$results"
+  # The fuzz targets are a build of their own: sanitised, by Clang, of the parsers alone.
+  if wants fuzz && grep -rq 'doppler_fuzz(' "$ROOT/src" --include=CMakeLists.txt; then
+    build_fuzz
+    run_ctest "$FUZZ_BUILD" -L '^fuzz$' "$@"
+  fi
+  python3 -B "$ROOT/tools/launcher/summarise_tests.py" "${results[@]}"
+}
+
+wants() { case " ${groups[*]} " in *" $1 "*) ;; *) return 1 ;; esac }
+
+run_ctest() {
+  local folder=$1
+  results+=("$folder/test-results.xml")
+  rm -f "$folder/test-results.xml"
+  ctest --test-dir "$folder" "${@:2}" --parallel "$(build_jobs)" --output-on-failure --timeout 900 \
+    --output-junit test-results.xml --test-output-truncation head --test-output-size-passed 20000 \
+    --test-output-size-failed 2000000 || true
 }
 
 # Machines without a GPU test on lavapipe; Dawn wants a newer one than Debian 12's, which tools/setup mesa provides.
@@ -49,11 +64,22 @@ use_cpu_vulkan() {
   done
 }
 
-build_fuzz() {
-  "$ROOT/tools/setup" fuzz
-  mkdir -p "$ROOT/build/asan"
-  if [ ! -f "$ROOT/build/asan/build.ninja" ]; then
-    (cd "$ROOT" && cmake --preset asan) >"$LOG" 2>&1 || build_failed "configuring (preset asan)"
+# The WebAssembly tests are registered when their compiler is there, so it has to come before configuring.
+build_web() {
+  if [ -f "$ROOT/web/package.json" ] && ! "$ROOT/tools/setup" wasm; then
+    echo "test: without these packages the web tests are left out"
   fi
-  BUILD=$ROOT/build/asan compile all
+}
+
+build_fuzz() {
+  "$ROOT/tools/setup" fuzz || return 1
+  mkdir -p "$FUZZ_BUILD"
+  if [ ! -f "$FUZZ_BUILD/build.ninja" ]; then
+    echo "build: configuring the sanitised build"
+    (cd "$ROOT" && cmake --preset asan) >"$LOG" 2>&1 || {
+      rm -f "$FUZZ_BUILD/build.ninja"
+      build_failed "configuring the sanitised build"
+    }
+  fi
+  BUILD=$FUZZ_BUILD compile doppler_fuzzers
 }
