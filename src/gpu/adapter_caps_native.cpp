@@ -81,8 +81,8 @@ Caps NativeAdapter::read_caps(uint64_t memory_bytes) const {
   provider_->AdapterInfoFreeMembers(info);
 
   const WGPULimits limit = limits();
-  caps.max_buffer_bytes = limit.maxBufferSize;
-  caps.max_binding_bytes = limit.maxStorageBufferBindingSize;
+  caps.max_buffer_bytes = limit.maxBufferSize / 4 * 4;  // whole words: some drivers say 2^31 - 1
+  caps.max_binding_bytes = limit.maxStorageBufferBindingSize / 4 * 4;
   caps.max_storage_buffers = limit.maxStorageBuffersPerShaderStage;
   caps.max_invocations = limit.maxComputeInvocationsPerWorkgroup;
   caps.max_workgroup_size_x = limit.maxComputeWorkgroupSizeX;

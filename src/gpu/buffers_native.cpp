@@ -34,6 +34,14 @@ WGPUBufferUsage usage_of(BufferUse use) {
 
 Task<Result<Buffer>> NativeDevice::create_buffer(BufferDesc desc) { co_return make_buffer(std::move(desc)); }
 
+std::unexpected<Error> NativeDevice::no_memory(const BufferDesc& desc) const {
+  const std::string total = caps_.memory_bytes ? " of " + format_bytes(caps_.memory_bytes) : "";
+  return fail(ErrorKind::kOutOfMemory,
+              "There is no memory for buffer \"%s\" (%s) on %s: Doppler uses %s%s already.",
+              desc.name.c_str(), format_bytes(desc.bytes).c_str(), caps_.adapter.c_str(),
+              format_bytes(counters_.buffer_bytes).c_str(), total.c_str());
+}
+
 Result<Buffer> NativeDevice::make_buffer(BufferDesc desc) {
   DP_CHECK(status());
   if (desc.bytes == 0) return fail(ErrorKind::kInternal, "Buffer \"%s\" has no bytes.", desc.name.c_str());
@@ -41,6 +49,13 @@ Result<Buffer> NativeDevice::make_buffer(BufferDesc desc) {
     return fail(ErrorKind::kOutOfMemory, "Buffer \"%s\" (%s) is larger than %s allows for one buffer (%s).",
                 desc.name.c_str(), format_bytes(desc.bytes).c_str(), caps_.adapter.c_str(),
                 format_bytes(caps_.max_buffer_bytes).c_str());
+  }
+  // A CPU driver promises more memory than there is, and the process dies when it is touched; a GPU's
+  // refuses.
+  const uint64_t in_use = counters_.buffer_bytes;
+  if (caps_.type == AdapterType::kCpu && caps_.memory_bytes != 0 &&
+      (in_use > caps_.memory_bytes || desc.bytes > caps_.memory_bytes - in_use)) {
+    return no_memory(desc);
   }
   WGPUBufferDescriptor descriptor = WGPU_BUFFER_DESCRIPTOR_INIT;
   descriptor.label = to_view(desc.name);
@@ -51,12 +66,7 @@ Result<Buffer> NativeDevice::make_buffer(BufferDesc desc) {
   if (!handle || trap.caught()) {
     if (handle) api().BufferRelease(handle);
     if (errors_.lost()) return forward(std::move(errors_.take()).error());
-    if (!handle || trap.out_of_memory()) {
-      return fail(ErrorKind::kOutOfMemory,
-                  "There is no GPU memory for buffer \"%s\" (%s); %s are in use already on %s.",
-                  desc.name.c_str(), format_bytes(desc.bytes).c_str(),
-                  format_bytes(counters_.buffer_bytes).c_str(), caps_.adapter.c_str());
-    }
+    if (!handle || trap.out_of_memory()) return no_memory(desc);
     return fail(ErrorKind::kDevice, "Buffer \"%s\" (%s) could not be created: %s", desc.name.c_str(),
                 format_bytes(desc.bytes).c_str(), trap.message().c_str());
   }

@@ -35,6 +35,7 @@ struct DeviceOptions {
 // Since the device was opened. `run --json` reports them, and what was created after load must be zero.
 struct Counters {
   uint64_t submits = 0;
+  uint64_t submit_ns = 0;          // host time spent inside submit(): encoding and handing over
   uint64_t dispatches = 0;
   uint64_t readback_bytes = 0;
   uint64_t upload_bytes = 0;

@@ -60,7 +60,8 @@ struct NativeWait {
 struct CompileJob {
   struct Item {
     PipelineDesc desc;
-    WGPUPipelineLayout layout = nullptr;
+    uint32_t layout = 0;  // in the device's table, and its handle
+    WGPUPipelineLayout layout_handle = nullptr;
     WGPUComputePipeline pipeline = nullptr;  // the result, taken by whoever waits
     std::string problem;
   };
@@ -118,6 +119,7 @@ class NativeDevice final : public Device {
 
   // buffers_native.cpp
   Result<Buffer> make_buffer(BufferDesc desc);
+  std::unexpected<Error> no_memory(const BufferDesc& desc) const;
   Result<NativeBuffer*> find_buffer(uint32_t id);
   Result<void> check_range(const NativeBuffer& buffer, uint64_t offset, uint64_t bytes, const char* verb);
   void write_piece(NativeBuffer& buffer, uint64_t offset, std::span<const uint8_t> bytes);
@@ -125,6 +127,9 @@ class NativeDevice final : public Device {
 
   // pipelines_native.cpp
   Result<uint32_t> find_layout(const std::vector<BindKind>& kinds);
+  PipelineId find_pipeline(const PipelineDesc& desc) const;
+  Result<std::shared_ptr<CompileJob>> plan_compile_job(const std::vector<PipelineDesc>& descs);
+  Result<void> adopt(CompileJob& job);
 
   // replay_native.cpp
   void clear_new_buffers(WGPUCommandEncoder encoder);

@@ -1,129 +1,11 @@
-// The native device end to end, under the provider that DOPPLER_WEBGPU names (ctest runs it once for each):
-// plans replayed, results read back, and every way of going wrong that a user can reach.
-#include <gtest/gtest.h>
+// Plans on the native device end to end: recorded, built, replayed, read back, timed. Errors:
+// gpu_errors_test.cpp.
+#include <fstream>
 
-#include <cstring>
-#include <numeric>
-
-#include "gpu/device.h"
-#include "gpu/plan_builder.h"
+#include "gpu/gpu_test_fixture.h"
 
 namespace doppler::gpu {
 namespace {
-
-class GpuTest : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    auto opened = open({});
-    if (opened) {
-      device_ = std::move(*opened).release();
-    } else {
-      problem_ = new std::string(opened.error().message());
-    }
-  }
-  static void TearDownTestSuite() {
-    delete device_;
-    delete problem_;
-    device_ = nullptr;
-  }
-  void SetUp() override {
-    if (problem_) GTEST_SKIP() << *problem_;
-  }
-
-  static Result<std::unique_ptr<Device>> open(DeviceOptions options) {
-    auto task = Device::open(std::move(options));
-    task.start();  // natively it never waits
-    return task.take();
-  }
-  template <class T>
-  static T wait(Task<T> task) {
-    return run_to_completion(*device_, std::move(task));
-  }
-  static Buffer make(std::string name, uint64_t bytes, BufferUse use = BufferUse::kStorage) {
-    auto buffer = wait(device_->create_buffer({std::move(name), bytes, use}));
-    EXPECT_TRUE(buffer) << buffer.error().message();
-    return std::move(*buffer);
-  }
-  static void write(const Buffer& buffer, const std::vector<uint32_t>& words, uint64_t offset = 0) {
-    const auto written = device_->write(buffer, offset, bytes_of(words));
-    ASSERT_TRUE(written) << written.error().message();
-  }
-  static std::span<const uint8_t> bytes_of(const std::vector<uint32_t>& words) {
-    return {reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4};
-  }
-  static std::vector<uint32_t> words_of(const std::vector<uint8_t>& bytes) {
-    std::vector<uint32_t> words(bytes.size() / 4);
-    std::memcpy(words.data(), bytes.data(), words.size() * 4);
-    return words;
-  }
-  static std::vector<uint32_t> read_all(const Buffer& buffer) {
-    auto bytes = wait(device_->read_buffer({buffer.id(), 0, buffer.bytes()}));
-    EXPECT_TRUE(bytes) << bytes.error().message();
-    return bytes ? words_of(*bytes) : std::vector<uint32_t>();
-  }
-  static void submit(const Work& work, const ReadbackRequest* readback = nullptr) {
-    const auto submitted = device_->submit({&work, 1}, readback);
-    ASSERT_TRUE(submitted) << submitted.error().message();
-  }
-
-  static Device* device_;
-  static std::string* problem_;
-};
-Device* GpuTest::device_ = nullptr;
-std::string* GpuTest::problem_ = nullptr;
-
-// y[i] = x[i] * factor + state[0], for i below count; grid: 64 a workgroup.
-constexpr char kScale[] = R"(
-struct Params { factor: u32, count: u32, }
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<u32>;
-@group(0) @binding(2) var<storage, read> state: array<u32>;
-@group(0) @binding(3) var<storage, read_write> y: array<u32>;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  if (id.x < params.count) { y[id.x] = x[id.x] * params.factor + state[0]; }
-}
-)";
-// state[0] += 1
-constexpr char kAdvance[] = R"(
-@group(0) @binding(0) var<storage, read_write> state: array<u32>;
-@compute @workgroup_size(1) fn main() { state[0] = state[0] + 1u; }
-)";
-// Row r of y becomes r + 1: one workgroup a row pair.
-constexpr char kRows[] = R"(
-@group(0) @binding(0) var<storage, read_write> y: array<u32>;
-@compute @workgroup_size(2) fn main(@builtin(global_invocation_id) id: vec3<u32>) { y[id.x] = id.x + 1u; }
-)";
-
-PipelineDesc scale_pipeline() {
-  return {.label = "test.scale",
-          .wgsl = kScale,
-          .layout = {BindKind::kUniform, BindKind::kRead, BindKind::kRead, BindKind::kReadWrite},
-          .constants = {}};
-}
-PipelineDesc advance_pipeline() {
-  return {.label = "test.advance", .wgsl = kAdvance, .layout = {BindKind::kReadWrite}, .constants = {}};
-}
-
-struct ScaleParams {
-  uint32_t factor;
-  uint32_t count;
-};
-
-void record_scale(PlanBuilder& plan, ScaleParams params, TensorView x, TensorView state, TensorView y) {
-  const TensorView bindings[] = {x, state, y};
-  const DispatchDesc desc = {.pipeline = scale_pipeline(),
-                             .params = {reinterpret_cast<const uint8_t*>(&params), sizeof params},
-                             .bindings = bindings,
-                             .grid = {.x = (params.count + 63) / 64},
-                             .role = "test"};
-  const auto recorded = plan.dispatch(desc);
-  ASSERT_TRUE(recorded) << recorded.error().message();
-}
-void record_advance(PlanBuilder& plan, TensorView state) {
-  const auto recorded = plan.dispatch(
-      {.pipeline = advance_pipeline(), .params = {}, .bindings = {&state, 1}, .grid = {}, .role = "advance"});
-  ASSERT_TRUE(recorded) << recorded.error().message();
-}
 
 TEST_F(GpuTest, SaysWhatTheDeviceIs) {
   const Caps& caps = device_->caps();
@@ -195,6 +77,230 @@ TEST_F(GpuTest, ReplaysAPlanWhoseStateTheGpuAdvances) {
   const std::vector<uint32_t> result = read_all(out);
   const uint32_t seen = kTimes - 1;  // the state the last replay worked with
   for (uint32_t i = 0; i < kCount; ++i) EXPECT_EQ(result[i], (i * 3 + seen) * 2 + seen);
+}
+
+// A plan whose one command adds 1 to a state buffer.
+struct AdvancePlan {
+  Buffer state;
+  BuiltPlans built;
+  const Plan& plan() const { return built.plans[0]; }
+};
+
+class PlanTest : public GpuTest {
+ protected:
+  static AdvancePlan make_advance_plan(uint32_t commands = 1) {
+    AdvancePlan made = {.state = make("state", 16), .built = {}};
+    PlanBuilder builder(device_->caps());
+    builder.begin("advance", 1);
+    for (uint32_t i = 0; i < commands; ++i) record_advance(builder, builder.external(made.state));
+    builder.end();
+    auto built = wait(builder.build(*device_, nullptr));
+    EXPECT_TRUE(built) << built.error().message();
+    made.built = std::move(*built);
+    return made;
+  }
+};
+
+TEST_F(PlanTest, RowsChooseTheGridAndTheCopy) {
+  constexpr uint32_t kMaxRows = 16;
+  constexpr uint32_t kRowsUsed = 5;
+  const Buffer out = make("out", kMaxRows * 4);
+  PlanBuilder builder(device_->caps());
+  const TensorView y = builder.scratch("y", kMaxRows * 4);
+  const TensorView target = builder.external(out);
+  builder.begin("rows", kMaxRows);
+  const PipelineDesc pipeline = {
+      .label = "test.rows", .wgsl = kRows, .layout = {BindKind::kReadWrite}, .constants = {}};
+  ASSERT_TRUE(builder.dispatch({.pipeline = pipeline,
+                                .params = {},
+                                .bindings = {&y, 1},
+                                .grid = {.x = 1, .rows_axis = 0, .rows_per_group = 2},
+                                .role = "rows"}));
+  ASSERT_TRUE(builder.copy(y.sub(0, 4), target.sub(0, 4), "result", true));
+  builder.end();
+  auto built = wait(builder.build(*device_, nullptr));
+  ASSERT_TRUE(built) << built.error().message();
+  submit({.plan = &built->plans[0], .rows = kRowsUsed});
+  std::vector<uint32_t> expected(kMaxRows, 0);
+  std::iota(expected.begin(), expected.begin() + kRowsUsed, 1u);
+  EXPECT_EQ(read_all(out), expected);
+
+  const Work too_many = {.plan = &built->plans[0], .rows = kMaxRows + 1};
+  const auto refused = device_->submit({&too_many, 1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().sentence(), "Plan \"rows\" takes 1 to 16 rows, not 17.");
+}
+
+TEST_F(PlanTest, ReadsBackTwoSubmitsInFlight) {
+  const AdvancePlan advance = make_advance_plan();
+  const auto ring = wait(device_->create_readback_ring(2, 16));
+  ASSERT_TRUE(ring);
+  std::vector<Task<Result<std::vector<uint8_t>>>> reads;
+  for (uint32_t slot = 0; slot < 2; ++slot) {
+    const ReadbackRequest request = {.ring = &*ring, .slot = slot, .from = {advance.state.id(), 0, 4}};
+    submit({.plan = &advance.plan(), .times = 3}, &request);
+    reads.push_back(device_->read(*ring, slot, 4));
+    reads.back().start();
+  }
+  // A slot that is being read must not be written: a provider may abort over it.
+  const ReadbackRequest busy = {.ring = &*ring, .slot = 0, .from = {advance.state.id(), 0, 4}};
+  const auto refused = device_->submit({}, &busy);
+  EXPECT_FALSE(refused);
+  for (uint32_t slot = 0; slot < 2; ++slot) {
+    while (!reads[slot].done()) device_->poll(1000);
+    const auto bytes = reads[slot].take();
+    ASSERT_TRUE(bytes) << bytes.error().message();
+    EXPECT_EQ(words_of(*bytes)[0], 3 * (slot + 1));
+  }
+  const auto again = device_->submit({}, &busy);
+  EXPECT_TRUE(again);
+}
+
+TEST_F(PlanTest, AReadNobodyWaitsForAnyMoreIsDropped) {
+  const AdvancePlan advance = make_advance_plan();
+  const auto ring = wait(device_->create_readback_ring(1, 16));
+  ASSERT_TRUE(ring);
+  const ReadbackRequest request = {.ring = &*ring, .slot = 0, .from = {advance.state.id(), 0, 4}};
+  submit({.plan = &advance.plan()}, &request);
+  {
+    auto abandoned = device_->read(*ring, 0, 4);
+    abandoned.start();
+  }
+  EXPECT_EQ(read_all(advance.state)[0], 1u);
+}
+
+TEST_F(PlanTest, TimesEachCommand) {
+  if (!device_->caps().timestamps) GTEST_SKIP() << "this device has no timestamps";
+  constexpr uint32_t kCommands = 2100;  // more than one query set holds
+  const AdvancePlan advance = make_advance_plan(kCommands);
+  const auto times = wait(device_->time_commands(advance.plan(), 1));
+  ASSERT_TRUE(times) << times.error().message();
+  ASSERT_EQ(times->size(), kCommands);
+  const auto total = std::accumulate(times->begin(), times->end(), uint64_t{0});
+  EXPECT_GT(total, kCommands * 10u);                  // 10 ns each at the very least
+  EXPECT_LT(total, uint64_t{kCommands} * 100000000);  // and below 0.1 s
+  EXPECT_EQ(read_all(advance.state)[0], kCommands);
+}
+
+TEST_F(PlanTest, SubmittingAndReadingCreatesNothing) {
+  const AdvancePlan advance = make_advance_plan();
+  const auto ring = wait(device_->create_readback_ring(1, 16));
+  ASSERT_TRUE(ring);
+  const Counters before = device_->counters();
+  constexpr uint32_t kSubmits = 20;
+  for (uint32_t i = 0; i < kSubmits; ++i) {
+    const ReadbackRequest request = {.ring = &*ring, .slot = 0, .from = {advance.state.id(), 0, 4}};
+    submit({.plan = &advance.plan(), .times = 8}, &request);
+    ASSERT_TRUE(wait(device_->read(*ring, 0, 4)));
+  }
+  const Counters after = device_->counters();
+  EXPECT_EQ(after.submits - before.submits, kSubmits);
+  EXPECT_EQ(after.dispatches - before.dispatches, kSubmits * 8);
+  EXPECT_EQ(after.readback_bytes - before.readback_bytes, kSubmits * 4);
+  EXPECT_EQ(after.upload_bytes, before.upload_bytes);
+  EXPECT_EQ(after.buffers_created, before.buffers_created);
+  EXPECT_EQ(after.bind_groups_created, before.bind_groups_created);
+  EXPECT_EQ(after.pipelines_created, before.pipelines_created);
+  EXPECT_EQ(after.buffer_bytes, before.buffer_bytes);
+}
+
+uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t pages = 0;
+  statm >> pages >> pages;
+  return pages * 4096;
+}
+
+TEST_F(PlanTest, AThousandSubmitsLeakNothing) {
+  const AdvancePlan advance = make_advance_plan(4);
+  const auto run = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      submit({.plan = &advance.plan()});
+      if (i % 10 == 9) {
+        ASSERT_TRUE(wait(device_->idle()));
+      }
+    }
+    read_all(advance.state);
+  };
+  run(300);
+  const uint64_t before = resident_bytes();
+  run(1000);
+  const uint64_t after = resident_bytes();
+  EXPECT_LT(after, before + (4u << 20));
+  EXPECT_EQ(read_all(advance.state)[0], 1300u * 4);
+}
+
+TEST_F(GpuTest, UploadsAnySize) {
+  constexpr uint64_t kBytes = (9u << 20) + 3;  // several pieces and part of a word
+  const Buffer buffer = make("weights", kBytes + 1021);
+  std::vector<uint8_t> bytes(kBytes);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 7 + i / 251);
+  const auto uploaded = wait(device_->upload(buffer, 512, bytes));
+  ASSERT_TRUE(uploaded) << uploaded.error().message();
+  auto all = wait(device_->read_buffer({buffer.id(), 0, buffer.bytes()}));
+  ASSERT_TRUE(all) << all.error().message();
+  EXPECT_EQ(std::count(all->begin(), all->begin() + 512, 0), 512);
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), all->begin() + 512));
+  EXPECT_EQ(std::count(all->begin() + 512 + kBytes, all->end(), 0), 1021 - 512);
+}
+
+TEST_F(GpuTest, CompilesPipelinesConcurrentlyAndKeepsTheirOrder) {
+  constexpr uint32_t kPipelines = 12;
+  std::vector<PipelineDesc> descs;
+  for (uint32_t i = 0; i < kPipelines; ++i) {
+    PipelineDesc desc = {.label = format_text("test.add.%u", i),
+                         .wgsl = "",
+                         .layout = {BindKind::kReadWrite},
+                         .constants = {{"AMOUNT", i + 1.0}},
+                         .trusted = i % 2 == 0};
+    desc.wgsl =
+        "override AMOUNT: u32 = 0u;\n@group(0) @binding(0) var<storage, read_write> y: array<u32>;\n"
+        "@compute @workgroup_size(1) fn main() { y[" +
+        std::to_string(i) + "] = AMOUNT; }\n";
+    descs.push_back(std::move(desc));
+  }
+  descs.push_back(descs[3]);
+  std::vector<uint32_t> seen;
+  const uint64_t before = device_->counters().pipelines_created;
+  auto creating = device_->create_pipelines(descs, [&](uint32_t done, uint32_t) { seen.push_back(done); });
+  const auto ids = wait(std::move(creating));
+  ASSERT_TRUE(ids) << ids.error().message();
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back(), device_->counters().pipelines_created - before);
+
+  const Buffer y = make("y", kPipelines * 4);
+  const BufferSlice whole = {y.id(), 0, y.bytes()};
+  Plan plan = {.name = "all", .words = {}, .entries = {}};
+  for (uint32_t i = 0; i < kPipelines; ++i) {
+    const auto group = device_->create_bind_group((*ids)[i], {&whole, 1});
+    ASSERT_TRUE(group) << group.error().message();
+    plan.words.insert(plan.words.end(), {kDispatch, (*ids)[i], *group, 1, 1, 1, 0, 0});
+  }
+  submit({.plan = &plan});
+  std::vector<uint32_t> expected(kPipelines);
+  std::iota(expected.begin(), expected.end(), 1u);
+  EXPECT_EQ(read_all(y), expected);
+
+  const uint64_t made = device_->counters().pipelines_created;
+  const auto again = wait(device_->create_pipelines(descs, nullptr));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, *ids);
+  EXPECT_EQ(device_->counters().pipelines_created, made);
+}
+
+TEST_F(GpuTest, FindsTheDeviceByNumberAndByName) {
+  const std::string provider = device_->caps().provider;
+  const std::vector<AdapterInfo> infos = list_adapters(provider);
+  ASSERT_FALSE(infos.empty());
+  size_t usable = 0;
+  while (usable < infos.size() && !infos[usable].problem.empty()) ++usable;
+  ASSERT_LT(usable, infos.size()) << infos[0].problem;
+  for (const std::string& wanted : {std::to_string(usable), infos[usable].caps.adapter.substr(1, 5)}) {
+    const auto opened = open({.provider = provider, .adapter = wanted, .cache_dir = ""});
+    ASSERT_TRUE(opened) << opened.error().message();
+    EXPECT_EQ((*opened)->caps().adapter, infos[usable].caps.adapter);
+  }
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ void compile(const Provider& api, WGPUDevice device, CompileJob::Item& item) {
     }
     WGPUComputePipelineDescriptor descriptor = WGPU_COMPUTE_PIPELINE_DESCRIPTOR_INIT;
     descriptor.label = to_view(item.desc.label);
-    descriptor.layout = item.layout;
+    descriptor.layout = item.layout_handle;
     descriptor.compute.module = module;
     descriptor.compute.entryPoint = to_view("main");
     descriptor.compute.constantCount = constants.size();
@@ -139,64 +139,77 @@ Result<uint32_t> NativeDevice::find_layout(const std::vector<BindKind>& kinds) {
   return static_cast<uint32_t>(layouts_.size() - 1);
 }
 
+// A pipeline made before with this description, or UINT32_MAX: pipelines live as long as the device.
+PipelineId NativeDevice::find_pipeline(const PipelineDesc& desc) const {
+  const auto [first, last] = pipeline_index_.equal_range(hash_of(desc));
+  for (auto it = first; it != last; ++it) {
+    if (pipelines_[it->second].desc == desc) return it->second;
+  }
+  return UINT32_MAX;
+}
+
+// One item for every description that is new, each once.
+Result<std::shared_ptr<CompileJob>> NativeDevice::plan_compile_job(const std::vector<PipelineDesc>& descs) {
+  auto job = std::make_shared<CompileJob>();
+  job->provider = &api();
+  job->device = device_;
+  for (const PipelineDesc& desc : descs) {
+    const auto same = [&](const CompileJob::Item& item) { return item.desc == desc; };
+    if (find_pipeline(desc) != UINT32_MAX || std::any_of(job->items.begin(), job->items.end(), same))
+      continue;
+    auto layout = find_layout(desc.layout);
+    if (!layout) {
+      return forward(
+          std::move(layout).error().add_while(format_text("making pipeline \"%s\"", desc.label.c_str())));
+    }
+    if (api().is_dawn && !bounds_checks_ && !desc.trusted && !std::exchange(told_unchecked_, true)) {
+      log(LogLevel::kInfo,
+          "%s is not marked trusted, but Dawn runs it without bounds checks like every pipeline",
+          desc.label.c_str());
+    }
+    job->items.push_back({.desc = desc, .layout = *layout, .layout_handle = layouts_[*layout].pipeline});
+  }
+  return job;
+}
+
+// Moves the compiled pipelines into the device, or fails with the first problem.
+Result<void> NativeDevice::adopt(CompileJob& job) {
+  if (errors_.lost()) return errors_.take();
+  for (const CompileJob::Item& item : job.items) {
+    if (item.problem.empty()) continue;
+    return fail(ErrorKind::kDevice, "Pipeline \"%s\" does not compile under %s: %s", item.desc.label.c_str(),
+                caps_.provider.c_str(), item.problem.c_str());
+  }
+  for (CompileJob::Item& item : job.items) {
+    pipeline_index_.emplace(hash_of(item.desc), static_cast<PipelineId>(pipelines_.size()));
+    pipelines_.push_back({.desc = std::move(item.desc),
+                          .handle = std::exchange(item.pipeline, nullptr),
+                          .layout = item.layout});
+    ++counters_.pipelines_created;
+  }
+  return {};
+}
+
 Task<Result<std::vector<PipelineId>>> NativeDevice::create_pipelines(
     std::vector<PipelineDesc> descs, std::function<void(uint32_t done, uint32_t total)> progress) {
   DP_CO_CHECK(status());
-  std::vector<PipelineId> ids(descs.size(), UINT32_MAX);
-  std::vector<uint32_t> layouts(descs.size());
-  auto job = std::make_shared<CompileJob>();
-  std::vector<size_t> wanted;  // item of the job -> index in descs
-  for (size_t i = 0; i < descs.size(); ++i) {
-    if (bounds_checks_) descs[i].trusted = false;
-    const auto [first, last] = pipeline_index_.equal_range(hash_of(descs[i]));
-    for (auto it = first; it != last; ++it) {
-      if (pipelines_[it->second].desc == descs[i]) ids[i] = it->second;
-    }
-    if (ids[i] != UINT32_MAX) continue;  // made before: pipelines live as long as the device
-    auto layout = find_layout(descs[i].layout);
-    if (!layout) {
-      co_return forward(
-          std::move(layout).error().add_while(format_text("making pipeline \"%s\"", descs[i].label.c_str())));
-    }
-    layouts[i] = *layout;
-    if (api().is_dawn && !bounds_checks_ && !descs[i].trusted && !std::exchange(told_unchecked_, true)) {
-      log(LogLevel::kDebug,
-          "%s is not marked trusted, but Dawn runs it without bounds checks like every pipeline",
-          descs[i].label.c_str());
-    }
-    job->items.push_back({.desc = descs[i], .layout = layouts_[*layout].pipeline});
-    wanted.push_back(i);
+  if (bounds_checks_) {
+    for (PipelineDesc& desc : descs) desc.trusted = false;
   }
-  if (!wanted.empty()) {
-    job->provider = &api();
-    job->device = device_;
+  DP_CO_TRY(const std::shared_ptr<CompileJob> job, plan_compile_job(descs));
+  if (!job->items.empty()) {
     job->progress = std::move(progress);
-    const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxCompileThreads);
+    const size_t cores = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxCompileThreads);
     const Completion<bool> completion = job->completion;
     jobs_.push_back(job);
-    for (size_t i = 0; i < std::min<size_t>(cores, wanted.size()); ++i) {
+    for (size_t i = 0; i < std::min(cores, job->items.size()); ++i) {
       job->threads.emplace_back([raw = job.get()] { raw->work(); });
     }
     co_await completion;
-    if (errors_.lost()) co_return forward(std::move(errors_.take()).error());
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      CompileJob::Item& item = job->items[i];
-      if (!item.problem.empty()) {
-        co_return fail(ErrorKind::kDevice, "Pipeline \"%s\" does not compile under %s: %s",
-                       item.desc.label.c_str(), caps_.provider.c_str(), item.problem.c_str());
-      }
-    }
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      CompileJob::Item& item = job->items[i];
-      const auto id = static_cast<PipelineId>(pipelines_.size());
-      pipeline_index_.emplace(hash_of(item.desc), id);
-      pipelines_.push_back({.desc = std::move(item.desc),
-                            .handle = std::exchange(item.pipeline, nullptr),
-                            .layout = layouts[wanted[i]]});
-      ids[wanted[i]] = id;
-      ++counters_.pipelines_created;
-    }
+    DP_CO_CHECK(adopt(*job));
   }
+  std::vector<PipelineId> ids;
+  for (const PipelineDesc& desc : descs) ids.push_back(find_pipeline(desc));
   co_return ids;
 }
 
@@ -217,6 +230,14 @@ Result<BindGroupId> NativeDevice::create_bind_group(PipelineId pipeline,
     DP_TRY(const NativeBuffer* const buffer, find_buffer(bindings[i].buffer));
     DP_CHECK_WHILE(check_range(*buffer, bindings[i].offset, bindings[i].bytes, "bind"),
                    "binding %u of pipeline \"%s\"", i, label);
+    if (bindings[i].offset % caps_.binding_alignment != 0 || bindings[i].bytes == 0) {
+      return fail(
+          ErrorKind::kInternal,
+          "Binding %u of pipeline \"%s\" (%llu bytes at %llu of \"%s\") is empty or does not start at a "
+          "multiple of %u.",
+          i, label, static_cast<unsigned long long>(bindings[i].bytes),
+          static_cast<unsigned long long>(bindings[i].offset), buffer->name.c_str(), caps_.binding_alignment);
+    }
     const bool readback = buffer->use == BufferUse::kReadback;
     const bool uniform = buffer->use == BufferUse::kUniform;
     if (readback || uniform != (layout.kinds[i] == BindKind::kUniform)) {

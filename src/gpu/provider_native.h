@@ -14,28 +14,23 @@
 namespace doppler::gpu {
 
 // Every function of webgpu.h that we call: both libraries have them all.
-#define DOPPLER_WGPU_FUNCTIONS(X)                                                                            \
-  X(CreateInstance)                                                                                          \
-  X(InstanceRelease) X(InstanceRequestAdapter) X(InstanceProcessEvents) X(InstanceWaitAny) X(AdapterGetInfo) \
-      X(AdapterInfoFreeMembers) X(AdapterGetLimits) X(AdapterGetFeatures) X(SupportedFeaturesFreeMembers)    \
-          X(AdapterRequestDevice) X(AdapterRelease) X(DeviceGetLimits) X(DeviceGetQueue) X(DeviceDestroy) X( \
-              DeviceRelease) X(DeviceCreateBuffer) X(BufferDestroy) X(BufferRelease) X(BufferMapAsync)       \
-              X(BufferGetConstMappedRange) X(BufferUnmap) X(DeviceCreateShaderModule) X(ShaderModuleRelease) \
-                  X(DeviceCreateBindGroupLayout) X(BindGroupLayoutRelease) X(DeviceCreatePipelineLayout)     \
-                      X(PipelineLayoutRelease) X(DeviceCreateComputePipeline) X(ComputePipelineRelease)      \
-                          X(DeviceCreateBindGroup) X(BindGroupRelease) X(DeviceCreateCommandEncoder)         \
-                              X(CommandEncoderRelease) X(CommandEncoderBeginComputePass)                     \
-                                  X(CommandEncoderCopyBufferToBuffer) X(CommandEncoderClearBuffer)           \
-                                      X(CommandEncoderResolveQuerySet) X(CommandEncoderFinish)               \
-                                          X(CommandBufferRelease) X(ComputePassEncoderSetPipeline)           \
-                                              X(ComputePassEncoderSetBindGroup)                              \
-                                                  X(ComputePassEncoderDispatchWorkgroups)                    \
-                                                      X(ComputePassEncoderEnd) X(ComputePassEncoderRelease)  \
-                                                          X(DeviceCreateQuerySet) X(QuerySetDestroy)         \
-                                                              X(QuerySetRelease) X(QueueSubmit)              \
-                                                                  X(QueueWriteBuffer)                        \
-                                                                      X(QueueOnSubmittedWorkDone)            \
-                                                                          X(QueueRelease)
+// clang-format off
+#define DOPPLER_WGPU_FUNCTIONS(X)                                                                           \
+  X(CreateInstance) X(InstanceRelease) X(InstanceRequestAdapter) X(InstanceProcessEvents)                   \
+  X(InstanceWaitAny) X(AdapterGetInfo) X(AdapterInfoFreeMembers) X(AdapterGetLimits)                        \
+  X(AdapterGetFeatures) X(SupportedFeaturesFreeMembers) X(AdapterRequestDevice) X(AdapterRelease)           \
+  X(DeviceGetQueue) X(DeviceDestroy) X(DeviceRelease) X(DeviceCreateBuffer)              \
+  X(BufferDestroy) X(BufferRelease) X(BufferMapAsync) X(BufferGetConstMappedRange) X(BufferUnmap)                            \
+  X(DeviceCreateShaderModule) X(ShaderModuleRelease) X(DeviceCreateBindGroupLayout)                         \
+  X(BindGroupLayoutRelease) X(DeviceCreatePipelineLayout) X(PipelineLayoutRelease)                          \
+  X(DeviceCreateComputePipeline) X(ComputePipelineRelease) X(DeviceCreateBindGroup) X(BindGroupRelease)     \
+  X(DeviceCreateCommandEncoder) X(CommandEncoderRelease) X(CommandEncoderBeginComputePass)                  \
+  X(CommandEncoderCopyBufferToBuffer) X(CommandEncoderClearBuffer) X(CommandEncoderResolveQuerySet)         \
+  X(CommandEncoderFinish) X(CommandBufferRelease) X(ComputePassEncoderSetPipeline)                          \
+  X(ComputePassEncoderSetBindGroup) X(ComputePassEncoderDispatchWorkgroups) X(ComputePassEncoderEnd)        \
+  X(ComputePassEncoderRelease) X(DeviceCreateQuerySet) X(QuerySetRelease) X(QueueSubmit)                    \
+  X(QueueWriteBuffer) X(QueueOnSubmittedWorkDone) X(QueueRelease)
+// clang-format on
 
 // wgpu-native's own; null under Dawn.
 #define DOPPLER_WGPU_NATIVE_FUNCTIONS(X) \
@@ -54,9 +49,8 @@ struct Provider {
   std::string path;  // of the library
 
   // Opens `which`: "dawn", "wgpu" or the path of a library (recognised by what it exports). Names are looked
-  // for in
-  // ../lib beside the program, in the folder tools/setup fills, then where the system looks. A library stays
-  // open until the process ends. Errors list the places tried.
+  // for in ../lib beside the program, in the folder tools/setup fills, then where the system looks. A library
+  // stays open until the process ends. Errors list the places tried.
   static Result<const Provider*> open(const std::string& which);
 };
 

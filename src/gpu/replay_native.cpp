@@ -1,4 +1,6 @@
 // Replays plans: one command buffer a submit.
+#include <chrono>
+
 #include "gpu/guards_native.h"
 #include "gpu/recorder_native.h"
 
@@ -47,6 +49,7 @@ Result<void> NativeDevice::submit_commands(WGPUCommandBuffer commands) {
 }
 
 Result<void> NativeDevice::submit(std::span<const Work> works, const ReadbackRequest* readback) {
+  const auto start = std::chrono::steady_clock::now();
   DP_CHECK(status());
   if (readback) {
     if (readback->slot >= readback->ring->size()) {
@@ -83,6 +86,7 @@ Result<void> NativeDevice::submit(std::span<const Work> works, const ReadbackReq
   DP_TRY(WGPUCommandBuffer commands, finish(encoder, record(), trap));
   DP_CHECK(submit_commands(commands));
   counters_.dispatches += dispatches;
+  counters_.submit_ns += static_cast<uint64_t>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
   if (readback) buffers_[readback->ring->slot(readback->slot).id()].filled_by = last_submission_;
   return {};
 }

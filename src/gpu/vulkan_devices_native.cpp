@@ -4,6 +4,7 @@
 #define VK_NO_PROTOTYPES
 #include <dirent.h>
 #include <dlfcn.h>
+#include <unistd.h>
 #include <vulkan/vulkan_core.h>
 
 #include <algorithm>
@@ -39,6 +40,11 @@ AdapterType to_type(VkPhysicalDeviceType type) {
   }
 }
 
+// What a CPU driver reports is its own guess (old lavapipe: always 2 GiB); its memory is the machine's.
+uint64_t machine_memory() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 uint64_t largest_local_heap(const VkPhysicalDeviceMemoryProperties& memory) {
   uint64_t largest = 0;
   for (uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
@@ -58,7 +64,8 @@ VulkanDevice describe_device(const Loader& loader, VkPhysicalDevice device) {
           .vendor_id = properties.vendorID,
           .device_id = properties.deviceID,
           .type = to_type(properties.deviceType),
-          .memory_bytes = largest_local_heap(memory)};
+          .memory_bytes = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU ? machine_memory()
+                                                                               : largest_local_heap(memory)};
 }
 
 }  // namespace

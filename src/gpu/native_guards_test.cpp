@@ -1,0 +1,95 @@
+// What stands between a provider and the user, without a provider: traps, the error slot, captured prints,
+// aborts.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "base/log.h"
+#include "gpu/errors_native.h"
+#include "gpu/guards_native.h"
+#include "gpu/provider_native.h"
+
+namespace doppler::gpu {
+namespace {
+
+void raise_error(ErrorSlot& slot, WGPUErrorType type, const char* text) {
+  ErrorSlot::on_uncaptured(nullptr, type, to_view(text), &slot, nullptr);
+}
+
+TEST(ErrorTrap, CatchesTheFirstErrorOfItsThreadOnly) {
+  ErrorSlot slot;
+  ErrorTrap outer;
+  {
+    const ErrorTrap inner;
+    raise_error(slot, WGPUErrorType_Validation, "first");
+    raise_error(slot, WGPUErrorType_OutOfMemory, "second");
+    std::thread([&] { raise_error(slot, WGPUErrorType_Validation, "elsewhere"); }).join();
+    EXPECT_EQ(inner.message(), "first");
+    EXPECT_FALSE(inner.out_of_memory());
+  }
+  EXPECT_FALSE(outer.caught());
+  raise_error(slot, WGPUErrorType_Validation, "Not enough memory left.");
+  EXPECT_TRUE(outer.out_of_memory());
+  const auto status = slot.take();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().sentence(), "The GPU provider reported an error: elsewhere");
+  EXPECT_TRUE(slot.take());
+}
+
+TEST(ErrorSlot, ALostDeviceStaysInError) {
+  ErrorSlot slot;
+  raise_error(slot, WGPUErrorType_OutOfMemory, "earlier");
+  ErrorSlot::on_lost(nullptr, WGPUDeviceLostReason_Unknown, to_view("the driver reset"), &slot, nullptr);
+  EXPECT_TRUE(slot.lost());
+  for (int look = 0; look < 2; ++look) {
+    const auto status = slot.take();
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind(), ErrorKind::kDevice);
+    EXPECT_EQ(status.error().sentence(),
+              "The GPU device was lost (the driver reset). Open it again to go on.");
+  }
+}
+
+TEST(ErrorSlot, ClosingTheDeviceIsNoLoss) {
+  ErrorSlot slot;
+  slot.close();
+  ErrorSlot::on_lost(nullptr, WGPUDeviceLostReason_Destroyed, to_view("bye"), &slot, nullptr);
+  EXPECT_FALSE(slot.lost());
+}
+
+TEST(StderrCapture, TurnsPrintsIntoDebugLines) {
+  std::string seen;
+  set_log_level(LogLevel::kDebug);
+  set_log_sink([&](LogLevel, std::string_view line) { seen += line; });
+  {
+    const StderrCapture capture;
+    ASSERT_EQ(write(STDERR_FILENO, "warning: odd driver\n", 20), 20);
+  }
+  set_log_sink({});
+  set_log_level(LogLevel::kWarning);
+  EXPECT_NE(seen.find("the provider printed: warning: odd driver"), std::string::npos) << seen;
+}
+
+TEST(AbortGuardDeathTest, AnAbortOfTheProviderBecomesASentence) {
+  EXPECT_EXIT(
+      {
+        AbortGuard::install();
+        const AbortGuard guard;
+        std::abort();
+      },
+      testing::ExitedWithCode(1), "the WebGPU provider wgpu-native gave up");
+  EXPECT_EXIT(
+      {
+        AbortGuard::install();
+        {
+          const AbortGuard guard;
+        }
+        std::abort();
+      },
+      testing::KilledBySignal(SIGABRT), "");
+}
+
+}  // namespace
+}  // namespace doppler::gpu

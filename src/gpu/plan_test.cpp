@@ -1,0 +1,153 @@
+// Recording without a GPU: what PlanBuilder refuses, and plans as text.
+#include "gpu/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "gpu/plan_builder.h"
+
+namespace doppler::gpu {
+namespace {
+
+Caps small_caps() {
+  Caps caps;
+  caps.max_binding_bytes = 4096;
+  caps.max_storage_buffers = 3;
+  caps.max_workgroups = 100;
+  return caps;
+}
+
+class PlanBuilderTest : public testing::Test {
+ protected:
+  PlanBuilderTest() { builder_.begin("decode", 8); }
+  // The error of a dispatch of this layout, bindings, grid and bytes of parameters; "" if it is accepted.
+  std::string refusal(std::vector<BindKind> layout, std::vector<TensorView> bindings, Grid grid = {},
+                      size_t params_bytes = 0) {
+    const std::vector<uint8_t> params(params_bytes);
+    const auto recorded = builder_.dispatch({
+        .pipeline = {.label = "op.v", .wgsl = "", .layout = std::move(layout), .constants = {}},
+        .params = params,
+        .bindings = bindings,
+        .grid = grid,
+        .role = "blk.0",
+    });
+    return recorded ? "" : recorded.error().message();
+  }
+
+  PlanBuilder builder_{small_caps()};
+};
+
+constexpr BindKind U = BindKind::kUniform;
+constexpr BindKind R = BindKind::kRead;
+constexpr BindKind W = BindKind::kReadWrite;
+
+TEST_F(PlanBuilderTest, RefusesWhatWebGpuWouldNotTake) {
+  const TensorView a = builder_.scratch("a", 1024);
+  const TensorView b = builder_.scratch("b", 1024);
+  const TensorView big = builder_.scratch("big", 8192);
+  const struct {
+    std::vector<BindKind> layout;
+    std::vector<TensorView> bindings;
+    Grid grid;
+    size_t params_bytes;
+    std::string says;
+  } cases[] = {
+      {{U, R, W}, {a, b}, {}, 16, ""},
+      {{W, W}, {a.sub(0, 256), a.sub(256, 256)}, {}, 0, ""},
+      {{R, R}, {a, a}, {}, 0, ""},
+      {{R, W}, {a, b}, {.x = 100, .y = 100, .z = 100}, 0, ""},
+      {{U, R}, {a}, {}, 0, "The layout has 1 uniform bindings and the call 0 bytes of parameters."},
+      {{R}, {a}, {}, 4, "The layout has 0 uniform bindings and the call 4 bytes of parameters."},
+      {{R, W}, {a}, {}, 0, "The layout has 2 storage bindings; 1 were given."},
+      {{R, R, R, W}, {a, a, a, b}, {}, 0, "It binds 4 storage buffers; this device allows 3."},
+      {{W}, {TensorView()}, {}, 0, "The storage binding 0 has no tensor."},
+      {{W}, {a.sub(128, 4)}, {}, 0, "Storage binding 0 starts at 128 of \"a\", not a multiple of 256."},
+      {{W},
+       {a.sub(256, 6)},
+       {},
+       0,
+       "The storage binding 0 (6 bytes at 256 of \"a\") is not in whole words of 4 bytes."},
+      {{W},
+       {a.sub(768, 512)},
+       {},
+       0,
+       "The storage binding 0 (512 bytes at 768) is not inside \"a\" (1024 bytes)."},
+      {{W},
+       {big},
+       {},
+       0,
+       "Storage binding 0 (\"big\", 8.00 KiB) is larger than this device binds (4.00 KiB)."},
+      {{R, W}, {a, a}, {}, 0, "Storage bindings 0 and 1 are both \"a\", and one is written."},
+      {{R, W},
+       {a.sub(0, 256), a.sub(256, 256)},
+       {},
+       0,
+       "Storage bindings 0 and 1 are both \"a\", and one is written."},
+      {{W, W}, {a, a.sub(256, 256)}, {}, 0, "Storage bindings 0 and 1 are both \"a\", and one is written."},
+      {{W}, {a}, {.x = 101}, 0, "A grid of 101x1x1 workgroups is not possible; each must be 1 to 100."},
+      {{W}, {a}, {.x = 1, .y = 0}, 0, "A grid of 1x0x1 workgroups is not possible; each must be 1 to 100."},
+      {{W},
+       {a},
+       {.rows_axis = 3, .rows_per_group = 1},
+       0,
+       "Rows axis 3 (allowed: 0 to 2) or 1 rows per group (up to 268435455) is wrong."},
+  };
+  for (const auto& row : cases) {
+    const std::string got = refusal(row.layout, row.bindings, row.grid, row.params_bytes);
+    const std::string wanted =
+        row.says.empty() ? "" : row.says + "\n  While recording op.v (blk.0) in plan \"decode\".";
+    EXPECT_EQ(got, wanted);
+  }
+}
+
+TEST_F(PlanBuilderTest, RefusesCopiesThatWebGpuWouldNotTake) {
+  const TensorView a = builder_.scratch("a", 1024);
+  const TensorView b = builder_.scratch("b", 2048);
+  const struct {
+    TensorView from, to;
+    bool per_row;
+    std::string says;
+  } cases[] = {
+      {a, b.sub(0, 1024), false, ""},
+      {a.sub(0, 128), b.sub(0, 128), true, ""},
+      {a, b, false, "The source has 1024 bytes and the target 2048."},
+      {a.sub(0, 256), b.sub(0, 256), true, "The source (2048 bytes at 0) is not inside \"a\" (1024 bytes)."},
+      {a.sub(0, 64), a.sub(64, 64), false,
+       "The source and the target are both in \"a\"; WebGPU copies between buffers."},
+  };
+  for (const auto& row : cases) {
+    const auto copied = builder_.copy(row.from, row.to, "keep", row.per_row);
+    const std::string wanted =
+        row.says.empty() ? "" : row.says + "\n  While recording copy keep in plan \"decode\".";
+    EXPECT_EQ(copied ? "" : copied.error().message(), wanted);
+  }
+}
+
+TEST_F(PlanBuilderTest, RefusesToRecordOutsideAPlan) {
+  const TensorView a = builder_.scratch("a", 1024);
+  builder_.end();
+  EXPECT_EQ(refusal({W}, {a}), "A dispatch was recorded outside begin() and end().");
+}
+
+TEST_F(PlanBuilderTest, GivesTheSameBufferTheSameSlot) {
+  const Buffer buffer(nullptr, 12, 100);
+  const TensorView first = builder_.external(buffer);
+  EXPECT_EQ(first, builder_.external(buffer));
+  EXPECT_EQ(first.bytes, 100u);
+  EXPECT_NE(first.slot, builder_.external(Buffer(nullptr, 13, 100)).slot);
+}
+
+TEST(Plan, IsReadableAsText) {
+  Plan plan = {
+      .name = "prefill",
+      .max_rows = 64,
+      .words = {kDispatch, 3, 4, 10, 20, 1, 1u << 28 | 8, 0, kCopy, 1, 2, 5, 6, 7, 0, 1},
+      .entries = {{.name = "matmul.q4_k", .role = "blk.0.attn_q"}, {.name = "copy", .role = "logits"}}};
+  EXPECT_EQ(plan.dispatch_count(), 1u);
+  EXPECT_EQ(describe(plan),
+            "plan prefill, 2 commands, up to 64 rows\n"
+            "0 matmul.q4_k blk.0.attn_q: pipeline 3, group 4, grid 10 x rows/8 x 1\n"
+            "1 copy logits: buffer 1+8 -> buffer 5+24, 28 bytes a row\n");
+}
+
+}  // namespace
+}  // namespace doppler::gpu
