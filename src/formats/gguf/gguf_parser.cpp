@@ -16,7 +16,6 @@ using Ull = unsigned long long;
 constexpr uint32_t kMaxDims = 4;
 constexpr uint64_t kMinMetadataBytes = 8 + 1 + 4 + 1;        // name length, name, type, value
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;  // name length, name, dims, one dim, type, offset
-constexpr uint64_t kFixedBytes = 4 + 4 + 8 + 8;              // magic, version, tensor and metadata counts
 constexpr uint64_t kFirstGuess = 1 << 20;                    // the least worth fetching again
 constexpr int64_t kMaxAlignment = 1 << 20;
 

@@ -117,7 +117,9 @@ TEST(Synth, VocabularyIsWhole) {
   EXPECT_EQ(distinct.size(), tokens.size());
   EXPECT_EQ(tokens[128000], "<|begin_of_text|>");
   EXPECT_EQ(tokens[128009], "<|eot_id|>");
-  for (const std::string_view merge : *must(model->gguf()->get_strings("tokenizer.ggml.merges"))) {
+  const auto merges = *must(model->gguf()->get_strings("tokenizer.ggml.merges"));
+  EXPECT_EQ(merges.size(), 128000u - 256u);
+  for (const std::string_view merge : merges) {
     const size_t space = merge.find(' ');
     ASSERT_NE(space, std::string_view::npos);
     ASSERT_TRUE(

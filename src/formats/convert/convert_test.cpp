@@ -1,0 +1,158 @@
+// Conversion of a tiny Hugging Face llama folder: metadata, tokenizer, row order of q and k, and refusals.
+#include <gtest/gtest.h>
+
+#include "formats/checkpoint.h"
+#include "formats/convert/llama_to_gguf.h"
+#include "formats/quant/codec.h"
+#include "formats/safetensors/safetensors_writer.h"
+#include "formats/test_helpers.h"
+
+namespace doppler::formats {
+namespace {
+
+using Files = MemoryFileSet::Files;
+
+constexpr const char* kConfig = R"({"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 32,
+  "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 64, "vocab_size": 6,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "tie_word_embeddings": true, "bos_token_id": 4,
+  "eos_token_id": [5, 0], "rope_theta": 5000.0,
+  "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4,
+                   "original_max_position_embeddings": 16}})";
+
+constexpr const char* kTokenizer = R"({"added_tokens": [{"id": 4, "content": "<s>", "special": true},
+    {"id": 3, "content": "<x>", "special": false}],
+  "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex":
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+    {"type": "ByteLevel"}]},
+  "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}]},
+  "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}})";
+
+// Element i of a tensor is i / 8, so that a row's origin can be told from its values.
+Files tiny_model() {
+  const struct {
+    const char* name;
+    std::vector<uint64_t> shape;
+  } kTensors[] = {{"model.embed_tokens.weight", {6, 32}},
+                  {"model.layers.0.input_layernorm.weight", {32}},
+                  {"model.layers.0.self_attn.q_proj.weight", {16, 32}},
+                  {"model.layers.0.self_attn.k_proj.weight", {8, 32}},
+                  {"model.layers.0.self_attn.v_proj.weight", {8, 32}},
+                  {"model.layers.0.self_attn.o_proj.weight", {32, 16}},
+                  {"model.layers.0.post_attention_layernorm.weight", {32}},
+                  {"model.layers.0.mlp.gate_proj.weight", {64, 32}},
+                  {"model.layers.0.mlp.up_proj.weight", {64, 32}},
+                  {"model.layers.0.mlp.down_proj.weight", {32, 64}},
+                  {"model.norm.weight", {32}}};
+  std::vector<float> numbers(64 * 64);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i) / 8;
+  std::vector<SafetensorsItem> items;
+  for (const auto& tensor : kTensors) {
+    uint64_t count = 1;
+    for (const uint64_t dim : tensor.shape) count *= dim;
+    items.push_back({tensor.name,
+                     DType::kF32,
+                     tensor.shape,
+                     {reinterpret_cast<const uint8_t*>(numbers.data()), 4 * count}});
+  }
+  MemorySink weights;
+  EXPECT_TRUE(write_safetensors(items, {}, weights));
+  return {{"config.json", bytes_of_text(kConfig)},
+          {"tokenizer.json", bytes_of_text(kTokenizer)},
+          {"tokenizer_config.json", bytes_of_text(R"({"chat_template": "{{ messages }}"})")},
+          {"generation_config.json", bytes_of_text(R"({"temperature": 0.5})")},
+          {"model.safetensors", weights.bytes()}};
+}
+
+std::unique_ptr<Checkpoint> open(Files files, std::string main_file = "") {
+  static uint64_t ignored = 0;
+  return must(
+      run_now(open_checkpoint(std::make_unique<MemoryFileSet>(std::move(files), main_file, &ignored))));
+}
+
+Result<uint64_t> convert(const Files& files, const std::string& mix, MemorySink& sink) {
+  const auto model = open(files);
+  ConvertOptions options;
+  options.mix = mix;
+  options.name = "tiny";
+  return run_now(convert_llama_to_gguf(*model, options, sink));
+}
+
+std::vector<float> values_of(const Checkpoint& model, const char* name) {
+  const auto bytes = must(run_now(model.read_tensor(*model.find(name))));
+  std::vector<float> values(bytes.size() / 4);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+TEST(Convert, TinyModelKeepsItsMeaning) {
+  MemorySink sink;
+  const uint64_t bytes_written = must(convert(tiny_model(), "f32", sink));
+  EXPECT_EQ(bytes_written, sink.bytes().size());
+  const auto model = open({{"m.gguf", sink.bytes()}}, "m.gguf");
+  const GgufFile& gguf = *model->gguf();
+  EXPECT_EQ(must(gguf.get_string("general.name")), "tiny");
+  EXPECT_EQ(must(gguf.get_integer("llama.attention.key_length")), 8);
+  EXPECT_EQ(must(gguf.get_number("llama.rope.freq_base")), 5000);
+  EXPECT_EQ(must(gguf.get_string("tokenizer.ggml.pre")), "llama-bpe");
+  EXPECT_EQ(*must(gguf.get_strings("tokenizer.ggml.tokens")),
+            (std::vector<std::string_view>{"a", "b", "ab", "<x>", "<s>", "[PAD5]"}));
+  EXPECT_EQ(*must(gguf.get_integers("tokenizer.ggml.token_type")), (std::vector<int64_t>{1, 1, 1, 4, 3, 5}));
+  EXPECT_EQ(*must(gguf.get_strings("tokenizer.ggml.merges")), (std::vector<std::string_view>{"a b"}));
+  EXPECT_EQ(must(gguf.get_integer("tokenizer.ggml.bos_token_id")), 4);
+  EXPECT_EQ(must(gguf.get_integer("tokenizer.ggml.eos_token_id")), 5);
+  EXPECT_EQ(must(gguf.get_bool("tokenizer.ggml.add_bos_token")), true);
+  EXPECT_EQ(must(gguf.get_string("tokenizer.chat_template")), "{{ messages }}");
+  EXPECT_EQ(must(gguf.get_number("general.sampling.temp")), 0.5);
+  EXPECT_EQ(values_of(*model, "rope_freqs.weight").size(), 4u);
+
+  // Heads of 8 rows: rows 0 4 1 5 2 6 3 7 of each head, in that order.
+  const std::vector<float> q = values_of(*model, "blk.0.attn_q.weight");
+  const int order[] = {0, 4, 1, 5, 2, 6, 3, 7};
+  for (size_t row = 0; row < 16; ++row) {
+    const size_t from = row / 8 * 8 + static_cast<size_t>(order[row % 8]);
+    EXPECT_EQ(q[32 * row], static_cast<float>(from * 32) / 8) << "row " << row;
+  }
+  EXPECT_EQ(values_of(*model, "blk.0.attn_v.weight")[32], 32.0f / 8);
+  EXPECT_EQ(values_of(*model, "output_norm.weight")[31], 31.0f / 8);
+}
+
+TEST(Convert, QuantisesMatricesAndKeepsNorms) {
+  Files files = tiny_model();
+  MemorySink sink;
+  EXPECT_EQ(
+      convert(files, "q4_0", sink).error().sentence(),
+      "Column count (16) of tensor \"blk.0.attn_output.weight\" is not a multiple of the q4_0 block (32).");
+  ASSERT_TRUE(convert(files, "f16", sink));
+  const auto model = open({{"m.gguf", sink.bytes()}}, "m.gguf");
+  EXPECT_EQ(model->find("blk.0.ffn_down.weight")->type, DType::kF16);
+  EXPECT_EQ(model->find("blk.0.ffn_norm.weight")->type, DType::kF32);
+}
+
+TEST(Convert, RefusesWhatItCannotKeep) {
+  const auto refusal = [](const char* file, std::string_view what, std::string_view instead) {
+    Files files = tiny_model();
+    std::string text(files[file].begin(), files[file].end());
+    text.replace(text.find(what), what.size(), instead);
+    files[file] = bytes_of_text(text);
+    MemorySink sink;
+    const auto done = convert(files, "f32", sink);
+    return done ? "" : done.error().sentence();
+  };
+  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"yarn\""),
+            "Rotary scaling \"yarn\" is not converted; none and \"llama3\" are.");
+  EXPECT_EQ(refusal("config.json", "\"llama\"", "\"bert\""),
+            "Only models of type \"llama\" are converted to GGUF; this one is \"bert\".");
+  EXPECT_EQ(refusal("config.json", "\"intermediate_size\": 64", "\"intermediate_size\": 96"),
+            "Tensor \"model.layers.0.mlp.gate_proj.weight\" has the shape [ 64 32 ], but config.json makes "
+            "it [ 96 32 ].");
+  EXPECT_EQ(refusal("config.json", "\"hidden_size\": 32", "\"hidden_size\": 0"),
+            "\"hidden_size\" of config.json is 0; 1 to 16777216 are allowed.");
+  EXPECT_EQ(refusal("config.json", "\"vocab_size\": 6", "\"vocab_size\": 4"),
+            "tokenizer.json gives token \"<s>\" the id 4; 0 to 3 are allowed.");
+  EXPECT_NE(refusal("tokenizer.json", "1,3", "1,2").find("has no name in GGUF"), std::string::npos);
+  EXPECT_NE(refusal("tokenizer.json", "\"BPE\"", "\"Unigram\"").find("holds a Unigram model"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace doppler::formats
