@@ -1,7 +1,7 @@
 // Causal attention of the rows of this step over the cache, grouped heads (query head h reads kv head
-// h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al. 2022).
-// Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole device.
-// Error bound: relative L2 < 1e-5 against double precision on the cache as stored.
+// h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
+// 2022). Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
+// device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored.
 #pragma once
 
 #include "kernels/common/activation.h"
@@ -11,14 +11,14 @@
 namespace doppler::kernels {
 
 struct Attention {
-  TensorView q;        // f32 [rows, n_heads * head_dim], rotated
-  CacheView cache;     // holds keys and values of positions [0, pos + rows)
-  Activation y;        // f32 [rows, n_heads * head_dim], and q8 if valid
+  TensorView q;     // f32 [rows, n_heads * head_dim], rotated
+  CacheView cache;  // holds keys and values of positions [0, pos + rows)
+  Activation y;     // f32 [rows, n_heads * head_dim], and q8 if valid
   uint32_t n_heads = 0;
-  float scale = 0;     // of q.k, usually head_dim^-0.5
-  uint32_t window = 0; // 0: all; W: the last W keys, the row's own included
-  float softcap = 0;   // 0: none; c: logits = c * tanh(logits / c), before the mask
-  TensorView sinks;    // optional f32 [n_heads]: one more logit in the denominator
+  float scale = 0;      // of q.k, usually head_dim^-0.5
+  uint32_t window = 0;  // 0: all; W: the last W keys, the row's own included
+  float softcap = 0;    // 0: none; c: logits = c * tanh(logits / c), before the mask
+  TensorView sinks;     // optional f32 [n_heads]: one more logit in the denominator
 };
 Result<void> record(Context& ctx, const Attention& op);
 

@@ -1,0 +1,232 @@
+// Checks and records attention: one or two dispatches for a decode step, one for a prefill chunk.
+// Read next: variants.h (rows and sizes), attention_decode_portable.wgsl, attention_prefill.wgsl.
+#include "kernels/attention/attention.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "kernels/attention/attention_combine.wgsl.h"
+#include "kernels/attention/attention_decode_portable.wgsl.h"
+#include "kernels/attention/attention_decode_subgroup.wgsl.h"
+#include "kernels/attention/attention_prefill.wgsl.h"
+#include "kernels/attention/variants.h"
+#include "kernels/common/dispatch.h"
+#include "kernels/linear/linear.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr uint32_t kMostHeadDim = 512;
+constexpr float kLog2E = 1.44269504f;
+constexpr uint32_t kCpuTile = 64;       // keys of a tile of attention_decode.cpu
+constexpr uint32_t kCombineLanes = 64;  // dimensions a combine takes at once
+constexpr uint32_t kCombineParts = 4;   // invocations that share a dimension
+constexpr uint32_t kMostValueKeys = 32;
+
+uint64_t row_floats(const Attention& op) { return static_cast<uint64_t>(op.n_heads) * op.cache.head_dim; }
+
+Result<void> check_shape(const Attention& op) {
+  const CacheView& cache = op.cache;
+  if (cache.n_kv_heads == 0 || op.n_heads == 0 || op.n_heads % cache.n_kv_heads != 0) {
+    return fail(ErrorKind::kInvalidInput, "Query heads (%u) are not a multiple of kv heads (%u).", op.n_heads,
+                cache.n_kv_heads);
+  }
+  if (cache.head_dim == 0 || cache.head_dim > kMostHeadDim) {
+    return fail(ErrorKind::kUnsupported, "Head dimension (%u) is not between 1 and %u.", cache.head_dim,
+                kMostHeadDim);
+  }
+  if (cache.ctx_len == 0) return fail(ErrorKind::kInvalidInput, "A cache of 0 positions.");
+  if (!(op.scale > 0) || !std::isfinite(op.scale) || !(op.softcap >= 0) || !std::isfinite(op.softcap)) {
+    return fail(ErrorKind::kInvalidInput, "Scale (%g) is not positive or softcap (%g) negative.",
+                static_cast<double>(op.scale), static_cast<double>(op.softcap));
+  }
+  return {};
+}
+
+Result<void> check_views(const Context& ctx, const Attention& op) {
+  const CacheView& cache = op.cache;
+  const uint64_t limit = ctx.plan.caps().max_binding_bytes;
+  if (cache.bytes() > limit) {
+    const uint64_t fits = limit / (cache.bytes() / cache.ctx_len);
+    return fail(ErrorKind::kUnsupported,
+                "The keys of one layer take %s at a context of %u positions; this device binds up to %s: a "
+                "context of %llu fits.",
+                format_bytes(cache.bytes()).c_str(), cache.ctx_len, format_bytes(limit).c_str(),
+                static_cast<unsigned long long>(fits));
+  }
+  const uint64_t bytes = row_floats(op) * sizeof(float) * ctx.max_rows;
+  DP_CHECK(check_view(op.q, bytes, "q of attention"));
+  DP_CHECK(check_view(cache.k, cache.bytes(), "k of attention"));
+  DP_CHECK(check_view(cache.v, cache.bytes(), "v of attention"));
+  DP_CHECK(check_view(op.y.f32, bytes, "y of attention"));
+  if (op.sinks.valid()) DP_CHECK(check_view(op.sinks, op.n_heads * sizeof(float), "sinks of attention"));
+  if (op.y.q8.valid()) {
+    if (row_floats(op) % 32 != 0) {
+      return fail(ErrorKind::kInternal, "Row length (%llu) of attention's q8 output is not a multiple of 32.",
+                  static_cast<unsigned long long>(row_floats(op)));
+    }
+    const auto k = static_cast<uint32_t>(row_floats(op));
+    DP_CHECK(check_view(op.y.q8, q8_bytes(ctx.max_rows, k), "q8 of attention"));
+  }
+  return {};
+}
+
+std::string shape_text(const Attention& op) {
+  return format_text("%u heads on %u, head_dim %u, %s cache of %u", op.n_heads, op.cache.n_kv_heads,
+                     op.cache.head_dim, op.cache.format == CacheFormat::kF16 ? "f16" : "f32",
+                     visible_keys(op));
+}
+
+std::vector<gpu::WgslConst> shared_consts(const Attention& op) {
+  const float scale = op.softcap > 0 ? op.scale / op.softcap : op.scale * kLog2E;
+  return {u32_const("HEAD_DIM", op.cache.head_dim),
+          u32_const("D8", op.cache.padded_head_dim() / 8),
+          u32_const("N_HEADS", op.n_heads),
+          u32_const("GROUP", op.n_heads / op.cache.n_kv_heads),
+          u32_const("CTX_LEN", op.cache.ctx_len),
+          u32_const("WINDOW", op.window == 0 ? UINT32_MAX : op.window),
+          f32_const("Q_SCALE", scale),
+          f32_const("SOFTCAP", op.softcap),
+          bool_const("HAS_SOFTCAP", op.softcap > 0),
+          bool_const("HAS_SINKS", op.sinks.valid())};
+}
+
+// What a step costs depends on the position, which a plan does not know: the plan says what it costs with a
+// full cache (or window), the most it can.
+void add_costs(const Attention& op, Launch& launch) {
+  const uint64_t keys = visible_keys(op);
+  launch.bytes = 2 * row_floats(op) * sizeof(float);
+  launch.fixed_bytes = 2 * op.cache.bytes() / op.cache.ctx_len * keys;
+  launch.operations = 4 * row_floats(op) * keys;
+}
+
+void choose_fragments(const Attention& op, Launch& launch) {
+  if (op.cache.format == CacheFormat::kF32) {
+    launch.substitutions.emplace_back("attention/attention_cache_f16", "attention/attention_cache_f32");
+  }
+}
+
+struct Output {
+  std::string_view fragment;
+  TensorView result;
+  TensorView q8;
+};
+
+void choose_output(const Output& output, Launch& launch) {
+  launch.substitutions.emplace_back("attention/attention_output_y", output.fragment);
+}
+
+Result<void> record_combine(Context& ctx, const Attention& op, const DecodeSizes& sizes, TensorView partials,
+                            std::string_view variant, const Output& output) {
+  const uint32_t lanes = std::min(kCombineLanes, std::bit_ceil(op.cache.head_dim));
+  const std::string name = std::string(variant) + ".combine";
+  Launch launch{
+      .variant = name, .entry = "attention/attention_combine", .layout = wgsl::attention_combine::kLayout};
+  launch.consts = shared_consts(op);
+  // store_q8 wants a multiple of eight invocations.
+  const uint32_t parts = std::max(kCombineParts, 8 / lanes);
+  for (const gpu::WgslConst& value :
+       {u32_const("HEADS", 1), u32_const("SPLITS", sizes.splits),
+        u32_const("KEYS_PER_SPLIT", sizes.keys_per_split), u32_const("WORKGROUP", lanes * parts),
+        u32_const("LANES", lanes), u32_const("PARTS", parts),
+        u32_const("Q8_PLANE1", q8_plane1_offset(1, static_cast<uint32_t>(row_floats(op))) / 4)}) {
+    launch.consts.push_back(value);
+  }
+  choose_output(output, launch);
+  launch.bindings = {ctx.state, partials, op.sinks.valid() ? op.sinks : op.q, output.result,
+                     output.q8.valid() ? output.q8 : unused_binding(ctx)};
+  launch.grid = {.x = op.n_heads};
+  launch.bytes = row_floats(op) * sizeof(float) * (sizes.splits + 1);
+  launch.operations = 2 * row_floats(op) * sizes.splits;
+  return dispatch(ctx, launch);
+}
+
+Result<void> record_decode(Context& ctx, const Attention& op) {
+  DP_TRY(const AttentionDecodeRow* row,
+         select("attention_decode", attention_decode_variants(), op, shape_text(op), ctx));
+  const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
+  const uint32_t head_dim = op.cache.head_dim;
+  const bool q8_inside = op.y.q8.valid() && head_dim % 32 == 0;
+  const Output y = {q8_inside ? "attention/attention_output_y_q8" : "attention/attention_output_y", op.y.f32,
+                    q8_inside ? op.y.q8 : TensorView{}};
+  const bool joined = sizes.splits > 1;
+  TensorView partials;
+  if (joined) {
+    partials = ctx.plan.scratch("attention partials",
+                                uint64_t{sizes.splits} * op.n_heads * (head_dim + 2) * sizeof(float));
+  }
+  const Output output = joined ? Output{"attention/attention_output_partial", partials, {}} : y;
+
+  const bool subgroup = row->kernel == DecodeKernel::kSubgroup;
+  Launch launch{.variant = row->name};
+  launch.entry = subgroup ? "attention/attention_decode_subgroup" : "attention/attention_decode_portable";
+  launch.layout = subgroup ? std::span<const gpu::BindKind>(wgsl::attention_decode_subgroup::kLayout)
+                           : wgsl::attention_decode_portable::kLayout;
+  launch.subgroups = subgroup;
+  launch.consts = shared_consts(op);
+  for (const gpu::WgslConst& value :
+       {u32_const("HEADS", sizes.heads), u32_const("HEAD_CHUNKS", sizes.head_chunks),
+        u32_const("SPLITS", sizes.splits), u32_const("KEYS_PER_SPLIT", sizes.keys_per_split),
+        u32_const("WORKGROUP", sizes.workgroup), u32_const("VECTORS", sizes.vectors),
+        u32_const(subgroup ? "LANES" : "LANES_PER_KEY", sizes.lanes),
+        u32_const(subgroup ? "KEYS" : "KEYS_EACH", row->keys_at_once),
+        u32_const("Q8_PLANE1", q8_plane1_offset(1, static_cast<uint32_t>(row_floats(op))) / 4)}) {
+    launch.consts.push_back(value);
+  }
+  if (!subgroup) {
+    launch.consts.push_back(u32_const("HEADS_POW2", std::bit_ceil(sizes.heads)));
+    launch.consts.push_back(u32_const("KEY_GROUPS", sizes.workgroup / sizes.lanes));
+    launch.consts.push_back(u32_const("TILE", std::max(sizes.workgroup, kCpuTile)));
+  }
+  choose_fragments(op, launch);
+  choose_output(output, launch);
+  launch.bindings = {ctx.state,
+                     op.q,
+                     op.cache.k,
+                     op.cache.v,
+                     op.sinks.valid() ? op.sinks : op.q,
+                     output.result,
+                     output.q8.valid() ? output.q8 : unused_binding(ctx)};
+  launch.grid = {.x = op.cache.n_kv_heads * sizes.head_chunks, .y = sizes.splits};
+  add_costs(op, launch);
+  DP_CHECK(dispatch(ctx, launch));
+  if (joined) DP_CHECK(record_combine(ctx, op, sizes, partials, row->name, y));
+  if (op.y.q8.valid() && !q8_inside) {
+    return record(ctx, QuantizeQ8{.x = op.y.f32, .q8 = op.y.q8, .k = static_cast<uint32_t>(row_floats(op))});
+  }
+  return {};
+}
+
+Result<void> record_prefill(Context& ctx, const Attention& op) {
+  DP_TRY(const AttentionPrefillRow* row,
+         select("attention_prefill", attention_prefill_variants(), op, shape_text(op), ctx));
+  const uint32_t vec4s = op.cache.padded_head_dim() / 4;
+  Launch launch{.variant = row->name,
+                .entry = "attention/attention_prefill",
+                .layout = wgsl::attention_prefill::kLayout};
+  launch.consts = shared_consts(op);
+  for (const gpu::WgslConst& value :
+       {u32_const("WORKGROUP", row->workgroup), u32_const("ROWS", row->rows), u32_const("KEYS", row->keys),
+        u32_const("CHUNK", row->chunk),
+        u32_const("VALUE_KEYS", std::clamp(row->value_vec4s / vec4s, 1u, kMostValueKeys))}) {
+    launch.consts.push_back(value);
+  }
+  choose_fragments(op, launch);
+  launch.bindings = {ctx.state, op.q, op.cache.k, op.cache.v, op.sinks.valid() ? op.sinks : op.q, op.y.f32};
+  launch.grid = {.x = 1, .y = op.n_heads, .rows_axis = 0, .rows_per_group = row->rows};
+  add_costs(op, launch);
+  DP_CHECK(dispatch(ctx, launch));
+  if (!op.y.q8.valid()) return {};
+  return record(ctx, QuantizeQ8{.x = op.y.f32, .q8 = op.y.q8, .k = static_cast<uint32_t>(row_floats(op))});
+}
+
+}  // namespace
+
+Result<void> record(Context& ctx, const Attention& op) {
+  DP_CHECK_WHILE(check_shape(op), "recording %s", ctx.role.c_str());
+  DP_CHECK_WHILE(check_views(ctx, op), "recording %s", ctx.role.c_str());
+  return ctx.max_rows == 1 ? record_decode(ctx, op) : record_prefill(ctx, op);
+}
+
+}  // namespace doppler::kernels

@@ -1,0 +1,156 @@
+// What the tests of decode and prefill share: a case, its random cache with everything past the stored keys
+// poisoned, and attention in double precision on the cache as stored.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <ostream>
+
+#include "base/half.h"
+#include "kernels/attention/variants.h"
+#include "kernels/testing/kernel_harness.h"
+
+namespace doppler::kernels::testing {
+
+inline constexpr double kBound = 1e-5;  // attention.h
+
+struct AttentionCase {
+  uint32_t n_heads = 8;
+  uint32_t n_kv_heads = 2;
+  uint32_t head_dim = 64;
+  CacheFormat format = CacheFormat::kF16;
+  uint32_t ctx_len = 512;
+  uint32_t window = 0;
+  float softcap = 0;
+  bool sinks = false;
+  bool q8 = false;
+  float q_scale = 1;  // multiplies q: large logits
+};
+
+inline void PrintTo(const AttentionCase& c, std::ostream* out) {
+  *out << c.n_heads << " heads on " << c.n_kv_heads << ", head_dim " << c.head_dim
+       << (c.format == CacheFormat::kF16 ? ", f16" : ", f32") << ", ctx_len " << c.ctx_len << ", window "
+       << c.window << ", softcap " << c.softcap << (c.sinks ? ", sinks" : "") << (c.q8 ? ", q8" : "")
+       << ", q x " << c.q_scale;
+}
+
+// One layer's data, and its views in one KernelRun.
+class AttentionData {
+ public:
+  AttentionData(const AttentionCase& c, uint32_t max_rows)
+      : case_(c), padded_((c.head_dim + 7) / 8 * 8), max_rows_(max_rows) {
+    Random random(c.n_heads * 1000 + c.head_dim);
+    q = normals(random, size_t{max_rows} * c.n_heads * c.head_dim, c.q_scale);
+    const size_t rows = size_t{c.n_kv_heads} * c.ctx_len;
+    k_ = normals(random, rows * c.head_dim, 1);
+    v_ = normals(random, rows * c.head_dim, 1);
+    sinks_ = normals(random, c.n_heads, 3);
+    for (std::vector<float>* cache : {&k_, &v_}) {
+      if (c.format != CacheFormat::kF16) continue;
+      for (float& value : *cache) value = f16_to_f32(f32_to_f16(value));
+    }
+  }
+
+  Attention bind(KernelRun& run) {
+    const uint64_t row = uint64_t{case_.n_heads} * case_.head_dim;
+    Attention op{.q = run.input(q)};
+    op.cache = {.format = case_.format,
+                .n_kv_heads = case_.n_kv_heads,
+                .ctx_len = case_.ctx_len,
+                .head_dim = case_.head_dim};
+    op.cache.k = run.input(stored(k_, case_.ctx_len));
+    op.cache.v = run.input(stored(v_, case_.ctx_len));
+    op.y.f32 = run.output(max_rows_ * row * sizeof(float));
+    if (case_.q8) op.y.q8 = run.output(q8_bytes(max_rows_, static_cast<uint32_t>(row)));
+    op.n_heads = case_.n_heads;
+    op.scale = 1 / std::sqrt(static_cast<float>(case_.head_dim));
+    op.window = case_.window;
+    op.softcap = case_.softcap;
+    if (case_.sinks) op.sinks = run.input(sinks_);
+    run.state.ctx_len = case_.ctx_len;
+    return op;
+  }
+
+  // From position `length` on, keys and values become NaN: a kernel that reads them shows it.
+  void store(KernelRun& run, const Attention& op, uint32_t length) const {
+    run.overwrite(op.cache.k, stored(k_, length));
+    run.overwrite(op.cache.v, stored(v_, length));
+  }
+
+  // Rows [0, rows) of y when the first is at position pos.
+  std::vector<double> want(uint32_t pos, uint32_t rows, float scale) const {
+    std::vector<double> y;
+    for (uint32_t row = 0; row < rows; ++row) {
+      for (uint32_t head = 0; head < case_.n_heads; ++head) append(y, pos + row, row, head, double{scale});
+    }
+    return y;
+  }
+
+  std::vector<float> q;
+
+  static std::vector<float> normals(Random& random, size_t count, float scale) {
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(random.normal()) * scale;
+    return values;
+  }
+  std::vector<float>& keys() { return k_; }
+
+ private:
+  const float* at(const std::vector<float>& cache, uint32_t kv_head, uint32_t position) const {
+    return &cache[(size_t{kv_head} * case_.ctx_len + position) * case_.head_dim];
+  }
+
+  void append(std::vector<double>& y, uint32_t position, uint32_t row, uint32_t head, double scale) const {
+    const uint32_t kv_head = head / (case_.n_heads / case_.n_kv_heads);
+    const uint32_t end = std::min(position + 1, case_.ctx_len);
+    const uint32_t begin = case_.window != 0 && end > case_.window ? end - case_.window : 0;
+    const float* query = &q[(size_t{row} * case_.n_heads + head) * case_.head_dim];
+    std::vector<double> logits;
+    double top = case_.sinks ? double{sinks_[head]} : -std::numeric_limits<double>::infinity();
+    for (uint32_t key = begin; key < end; ++key) {
+      double dot = 0;
+      for (uint32_t d = 0; d < case_.head_dim; ++d) dot += double{query[d]} * at(k_, kv_head, key)[d];
+      dot *= scale;
+      if (case_.softcap > 0) dot = case_.softcap * std::tanh(dot / case_.softcap);
+      logits.push_back(dot);
+      top = std::max(top, dot);
+    }
+    double sum = case_.sinks ? std::exp(sinks_[head] - top) : 0;
+    for (double& logit : logits) sum += logit = std::exp(logit - top);
+    const size_t first = y.size();
+    y.resize(first + case_.head_dim);
+    for (uint32_t key = begin; key < end; ++key) {
+      for (uint32_t d = 0; d < case_.head_dim; ++d) {
+        y[first + d] += logits[key - begin] / sum * at(v_, kv_head, key)[d];
+      }
+    }
+  }
+
+  // As the GPU holds it: padded with zeros, f16 in pairs or f32.
+  std::vector<uint32_t> stored(const std::vector<float>& cache, uint32_t length) const {
+    const bool half = case_.format == CacheFormat::kF16;
+    std::vector<uint32_t> words(size_t{case_.n_kv_heads} * case_.ctx_len * padded_ / (half ? 2 : 1));
+    for (size_t row = 0; row < size_t{case_.n_kv_heads} * case_.ctx_len; ++row) {
+      for (uint32_t d = 0; d < padded_; ++d) {
+        float value = d < case_.head_dim ? cache[row * case_.head_dim + d] : 0.0f;
+        if (row % case_.ctx_len >= length) value = std::numeric_limits<float>::quiet_NaN();
+        const size_t index = row * padded_ + d;
+        if (half) {
+          words[index / 2] |= static_cast<uint32_t>(f32_to_f16(value)) << (16 * (index % 2));
+        } else {
+          words[index] = std::bit_cast<uint32_t>(value);
+        }
+      }
+    }
+    return words;
+  }
+
+  AttentionCase case_;
+  uint32_t padded_;
+  uint32_t max_rows_;
+  std::vector<float> k_, v_, sinks_;
+};
+
+}  // namespace doppler::kernels::testing

@@ -1,0 +1,20 @@
+// Which keys a decode step sees, and how they are dealt to the splits. Both depend on the position, so they are
+// computed on the GPU; the number of splits is fixed in the plan.
+// The kernel binds `state`.
+//!import common/step_state
+
+struct Keys {
+  begin: u32,
+  end: u32,
+}
+
+fn keys_of_step() -> Keys {
+  let end = min(state.pos + 1u, CTX_LEN);
+  return Keys(select(0u, end - min(WINDOW, end), end > WINDOW), end);
+}
+
+// At least KEYS_PER_SPLIT, so that a short context is one split and the others exit at once.
+fn keys_per_split(keys: Keys) -> u32 {
+  let share = (keys.end - keys.begin + SPLITS - 1u) / SPLITS;
+  return max((share + 7u) / 8u * 8u, KEYS_PER_SPLIT);
+}

@@ -1,0 +1,14 @@
+// The last step of softmax: divides by the sum, which a sink enlarges by one more logit.
+// The kernel binds `sinks`; without any the host binds something else there, which is not read.
+//!import attention/attention_logit
+
+// `sum` and `weighted` are relative to 2^highest.
+fn normalise(head: u32, weighted: f32, highest: f32, sum: f32) -> f32 {
+  if (HAS_SINKS) {
+    let sink = sinks[head] * kLog2E;
+    let top = max(highest, sink);
+    let factor = exp2(highest - top);
+    return weighted * factor / (sum * factor + exp2(sink - top));
+  }
+  return weighted / sum;
+}

@@ -1,0 +1,84 @@
+// attention of a chunk against double precision: every number of rows around a tile, chunks that begin inside
+// the context, windows narrower than a tile and ones that begin before the chunk, softcap, sinks, q8.
+#include "kernels/attention/attention_case.h"
+#include "kernels/testing/q8_check.h"
+
+namespace doppler::kernels::testing {
+namespace {
+
+constexpr uint32_t kMaxRows = 70;
+
+void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, const Attention& op,
+                  uint32_t pos, uint32_t rows) {
+  SCOPED_TRACE(format_text("%u rows at %u", rows, pos));
+  const uint32_t n = c.n_heads * c.head_dim;
+  data.store(run, op, pos + rows);
+  run.overwrite(op.y.f32, std::vector<uint32_t>(size_t{kMaxRows} * n, kPoison));
+  run.state.pos = pos;
+  run.replay(rows);
+  const std::vector<float> y = run.read<float>(op.y.f32, uint64_t{rows} * n);
+  EXPECT_LT(rel_l2(y, data.want(pos, rows, op.scale)), kBound);
+  const std::vector<uint32_t> all = run.read<uint32_t>(op.y.f32, uint64_t{kMaxRows} * n);
+  for (size_t i = size_t{rows} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
+  if (c.q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(kMaxRows, n)), y, kMaxRows, rows, n);
+}
+
+using Chunks = std::vector<std::pair<uint32_t, uint32_t>>;  // pos, rows
+
+void expect_prefill(const AttentionCase& c, const Chunks& chunks) {
+  AttentionData data(c, kMaxRows);
+  for_each_variant("attention_prefill", attention_prefill_variants(), [&](const Policy& policy) {
+    KernelRun run(policy, kMaxRows);
+    const Attention op = data.bind(run);
+    if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+    ASSERT_EQ(run.choices().front().variant, policy.forced.at("attention_prefill"));
+    for (const auto& [pos, rows] : chunks) expect_chunk(c, data, run, op, pos, rows);
+  });
+}
+
+TEST(AttentionPrefill, EveryNumberOfRows) {
+  const AttentionCase c{.n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .ctx_len = 192};
+  Chunks chunks;
+  for (uint32_t rows = 1; rows <= kMaxRows; ++rows) {
+    chunks.emplace_back(0, rows);
+    chunks.emplace_back(100, rows);
+  }
+  expect_prefill(c, chunks);
+}
+
+class AttentionPrefillTest : public ::testing::TestWithParam<AttentionCase> {};
+
+TEST_P(AttentionPrefillTest, EveryVariantMatchesTheOracle) {
+  expect_prefill(GetParam(), {{0, 1}, {0, 37}, {0, 70}, {100, 33}, {122, 70}});
+}
+
+constexpr CacheFormat kF32 = CacheFormat::kF32;
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, AttentionPrefillTest,
+    ::testing::Values(AttentionCase{.n_heads = 4, .ctx_len = 192, .q8 = true},
+                      AttentionCase{.n_heads = 2, .n_kv_heads = 2, .head_dim = 18, .ctx_len = 192},
+                      AttentionCase{.n_heads = 2, .head_dim = 80, .format = kF32, .ctx_len = 192, .q8 = true},
+                      AttentionCase{.n_heads = 3, .n_kv_heads = 1, .head_dim = 96, .ctx_len = 192},
+                      AttentionCase{.n_heads = 8, .n_kv_heads = 1, .head_dim = 8, .ctx_len = 192},
+                      AttentionCase{.n_heads = 71, .n_kv_heads = 1, .head_dim = 4, .ctx_len = 192},
+                      AttentionCase{
+                          .n_heads = 2, .n_kv_heads = 1, .head_dim = 128, .format = kF32, .ctx_len = 192},
+                      AttentionCase{.n_heads = 2, .n_kv_heads = 1, .head_dim = 256, .ctx_len = 192},
+                      AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 512, .ctx_len = 192},
+                      AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 1, .ctx_len = 192}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Masks, AttentionPrefillTest,
+    ::testing::Values(
+        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = 40},
+        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .softcap = 5},
+        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .sinks = true},
+        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = 5, .softcap = 5},
+        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = 100, .sinks = true},
+        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .softcap = 5, .sinks = true},
+        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = 1, .softcap = 5, .sinks = true},
+        // Logits far beyond the cap, where a careless tanh overflows.
+        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .softcap = 2, .q_scale = 100}));
+
+}  // namespace
+}  // namespace doppler::kernels::testing

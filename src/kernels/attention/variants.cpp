@@ -1,0 +1,134 @@
+// The tables of attention_decode and attention_prefill, best first, and the sizes that follow from row and
+// shape.
+#include "kernels/attention/variants.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace doppler::kernels {
+namespace {
+
+// Up to here one workgroup per group of heads reads all keys in a few rounds of loads; more keys are worth
+// the second dispatch that joins splits (2.3 us on an H200).
+constexpr uint32_t kSingleKeys = 512;
+// Enough to fill a large GPU (H200: 132 multiprocessors; 16 splits of 8 kv heads were the best of 4 to 64
+// there).
+constexpr uint32_t kTargetWorkgroups = 128;
+constexpr uint32_t kMostSplits = 32;
+// One round of loads of a workgroup with 128 invocations; a smaller share leaves them idle.
+constexpr uint32_t kKeysPerSplit = 64;
+// Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
+constexpr uint32_t kMostHeadVectors = 8;
+// Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
+constexpr uint32_t kMostHeadFloats = 512;
+// Of the workers' results, joined in workgroup memory head by head.
+constexpr uint32_t kMostGatheredBytes = 8192;
+constexpr uint32_t kMostDimsOfNarrowTile = 128;
+
+uint32_t eights(const Attention& op) { return op.cache.padded_head_dim() / 8; }
+
+std::string only_cpu(const Attention&, const gpu::Caps& caps) {
+  if (caps.type == gpu::AdapterType::kCpu) return "";
+  return format_text("it is shaped for CPU devices, this is a %s", gpu::adapter_type_name(caps.type));
+}
+
+std::string only_short(const Attention& op, const gpu::Caps&) {
+  const uint32_t keys = visible_keys(op);
+  if (keys <= kSingleKeys) return "";
+  return format_text("one workgroup a kv head is too few for %u keys (up to %u)", keys, kSingleKeys);
+}
+
+// Lanes of a subgroup that share a key: as many as have work, at most a third more.
+uint32_t lanes_per_key(const Attention& op, const gpu::Caps& caps) {
+  uint32_t lanes = std::bit_floor(std::min(std::max(caps.subgroup_min, 1u), std::bit_ceil(eights(op))));
+  while ((eights(op) + lanes - 1) / lanes * lanes * 3 > eights(op) * 4) lanes /= 2;
+  return lanes;
+}
+
+std::string fits_registers(const Attention& op, const gpu::Caps& caps) {
+  const uint32_t lanes = lanes_per_key(op, caps);
+  if (eights(op) <= lanes * kMostHeadVectors) return "";
+  return format_text("subgroups of %u invocations are too small for head_dim %u", caps.subgroup_min,
+                     op.cache.head_dim);
+}
+
+std::string short_and_fits(const Attention& op, const gpu::Caps& caps) {
+  std::string reason = fits_registers(op, caps);
+  return reason.empty() ? only_short(op, caps) : reason;
+}
+
+std::string only_narrow(const Attention& op, const gpu::Caps&) {
+  if (op.cache.head_dim <= kMostDimsOfNarrowTile) return "";
+  return format_text("head_dim %u is more than its registers take (%u)", op.cache.head_dim,
+                     kMostDimsOfNarrowTile);
+}
+
+constexpr Lane kSub = Lane::kSubgroups;
+
+const std::array<AttentionDecodeRow, 5> kDecode = {{
+    // A CPU device runs the invocations of a workgroup as one vector, and has few cores: splits gain nothing.
+    {{"attention_decode.cpu", Lane::kPortable, 0, only_cpu}, DecodeKernel::kWorkgroup, false, 8, 4},
+    {{"attention_decode.subgroup.single", kSub, kNeedSubgroups, short_and_fits},
+     DecodeKernel::kSubgroup,
+     false,
+     256,
+     4},
+    {{"attention_decode.subgroup.split", kSub, kNeedSubgroups, fits_registers},
+     DecodeKernel::kSubgroup,
+     true,
+     128,
+     4},
+    {{"attention_decode.portable.single", Lane::kPortable, 0, only_short},
+     DecodeKernel::kWorkgroup,
+     false,
+     128,
+     1},
+    {{"attention_decode.portable"}, DecodeKernel::kWorkgroup, true, 128, 1},
+}};
+
+const std::array<AttentionPrefillRow, 3> kPrefill = {{
+    {{"attention_prefill.cpu", Lane::kPortable, 0, only_cpu}, 8, 16, 16, 32, 256},
+    {{"attention_prefill.rows32", Lane::kPortable, 0, only_narrow}, 128, 32, 64, 32, 256},
+    {{"attention_prefill.portable"}, 128, 16, 128, 16, 256},
+}};
+
+}  // namespace
+
+std::span<const AttentionDecodeRow> attention_decode_variants() { return kDecode; }
+std::span<const AttentionPrefillRow> attention_prefill_variants() { return kPrefill; }
+
+uint32_t visible_keys(const Attention& op) {
+  return op.window == 0 ? op.cache.ctx_len : std::min(op.window, op.cache.ctx_len);
+}
+
+DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps) {
+  const uint32_t group = op.n_heads / op.cache.n_kv_heads;
+  DecodeSizes sizes;
+  sizes.workgroup = std::min(row.workgroup, std::bit_floor(std::max(caps.max_invocations, 8u)));
+  if (row.kernel == DecodeKernel::kSubgroup) {
+    sizes.lanes = lanes_per_key(op, caps);
+    while (sizes.workgroup > sizes.lanes &&
+           sizes.workgroup / sizes.lanes * op.cache.padded_head_dim() * sizeof(float) > kMostGatheredBytes) {
+      sizes.workgroup /= 2;
+    }
+  } else {
+    sizes.lanes = std::min(eights(op), sizes.workgroup);
+  }
+  sizes.vectors = (eights(op) + sizes.lanes - 1) / sizes.lanes;
+  const uint32_t by_registers = std::max(kMostHeadVectors / sizes.vectors, 1u);
+  const uint32_t by_memory = std::max(kMostHeadFloats / op.cache.padded_head_dim(), 1u);
+  sizes.heads = std::min({group, by_registers, by_memory});
+  sizes.head_chunks = (group + sizes.heads - 1) / sizes.heads;
+  sizes.keys_per_split = op.cache.ctx_len;
+  if (row.splits) {
+    const uint32_t workgroups = op.cache.n_kv_heads * sizes.head_chunks;
+    const uint32_t wanted = (kTargetWorkgroups + workgroups - 1) / workgroups;
+    const uint32_t useful = (visible_keys(op) + kKeysPerSplit - 1) / kKeysPerSplit;
+    sizes.splits = std::min({wanted, useful, kMostSplits});
+    sizes.keys_per_split = kKeysPerSplit;
+  }
+  return sizes;
+}
+
+}  // namespace doppler::kernels

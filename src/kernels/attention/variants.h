@@ -1,0 +1,51 @@
+// The rows of attention's two tables, and the sizes a row takes for a shape: for record() and for the tests
+// that force each row. Read next: attention_decode_*.wgsl and attention_prefill.wgsl, whose constants these
+// are.
+#pragma once
+
+#include <span>
+
+#include "gpu/bind_kind.h"
+#include "kernels/attention/attention.h"
+#include "kernels/variant.h"
+
+namespace doppler::kernels {
+
+enum class DecodeKernel : uint8_t {
+  kWorkgroup,
+  kSubgroup
+};  // attention_decode_portable, attention_decode_subgroup
+
+struct AttentionDecodeRow : Variant<Attention> {
+  DecodeKernel kernel = DecodeKernel::kWorkgroup;
+  bool splits = false;        // over workgroups, with a combine after it
+  uint32_t workgroup = 0;     // invocations, at most
+  uint32_t keys_at_once = 1;  // of an invocation or worker: KEYS_EACH, KEYS
+};
+std::span<const AttentionDecodeRow> attention_decode_variants();
+
+// The constants of one decode dispatch (names as in the WGSL) and its grid.
+struct DecodeSizes {
+  uint32_t heads = 1;        // query heads of a workgroup
+  uint32_t head_chunks = 1;  // workgroups a kv head needs for its group
+  uint32_t workgroup = 1;
+  uint32_t lanes = 1;    // per key
+  uint32_t vectors = 1;  // of eight dimensions, per lane
+  uint32_t splits = 1;
+  uint32_t keys_per_split = 1;  // at least
+};
+DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps);
+
+struct AttentionPrefillRow : Variant<Attention> {
+  uint32_t workgroup = 0;
+  uint32_t rows = 0;         // query rows of a workgroup, a multiple of 4
+  uint32_t keys = 0;         // of a tile; a multiple of 4 * workgroup / (rows / 4)
+  uint32_t chunk = 0;        // dimensions staged at once, a multiple of 8
+  uint32_t value_vec4s = 0;  // of workgroup memory for values
+};
+std::span<const AttentionPrefillRow> attention_prefill_variants();
+
+// Keys a row can see at most: the window or the context.
+uint32_t visible_keys(const Attention& op);
+
+}  // namespace doppler::kernels
