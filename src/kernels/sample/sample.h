@@ -1,7 +1,26 @@
-// From logits to the next token, on the GPU. Greedy: argmax, the lowest id wins a tie. Sampled, in this order:
-// repetition, presence and frequency penalties over the recent tokens, logit bias, top-k, top-p, min-p (both on
-// the softmax of what is left), temperature, one draw. The draw is a counter-based hash of (seed, generated), so
-// the same seed gives the same text on the same device and lane, however the steps are batched.
+// From logits to the next token, on the GPU. Greedy: argmax of the plain logits; the lowest id wins a tie,
+// NaN never wins. Sampled, in this order; everything is exact and independent of how work is spread over the
+// device:
+//   1. l = logits * logit_scale, then softcap. l above 1e30 (and infinity) is 1e30; below -1e30, -infinity
+//   and NaN
+//      are -1e30, which excludes the token for good (its weights below are 0, unless every token is
+//      excluded).
+//   2. For a token with counts[t] > 0: l > 0 ? l / repeat_penalty : l * repeat_penalty, then
+//      l -= presence_penalty + frequency_penalty * counts[t].
+//   3. l += each entry of the bias list that names the token, in the list's order. -infinity excludes.
+//   4. top-k: the k best stay. "Better" is the higher l, then the lower id.
+//   5. top-p: weights are exp(l - max l), rounded to a multiple of 2^-31 (as all weights here, so that their
+//   sums
+//      are integers); of the tokens left by 4, the shortest run of the best ones whose weights reach top_p of
+//      the sum of all left by 4. At least one.
+//   6. min-p: those with exp(l - max l) < min_p leave.
+//   7. Draw: the weights of what is left are exp((l - max l) / temperature), S their sum in units of 2^-31, r
+//   the
+//      first word of philox4x32-10 (Salmon et al. 2011) with key (seed_low, seed_high) and counter
+//      (generated, 0, 0, 0). The token is the first, from the best on, at which the running sum exceeds
+//      floor(S * r / 2^32).
+// So the same seed gives the same text on the same device and lane, however the steps are batched.
+// Dispatches: greedy 2, sampled 4. Vocabularies up to kMaxVocab.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +31,30 @@
 
 namespace doppler::kernels {
 
-// Written by the host when a generation starts; the WGSL twin is sample/params.wgsl.
+// Written by the host when a generation starts; the WGSL twin is in sample/sample_values.wgsl.
 struct SampleParams {
-  float temperature = 0.8f;     // > 0; greedy is a plan of its own
-  float top_p = 0.95f;          // 1: off
+  float temperature = 0.8f;     // > 0 (below 1e-7 counts as 1e-7); greedy is a plan of its own
+  float top_p = 0.95f;          // 1 or more: off; 0 or less: the best one only
   float min_p = 0.0f;           // 0: off
   uint32_t top_k = 40;          // 0: off
   float repeat_penalty = 1.0f;  // 1: off; logits > 0 are divided, others multiplied (Keskar et al. 2019)
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;
-  uint32_t bias_count = 0;      // entries of the bias list in use
+  uint32_t bias_count = 0;  // entries of the bias list in use
 };
 inline constexpr uint32_t kMaxLogitBias = 1024;
+inline constexpr uint32_t kMaxVocab = 1u << 18;
 
 struct Sample {
-  TensorView logits;   // f32 [vocab_size]; may be changed
-  TensorView params;   // SampleParams, 256 bytes
-  TensorView bias;     // kMaxLogitBias x (u32 token, f32 added)
-  TensorView counts;   // u32 [vocab_size]: how often each token is among the penalised recent ones; maintained by
-                       // the step kernel and, for the prompt, by the host
-  TensorView token;    // u32 [1]: the choice
+  TensorView logits;  // f32 [vocab_size]; may be changed
+  TensorView params;  // SampleParams, 256 bytes
+  TensorView bias;    // kMaxLogitBias x (u32 token, f32 added)
+  TensorView counts;  // u32 [vocab_size]: how often each token is among the penalised recent ones; maintained
+                      // by the step kernel and, for the prompt, by the host
+  TensorView token;  // u32 [1]: the choice
   uint32_t vocab_size = 0;
-  bool greedy = false; // argmax of the plain logits
-  float softcap = 0;   // 0: none; final logits = c * tanh(logits / c)
+  bool greedy = false;       // argmax of the plain logits
+  float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)
   float logit_scale = 1.0f;  // logits are multiplied by it (granite: 1 / logits_scaling)
 };
 Result<void> record(Context& ctx, const Sample& op);

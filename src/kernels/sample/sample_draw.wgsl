@@ -1,0 +1,137 @@
+// Sampling, last dispatch: steps 4 to 7 of sample.h over the candidates. One workgroup in all.
+// All three are one search: the token at which a running sum, from the best token on, reaches a goal. Tokens are
+// ordered by 50 bits, order_of(l) and the id; each pass sorts those that still match into 1,024 bins by the next ten
+// bits, and keeps the bin where the sum gets there. Shared: the bins (sample_bins), the found token.
+//!import common/mul_wide
+//!import common/philox
+//!import common/step_state
+//!import sample/sample_values
+//!import sample/sample_bins
+@group(0) @binding(0) var<storage, read> state: StepState;
+@group(0) @binding(1) var<storage, read> params: SampleParams;
+@group(0) @binding(2) var<storage, read> between: array<u32>;
+@group(0) @binding(3) var<storage, read> candidates: array<vec2u>;
+@group(0) @binding(4) var<storage, read_write> token: array<u32>;
+
+const kTopK = 0u;
+const kTopP = 1u;
+const kDraw = 2u;
+const kPasses = 5u;
+
+var<workgroup> found_token: vec2u;
+
+fn digit(c: vec2u, pass_number: u32) -> u32 {
+  switch (pass_number) {
+    case 0u: { return c.x >> 22u; }
+    case 1u: { return (c.x >> 12u) & 1023u; }
+    case 2u: { return (c.x >> 2u) & 1023u; }
+    case 3u: { return ((c.x & 3u) << 8u) | (c.y >> 10u); }
+    default: { return c.y & 1023u; }
+  }
+}
+
+// The bits that passes 0 to pass_number have fixed.
+fn known_bits(pass_number: u32) -> vec2u {
+  switch (pass_number) {
+    case 0u: { return vec2u(0xFFC00000u, 0u); }
+    case 1u: { return vec2u(0xFFFFF000u, 0u); }
+    case 2u: { return vec2u(0xFFFFFFFCu, 0u); }
+    case 3u: { return vec2u(0xFFFFFFFFu, 0x3FC00u); }
+    default: { return vec2u(0xFFFFFFFFu, 0x3FFFFu); }
+  }
+}
+
+fn with_digit(prefix: vec2u, pass_number: u32, value: u32) -> vec2u {
+  switch (pass_number) {
+    case 0u: { return vec2u(value << 22u, 0u); }
+    case 1u: { return prefix | vec2u(value << 12u, 0u); }
+    case 2u: { return prefix | vec2u(value << 2u, 0u); }
+    case 3u: { return prefix | vec2u(value >> 8u, (value & 255u) << 10u); }
+    default: { return prefix | vec2u(0u, value); }
+  }
+}
+
+// What a token adds to the running sum of a search.
+fn share(purpose: u32, order: u32, highest: f32) -> u32 {
+  let l = value_of(order);
+  if (purpose == kTopK) {
+    return 1u;
+  }
+  if (purpose == kTopP) {
+    return weight_of(l, highest, 1.0);
+  }
+  if (params.min_p > 0.0 && exp(max(l - highest, -60.0)) < params.min_p) {
+    return 0u;
+  }
+  return weight_of(l, highest, params.temperature);
+}
+
+fn goal_of(purpose: u32, total: vec2u) -> vec2u {
+  if (purpose == kTopK) {
+    return vec2u(params.top_k, 0u);
+  }
+  if (purpose == kTopP) {
+    // Without top-k the candidates are not the whole vocabulary, so their total is not the one.
+    let whole = vec2u(between[kMetaTotalLow], between[kMetaTotalHigh]);
+    return top_p_target(select(whole, total, is_top_k(params.top_k)), params.top_p);
+  }
+  let random = philox(vec4u(state.generated, 0u, 0u, 0u), vec2u(state.seed_low, state.seed_high));
+  return add_64(scale_64(total, random).xy, vec2u(1u, 0u));
+}
+
+// Is `c` not after `last`, the worst token that stays?
+fn is_left(c: vec2u, last: vec2u) -> bool { return c.x < last.x || (c.x == last.x && c.y <= last.y); }
+
+// The token at which the running sum over the candidates up to `last` reaches its goal.
+fn search(t: u32, purpose: u32, last: vec2u) -> vec2u {
+  let count = between[kMetaCount];
+  let highest = bitcast<f32>(between[kMetaHighest]);
+  var prefix = vec2u();
+  var known = vec2u();
+  var goal = vec2u();
+  for (var pass_number = 0u; pass_number < kPasses; pass_number++) {
+    clear_bins(t);
+    for (var i = t; i < count; i += WORKGROUP) {
+      let c = candidates[i];
+      if (is_left(c, last) && all((c & known) == prefix)) {
+        add_to_bin(digit(c, pass_number), 1u, vec2u(share(purpose, c.x, highest), 0u));
+      }
+    }
+    scan_bins(t, false);
+    if (pass_number == 0u) {
+      goal = goal_of(purpose, bins_total());
+    }
+    let bin = find_bin(t, false, goal);
+    goal = sub_64(goal, bin.zw);
+    prefix = with_digit(prefix, pass_number, bin.x);
+    known = known_bits(pass_number);
+    if (bin.y == 1u) {
+      break;
+    }
+  }
+  for (var i = t; i < count; i += WORKGROUP) {
+    let c = candidates[i];
+    if (is_left(c, last) && all((c & known) == prefix)) {
+      found_token = c; // one candidate only
+    }
+  }
+  return workgroupUniformLoad(&found_token);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(local_invocation_index) t: u32) {
+  if (t == 0u) {
+    found_token = vec2u();
+  }
+  var last = vec2u(0xFFFFFFFFu, 0xFFFFFFFFu);
+  if (is_top_k(params.top_k)) {
+    last = search(t, kTopK, last);
+  }
+  if (params.top_p < 1.0) {
+    last = search(t, kTopP, last);
+  }
+  let choice = search(t, kDraw, last);
+  if (t == 0u) {
+    token[0] = min(choice.y, VOCAB_SIZE - 1u);
+  }
+}

@@ -1,0 +1,31 @@
+// The sampling chain of sample.h in double precision on the CPU, step by step as its comment says.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "kernels/sample/sample.h"
+
+namespace doppler::kernels::testing {
+
+struct SampleInput {
+  std::vector<float> logits;
+  SampleParams params;
+  std::vector<std::pair<uint32_t, float>> bias;
+  std::vector<uint32_t> counts;  // empty: all zero
+  float softcap = 0;
+  float logit_scale = 1;
+};
+
+struct SampleOracle {
+  std::vector<uint32_t> kept;     // ids that can be drawn, best first
+  std::vector<uint64_t> weights;  // of each, in units of 2^-31
+  uint32_t draw(uint32_t random) const;
+};
+SampleOracle sample_oracle(const SampleInput& input);
+
+std::array<uint32_t, 4> philox4x32_10(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
+}  // namespace doppler::kernels::testing
