@@ -124,14 +124,13 @@ fn main(@builtin(local_invocation_index) t: u32) {
     found_token = vec2u();
   }
   var last = vec2u(0xFFFFFFFFu, 0xFFFFFFFFu);
-  if (is_top_k(params.top_k)) {
-    last = search(t, kTopK, last);
+  for (var purpose = kTopK; purpose <= kDraw; purpose++) { // a loop, as compilers would copy search() three times
+    if ((purpose == kTopK && !is_top_k(params.top_k)) || (purpose == kTopP && params.top_p >= 1.0)) {
+      continue;
+    }
+    last = search(t, purpose, last);
   }
-  if (params.top_p < 1.0) {
-    last = search(t, kTopP, last);
-  }
-  let choice = search(t, kDraw, last);
   if (t == 0u) {
-    token[0] = min(choice.y, VOCAB_SIZE - 1u);
+    token[0] = min(last.y, VOCAB_SIZE - 1u);
   }
 }
