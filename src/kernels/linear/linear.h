@@ -1,7 +1,7 @@
-// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul for a prefill chunk, chosen
-// by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats), with optional epilogues.
-// Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights; dp4a variants the
-// same against an oracle that quantises the activations likewise.
+// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul for a prefill chunk,
+// chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats), with optional
+// epilogues. Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights;
+// dp4a variants the same against an oracle that quantises the activations likewise.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace doppler::kernels {
 
-// Whole rows of a weight matrix in one GPU buffer (layout: base/dtype.h). More than one piece when the matrix is
-// larger than a binding may be.
+// Whole rows of a weight matrix in one GPU buffer (layout: base/dtype.h). More than one piece when the matrix
+// is larger than a binding may be.
 struct WeightPiece {
   TensorView buffer;
   uint32_t first_row = 0;
@@ -23,8 +23,9 @@ struct WeightPiece {
 
 struct Weight {
   WeightFormat format = WeightFormat::kF32;
-  uint32_t n = 0;  // rows: outputs. Several matrices that take the same input may be stacked (q,k,v; gate,up).
-  uint32_t k = 0;  // columns: inputs
+  uint32_t n =
+      0;  // rows: outputs. Several matrices that take the same input may be stacked (q,k,v; gate,up).
+  uint32_t k = 0;                   // columns: inputs
   std::vector<WeightPiece> pieces;  // in order, covering [0, n)
 };
 
@@ -32,10 +33,10 @@ enum class Activate : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf };
 
 struct Linear {
   const Weight& weight;
-  Activation x;        // [rows, k]
-  TensorView y;        // f32 [rows, n]; with `gate`: [rows, n/2]
-  TensorView y_q8;     // optional: y also as q8 (common/activation.h); only with `gate`
-  TensorView bias;     // optional f32 [n]
+  Activation x;             // [rows, k]
+  TensorView y;             // f32 [rows, n]; with `gate`: [rows, n/2]
+  TensorView y_q8;          // optional: y also as q8 (common/activation.h); only with `gate`
+  TensorView bias;          // optional f32 [n]
   bool accumulate = false;  // y += ... instead of y = ...: the residual
   // Not kNone: the first n/2 rows are gates, the others ups: y = activate(gate) * up.
   Activate gate = Activate::kNone;

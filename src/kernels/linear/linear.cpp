@@ -1,0 +1,117 @@
+// linear.h: checks, the choice of a variant, and what surrounds the product itself: quantising x where a
+// chosen variant wants it, a gate as a second kernel where the product cannot do it. Read next: product.h.
+#include "kernels/linear/linear.h"
+
+#include "kernels/common/dispatch.h"
+#include "kernels/glu/glu.h"
+#include "kernels/linear/product.h"
+
+namespace doppler::kernels {
+namespace {
+
+ProductShape shape_of(const Weight& weight, uint32_t max_rows, Activate gate) {
+  return {.format = weight.format, .n = weight.n, .k = weight.k, .max_rows = max_rows, .gate = gate};
+}
+
+Result<void> check_weight(const Context& ctx, const Weight& weight) {
+  if (weight.n == 0 || weight.k == 0) {
+    return fail(ErrorKind::kInternal, "Weight of %s is %u x %u; both must be positive.", ctx.role.c_str(),
+                weight.n, weight.k);
+  }
+  uint32_t next = 0;
+  for (const WeightPiece& piece : weight.pieces) {
+    if (piece.first_row != next || piece.rows == 0) {
+      return fail(ErrorKind::kInternal, "A piece of the weight of %s holds %u rows from %u; row %u is next.",
+                  ctx.role.c_str(), piece.rows, piece.first_row, next);
+    }
+    next += piece.rows;
+    DP_CHECK(check_view(piece.buffer, weight_layout(weight.format, piece.rows, weight.k).total_bytes,
+                        "a weight piece of " + ctx.role));
+  }
+  if (next != weight.n) {
+    return fail(ErrorKind::kInternal, "The pieces of the weight of %s hold %u rows of %u.", ctx.role.c_str(),
+                next, weight.n);
+  }
+  return {};
+}
+
+Result<void> check(const Context& ctx, const Linear& op) {
+  const Weight& weight = op.weight;
+  DP_CHECK(check_weight(ctx, weight));
+  const bool gated = op.gate != Activate::kNone;
+  if (gated && (weight.n % 2 != 0 || op.accumulate || op.y_stride != 0)) {
+    return fail(ErrorKind::kInternal,
+                "Gated product of %u rows: they must be even, without accumulate and y_stride.", weight.n);
+  }
+  if (op.y_q8.valid() && (!gated || weight.n % 64 != 0)) {
+    return fail(ErrorKind::kInternal, "y_q8 of %u outputs needs a gate and blocks of 32.", weight.n / 2);
+  }
+  const uint32_t columns = gated ? weight.n / 2 : weight.n;
+  const uint32_t stride = op.y_stride == 0 ? columns : op.y_stride;
+  if (op.y_column > stride || columns > stride - op.y_column) {
+    return fail(ErrorKind::kInternal, "Columns %u to %u do not fit rows of %u.", op.y_column,
+                op.y_column + columns, stride);
+  }
+  const uint64_t floats = uint64_t{ctx.max_rows} * sizeof(float);
+  DP_CHECK(check_view(op.x.f32, floats * weight.k, "x of " + ctx.role));
+  DP_CHECK(check_view(op.y, floats * stride, "y of " + ctx.role));
+  if (op.x.q8.valid()) DP_CHECK(check_view(op.x.q8, q8_bytes(ctx.max_rows, weight.k), "x.q8 of " + ctx.role));
+  if (op.bias.valid()) DP_CHECK(check_view(op.bias, sizeof(float) * weight.n, "bias of " + ctx.role));
+  return {};
+}
+
+const ProductRow* forced_row(const Policy& policy, const ProductShape& shape) {
+  const auto forced = policy.forced.find(product_operation(shape));
+  if (forced == policy.forced.end()) return nullptr;
+  for (const ProductRow& row : product_variants(shape)) {
+    if (row.name == forced->second) return &row;
+  }
+  return nullptr;
+}
+
+// The product into [rows, 2n], then the activation as a kernel of its own.
+Result<void> record_gate_apart(Context& ctx, const Linear& op) {
+  const uint64_t bytes = uint64_t{ctx.max_rows} * op.weight.n * sizeof(float);
+  Linear product = op;
+  product.gate = Activate::kNone;
+  product.y_q8 = {};
+  product.y = ctx.plan.scratch("gate_up", bytes);
+  DP_CHECK(record(ctx, product));
+  return record(ctx, Glu{.gate_up = product.y,
+                         .y = {.f32 = op.y, .q8 = op.y_q8},
+                         .n = op.weight.n / 2,
+                         .activate = op.gate});
+}
+
+}  // namespace
+
+bool wants_q8(const Context& ctx, const Weight& weight, Activate gate) {
+  const ProductShape shape = shape_of(weight, ctx.max_rows, gate);
+  if (const ProductRow* row = forced_row(ctx.policy, shape)) return row->q8;
+  const ProductRow* row = would_select(product_variants(shape), shape, ctx.plan.caps(), ctx.policy);
+  return row != nullptr && row->q8;
+}
+
+Result<void> record(Context& ctx, const Linear& op) {
+  DP_CHECK(check(ctx, op));
+  const bool gated = op.gate != Activate::kNone;
+  if (gated && (ctx.max_rows > 1 || op.weight.pieces.size() > 1)) return record_gate_apart(ctx, op);
+
+  const ProductShape shape = shape_of(op.weight, ctx.max_rows, op.gate);
+  DP_TRY(const ProductRow* row,
+         (select<ProductRow, ProductShape>(
+             product_operation(shape), product_variants(shape), shape,
+             format_text("%s %ux%u", weight_format_info(shape.format).name, shape.n, shape.k), ctx)));
+  Linear product = op;
+  if (row->q8 && !op.x.q8.valid()) {
+    product.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(ctx.max_rows, op.weight.k));
+    DP_CHECK(record(ctx, QuantizeQ8{.x = op.x.f32, .q8 = product.x.q8, .k = op.weight.k}));
+  }
+  DP_CHECK(ctx.max_rows == 1 ? record_matvec(ctx, product, *row) : record_matmul(ctx, product, *row));
+  if (op.y_q8.valid()) {
+    DP_CHECK(record(ctx, QuantizeQ8{.x = op.y, .q8 = op.y_q8, .k = op.weight.n / 2}));
+  }
+  return {};
+}
+
+}  // namespace doppler::kernels

@@ -1,0 +1,211 @@
+// matvec and matmul in every variant and weight format against double precision; x has outliers, outputs are
+// poisoned and guarded. Variants with 8-bit activations are compared with an oracle that rounds x likewise: a
+// block whose value lies within an f32 rounding of a tie may round either way there, hence q8 is made here
+// and given.
+#include <cmath>
+
+#include "kernels/linear/product.h"
+#include "kernels/linear/test_weights.h"
+#include "kernels/quantize_q8/variants.h"
+#include "kernels/testing/q8_check.h"
+
+namespace doppler::kernels::testing {
+namespace {
+
+constexpr double kBound = 1e-5;  // linear.h
+
+struct Case {
+  uint32_t n, k;
+  uint32_t max_rows = 1, rows = 1;
+  uint32_t rows_per_piece = 0;
+  bool bias = false, accumulate = false;
+  Activate gate = Activate::kNone;
+  uint32_t y_stride = 0, y_column = 0;
+  bool y_q8 = false;
+};
+
+double activated(Activate gate, double x) {
+  if (gate == Activate::kSilu) return x / (1 + std::exp(-x));
+  if (gate == Activate::kGeluTanh) {
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  }
+  return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+}
+
+// [rows, columns] of what the operation should write.
+std::vector<double> oracle(const Case& c, const TestWeight& weight, std::span<const float> x,
+                           std::span<const float> bias, std::span<const float> before) {
+  std::vector<double> y = product(weight, x, c.rows);
+  const uint32_t stride = c.y_stride == 0 ? c.n : c.y_stride;
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (c.bias) y[i] += bias[i % c.n];
+    if (c.accumulate) y[i] += before[i / c.n * stride + c.y_column + i % c.n];
+  }
+  if (c.gate == Activate::kNone) return y;
+  const size_t half = c.n / 2;
+  std::vector<double> gated(c.rows * half);
+  for (size_t i = 0; i < gated.size(); ++i) {
+    const double* row = &y[i / half * c.n];
+    gated[i] = activated(c.gate, row[i % half]) * row[half + i % half];
+  }
+  return gated;
+}
+
+void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, const Policy& policy) {
+  SCOPED_TRACE(format_text("%u x %u, %u of %u rows", c.n, c.k, c.rows, c.max_rows));
+  const uint32_t columns = c.gate == Activate::kNone ? c.n : c.n / 2;
+  const uint32_t stride = c.y_stride == 0 ? columns : c.y_stride;
+  // A gate multiplies the relative error of its sum by the sum: sums of order 1 keep the bound meaningful.
+  const float scale = c.gate == Activate::kNone ? 1.0f : 0.05f;
+  const std::vector<float> x = random_floats(size_t{c.max_rows} * c.k, 3, scale);
+  const std::vector<float> bias = random_floats(c.n, 4);
+  const std::vector<float> before = random_floats(size_t{c.max_rows} * stride, 5);
+
+  KernelRun run(policy, c.max_rows);
+  const Weight uploaded = upload(run, weight, c.rows_per_piece);
+  Linear op{.weight = uploaded, .x = {.f32 = run.input(x)}, .y = run.inout(before)};
+  op.accumulate = c.accumulate;
+  op.gate = c.gate;
+  op.y_stride = c.y_stride;
+  op.y_column = c.y_column;
+  if (c.bias) op.bias = run.input(bias);
+  if (c.y_q8) op.y_q8 = run.output(q8_bytes(c.max_rows, columns));
+  if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+  run.replay(c.rows);
+
+  const std::vector<double> want = oracle(c, weight, row.q8 ? through_q8(x) : x, bias, before);
+  const std::vector<float> y = run.read<float>(op.y, uint64_t{c.max_rows} * stride);
+  std::vector<float> got;
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t in_row = i % stride;
+    if (i / stride < c.rows && in_row >= c.y_column && in_row < c.y_column + columns) {
+      got.push_back(y[i]);
+    } else {
+      ASSERT_EQ(y[i], before[i]) << "a value that is not an output, number " << i;
+    }
+  }
+  EXPECT_LT(rel_l2(got, want), kBound);
+  if (c.y_q8) {
+    expect_q8(run.read<uint8_t>(op.y_q8, q8_bytes(c.max_rows, columns)), got, c.max_rows, c.rows, columns);
+  }
+}
+
+class LinearTest : public ::testing::TestWithParam<WeightFormat> {
+ protected:
+  void run_all(std::initializer_list<Case> cases) {
+    for (const Case& c : cases) {
+      const TestWeight weight = random_weight(GetParam(), c.n, c.k, 11);
+      const ProductShape shape{.format = GetParam(), .n = c.n, .k = c.k, .max_rows = c.max_rows};
+      for_each_variant(product_operation(shape), product_variants(shape), [&](const Policy& policy) {
+        for (const ProductRow& row : product_variants(shape)) {
+          if (row.name == policy.forced.begin()->second) run_case(c, weight, row, policy);
+        }
+      });
+    }
+  }
+};
+
+TEST_P(LinearTest, OneRowOfAnyShape) {
+  run_all({{1, 1}, {7, 18}, {333, 72}, {5, 100}, {9, 257}, {7, 512}, {70, 1312}, {33, 2304}, {2, 8448}});
+}
+
+TEST_P(LinearTest, OneRowWithEpilogues) {
+  run_all({{.n = 70, .k = 512, .bias = true},
+           {.n = 70, .k = 512, .accumulate = true},
+           {.n = 33, .k = 256, .bias = true, .accumulate = true, .y_stride = 50, .y_column = 9},
+           {.n = 33, .k = 100, .bias = true, .accumulate = true, .y_stride = 50, .y_column = 9}});
+}
+
+TEST_P(LinearTest, OneRowInPieces) {
+  run_all({{.n = 70, .k = 512, .rows_per_piece = 16, .bias = true},
+           {.n = 21, .k = 256, .rows_per_piece = 1, .accumulate = true},
+           {.n = 64, .k = 256, .rows_per_piece = 40, .gate = Activate::kSilu}});
+}
+
+TEST_P(LinearTest, OneGatedRow) {
+  run_all({{.n = 2, .k = 256, .gate = Activate::kSilu},
+           {.n = 142, .k = 512, .bias = true, .gate = Activate::kSilu},
+           {.n = 64, .k = 256, .gate = Activate::kGeluTanh, .y_q8 = true},
+           {.n = 66, .k = 100, .gate = Activate::kGeluErf}});
+}
+
+TEST_P(LinearTest, ChunksOfAnyShape) {
+  run_all({{1, 1, 2, 1},
+           {7, 18, 3, 3},
+           {65, 72, 70, 65},
+           {5, 100, 4, 3},
+           {9, 257, 5, 5},
+           {130, 512, 70, 70},
+           {33, 1312, 130, 66},
+           {64, 768, 64, 64}});
+}
+
+TEST_P(LinearTest, ChunksWithEpilogues) {
+  run_all({{.n = 70, .k = 512, .max_rows = 5, .rows = 3, .bias = true, .accumulate = true},
+           {.n = 33, .k = 256, .max_rows = 9, .rows = 9, .bias = true, .y_stride = 50, .y_column = 9},
+           {.n = 70, .k = 256, .max_rows = 3, .rows = 2, .rows_per_piece = 16, .bias = true},
+           {.n = 64, .k = 256, .max_rows = 9, .rows = 7, .gate = Activate::kSilu, .y_q8 = true}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, LinearTest, ::testing::ValuesIn(kAllFormats), [](const auto& format) {
+  return std::string(weight_format_info(format.param).name);
+});
+
+TEST(Linear, WantsQ8OnlyWhereTheChosenVariantReadsIt) {
+  for (WeightFormat format : kAllFormats) {
+    const TestWeight test = random_weight(format, 4, 256, 1);
+    for (const char* lane : {"exact", "fast"}) {
+      Result<Policy> policy = make_policy(lane);
+      ASSERT_TRUE(policy);
+      KernelRun run(*policy, 1);
+      const Weight weight = upload(run, test);
+      Linear op{.weight = weight, .x = {.f32 = run.input(random_floats(256, 2))}, .y = run.output(16)};
+      bool wants = false;
+      ASSERT_TRUE(run.record([&](Context& ctx) {
+        wants = wants_q8(ctx, weight);
+        return record(ctx, op);
+      }));
+      bool reads = false;
+      for (const Choice& choice : run.choices()) reads |= choice.variant.ends_with("dp4a");
+      EXPECT_EQ(wants, reads) << weight_format_info(format).name << " in lane " << lane;
+      EXPECT_FALSE(wants && std::string_view(lane) == "exact");
+    }
+  }
+}
+
+TEST(Linear, TellsWhatDoesNotFit) {
+  const TestWeight test = random_weight(WeightFormat::kQ8_0, 6, 64, 1);
+  KernelRun run;
+  const Weight weight = upload(run, test);
+  Linear op{.weight = weight, .x = {.f32 = run.input(random_floats(64, 2))}, .y = run.output(24)};
+  op.y_stride = 7;
+  op.y_column = 2;
+  Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, op); });
+  ASSERT_FALSE(recorded);
+  EXPECT_EQ(recorded.error().sentence(), "Columns 2 to 8 do not fit rows of 7.");
+
+  Weight holed = weight;
+  holed.pieces[0].first_row = 1;
+  const Linear other{.weight = holed, .x = op.x, .y = op.y};
+  recorded = run.try_record([&](Context& ctx) { return record(ctx, other); });
+  ASSERT_FALSE(recorded);
+  EXPECT_EQ(recorded.error().sentence(), "A piece of the weight of test holds 6 rows from 1; row 0 is next.");
+}
+
+TEST(QuantizeQ8, EveryVariantMatchesTheOracle) {
+  constexpr uint32_t kMaxRows = 3;
+  for (const uint32_t k : {32u, 96u, 1312u}) {
+    std::vector<float> x = random_floats(size_t{kMaxRows} * k, 6);
+    std::fill_n(x.begin(), 32, 0.0f);  // a block of zeros
+    for_each_variant("quantize_q8", quantize_q8_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, kMaxRows);
+      const QuantizeQ8 op{.x = run.input(x), .q8 = run.output(q8_bytes(kMaxRows, k)), .k = k};
+      if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+      run.replay(2);
+      expect_q8(run.read<uint8_t>(op.q8, q8_bytes(kMaxRows, k)), x, kMaxRows, 2, k);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace doppler::kernels::testing

@@ -1,0 +1,101 @@
+// product.h: tables expanded over the formats, reasons for refusals, and views of weights and activations.
+#include "kernels/linear/product.h"
+
+#include <deque>
+
+#include "base/text.h"
+
+namespace doppler::kernels {
+
+std::string product_operation(const ProductShape& shape) {
+  return format_text("%s.%s", shape.max_rows == 1 ? "matvec" : "matmul",
+                     weight_format_info(shape.format).name);
+}
+
+std::span<const ProductRow> product_variants(const ProductShape& shape) {
+  return shape.max_rows == 1 ? matvec_variants(shape.format) : matmul_variants(shape.format);
+}
+
+std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation,
+                                                      std::span<const ProductTemplate> templates) {
+  static std::deque<std::string> names;  // rows keep views of them
+  std::vector<std::vector<ProductRow>> tables(kWeightFormatCount);
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const WeightFormatInfo& info = weight_format_info(static_cast<WeightFormat>(i));
+    for (const ProductTemplate& from : templates) {
+      if (from.q8 && info.block_size == 1) continue;
+      names.push_back(format_text("%s.%s.%s", std::string(operation).c_str(), info.name,
+                                  std::string(from.suffix).c_str()));
+      ProductRow row;
+      row.name = names.back();
+      row.lane = from.lane;
+      row.needs = from.needs;
+      row.refuse = from.refuse;
+      row.algorithm = from.algorithm;
+      row.q8 = from.q8;
+      tables[i].push_back(row);
+    }
+  }
+  return tables;
+}
+
+std::string refuse_unless_whole_units(const ProductShape& shape, const gpu::Caps&) {
+  if (shape.whole_units()) return "";
+  return format_text("the column count (%u) is not a multiple of %u", shape.k,
+                     std::max(32u, weight_format_info(shape.format).row_multiple));
+}
+
+std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps) {
+  if (caps.type != gpu::AdapterType::kCpu) {
+    return format_text("it is shaped for a CPU and this device is a %s", gpu::adapter_type_name(caps.type));
+  }
+  return refuse_unless_whole_units(shape, caps);
+}
+
+PieceViews piece_views(const Weight& weight, const WeightPiece& piece) {
+  const WeightLayout layout = weight_layout(weight.format, piece.rows, weight.k);
+  const TensorView& whole = piece.buffer;
+  const uint64_t plane0 = piece.rows * layout.plane0_row_bytes;
+  PieceViews views{.weights = whole.sub(0, plane0), .scales = whole.sub(0, plane0)};
+  if (layout.plane1_offset != 0) {
+    views.scales = whole.sub(layout.plane1_offset, layout.total_bytes - layout.plane1_offset);
+  }
+  return views;
+}
+
+uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
+  const WeightLayout layout = weight_layout(weight.format, piece.rows, weight.k);
+  return piece.rows * (layout.plane0_row_bytes + layout.plane1_row_bytes);
+}
+
+XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows) {
+  const uint32_t k = op.weight.k;
+  if (!row.q8) return {.x = op.x.f32, .scales = op.x.f32};
+  const uint64_t plane1 = q8_plane1_offset(max_rows, k);
+  return {.x = op.x.q8.sub(0, uint64_t{max_rows} * k),
+          .scales = op.x.q8.sub(plane1, q8_bytes(max_rows, k) - plane1)};
+}
+
+std::string_view weight_fragment(WeightFormat format, bool q8) {
+  switch (format) {
+    case WeightFormat::kF32:
+      return "weights/weight_f32";
+    case WeightFormat::kF16:
+      return "weights/weight_f16";
+    case WeightFormat::kBF16:
+      return "weights/weight_bf16";
+    case WeightFormat::kQ8_0:
+      return q8 ? "weights/dot_q8_0" : "weights/weight_q8_0";
+    case WeightFormat::kQ4_0:
+      return q8 ? "weights/dot_q4_0" : "weights/weight_q4_0";
+    case WeightFormat::kQ4_K:
+      return q8 ? "weights/dot_q4_k" : "weights/weight_q4_k";
+    case WeightFormat::kQ5_K:
+      return q8 ? "weights/dot_q5_k" : "weights/weight_q5_k";
+    case WeightFormat::kQ6_K:
+      return q8 ? "weights/dot_q6_k" : "weights/weight_q6_k";
+  }
+  return "";
+}
+
+}  // namespace doppler::kernels

@@ -1,0 +1,75 @@
+// What matvec and matmul share: the shape their tables decide by, the rows of those tables, and one recorded
+// product (a Linear without a gate that must be split, one call for all pieces).
+// Read next: ../matvec/variants.cpp, ../matmul/variants.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/linear/linear.h"
+#include "kernels/variant.h"
+
+namespace doppler::kernels {
+
+struct ProductShape {
+  WeightFormat format = WeightFormat::kF32;
+  uint32_t n = 0, k = 0;
+  uint32_t max_rows = 1;
+  Activate gate = Activate::kNone;
+
+  // Whole units of 32 columns, with no padding in the rows: what every kernel but the portable ones needs.
+  bool whole_units() const { return k % 32 == 0 && k % weight_format_info(format).row_multiple == 0; }
+};
+
+enum class Algorithm : uint8_t { kWholeRows, kSubgroup, kWorkgroup, kTile, kPortable };
+
+struct ProductRow : Variant<ProductShape> {
+  Algorithm algorithm = Algorithm::kPortable;
+  bool q8 = false;  // reads x.q8
+};
+
+// Rows of one format, best first; names "matvec.q4_k.dp4a". The operation they are forced by: "matvec.q4_k".
+std::span<const ProductRow> matvec_variants(WeightFormat format);
+std::span<const ProductRow> matmul_variants(WeightFormat format);
+std::string product_operation(const ProductShape& shape);
+std::span<const ProductRow> product_variants(const ProductShape& shape);
+
+// A row before it is repeated for every format that `quantised_only` lets through.
+struct ProductTemplate {
+  std::string_view suffix;  // "dp4a": the name without operation and format
+  Lane lane = Lane::kPortable;
+  uint32_t needs = 0;
+  std::string (*refuse)(const ProductShape&, const gpu::Caps&) = nullptr;
+  Algorithm algorithm = Algorithm::kPortable;
+  bool q8 = false;  // such rows exist for quantised weights only
+};
+// The table of each format, with names that live as long as the program.
+std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation,
+                                                      std::span<const ProductTemplate> templates);
+
+std::string refuse_unless_whole_units(const ProductShape& shape, const gpu::Caps& caps);
+std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps);
+
+// The planes of a piece as bindings; `scales` is plane 0 again for a format without plane 1.
+struct PieceViews {
+  TensorView weights;
+  TensorView scales;
+};
+PieceViews piece_views(const Weight& weight, const WeightPiece& piece);
+uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece);
+
+// x as two bindings: f32 and anything, or the planes of q8.
+struct XViews {
+  TensorView x;
+  TensorView scales;
+};
+XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows);
+
+// "weights/dot_q4_k" or "weights/weight_q4_k".
+std::string_view weight_fragment(WeightFormat format, bool q8);
+
+Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row);
+Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row);
+
+}  // namespace doppler::kernels

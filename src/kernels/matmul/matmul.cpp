@@ -1,0 +1,45 @@
+// Records a chunk of rows of x times a weight: a dispatch per piece. Read next: matmul_tile.wgsl.
+#include "kernels/common/dispatch.h"
+#include "kernels/linear/product.h"
+#include "kernels/matmul/matmul_bindings.wgsl.h"
+
+namespace doppler::kernels {
+
+Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row) {
+  constexpr uint32_t kTile = 64;  // TILE of both kernels
+  constexpr uint32_t kUnit = 32;  // columns
+  const Weight& weight = op.weight;
+  const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
+  const XViews x = x_views(op, row, ctx.max_rows);
+
+  Launch launch{.variant = row.name,
+                .entry = row.q8 ? "matmul/matmul_dp4a" : "matmul/matmul_tile",
+                .layout = wgsl::matmul_bindings::kLayout};
+  launch.consts = {bool_const("HAS_BIAS", op.bias.valid()), bool_const("ACCUMULATE", op.accumulate)};
+  launch.substitutions = {
+      {"weights/format", weight_fragment(weight.format, row.q8)},
+      {"linear/x", row.algorithm == Algorithm::kTile ? "linear/linear_x_eights" : "linear/linear_x_any"}};
+  for (const WeightPiece& piece : weight.pieces) {
+    const PieceViews views = piece_views(weight, piece);
+    const wgsl::matmul_bindings::Params params{
+        .rows = piece.rows,
+        .first_row = piece.first_row,
+        .y_first = op.y_column + piece.first_row,
+        .y_stride = op.y_stride == 0 ? weight.n : op.y_stride,
+        .k = weight.k,
+        .row_vec4s = static_cast<uint32_t>(layout.plane0_row_bytes / 16),
+        .units = (layout.padded_k + kUnit - 1) / kUnit};
+    launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
+    launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,
+                       op.y,          ctx.state};
+    launch.grid = {.x = (piece.rows + kTile - 1) / kTile, .rows_axis = 1, .rows_per_group = kTile};
+    launch.fixed_bytes = piece_bytes(weight, piece);
+    launch.bytes = (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
+                   uint64_t{4} * piece.rows * (op.accumulate ? 2 : 1);
+    launch.operations = uint64_t{2} * piece.rows * weight.k;
+    DP_CHECK(dispatch(ctx, launch));
+  }
+  return {};
+}
+
+}  // namespace doppler::kernels

@@ -1,0 +1,20 @@
+// The 32 activations of a unit as 8-bit blocks (common/activation.h): two runs of 16, each with (d, d * sum) of its
+// block. Twin of unit_x_f32, for kernels written once.
+// Bindings of the entry: x (array of vec4<u32>, plane 0), x_scales (array of vec2<f32>, plane 1).
+
+alias XElement = vec4<u32>;
+
+struct UnitX {
+  first: vec4<u32>,
+  second: vec4<u32>,
+  d_first: vec2<f32>,
+  d_second: vec2<f32>,
+}
+
+fn load_x(u: u32) -> UnitX {
+  let a = unit_first16(u);
+  let b = unit_second16(u);
+  return UnitX(x[a], x[b], x_scales[a >> 1u], x_scales[b >> 1u]);
+}
+
+fn dot_x(row: u32, u: u32, v: UnitX) -> f32 { return unit_dot_q8(row, u, v.first, v.second, v.d_first, v.d_second); }
