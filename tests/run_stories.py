@@ -3,7 +3,7 @@
 
 A story file:
   == title            opens a story: its commands share one empty folder and a shell environment
-  needs NAME          the story is skipped unless --have NAME was given (model, webgpu, ...)
+  needs NAME          the story is skipped unless --have NAME was given; `needs webgpu`: see tests/stories/configs
   $ command           run by sh with `doppler` on the PATH; $FLAGS holds the configuration's flags
   expected output     standard output and errors together, line by line, exactly; among them
   ~regex                a line that matches the whole regular expression
@@ -47,6 +47,7 @@ class Config:
     name: str
     env: dict
     flags: str
+    optional: str = ""  # "webgpu": without a device, stories that need one are skipped
 
 
 def parse_stories(text, path):
@@ -80,15 +81,15 @@ def parse_stories(text, path):
 
 
 def parse_configs(text, path):
-    """Rows `name | VARIABLE=value ... | flags`."""
+    """Rows `name | VARIABLE=value ... | flags | optional`."""
     configs = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         columns = [column.strip() for column in line.split("|")]
-        if len(columns) != 3 or not all("=" in word for word in columns[1].split()):
-            raise ValueError(f"{path}:{number}: expected `name | VARIABLE=value ... | flags`, not {line!r}.")
-        configs.append(Config(columns[0], dict(word.split("=", 1) for word in columns[1].split()), columns[2]))
+        if len(columns) != 4 or columns[3] not in ("", "webgpu") or not all("=" in w for w in columns[1].split()):
+            raise ValueError(f"{path}:{number}: expected `name | VARIABLE=value ... | flags | optional`, not {line!r}.")
+        configs.append(Config(columns[0], dict(w.split("=", 1) for w in columns[1].split()), *columns[2:]))
     return configs
 
 
@@ -109,12 +110,26 @@ def output_matches(expected, actual):
     return len(actual) in reachable
 
 
+def environment(config, program):
+    env = os.environ | config.env
+    env["PATH"] = os.path.dirname(os.path.abspath(program)) + os.pathsep + env["PATH"]
+    env.update(FLAGS=config.flags, LC_ALL="C.UTF-8", ROOT=os.getcwd())
+    return env
+
+
+def why_no_device(config, program):
+    """None if stories that need a device can run; else the reason, where the configuration lets them be skipped."""
+    if config.optional != "webgpu":
+        return None
+    done = subprocess.run([program, "devices"], env=environment(config, program), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=COMMAND_SECONDS)
+    return None if done.returncode == 0 else done.stdout.decode("utf-8", "replace").strip() or "no device"
+
+
 def run_story(story, config, program):
     """What went wrong, or None."""
     with tempfile.TemporaryDirectory() as folder:
-        env = os.environ | config.env
-        env["PATH"] = os.path.dirname(os.path.abspath(program)) + os.pathsep + env["PATH"]
-        env.update(FLAGS=config.flags, LC_ALL="C.UTF-8", ROOT=os.getcwd())
+        env = environment(config, program)
         for step in story.steps:
             try:
                 done = subprocess.run(["sh", "-c", step.command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
@@ -168,8 +183,11 @@ def main(arguments):
     for config in configs:
         if args.config and config.name not in args.config:
             continue
+        no_device = why_no_device(config, args.doppler)
         for story in stories:
-            missing = [name for name in story.needs if name not in args.have]
+            missing = [name for name in story.needs if name not in args.have and name != "webgpu"]
+            if no_device and "webgpu" in story.needs:
+                missing.append(f"webgpu ({no_device})")
             if missing:
                 skipped += 1
                 print(f"skipped [{config.name}] {story.title}: needs {', '.join(missing)}")

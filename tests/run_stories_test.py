@@ -36,17 +36,17 @@ ROWS = [
 
 
 class RunStoriesTest(unittest.TestCase):
-    def run_one(self, story, *arguments):
+    def run_one(self, story, *arguments, program="/bin/true"):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "t.story")
             configs = os.path.join(folder, "configs")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(story)
             with open(configs, "w", encoding="utf-8") as file:
-                file.write("# name | variables | flags\nplain | | \ncoloured | COLOUR=blue | --fast\n")
+                file.write("plain | | | \ncoloured | COLOUR=blue | --fast | webgpu\n")
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                status = run_stories.main(["--doppler", "/bin/true", "--configs", configs, "--have", "model",
+                status = run_stories.main(["--doppler", program, "--configs", configs, "--have", "model",
                                            *arguments, path])
             return status, printed.getvalue()
 
@@ -56,6 +56,13 @@ class RunStoriesTest(unittest.TestCase):
                 arguments = [] if name == "configurations" else ["--config", "plain"]
                 actual, printed = self.run_one(story, *arguments)
                 self.assertEqual((actual, piece in printed), (status, True), printed)
+
+    def test_without_a_device_only_an_optional_configuration_skips(self):
+        # /bin/false stands for a program whose `devices` fails.
+        story = "== t\nneeds webgpu\n$ true\n"
+        self.assertIn("skipped [coloured] t: needs webgpu (no device)\n1 passed, 0 failed, 1 skipped",
+                      self.run_one(story, program="/bin/false")[1])
+        self.assertIn("2 passed, 0 failed, 0 skipped", self.run_one(story)[1])
 
     def test_an_unknown_configuration_is_named(self):
         status, printed = self.run_one("== t\n$ true\n", "--config", "purple")

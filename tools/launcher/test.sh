@@ -25,9 +25,12 @@ run_tests() {
 
   for group in "${groups[@]}"; do [ "$group" = fuzz ] || labels+="${labels:+|}$group"; done
   if [ -n "$labels" ]; then
-    if wants web; then build_web; fi
+    # Which tests there are is decided while configuring, so what they need comes first.
+    "$ROOT/tools/setup"
+    [ "$labels" = unit ] || prepare_cpu_vulkan
+    if wants web; then prepare_web; fi
+    rm -f "$BUILD/build.ninja"
     build all
-    [ "$labels" = unit ] || use_cpu_vulkan
     run_ctest "$BUILD" -L "^($labels)\$" "$@"
   fi
   # The fuzz targets are a build of their own: sanitised, by Clang, of the parsers alone.
@@ -53,23 +56,13 @@ run_ctest() {
     --test-output-size-failed 2000000 || true
 }
 
-# Machines without a GPU test on lavapipe; Dawn wants a newer one than Debian 12's, which tools/setup mesa provides.
-use_cpu_vulkan() {
-  if [ -n "${VK_DRIVER_FILES:-}" ] || compgen -G '/dev/dri/renderD*' >/dev/null || compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
-    return
-  fi
+# Machines without a GPU test on lavapipe, and Dawn wants a newer one than Debian 12's (cmake/TestProviders.cmake).
+prepare_cpu_vulkan() {
+  if compgen -G '/dev/dri/renderD*' >/dev/null || compgen -G '/dev/nvidia[0-9]*' >/dev/null; then return; fi
   "$ROOT/tools/setup" mesa || echo "test: without a newer Mesa, what needs Dawn on the CPU is skipped"
-  local manifest
-  for manifest in "$ROOT/.deps/mesa/lvp_icd.json" /usr/share/vulkan/icd.d/lvp_icd*.json; do
-    [ -f "$manifest" ] || continue
-    export VK_DRIVER_FILES=$manifest
-    [ ! -d "$(dirname "$manifest")/lib" ] || export LD_LIBRARY_PATH="$(dirname "$manifest")/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-    return
-  done
 }
 
-# The WebAssembly tests are registered when their compiler is there, so it has to come before configuring.
-build_web() {
+prepare_web() {
   if [ -f "$ROOT/web/package.json" ] && ! "$ROOT/tools/setup" wasm; then
     echo "test: without these packages the web tests are left out"
   fi
