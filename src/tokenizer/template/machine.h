@@ -1,0 +1,64 @@
+// What every operation of a rendering shares: the budget of steps and bytes, the current template line for
+// error sentences, and the owner of the few mutable things (namespaces, loops). All values made while
+// rendering are made here, so that no template can outgrow limits.h.
+// Read next: arguments.h (how filters, tests and methods take their arguments).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "tokenizer/template/chat_template.h"
+#include "tokenizer/template/limits.h"
+#include "tokenizer/template/value.h"
+
+namespace doppler::tmpl {
+
+struct Namespace {
+  std::vector<std::pair<std::string, Value>> items;
+};
+
+// One running `for`.
+struct LoopState {
+  Value items;  // a list
+  size_t index0 = 0;
+  size_t length = 0;
+  std::optional<Values> last_changed;  // of loop.changed()
+};
+
+class Machine {
+ public:
+  explicit Machine(const DateTime& now) : now_(now) {}
+
+  // Both fail with a sentence once the rendering has used up its share.
+  Result<void> spend(uint64_t steps);
+  Result<void> spend_bytes(uint64_t bytes);
+
+  Result<Value> text(std::string text);
+  Result<Value> list(Values items, Kind kind = Kind::kList);
+  Result<Value> dict(Pairs pairs);
+  Result<Value> from_json(const Json& json, int depth = 0);
+  Result<Namespace*> new_namespace();
+  Result<LoopState*> new_loop();
+
+  // "Line 12 of the chat template: <sentence>"; the sentence ends with a full stop.
+  [[gnu::format(printf, 2, 3)]] std::unexpected<Error> error(const char* format, ...) const;
+  std::unexpected<Error> undefined_error(const Value& value) const;
+
+  void set_line(uint32_t line) { line_ = line; }
+  const DateTime& now() const { return now_; }
+
+ private:
+  DateTime now_;
+  uint32_t line_ = 1;
+  uint64_t steps_ = 0;
+  uint64_t bytes_ = 0;
+  std::vector<std::unique_ptr<Namespace>> namespaces_;
+  std::vector<std::unique_ptr<LoopState>> loops_;
+};
+
+}  // namespace doppler::tmpl
