@@ -162,19 +162,17 @@ Task<Result<void>> NativeDevice::upload(const Buffer& buffer, uint64_t offset,
   const uint64_t piece_bytes = api().is_dawn ? kDawnPieceBytes : kWgpuPieceBytes;
   const uint64_t wait_bytes = api().is_dawn ? kDawnWaitBytes : kWgpuPieceBytes;
   const uint64_t whole_words = bytes.size() / kWordBytes * kWordBytes;
-  uint64_t unwaited = 0;
   for (uint64_t done = 0; done < whole_words;) {
     const uint64_t count = std::min(piece_bytes, whole_words - done);
     DP_CO_CHECK(write(buffer, offset + done, bytes.subspan(done, count)));
     done += count;
-    unwaited += count;
-    if (unwaited < wait_bytes && done < whole_words) continue;
-    unwaited = 0;
+    unwaited_upload_bytes_ += count;
+    if (unwaited_upload_bytes_ < wait_bytes) continue;
+    unwaited_upload_bytes_ = 0;
     {
       const AbortGuard guard;
       api().QueueSubmit(queue_, 0, nullptr);  // starts the copies: without it they pile up in host memory
     }
-    if (whole_words <= wait_bytes) continue;  // small: let it run
     auto waiting = idle();
     DP_CO_CHECK(co_await std::move(waiting));
   }

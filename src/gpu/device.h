@@ -35,7 +35,7 @@ struct DeviceOptions {
 // Since the device was opened. `run --json` reports them, and what was created after load must be zero.
 struct Counters {
   uint64_t submits = 0;
-  uint64_t submit_ns = 0;          // host time spent inside submit(): encoding and handing over
+  uint64_t submit_ns = 0;  // host time spent inside submit(): encoding and handing over
   uint64_t dispatches = 0;
   uint64_t readback_bytes = 0;
   uint64_t upload_bytes = 0;
@@ -77,6 +77,7 @@ class Device {
  public:
   // Errors: no provider library, no Vulkan loader, no adapter, adapter not found (lists what there is),
   // limits too small. Warns in one line when it falls back from Dawn to wgpu-native, with the reason.
+  // Natively it never waits: blocking code may start() the task and take() the result.
   static Task<Result<std::unique_ptr<Device>>> open(DeviceOptions options);
   virtual ~Device() = default;
 

@@ -167,6 +167,7 @@ class NativeDevice final : public Device {
   std::vector<NativeWait> waits_;
   std::vector<std::shared_ptr<CompileJob>> jobs_;
   uint64_t last_submission_ = 0;
+  uint64_t unwaited_upload_bytes_ = 0;  // by upload() since it last waited
 };
 
 }  // namespace doppler::gpu

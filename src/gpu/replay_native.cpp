@@ -86,7 +86,8 @@ Result<void> NativeDevice::submit(std::span<const Work> works, const ReadbackReq
   DP_TRY(WGPUCommandBuffer commands, finish(encoder, record(), trap));
   DP_CHECK(submit_commands(commands));
   counters_.dispatches += dispatches;
-  counters_.submit_ns += static_cast<uint64_t>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
+  counters_.submit_ns +=
+      static_cast<uint64_t>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
   if (readback) buffers_[readback->ring->slot(readback->slot).id()].filled_by = last_submission_;
   return {};
 }
