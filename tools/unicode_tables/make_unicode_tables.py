@@ -43,7 +43,9 @@ def compositions():
     out = []
     for code in range(LAST + 1):
         parts = database.decomposition(chr(code)).split()
-        if len(parts) == 2 and not is_hangul(code) and database.normalize("NFC", chr(code)) == chr(code):
+        if len(parts) != 2 or parts[0].startswith("<") or is_hangul(code):
+            continue
+        if database.normalize("NFC", chr(code)) == chr(code):  # else excluded from composition
             out.append((int(parts[0], 16), int(parts[1], 16), code))
     return sorted(out)
 

@@ -1,0 +1,186 @@
+// One function a kind of step (normaliser.h).
+#include "tokenizer/normaliser.h"
+
+#include "tokenizer/unicode/normalise.h"
+#include "tokenizer/unicode/unicode.h"
+
+namespace doppler::tokenizer {
+namespace {
+
+using Kind = NormaliserStep::Kind;
+
+// Calls edit(code, out) for every character, which appends what it becomes; stray bytes are kept.
+template <class Edit>
+std::string map_characters(std::string_view text, const Edit& edit) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const DecodedChar c = decode_utf8(text, at);
+    if (c.code == kInvalidCodePoint) {
+      out.push_back(text[at]);
+    } else {
+      edit(c.code, out);
+    }
+    at += c.length;
+  }
+  return out;
+}
+
+std::string lower_case(std::string_view text) {
+  return map_characters(text, [](char32_t code, std::string& out) {
+    append_utf8(out, to_lower(code));
+    if (code == 0x130) append_utf8(out, 0x307);  // the one full mapping that is longer than one character
+  });
+}
+
+std::string strip_accents(std::string_view text) {
+  return map_characters(text, [](char32_t code, std::string& out) {
+    if (category(code) != Category::kMn) append_utf8(out, code);
+  });
+}
+
+std::string clean_text(std::string_view text) {
+  return map_characters(text, [](char32_t code, std::string& out) {
+    if (code == '\t' || code == '\n' || code == '\r' || is_white_space(code)) {
+      out.push_back(' ');
+      return;
+    }
+    const Category c = category(code);
+    const bool control = c >= Category::kCc;  // Cc, Cf, Cs, Co, Cn
+    if (code != 0 && code != kReplacementCharacter && !control) append_utf8(out, code);
+  });
+}
+
+// The blocks that BERT's reference code calls CJK ideographs.
+bool is_cjk(char32_t c) {
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+std::string space_cjk(std::string_view text) {
+  return map_characters(text, [](char32_t code, std::string& out) {
+    const bool cjk = is_cjk(code);
+    if (cjk) out.push_back(' ');
+    append_utf8(out, code);
+    if (cjk) out.push_back(' ');
+  });
+}
+
+std::string replace(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out;
+  out.reserve(text.size() + text.size() / 4);
+  for (size_t at = 0;;) {
+    const size_t found = text.find(from, at);
+    out.append(text.substr(at, found - at));
+    if (found == std::string_view::npos) return out;
+    out.append(to);
+    at = found + from.size();
+  }
+}
+
+std::string replace_pattern(std::string_view text, const Regex& regex, std::string_view to) {
+  std::string out;
+  RegexScan scan(regex, text);
+  size_t at = 0, begin = 0, end = 0;
+  while (scan.next(begin, end)) {
+    out.append(text.substr(at, begin - at)).append(to);
+    at = end;
+  }
+  return out.append(text.substr(at));
+}
+
+std::string strip(std::string_view text, bool left) {
+  size_t begin = 0, end = text.size();
+  if (left) {
+    while (begin < text.size()) {
+      const DecodedChar c = decode_utf8(text, begin);
+      if (!is_white_space(c.code)) break;
+      begin += c.length;
+    }
+  } else {
+    while (end > 0) {
+      size_t last = end - 1;
+      while (last > 0 && end - last < 4 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+      if (!is_white_space(decode_utf8(text, last).code)) break;
+      end = last;
+    }
+  }
+  return std::string(text.substr(begin, end - begin));
+}
+
+}  // namespace
+
+Result<Normaliser> Normaliser::create(std::vector<NormaliserStep> steps) {
+  Normaliser out;
+  for (const NormaliserStep& step : steps) {
+    out.patterns_.push_back(nullptr);
+    if (step.kind == Kind::kReplace && step.from.empty()) {
+      return fail(ErrorKind::kInvalidInput, "A normaliser of the tokenizer replaces the empty text.");
+    }
+    if (step.kind == Kind::kReplacePattern) {
+      DP_TRY(Regex regex, Regex::compile(step.from));
+      out.patterns_.back() = std::make_unique<Regex>(std::move(regex));
+    }
+  }
+  out.steps_ = std::move(steps);
+  return out;
+}
+
+std::string Normaliser::apply(std::string_view text, bool at_start) const {
+  std::string out(text);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const NormaliserStep& step = steps_[i];
+    const bool there = std::string_view(out).starts_with(step.to);
+    switch (step.kind) {
+      case Kind::kNfc:
+        out = normalise(out, NormalForm::kNfc);
+        break;
+      case Kind::kNfd:
+        out = normalise(out, NormalForm::kNfd);
+        break;
+      case Kind::kNfkc:
+        out = normalise(out, NormalForm::kNfkc);
+        break;
+      case Kind::kNfkd:
+        out = normalise(out, NormalForm::kNfkd);
+        break;
+      case Kind::kLowercase:
+        out = lower_case(out);
+        break;
+      case Kind::kStripAccents:
+        out = strip_accents(out);
+        break;
+      case Kind::kReplace:
+        out = replace(out, step.from, step.to);
+        break;
+      case Kind::kReplacePattern:
+        out = replace_pattern(out, *patterns_[i], step.to);
+        break;
+      case Kind::kPrepend:
+        if (!out.empty()) out.insert(0, step.to);
+        break;
+      case Kind::kPrependUnlessThere:
+        if (!out.empty() && !there) out.insert(0, step.to);
+        break;
+      case Kind::kPrependAtStart:
+        if (!out.empty() && !there && at_start) out.insert(0, step.to);
+        break;
+      case Kind::kStripLeft:
+        out = strip(out, true);
+        break;
+      case Kind::kStripRight:
+        out = strip(out, false);
+        break;
+      case Kind::kCleanText:
+        out = clean_text(out);
+        break;
+      case Kind::kSpaceCjk:
+        out = space_cjk(out);
+        break;
+    }
+  }
+  return out;
+}
+
+}  // namespace doppler::tokenizer
