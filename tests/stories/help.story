@@ -42,8 +42,8 @@ doppler: Verb "" is not known; see doppler --help.
 exit 2
 
 == a mistyped flag suggests the nearest
-$ doppler run --sede 1 hello
-doppler: Flag --sede is not known; did you mean --seed.
+$ doppler run --seeed 1 hello
+doppler: Flag --seeed is not known; did you mean --seed.
 exit 2
 $ doppler run --top_k 3 hello
 doppler: Flag --top_k is not known; did you mean --top-k.

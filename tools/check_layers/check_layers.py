@@ -91,6 +91,10 @@ def check_opening(path, text):
     opening = text.lstrip()
     if opening.startswith("#!") or opening.startswith("# ") or opening.startswith('"""'):
         return
+    # A source that starts by including its own header is opened by that header, which has the comment.
+    own_header = f'#include "{path[len("src/"):-len(".cpp")]}.h"\n'
+    if path.endswith(".cpp") and opening.startswith(own_header):
+        return
     if not opening.startswith(("//", "/*")):
         yield f"{path}:1: the file does not open with a comment that says what it is for."
 
