@@ -36,31 +36,31 @@ constexpr CacheFormat kF32 = CacheFormat::kF32;
 INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionDecodeTest,
     ::testing::Values(
-        AttentionCase{.ctx_len = 4096, .q8 = true}, AttentionCase{.format = kF32, .q8 = true},
+        AttentionCase{.ctx_len = 4096, .q8 = true}, AttentionCase{.n_heads = 4, .format = kF32, .q8 = true},
         AttentionCase{.n_heads = 4, .n_kv_heads = 4, .head_dim = 18},
-        AttentionCase{.n_heads = 6, .n_kv_heads = 2, .head_dim = 80, .q8 = true},
+        AttentionCase{.n_heads = 2, .head_dim = 80, .q8 = true},
         AttentionCase{.n_heads = 3, .n_kv_heads = 1, .head_dim = 96, .format = kF32, .q8 = true},
-        AttentionCase{.n_heads = 71, .n_kv_heads = 1, .head_dim = 64, .ctx_len = 64, .q8 = true},
-        AttentionCase{.n_heads = 4, .n_kv_heads = 1, .head_dim = 128},
-        AttentionCase{.n_heads = 2, .n_kv_heads = 1, .head_dim = 256},
+        AttentionCase{.n_heads = 71, .n_kv_heads = 1, .head_dim = 32, .ctx_len = 64, .q8 = true},
+        AttentionCase{.n_heads = 2, .n_kv_heads = 1, .head_dim = 128},
+        AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 256, .ctx_len = 40},
         AttentionCase{.n_heads = 2, .n_kv_heads = 2, .head_dim = 512, .ctx_len = 40},
         AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 1, .ctx_len = 34}));
 
+AttentionCase masks(uint32_t window, float softcap, bool sinks) {
+  return {.n_heads = 4, .head_dim = 16, .window = window, .softcap = softcap, .sinks = sinks};
+}
+
+// Logits far beyond the cap, where a careless tanh overflows.
+constexpr AttentionCase kFarBeyondTheCap{.n_heads = 2, .head_dim = 16, .softcap = 2, .q_scale = 100};
+
 INSTANTIATE_TEST_SUITE_P(Masks, AttentionDecodeTest,
-                         ::testing::Values(AttentionCase{.head_dim = 16, .window = 32},
-                                           AttentionCase{.head_dim = 16, .softcap = 5},
-                                           AttentionCase{.head_dim = 16, .sinks = true},
-                                           AttentionCase{.head_dim = 16, .window = 7, .softcap = 5},
-                                           AttentionCase{.head_dim = 16, .window = 300, .sinks = true},
-                                           AttentionCase{.head_dim = 16, .softcap = 5, .sinks = true},
-                                           AttentionCase{
-                                               .head_dim = 16, .window = 1, .softcap = 5, .sinks = true},
-                                           // Logits far beyond the cap, where a careless tanh overflows.
-                                           AttentionCase{.head_dim = 16, .softcap = 2, .q_scale = 100}));
+                         ::testing::Values(masks(32, 0, false), masks(0, 5, false), masks(0, 0, true),
+                                           masks(7, 5, false), masks(300, 0, true), masks(0, 5, true),
+                                           masks(1, 5, true), kFarBeyondTheCap));
 
 // Logits of +100 and -100: exp() of them overflows or vanishes unless the maximum is taken off first.
 TEST(AttentionDecode, OutlierLogits) {
-  const AttentionCase c{.n_heads = 4, .n_kv_heads = 1, .head_dim = 64};
+  const AttentionCase c{.n_heads = 2, .n_kv_heads = 1, .head_dim = 64};
   AttentionData data(c, 1);
   std::fill(data.q.begin(), data.q.end(), 0.0f);
   for (uint32_t head = 0; head < c.n_heads; ++head) data.q[head * 64] = head % 2 == 0 ? 8.0f : -8.0f;

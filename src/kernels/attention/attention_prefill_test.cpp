@@ -67,18 +67,18 @@ INSTANTIATE_TEST_SUITE_P(
                       AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 512, .ctx_len = 192},
                       AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 1, .ctx_len = 192}));
 
-INSTANTIATE_TEST_SUITE_P(
-    Masks, AttentionPrefillTest,
-    ::testing::Values(
-        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = 40},
-        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .softcap = 5},
-        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .sinks = true},
-        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = 5, .softcap = 5},
-        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = 100, .sinks = true},
-        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .softcap = 5, .sinks = true},
-        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = 1, .softcap = 5, .sinks = true},
-        // Logits far beyond the cap, where a careless tanh overflows.
-        AttentionCase{.n_heads = 4, .head_dim = 16, .ctx_len = 192, .softcap = 2, .q_scale = 100}));
+AttentionCase masks(uint32_t window, float softcap, bool sinks) {
+  return {.n_heads = 4, .head_dim = 16, .ctx_len = 192, .window = window, .softcap = softcap, .sinks = sinks};
+}
+
+// Logits far beyond the cap, where a careless tanh overflows.
+constexpr AttentionCase kFarBeyondTheCap{
+    .n_heads = 2, .head_dim = 16, .ctx_len = 192, .softcap = 2, .q_scale = 100};
+
+INSTANTIATE_TEST_SUITE_P(Masks, AttentionPrefillTest,
+                         ::testing::Values(masks(40, 0, false), masks(0, 5, false), masks(0, 0, true),
+                                           masks(5, 5, false), masks(100, 0, true), masks(0, 5, true),
+                                           masks(1, 5, true), kFarBeyondTheCap));
 
 }  // namespace
 }  // namespace doppler::kernels::testing

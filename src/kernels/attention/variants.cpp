@@ -22,8 +22,9 @@ constexpr uint32_t kKeysPerSplit = 64;
 constexpr uint32_t kMostHeadVectors = 8;
 // Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
 constexpr uint32_t kMostHeadFloats = 512;
-// Of the workers' results, joined in workgroup memory head by head.
-constexpr uint32_t kMostGatheredBytes = 8192;
+// Of the workers' results of one head, and of the maxima and sums of all, in workgroup memory: with q8 blocks
+// and the tile of y (4 KiB) below 16 KiB.
+constexpr uint32_t kMostJoinedBytes = 10240;
 constexpr uint32_t kMostDimsOfNarrowTile = 128;
 
 uint32_t eights(const Attention& op) { return op.cache.padded_head_dim() / 8; }
@@ -88,7 +89,7 @@ const std::array<AttentionDecodeRow, 5> kDecode = {{
 }};
 
 const std::array<AttentionPrefillRow, 3> kPrefill = {{
-    {{"attention_prefill.cpu", Lane::kPortable, 0, only_cpu}, 8, 16, 16, 32, 256},
+    {{"attention_prefill.cpu", Lane::kPortable, 0, only_cpu}, 32, 32, 32, 32, 256},
     {{"attention_prefill.rows32", Lane::kPortable, 0, only_narrow}, 128, 32, 64, 32, 256},
     {{"attention_prefill.portable"}, 128, 16, 128, 16, 256},
 }};
@@ -108,8 +109,9 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
   sizes.workgroup = std::min(row.workgroup, std::bit_floor(std::max(caps.max_invocations, 8u)));
   if (row.kernel == DecodeKernel::kSubgroup) {
     sizes.lanes = lanes_per_key(op, caps);
+    const uint32_t floats = op.cache.padded_head_dim() + 2 * kMostHeadVectors;
     while (sizes.workgroup > sizes.lanes &&
-           sizes.workgroup / sizes.lanes * op.cache.padded_head_dim() * sizeof(float) > kMostGatheredBytes) {
+           sizes.workgroup / sizes.lanes * floats * sizeof(float) > kMostJoinedBytes) {
       sizes.workgroup /= 2;
     }
   } else {

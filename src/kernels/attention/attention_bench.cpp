@@ -1,0 +1,80 @@
+// Times every variant of attention that the device takes, on the shapes of real models: GPU timestamps, the
+// least of some repetitions, a dispatch each in a pass of its own. Run by hand: attention_bench;
+// DOPPLER_WEBGPU and DOPPLER_DEVICE choose the device. Figures belong to a named device: it is printed first.
+#include <cstdio>
+
+#include "kernels/attention/attention_case.h"
+
+namespace doppler::kernels::testing {
+namespace {
+
+constexpr uint32_t kRepetitions = 20;
+
+struct BenchShape {
+  const char* name;
+  uint32_t n_heads, n_kv_heads, head_dim;
+  uint32_t rows;
+  std::vector<uint32_t> positions;
+};
+
+// The last position of each list sizes the cache.
+const BenchShape kShapes[] = {
+    {"small decode", 8, 2, 64, 1, {127, 999}},
+    {"1B decode", 32, 8, 64, 1, {127, 1023, 8191}},
+    {"3B decode", 24, 8, 128, 1, {127, 1023, 8191}},
+    {"8B decode", 32, 8, 128, 1, {127, 1023, 8191}},
+    {"small prefill", 8, 2, 64, 128, {0}},
+    {"1B prefill", 32, 8, 64, 512, {0}},
+    {"8B prefill", 32, 8, 128, 512, {0}},
+};
+
+void time_variant(const BenchShape& shape, std::string_view operation, std::string_view variant) {
+  const AttentionCase c{.n_heads = shape.n_heads,
+                        .n_kv_heads = shape.n_kv_heads,
+                        .head_dim = shape.head_dim,
+                        .ctx_len = shape.positions.back() + shape.rows};
+  AttentionData data(c, shape.rows);
+  Policy policy;
+  policy.forced[std::string(operation)] = variant;
+  KernelRun run(policy, shape.rows);
+  const Attention op = data.bind(run);
+  if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+  for (const uint32_t pos : shape.positions) {
+    run.state.pos = pos;
+    run.replay(shape.rows);
+    uint64_t least = UINT64_MAX;
+    std::string parts;
+    for (uint32_t i = 0; i < kRepetitions; ++i) {
+      const auto times = gpu::run_to_completion(device(), device().time_commands(run.plan(), shape.rows));
+      if (!times) return void(std::printf("%s\n", times.error().message().c_str()));
+      uint64_t sum = 0;
+      for (const uint64_t time : *times) sum += time;
+      if (sum >= least) continue;
+      least = sum;
+      parts.clear();
+      for (const uint64_t time : *times) parts += format_text(" %.1f", static_cast<double>(time) / 1e3);
+    }
+    std::printf("%-14s at %5u  %-34s %8.1f us  (%s )\n", shape.name, pos, std::string(variant).c_str(),
+                static_cast<double>(least) / 1e3, parts.c_str());
+    std::fflush(stdout);
+  }
+}
+
+void run_all() {
+  for (const BenchShape& shape : kShapes) {
+    if (shape.rows == 1) {
+      for (const auto& row : attention_decode_variants()) time_variant(shape, "attention_decode", row.name);
+    } else {
+      for (const auto& row : attention_prefill_variants()) time_variant(shape, "attention_prefill", row.name);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace doppler::kernels::testing
+
+int main() {
+  doppler::kernels::testing::device();
+  doppler::kernels::testing::run_all();
+  return 0;
+}
