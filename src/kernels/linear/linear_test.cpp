@@ -106,45 +106,42 @@ class LinearTest : public ::testing::TestWithParam<WeightFormat> {
 };
 
 TEST_P(LinearTest, OneRowOfAnyShape) {
-  run_all({{1, 1}, {7, 18}, {333, 72}, {5, 100}, {9, 257}, {7, 512}, {70, 1312}, {33, 2304}, {2, 8448}});
+  run_all({{1, 1}, {333, 72}, {9, 257}, {70, 1312}, {33, 2304}, {2, 8448}});
 }
 
-TEST_P(LinearTest, OneRowWithEpilogues) {
-  run_all({{.n = 70, .k = 512, .bias = true},
-           {.n = 70, .k = 512, .accumulate = true},
-           {.n = 33, .k = 256, .bias = true, .accumulate = true, .y_stride = 50, .y_column = 9},
-           {.n = 33, .k = 100, .bias = true, .accumulate = true, .y_stride = 50, .y_column = 9}});
-}
-
-TEST_P(LinearTest, OneRowInPieces) {
+TEST_P(LinearTest, OneRowWithEpiloguesInPieces) {
   run_all({{.n = 70, .k = 512, .rows_per_piece = 16, .bias = true},
-           {.n = 21, .k = 256, .rows_per_piece = 1, .accumulate = true},
-           {.n = 64, .k = 256, .rows_per_piece = 40, .gate = Activate::kSilu}});
+           {.n = 33, .k = 256, .rows_per_piece = 1, .accumulate = true, .y_stride = 50, .y_column = 9},
+           {.n = 33, .k = 100, .bias = true, .accumulate = true}});
 }
 
 TEST_P(LinearTest, OneGatedRow) {
-  run_all({{.n = 2, .k = 256, .gate = Activate::kSilu},
-           {.n = 142, .k = 512, .bias = true, .gate = Activate::kSilu},
+  run_all({{.n = 142, .k = 512, .bias = true, .gate = Activate::kSilu},
            {.n = 64, .k = 256, .gate = Activate::kGeluTanh, .y_q8 = true},
-           {.n = 66, .k = 100, .gate = Activate::kGeluErf}});
+           {.n = 66, .k = 100, .gate = Activate::kGeluErf},
+           {.n = 64, .k = 256, .rows_per_piece = 40, .gate = Activate::kSilu}});
 }
 
 TEST_P(LinearTest, ChunksOfAnyShape) {
-  run_all({{1, 1, 2, 1},
-           {7, 18, 3, 3},
-           {65, 72, 70, 65},
-           {5, 100, 4, 3},
-           {9, 257, 5, 5},
-           {130, 512, 70, 70},
-           {33, 1312, 130, 66},
-           {64, 768, 64, 64}});
+  run_all({{1, 1, 2, 1}, {65, 72, 70, 65}, {9, 257, 5, 5}, {130, 768, 130, 66}, {64, 512, 64, 64}});
 }
 
 TEST_P(LinearTest, ChunksWithEpilogues) {
-  run_all({{.n = 70, .k = 512, .max_rows = 5, .rows = 3, .bias = true, .accumulate = true},
-           {.n = 33, .k = 256, .max_rows = 9, .rows = 9, .bias = true, .y_stride = 50, .y_column = 9},
-           {.n = 70, .k = 256, .max_rows = 3, .rows = 2, .rows_per_piece = 16, .bias = true},
-           {.n = 64, .k = 256, .max_rows = 9, .rows = 7, .gate = Activate::kSilu, .y_q8 = true}});
+  run_all({{.n = 33,
+            .k = 256,
+            .max_rows = 9,
+            .rows = 3,
+            .bias = true,
+            .accumulate = true,
+            .y_stride = 50,
+            .y_column = 9},
+           {.n = 64,
+            .k = 256,
+            .max_rows = 9,
+            .rows = 7,
+            .rows_per_piece = 24,
+            .gate = Activate::kSilu,
+            .y_q8 = true}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, LinearTest, ::testing::ValuesIn(kAllFormats), [](const auto& format) {

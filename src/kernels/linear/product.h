@@ -22,7 +22,7 @@ struct ProductShape {
   bool whole_units() const { return k % 32 == 0 && k % weight_format_info(format).row_multiple == 0; }
 };
 
-enum class Algorithm : uint8_t { kWholeRows, kSubgroup, kWorkgroup, kTile, kPortable };
+enum class Algorithm : uint8_t { kWholeRows, kSubgroup, kWorkgroup, kTile, kTileOfCpu, kPortable };
 
 struct ProductRow : Variant<ProductShape> {
   Algorithm algorithm = Algorithm::kPortable;

@@ -16,9 +16,10 @@ Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row
                 .entry = row.q8 ? "matmul/matmul_dp4a" : "matmul/matmul_tile",
                 .layout = wgsl::matmul_bindings::kLayout};
   launch.consts = {bool_const("HAS_BIAS", op.bias.valid()), bool_const("ACCUMULATE", op.accumulate)};
+  if (!row.q8) launch.consts.push_back(bool_const("SKIP_EMPTY", row.algorithm == Algorithm::kTileOfCpu));
   launch.substitutions = {
       {"weights/format", weight_fragment(weight.format, row.q8)},
-      {"linear/x", row.algorithm == Algorithm::kTile ? "linear/linear_x_eights" : "linear/linear_x_any"}};
+      {"linear/x", row.algorithm == Algorithm::kPortable ? "linear/linear_x_any" : "linear/linear_x_eights"}};
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
     const wgsl::matmul_bindings::Params params{

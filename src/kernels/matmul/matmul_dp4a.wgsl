@@ -23,15 +23,6 @@ fn dots(a: vec4<u32>, b0: vec4<u32>, b1: vec4<u32>, b2: vec4<u32>, b3: vec4<u32>
   return vec4<f32>(vec4<i32>(idot16(a, b0), idot16(a, b1), idot16(a, b2), idot16(a, b3)));
 }
 
-fn finish_row(sums: vec4<f32>, row: u32, rows: u32, column: u32) {
-  if (row >= rows) { return; }
-  let at = row * params.y_stride + params.y_first + column;
-  if (column < params.rows) { finish(column, sums.x, at); }
-  if (column + 16u < params.rows) { finish(column + 16u, sums.y, at + 16u); }
-  if (column + 32u < params.rows) { finish(column + 32u, sums.z, at + 32u); }
-  if (column + 48u < params.rows) { finish(column + 48u, sums.w, at + 48u); }
-}
-
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let rows = state.rows;
@@ -85,8 +76,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();  // nobody reads the block any more
   }
-  finish_row(sum0, row0 + tm, rows, column0 + tn);
-  finish_row(sum1, row0 + tm + 16u, rows, column0 + tn);
-  finish_row(sum2, row0 + tm + 32u, rows, column0 + tn);
-  finish_row(sum3, row0 + tm + 48u, rows, column0 + tn);
+  var sums = array<vec4<f32>, 4>(sum0, sum1, sum2, sum3);
+  for (var i = 0u; i < 4u; i++) {
+    let row = row0 + tm + 16u * i;
+    for (var j = 0u; j < 4u; j++) {
+      let column = column0 + tn + 16u * j;
+      if (row < rows && column < params.rows) {
+        finish(column, sums[i][j], row * params.y_stride + params.y_first + column);
+      }
+    }
+  }
 }

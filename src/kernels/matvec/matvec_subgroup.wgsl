@@ -19,7 +19,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let rows = two_rows(index);
   var sum = vec2<f32>(0.0);
   for (var u = place.lane; u < params.units; u += THREADS_PER_ROW) {
-    let v = load_x(u);
+    let v = load_x(0u, u);
     sum += vec2<f32>(dot_x(rows.x, u, v), dot_x(rows.y, u, v));
   }
   let total = reduce(sum, place);

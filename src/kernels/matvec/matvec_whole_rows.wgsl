@@ -15,7 +15,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sum: array<f32, ROWS>;
   var up: array<f32, ROWS>;
   for (var u = 0u; u < params.units; u++) {
-    let v = load_x(u);
+    let v = load_x(0u, u);
     for (var r = 0u; r < ROWS; r++) {
       // A row past the end repeats the last one and is not written.
       let row = min(first + r, params.rows - 1u);

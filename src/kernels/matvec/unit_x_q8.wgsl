@@ -1,4 +1,4 @@
-// The 32 activations of a unit as 8-bit blocks (common/activation.h): two runs of 16, each with (d, d * sum) of its
+// The 32 activations of a unit of a row as 8-bit blocks (common/activation.h): two runs of 16, each with (d, d * sum) of its
 // block. Twin of unit_x_f32, for kernels written once.
 // Bindings of the entry: x (array of vec4<u32>, plane 0), x_scales (array of vec2<f32>, plane 1).
 
@@ -11,9 +11,9 @@ struct UnitX {
   d_second: vec2<f32>,
 }
 
-fn load_x(u: u32) -> UnitX {
-  let a = unit_first16(u);
-  let b = unit_second16(u);
+fn load_x(row: u32, u: u32) -> UnitX {
+  let a = 2u * params.units * row + unit_first16(u);
+  let b = 2u * params.units * row + unit_second16(u);
   return UnitX(x[a], x[b], x_scales[a >> 1u], x_scales[b >> 1u]);
 }
 
