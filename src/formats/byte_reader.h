@@ -54,7 +54,7 @@ class ByteReader {
   bool read(std::string_view& text, uint64_t length) {
     const uint64_t at = position_;
     if (!skip(length)) return false;
-    text = {reinterpret_cast<const char*>(bytes_.data() + at), length};
+    text = {reinterpret_cast<const char*>(bytes_.data() + at), static_cast<size_t>(length)};
     return true;
   }
 

@@ -10,7 +10,7 @@ const TensorInfo* Checkpoint::find(std::string_view tensor) const {
 
 std::span<const uint8_t> Checkpoint::mapped(const TensorInfo& tensor) const {
   const std::span<const uint8_t> all = sources_[tensor.file]->mapped();
-  return all.empty() ? all : all.subspan(tensor.offset, tensor.bytes);
+  return all.empty() ? all : all.subspan(host_size(tensor.offset), host_size(tensor.bytes));
 }
 
 Task<Result<std::vector<uint8_t>>> Checkpoint::read_tensor(const TensorInfo& tensor) const {

@@ -19,13 +19,13 @@ using SourcePtr = std::unique_ptr<ByteSource>;
 // The first `count` bytes: a view of the mapping, or read into `storage` behind what it already holds.
 Task<Result<std::span<const uint8_t>>> prefix_of(ByteSource& source, uint64_t count,
                                                  std::vector<uint8_t>& storage) {
-  if (!source.mapped().empty()) co_return source.mapped().first(count);
+  if (!source.mapped().empty()) co_return source.mapped().first(host_size(count));
   if (count > storage.size()) {
     auto reading = source.read(storage.size(), count - storage.size());
     DP_CO_TRY(const std::vector<uint8_t> more, co_await std::move(reading));
     storage.insert(storage.end(), more.begin(), more.end());
   }
-  co_return std::span<const uint8_t>(storage).first(count);
+  co_return std::span<const uint8_t>(storage).first(host_size(count));
 }
 
 // An error when the file is recognisably something else than `wanted`.

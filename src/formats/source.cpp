@@ -1,6 +1,8 @@
 // The checks that every implementation of FileSet and ByteSource shares (source.h).
 #include "formats/source.h"
 
+#include <limits>
+
 namespace doppler::formats {
 
 bool is_plain_file_name(std::string_view name) {
@@ -9,6 +11,13 @@ bool is_plain_file_name(std::string_view name) {
 }
 
 Result<> check_range(const ByteSource& source, uint64_t offset, uint64_t count) {
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<ptrdiff_t>::max());
+  if (count > kMost) {
+    return fail(ErrorKind::kOutOfMemory,
+                "Cannot read %llu bytes of %s at once: at most %llu fit in memory here.",
+                static_cast<unsigned long long>(count), source.name().c_str(),
+                static_cast<unsigned long long>(kMost));
+  }
   if (offset <= source.size() && count <= source.size() - offset) return {};
   return fail(ErrorKind::kInvalidInput, "Cannot read %llu bytes at offset %llu of %s: it has %llu bytes.",
               static_cast<unsigned long long>(count), static_cast<unsigned long long>(offset),

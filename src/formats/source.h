@@ -48,10 +48,15 @@ class FileSet {
   virtual Task<Result<std::unique_ptr<ByteSource>>> open(std::string name) = 0;
 };
 
+// A byte count as this host's size type. WebAssembly has 32 bits: check_range() refuses reads above its
+// limit, and counts of bytes that are already in memory always fit.
+constexpr size_t host_size(uint64_t count) { return static_cast<size_t>(count); }
+
 // False for names that could leave the folder: empty, absolute, with '/', '\\', NUL or equal to "." or "..".
 bool is_plain_file_name(std::string_view name);
 
-// The sentence for a read outside a file; shared by the implementations of ByteSource::read.
+// The sentence for a read outside a file, or of more than this host can hold at once; shared by the
+// implementations of ByteSource::read.
 Result<> check_range(const ByteSource& source, uint64_t offset, uint64_t count);
 
 }  // namespace doppler::formats

@@ -32,8 +32,9 @@ Result<> place_token(Vocabulary& vocabulary, const std::string& text, const Json
                 "tokenizer.json gives token \"%s\" the id %s; 0 to %zu are allowed.", printable(text).c_str(),
                 printable(to_text(id)).c_str(), vocabulary.tokens.size() - 1);
   }
-  vocabulary.tokens[id.get<uint64_t>()] = text;
-  vocabulary.types[id.get<uint64_t>()] = type;
+  const size_t place = host_size(id.get<uint64_t>());
+  vocabulary.tokens[place] = text;
+  vocabulary.types[place] = type;
   return {};
 }
 

@@ -52,7 +52,7 @@ Task<Result<>> write_tensor(const Checkpoint& model, const LlamaTensor& wanted, 
   const uint64_t rows_per_piece =
       wanted.permuted_heads ? rows / wanted.permuted_heads : std::clamp<uint64_t>(kPieceNumbers / k, 1, rows);
   for (uint64_t row = 0; row < rows; row += rows_per_piece) {
-    const uint64_t count = std::min(rows_per_piece, rows - row) * k;
+    const size_t count = host_size(std::min(rows_per_piece, rows - row) * k);
     auto reading = model.file(tensor->file)
                        .read(tensor->offset + bytes_of(tensor->type, row * k), bytes_of(tensor->type, count));
     DP_CO_TRY(const std::vector<uint8_t> bytes, co_await std::move(reading));
@@ -63,7 +63,7 @@ Task<Result<>> write_tensor(const Checkpoint& model, const LlamaTensor& wanted, 
                      wanted.hf_name.c_str());
     }
     if (wanted.permuted_heads) interleave_halves(numbers, rows_per_piece, k);
-    std::vector<uint8_t> out(bytes_of(wanted.type, count));
+    std::vector<uint8_t> out(host_size(bytes_of(wanted.type, count)));
     DP_CO_CHECK(quantise(wanted.type, numbers.data(), out.data(), count));
     DP_CO_CHECK(writer.write(out));
   }

@@ -32,7 +32,7 @@ Result<std::optional<std::vector<T>>> get_many(const GgufFile& file, std::string
   if (!value) return std::optional<std::vector<T>>();
   if (!value->is_array()) return wrong_type(key, wanted, *value);
   std::vector<T> all;
-  all.reserve(value->count());
+  all.reserve(static_cast<size_t>(value->count()));
   for (uint64_t i = 0; i < value->count(); ++i) {
     const auto found = (value->*read)(i);
     if (!found) return wrong_type(key, wanted, *value);

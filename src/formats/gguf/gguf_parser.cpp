@@ -190,7 +190,7 @@ class GgufParser {
       if (!reader_.skip(count * 8)) return short_of("A metadata array");
     }
     std::vector<uint32_t> offsets;
-    offsets.reserve(count);
+    offsets.reserve(static_cast<size_t>(count));
     for (uint64_t i = 0; i < count; ++i) {
       offsets.push_back(static_cast<uint32_t>(reader_.position() - start));  // fits: the header is below 2^30
       uint64_t length = 0;
@@ -338,7 +338,8 @@ class GgufParser {
 };
 
 Result<GgufParse> parse_gguf(std::span<const uint8_t> prefix, uint64_t file_size, std::string_view name) {
-  prefix = prefix.first(std::min({static_cast<uint64_t>(prefix.size()), file_size, kGgufMaxHeaderBytes}));
+  prefix =
+      prefix.first(static_cast<size_t>(std::min({uint64_t{prefix.size()}, file_size, kGgufMaxHeaderBytes})));
   return GgufParser(prefix, file_size, printable(name, 300)).run();
 }
 

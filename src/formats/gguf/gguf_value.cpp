@@ -65,9 +65,9 @@ std::optional<bool> GgufValue::boolean(uint64_t i) const {
 
 std::optional<std::string_view> GgufValue::string(uint64_t i) const {
   if (i >= count() || element_ != GgufType::kString) return std::nullopt;
-  if (!is_array()) return std::string_view(reinterpret_cast<const char*>(data_), count_);
-  const uint8_t* at = data_ + offsets_[i];
-  return std::string_view(reinterpret_cast<const char*>(at + 8), load_le<uint64_t>(at));
+  if (!is_array()) return std::string_view(reinterpret_cast<const char*>(data_), static_cast<size_t>(count_));
+  const uint8_t* at = data_ + offsets_[static_cast<size_t>(i)];
+  return std::string_view(reinterpret_cast<const char*>(at + 8), static_cast<size_t>(load_le<uint64_t>(at)));
 }
 
 }  // namespace doppler::formats

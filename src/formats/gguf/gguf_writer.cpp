@@ -90,7 +90,7 @@ std::vector<uint8_t> GgufHeader::build() {
     tensor.offset = offset;
     offset = aligned(offset + tensor.bytes);
   }
-  out.resize(aligned(out.size()));
+  out.resize(static_cast<size_t>(aligned(out.size())));
   for (GgufTensor& tensor : tensors_) tensor.offset += out.size();
   return out;
 }
@@ -114,7 +114,7 @@ Result<> GgufWriter::write(std::span<const uint8_t> bytes) {
   DP_CHECK(sink_.write(bytes));
   written_ += bytes.size();
   if (written_ < tensor.bytes) return {};
-  const std::vector<uint8_t> padding(aligned(written_) - written_);
+  const std::vector<uint8_t> padding(static_cast<size_t>(aligned(written_) - written_));
   ++current_;
   written_ = 0;
   return padding.empty() ? Result<>() : sink_.write(padding);

@@ -102,9 +102,9 @@ bool same_bits(DType from, WeightFormat to) {
   return std::string_view(type.name) == format.name && format.plane1_block_bytes == 0;
 }
 
-void copy_rows(const uint8_t* src, uint64_t rows, uint64_t src_bytes, uint64_t row_bytes, uint8_t* plane0) {
+void copy_rows(const uint8_t* src, uint64_t rows, size_t src_bytes, size_t row_bytes, uint8_t* plane0) {
   if (src_bytes == row_bytes) {
-    std::memcpy(plane0, src, rows * row_bytes);
+    std::memcpy(plane0, src, static_cast<size_t>(rows) * row_bytes);
     return;
   }
   for (uint64_t row = 0; row < rows; ++row, src += src_bytes, plane0 += row_bytes) {
@@ -114,10 +114,11 @@ void copy_rows(const uint8_t* src, uint64_t rows, uint64_t src_bytes, uint64_t r
 }
 
 // Through float to f32 or f16, a row at a time.
-Result<> convert_rows(DType from, DType to, const uint8_t* src, uint64_t rows, uint64_t k, uint64_t row_bytes,
+Result<> convert_rows(DType from, DType to, const uint8_t* src, uint64_t rows, size_t k, size_t row_bytes,
                       uint8_t* plane0) {
   std::vector<float> row_values(k);
-  const uint64_t src_bytes = bytes_of(from, k), out_bytes = bytes_of(to, k);
+  const auto src_bytes = static_cast<size_t>(bytes_of(from, k)),
+             out_bytes = static_cast<size_t>(bytes_of(to, k));
   for (uint64_t row = 0; row < rows; ++row, src += src_bytes, plane0 += row_bytes) {
     DP_CHECK(dequantise(from, src, row_values.data(), k));
     DP_CHECK(quantise(to, row_values.data(), plane0, k));
@@ -148,9 +149,10 @@ Result<> repack_rows(DType from, WeightFormat to, const uint8_t* src, uint64_t r
     return fail(ErrorKind::kInvalidInput, "Column count (%llu) is not a multiple of the %s block (%u).",
                 static_cast<Ull>(k), type.name, type.block_size);
   }
-  const uint64_t row_bytes = weight_layout(to, rows, k).plane0_row_bytes;
+  const auto columns = static_cast<size_t>(k);
+  const auto row_bytes = static_cast<size_t>(weight_layout(to, rows, k).plane0_row_bytes);
   if (same_bits(from, to)) {
-    copy_rows(src, rows, bytes_of(from, k), row_bytes, plane0);
+    copy_rows(src, rows, static_cast<size_t>(bytes_of(from, k)), row_bytes, plane0);
     return {};
   }
   const Conversion* row = find_conversion(from);
@@ -159,9 +161,9 @@ Result<> repack_rows(DType from, WeightFormat to, const uint8_t* src, uint64_t r
     return {};
   }
   if (row && to == WeightFormat::kF32)
-    return convert_rows(from, DType::kF32, src, rows, k, row_bytes, plane0);
+    return convert_rows(from, DType::kF32, src, rows, columns, row_bytes, plane0);
   if (row && to == WeightFormat::kF16)
-    return convert_rows(from, DType::kF16, src, rows, k, row_bytes, plane0);
+    return convert_rows(from, DType::kF16, src, rows, columns, row_bytes, plane0);
   return fail(ErrorKind::kUnsupported, "Weights of type %s cannot be laid out as %s.", type.name,
               weight_format_info(to).name);
 }

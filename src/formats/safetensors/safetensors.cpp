@@ -234,7 +234,8 @@ Result<SafetensorsFile> parse_safetensors(std::span<const uint8_t> prefix, uint6
   }
   SafetensorsFile file;
   HeaderEvents events(file, header_bytes, shown);
-  const std::span<const uint8_t> text = prefix.subspan(8, header_bytes - 8);
+  const std::string_view text(reinterpret_cast<const char*>(prefix.data()) + 8,
+                              static_cast<size_t>(header_bytes - 8));
   if (!Json::sax_parse(text.begin(), text.end(), &events)) {
     return fail(ErrorKind::kInvalidInput, "%s", events.error.c_str());
   }

@@ -40,7 +40,7 @@ float gaussian(uint64_t counter) {
 std::vector<uint8_t> make_pool(DType type, float mean, float deviation) {
   std::vector<float> numbers(kPoolCells * kCellNumbers);
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = mean + deviation * gaussian(i);
-  std::vector<uint8_t> pool(bytes_of(type, numbers.size()));
+  std::vector<uint8_t> pool(host_size(bytes_of(type, numbers.size())));
   // Cannot fail: make() takes only mixes of types that can be quantised.
   if (!quantise(type, numbers.data(), pool.data(), numbers.size())) pool.clear();
   return pool;
@@ -61,7 +61,7 @@ class SyntheticSource final : public ByteSource {
   uint64_t size() const override { return model_->size(); }
   Task<Result<std::vector<uint8_t>>> read(uint64_t offset, uint64_t count) override {
     DP_CO_CHECK(check_range(*this, offset, count));
-    std::vector<uint8_t> bytes(count);
+    std::vector<uint8_t> bytes(host_size(count));
     model_->fill(offset, bytes);
     co_return bytes;
   }
@@ -122,8 +122,8 @@ Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view sp
     Tensor& made = model->tensors_.emplace_back();
     made = {place.offset, place.bytes, bytes_of(tensor.type, kCellNumbers), mixed(i), norm_pool};
     if (tensor.kind == LlamaTensor::Kind::kRopeFactors) {
-      Pool factors(place.bytes);
-      std::memcpy(factors.data(), llama3_rope_factors(named->shape).data(), place.bytes);
+      Pool factors(host_size(place.bytes));
+      std::memcpy(factors.data(), llama3_rope_factors(named->shape).data(), factors.size());
       made.cell_bytes = place.bytes;
       made.pool = std::make_shared<const Pool>(std::move(factors));
     } else if (tensor.kind == LlamaTensor::Kind::kMatrix) {
@@ -143,7 +143,7 @@ void SyntheticModel::fill_tensor(const Tensor& tensor, uint64_t from, std::span<
   uint64_t cell = from / tensor.cell_bytes, within = from % tensor.cell_bytes;
   while (!out.empty()) {
     const uint64_t choice = mixed(tensor.seed + cell) & (n_cells - 1);
-    const size_t count = std::min<size_t>(out.size(), tensor.cell_bytes - within);
+    const size_t count = host_size(std::min<uint64_t>(out.size(), tensor.cell_bytes - within));
     std::memcpy(out.data(), tensor.pool->data() + choice * tensor.cell_bytes + within, count);
     out = out.subspan(count);
     within = 0;
@@ -153,7 +153,7 @@ void SyntheticModel::fill_tensor(const Tensor& tensor, uint64_t from, std::span<
 
 void SyntheticModel::fill(uint64_t offset, std::span<uint8_t> out) const {
   if (offset < header_.size()) {
-    const size_t count = std::min<size_t>(out.size(), header_.size() - offset);
+    const size_t count = host_size(std::min<uint64_t>(out.size(), header_.size() - offset));
     std::memcpy(out.data(), header_.data() + offset, count);
     out = out.subspan(count);
     offset += count;
@@ -163,13 +163,13 @@ void SyntheticModel::fill(uint64_t offset, std::span<uint8_t> out) const {
   for (; !out.empty() && tensor != tensors_.end(); ++tensor) {
     const uint64_t end = tensor->offset + tensor->bytes;
     if (offset < end) {
-      const size_t count = std::min<uint64_t>(out.size(), end - offset);
+      const size_t count = host_size(std::min<uint64_t>(out.size(), end - offset));
       fill_tensor(*tensor, offset - tensor->offset, out.first(count));
       out = out.subspan(count);
       offset += count;
     }
     const uint64_t next = tensor + 1 == tensors_.end() ? size_ : (tensor + 1)->offset;
-    const size_t padding = std::min<uint64_t>(out.size(), next - offset);
+    const size_t padding = host_size(std::min<uint64_t>(out.size(), next - offset));
     std::memset(out.data(), 0, padding);
     out = out.subspan(padding);
     offset += padding;
