@@ -31,7 +31,7 @@ std::string path_of(const std::string& folder, std::span<const uint8_t> key) {
 }
 
 // Called twice: without room to learn the size, then with it. 0: not there.
-size_t load(const uint8_t* key, size_t key_bytes, uint8_t* value, size_t value_bytes, void* folder, void*) {
+size_t load(size_t key_bytes, const uint8_t* key, size_t value_bytes, uint8_t* value, void* folder, void*) {
   const std::string path = path_of(*static_cast<const std::string*>(folder), {key, key_bytes});
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) return 0;
@@ -56,7 +56,7 @@ size_t load(const uint8_t* key, size_t key_bytes, uint8_t* value, size_t value_b
 }
 
 // Written beside and renamed, so that a reader never sees half a file.
-void store(const uint8_t* key, size_t key_bytes, const uint8_t* value, size_t value_bytes, void* folder,
+void store(size_t key_bytes, const uint8_t* key, size_t value_bytes, const uint8_t* value, void* folder,
            void*) {
   const std::string path = path_of(*static_cast<const std::string*>(folder), {key, key_bytes});
   std::string temporary = path + ".XXXXXX";

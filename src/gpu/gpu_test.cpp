@@ -1,6 +1,7 @@
 // Plans on the native device end to end: recorded, built, replayed, read back, timed. Errors:
 // gpu_errors_test.cpp.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "gpu/gpu_test_fixture.h"
@@ -311,6 +312,30 @@ TEST_F(GpuTest, FindsTheDeviceByNumberAndByName) {
     ASSERT_TRUE(opened) << opened.error().message();
     EXPECT_EQ((*opened)->caps().adapter, infos[usable].caps.adapter);
   }
+}
+
+TEST_F(GpuTest, KeepsCompiledPipelinesInTheCacheFolder) {
+  if (device_->caps().provider != "dawn") GTEST_SKIP() << "only Dawn hands out compiled pipelines";
+  const std::string folder = testing::TempDir() + "/gpu_test_cache";
+  std::filesystem::remove_all(folder);
+  size_t files_before = 0;
+  for (int start = 0; start < 2; ++start) {
+    auto opened = open({.provider = "dawn", .adapter = "", .cache_dir = folder});
+    ASSERT_TRUE(opened) << opened.error().message();
+    auto compiling = (*opened)->create_pipelines({scale_pipeline()}, nullptr);
+    const auto ids = run_to_completion(**opened, std::move(compiling));
+    ASSERT_TRUE(ids) << ids.error().message();
+    opened->reset();
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      files += entry.file_size() > 16 ? 1 : 0;
+    EXPECT_GT(files, 0u);
+    if (start == 1) {
+      EXPECT_EQ(files, files_before);  // found again, not stored again under another key
+    }
+    files_before = files;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -75,13 +75,13 @@ struct DawnCache {
   WGPUStringView isolation_key;
   struct {
     WGPUChainedStruct* next;
-    size_t (*load)(const uint8_t* key, size_t key_bytes, uint8_t* value, size_t value_bytes, void*, void*);
+    size_t (*load)(size_t key_bytes, const uint8_t* key, size_t value_bytes, uint8_t* value, void*, void*);
     void* userdata1;
     void* userdata2;
   } load;
   struct {
     WGPUChainedStruct* next;
-    void (*store)(const uint8_t* key, size_t key_bytes, const uint8_t* value, size_t value_bytes, void*,
+    void (*store)(size_t key_bytes, const uint8_t* key, size_t value_bytes, const uint8_t* value, void*,
                   void*);
     void* userdata1;
     void* userdata2;
