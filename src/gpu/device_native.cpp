@@ -202,7 +202,7 @@ Task<Result<void>> NativeDevice::idle() {
     fired->fired.store(true, std::memory_order_release);
   };
   callback.userdata1 = to_userdata(state);
-  NativeWait wait = {.state = state, .submission = last_submission_};
+  NativeWait wait = {.state = state};  // of every submission so far: no number
   wait.future = api().QueueOnSubmittedWorkDone(queue_, callback);
   const Completion<bool> completion = wait.completion;
   waits_.push_back(std::move(wait));

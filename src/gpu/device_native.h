@@ -52,7 +52,7 @@ struct WaitState {
 struct NativeWait {
   std::shared_ptr<WaitState> state;
   WGPUFuture future = {};
-  uint64_t submission = 0;
+  uint64_t submission = 0;      // of wgpu-native: done when the operation is; 0: the latest
   Completion<bool> completion;  // true: fired, false: the device was lost first
 };
 
