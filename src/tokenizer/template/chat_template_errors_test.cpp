@@ -98,7 +98,7 @@ TEST(ChatTemplateErrors, GrowthIsBounded) {
        "builds more than the allowed 256.0 MiB"},
       {"{% set n = namespace(x='ab') %}{% for i in range(100) %}{% set n.x = n.x|replace('', n.x) %}{% "
        "endfor %}",
-       "builds more than the allowed 256.0 MiB"},
+       "more than the allowed"},
       {"{% set n = namespace(x=[]) %}{% for i in range(1000) %}{% set n.x = [n.x] %}{% endfor %}",
        "a list is nested deeper than 100 levels."},
       {"{% set n = namespace(x=1) %}{% for i in range(90) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x }}",

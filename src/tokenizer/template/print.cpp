@@ -191,7 +191,7 @@ class JsonWriter {
       members.emplace_back(std::move(name), &item);
     }
     if (style_.sort_keys) {
-      std::stable_sort(members.begin(), members.end(), [](auto& a, auto& b) { return a.first < b.first; });
+      std::sort(members.begin(), members.end(), [](auto& a, auto& b) { return a.first < b.first; });
     }
     DP_CHECK(put("{"));
     for (size_t i = 0; i < members.size(); ++i) {
