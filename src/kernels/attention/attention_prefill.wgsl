@@ -201,13 +201,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   }
   for (var r = 0u; r < 4u; r++) {
     if (row + r <= tile.last_row) {
+      let factor = normalise(tile.head, 1.0, highest[r], sum[r]);
       for (var f = 0u; f < kFours; f++) {
         let d = (column + f * kColumns) * 4u;
-        for (var i = 0u; i < 4u; i++) {
-          if (d + i < HEAD_DIM) {
-            result[((row + r) * N_HEADS + tile.head) * HEAD_DIM + d + i] =
-                normalise(tile.head, o[f * 4u + r][i], highest[r], sum[r]);
-          }
+        let values = o[f * 4u + r] * factor;
+        let at = ((row + r) * N_HEADS + tile.head) * HEAD_DIM + d;
+        for (var i = 0u; i < min(4u, HEAD_DIM - min(d, HEAD_DIM)); i++) {
+          result[at + i] = values[i];
         }
       }
     }
