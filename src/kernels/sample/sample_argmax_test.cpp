@@ -26,7 +26,7 @@ void expect_argmax(const std::vector<float>& logits, uint32_t want) {
 }
 
 TEST(Argmax, FindsTheHighestOfAnyVocabulary) {
-  for (const uint32_t vocab : {1u, 2u, 31u, 1023u, 1024u, 1025u, 4099u, 128256u, kMaxVocab}) {
+  for (const uint32_t vocab : {1u, 31u, 1024u, 1025u, 128256u, kMaxVocab}) {
     const std::vector<float> logits = random_floats(vocab, vocab);
     expect_argmax(logits,
                   static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
