@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "formats/file_set_native.h"
-#include "formats/synth/synthetic_source.h"
+#include "formats/synth/synthetic_model.h"
 
 namespace doppler::cli {
 namespace {

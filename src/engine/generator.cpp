@@ -85,7 +85,7 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
   result_.timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
   limit_ = options_.max_tokens == 0 ? kMaxTokens : options_.max_tokens;
   stops_ = StopStrings(options_.stop);
-  if (tokenizer_) decoder_.emplace(*tokenizer_);
+  if (tokenizer_) decoder_.emplace(*tokenizer_, tokenizer::DecodeOptions{.skip_special = true}, /*at_start=*/false);
   if (sequence_.size() >= runner_.ctx_len()) {
     if (options_.when_full == WhenFull::kStop) {
       return fail(ErrorKind::kInvalidInput,
@@ -181,7 +181,7 @@ std::string Generator::accept(std::span<const uint32_t> tokens) {
       end(StopReason::kEndOfText);
       return text;
     }
-    if (decoder_) text += stops_.push(decoder_->push(static_cast<int32_t>(token)));
+    if (decoder_) text += stops_.push(decoder_->feed(static_cast<int32_t>(token)));
     if (stops_.found()) {
       end(StopReason::kStopString);
       return text;

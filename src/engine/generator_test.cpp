@@ -67,7 +67,7 @@ class Counting final : public model::StepRunner {
   }
 };
 
-struct Run {
+struct Script {
   Counting runner;
   std::vector<uint32_t> resident;
   std::atomic<bool> cancelled = false;
@@ -93,7 +93,7 @@ struct Run {
 };
 
 TEST(Generator, FeedsChunksAndCountsTokens) {
-  Run run;
+  Script run;
   run.go({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {.max_tokens = 20});
   ASSERT_EQ(run.result.tokens.size(), 20u);
   EXPECT_EQ(run.result.tokens.front(), 11);
@@ -103,25 +103,25 @@ TEST(Generator, FeedsChunksAndCountsTokens) {
 }
 
 TEST(Generator, StopTokenEndsAndIsReported) {
-  Run run;
+  Script run;
   run.go({5}, {.max_tokens = 50}, {9});
   EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{6, 7, 8, 9}));
   EXPECT_EQ(run.result.stop, StopReason::kEndOfText);
 }
 
 TEST(Generator, IgnoreEosGoesOn) {
-  Run run;
+  Script run;
   run.go({5}, {.max_tokens = 10, .ignore_eos = true}, {9});
   EXPECT_EQ(run.result.tokens.size(), 10u);
 }
 
 TEST(Generator, FullContextStopsOrSlides) {
-  Run stop;
+  Script stop;
   stop.go({1, 2, 3}, {.max_tokens = 0});
   EXPECT_EQ(stop.result.stop, StopReason::kContextFull);
   EXPECT_EQ(stop.result.tokens.size(), 62u);  // 61 positions are left, and the last token needs none
 
-  Run slide;
+  Script slide;
   slide.go({1, 2, 3}, {.max_tokens = 200, .when_full = WhenFull::kSlide});
   EXPECT_EQ(slide.result.stop, StopReason::kTokenLimit);
   ASSERT_EQ(slide.result.tokens.size(), 200u);
@@ -129,7 +129,7 @@ TEST(Generator, FullContextStopsOrSlides) {
 }
 
 TEST(Generator, ReusesWhatIsResident) {
-  Run run;
+  Script run;
   run.go({1, 2, 3}, {.max_tokens = 5});
   EXPECT_EQ(run.resident, (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7}));
   run.go({1, 2, 3, 4, 5, 6, 7, 8, 20}, {.max_tokens = 2});
@@ -138,7 +138,7 @@ TEST(Generator, ReusesWhatIsResident) {
 }
 
 TEST(Generator, BadInputIsOneSentence) {
-  Run run;
+  Script run;
   run.go({}, {});
   EXPECT_NE(run.error.find("prompt is empty"), std::string::npos);
   run.go({2000}, {});

@@ -91,10 +91,7 @@ Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint, s
     out.tokenizer_problem = vocab.error().message();
   }
   if (out.tokenizer) {
-    const auto size = static_cast<int32_t>(out.tokenizer->vocab_size());
-    for (int32_t id = 0; id < size; ++id) {
-      if (out.tokenizer->is_end_of_generation(id)) out.stop_tokens.push_back(static_cast<uint32_t>(id));
-    }
+    for (const int32_t id : out.tokenizer->end_of_generation()) out.stop_tokens.push_back(static_cast<uint32_t>(id));
   }
   DP_CO_CHECK(co_await add_config_end_tokens(checkpoint, out.stop_tokens));
 
@@ -140,8 +137,8 @@ Result<std::string> apply_chat_template(const TextModel& text, const Json& messa
   input.messages = messages;
   input.add_generation_prompt = add_generation_prompt;
   if (text.tokenizer) {
-    input.bos_token = text.tokenizer->token_text_or_empty(text.tokenizer->bos());
-    input.eos_token = text.tokenizer->token_text_or_empty(text.tokenizer->eos());
+    input.bos_token = text.tokenizer->token_text(text.tokenizer->bos());
+    input.eos_token = text.tokenizer->token_text(text.tokenizer->eos());
   }
   return text.chat_template->render(input);
 }

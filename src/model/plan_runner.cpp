@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/trace.h"
 #include "kernels/step/step.h"
 
 namespace doppler::model {
@@ -101,6 +102,7 @@ Result<Ticket> PlanRunner::decode(uint32_t steps) {
 }
 
 Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32_t times, uint32_t sampled) {
+  const TraceSpan span(chosen.name);
   const gpu::Work work{.plan = &chosen, .rows = rows, .times = times};
   if (sampled == 0) {
     DP_CHECK(device_.submit({&work, 1}));
@@ -119,6 +121,7 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
 }
 
 Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
+  const TraceSpan span("wait for tokens");
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read(readback_, ticket.slot, ticket.count * 4ull));
   std::vector<uint32_t> ids(ticket.count);
   std::memcpy(ids.data(), bytes.data(), ids.size() * 4);

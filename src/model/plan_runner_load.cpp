@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "kernels/step/step.h"
 #include "model/plan_runner.h"
 
@@ -41,6 +42,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device, 
   gpu::PlanBuilder builder(device.caps());
   DP_CO_CHECK(co_await runner->make_buffers(builder));
 
+  const TraceSpan span("load");
   const auto weights_start = Clock::now();
   UploadProgress on_upload;
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { progress("weights", done, total); };

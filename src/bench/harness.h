@@ -1,0 +1,53 @@
+// Repeats a workload on a loaded model and keeps every sample. Tests and row format follow llama-bench: ppN evaluates
+// an N-token prompt, tgN generates N tokens, ppN+tgM both after one another; @ dD: after D tokens in the cache.
+// decode tok/s counts N-1 intervals between N tokens; prefill tok/s is prompt tokens over the time to their last logits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/api_impl.h"
+
+namespace doppler::bench {
+
+// Runs that may be quoted, and runs that look for reasons (tracing allowed). One table holds one kind.
+enum class Intent : uint8_t { kCalibrate, kInvestigate };
+const char* intent_name(Intent intent);
+
+struct Test {
+  uint32_t prompt = 0;    // tokens evaluated
+  uint32_t generate = 0;  // tokens generated
+  uint32_t depth = 0;     // tokens in the cache before
+  std::string name() const;  // "pp512", "tg128 @ d8192", "pp512+tg128"
+};
+
+struct Settings {
+  std::vector<Test> tests;
+  uint32_t repetitions = 5;
+  uint32_t warmups = 1;
+  uint32_t batch = 16;  // decode steps of one submit
+  Intent intent = Intent::kCalibrate;
+  // Called before each repetition: test number, repetition (0: warm-up).
+  std::function<void(size_t test, uint32_t repetition)> progress;
+};
+
+struct Row {
+  Test test;
+  std::vector<double> rates;  // tok/s, one a repetition
+  double ttft_seconds = 0;    // median; 0 when nothing is evaluated
+  double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
+  uint64_t objects_created = 0;       // during the measurement; must be 0
+  double bandwidth_fraction = 0;      // decode: weight bytes a token / measured read bandwidth; 0: not measured
+  double median() const;
+  double mean() const;
+  double stddev() const;  // of the samples; 0 for one
+  double least() const;
+  double most() const;
+};
+
+// Errors: a test that does not fit the context; tracing on with Intent::kCalibrate.
+Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, double read_bandwidth);
+
+}  // namespace doppler::bench
