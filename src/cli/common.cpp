@@ -120,7 +120,8 @@ Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
     if (!flags.model.empty()) {
       return fail(ErrorKind::kInvalidInput, "Both --model and --synthetic were given; one is needed.");
     }
-    DP_TRY(files, formats::open_synthetic(flags.synthetic));
+    DP_TRY(std::unique_ptr<formats::SyntheticModel> made, formats::SyntheticModel::make(flags.synthetic));
+    files = formats::synthetic_file_set(std::move(made));
   } else {
     std::string path = flags.model;
     if (path.empty()) {
