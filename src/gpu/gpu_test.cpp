@@ -233,12 +233,15 @@ TEST_F(PlanTest, AThousandSubmitsLeakNothing) {
     }
     read_all(advance.state);
   };
-  run(300);
+  run(500);
   const uint64_t before = resident_bytes();
   run(1000);
   const uint64_t after = resident_bytes();
-  EXPECT_LT(after, before + (4u << 20));
-  EXPECT_EQ(read_all(advance.state)[0], 1300u * 4);
+  // Measured without a leak: 0-8 KiB on llvmpipe; with every command buffer leaked 270 KiB (Dawn) and 1 MiB
+  // (wgpu). A GPU's driver keeps caches of its own.
+  const uint64_t allowed = device_->caps().type == AdapterType::kCpu ? 128u << 10 : 4u << 20;
+  EXPECT_LT(after, before + allowed);
+  EXPECT_EQ(read_all(advance.state)[0], 1500u * 4);
 }
 
 TEST_F(GpuTest, UploadsAnySize) {
