@@ -41,6 +41,10 @@ constexpr std::string_view kEndTokens[] = {
     "</s>",
 };
 
+// Where the file names no end of a turn: the first of these that is a token.
+constexpr std::string_view kEndOfTurnTokens[] = {"<|eot_id|>", "<|im_end|>", "<end_of_turn>",
+                                                 "<turn|>",    "<|eot|>",    "<|END_OF_TURN_TOKEN|>"};
+
 }  // namespace
 
 struct Tokenizer::Pipeline {
@@ -145,6 +149,9 @@ void Tokenizer::make_token_bytes() {
 }
 
 void Tokenizer::find_end_tokens() {
+  for (const std::string_view name : kEndOfTurnTokens) {
+    if (spec_.eot == kNoToken) spec_.eot = find(name).value_or(kNoToken);
+  }
   for (const int32_t id : {spec_.eos, spec_.eot}) {
     if (id != kNoToken) end_ids_.push_back(id);
   }

@@ -104,6 +104,7 @@ class TokenizerJsonReader {
       }
     } else if (name == "WordPiece") {
       spec_.kind = VocabKind::kWordPiece;
+      spec_.strip_leading_space = true;
       DP_TRY(const auto longest, get_integer(model_, "max_input_chars_per_word"));
       spec_.max_word_characters = static_cast<size_t>(std::clamp<int64_t>(longest.value_or(100), 1, 1 << 20));
     } else {

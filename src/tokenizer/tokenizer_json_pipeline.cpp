@@ -248,8 +248,6 @@ Result<> read_decoder(const Json& root, VocabSpec& spec) {
       DP_TRY(const auto scheme, get_string(node, "prepend_scheme"));
       DP_TRY(const bool old_prefix, flag(node, "add_prefix_space", true));
       spec.strip_leading_space = scheme ? *scheme != "never" : old_prefix;
-    } else if (type == "WordPiece") {
-      spec.strip_leading_space = true;
     }
     return {};
   });
