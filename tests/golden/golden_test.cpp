@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/mapped_file.h"
 #include "engine/generator.h"
 #include "formats/file_set_native.h"
 #include "formats/safetensors/safetensors.h"
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 // References of one case, by tensor name. All are F32 or I32.
 struct References {
   MappedFile file;
-  formats::SafetensorsHeader header;
+  formats::SafetensorsFile header;
 
   template <class T>
   std::vector<T> get(const std::string& name) const {
