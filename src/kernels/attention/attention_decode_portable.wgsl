@@ -26,7 +26,7 @@ var<workgroup> team_sum: array<f32, WORKGROUP>;
 var<workgroup> rescale: array<f32, HEADS_POW2>;
 var<workgroup> head_max: array<f32, HEADS_POW2>;
 var<workgroup> head_sum: array<f32, HEADS_POW2>;
-var<workgroup> gathered: array<f32, KEY_GROUPS * D8 * 8u>;
+var<workgroup> gathered: array<vec4f, KEY_GROUPS * D8 * 2u>;
 
 fn q_at(head: u32, d: u32) -> f32 {
   if (d >= HEAD_DIM) {
@@ -162,31 +162,25 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     head_sum[team] = total;
   }
   for (var h = 0u; h < heads; h++) {
-    if (key_group < KEY_GROUPS) {
-      for (var v = 0u; v < VECTORS; v++) {
-        let column = lane + v * LANES_PER_KEY;
-        if (column < D8) {
-          let at = (key_group * D8 + column) * 8u;
-          let l = low[h * VECTORS + v];
-          let g = high[h * VECTORS + v];
-          gathered[at] = l.x;
-          gathered[at + 1u] = l.y;
-          gathered[at + 2u] = l.z;
-          gathered[at + 3u] = l.w;
-          gathered[at + 4u] = g.x;
-          gathered[at + 5u] = g.y;
-          gathered[at + 6u] = g.z;
-          gathered[at + 7u] = g.w;
-        }
+    // Not low[h]: registers cannot be indexed by a variable without moving to memory.
+    for (var i = 0u; i < HEADS * VECTORS; i++) {
+      let column = lane + i % VECTORS * LANES_PER_KEY;
+      if (i / VECTORS == h && key_group < KEY_GROUPS && column < D8) {
+        gathered[(key_group * D8 + column) * 2u] = low[i];
+        gathered[(key_group * D8 + column) * 2u + 1u] = high[i];
       }
     }
     workgroupBarrier();
-    for (var d = thread; d < HEAD_DIM; d += WORKGROUP) {
-      var weighted = 0.0;
+    for (var d4 = thread; d4 < D8 * 2u; d4 += WORKGROUP) {
+      var weighted = vec4f();
       for (var g = 0u; g < KEY_GROUPS; g++) {
-        weighted += gathered[g * D8 * 8u + d];
+        weighted += gathered[g * D8 * 2u + d4];
       }
-      put(split, first_head, h, d, weighted, head_max[h], head_sum[h]);
+      for (var i = 0u; i < 4u; i++) {
+        if (d4 * 4u + i < HEAD_DIM) {
+          put(split, first_head, h, d4 * 4u + i, weighted[i], head_max[h], head_sum[h]);
+        }
+      }
     }
     workgroupBarrier();
   }

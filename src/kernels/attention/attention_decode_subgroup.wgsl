@@ -20,6 +20,7 @@ const kWorkers = WORKGROUP / LANES;
 
 var<workgroup> worker_max: array<f32, HEADS * kWorkers>;
 var<workgroup> worker_sum: array<f32, HEADS * kWorkers>;
+var<workgroup> head_max: array<f32, HEADS>;
 var<workgroup> gathered: array<vec4f, kWorkers * D8 * 2u>;
 
 fn q_at(head: u32, d: u32) -> f32 {
@@ -151,7 +152,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32
       top = max(top, worker_max[h * kWorkers + w]);
     }
     let factor = exp2(highest[h] - top);
-    highest[h] = top;
+    if (thread == 0u) {
+      head_max[h] = top;
+    }
     for (var v = 0u; v < VECTORS; v++) {
       low[h * VECTORS + v] *= factor;
       high[h * VECTORS + v] *= factor;
@@ -162,11 +165,12 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32
   }
 
   for (var h = 0u; h < heads; h++) {
-    for (var v = 0u; v < VECTORS; v++) {
-      let column = lane + v * LANES;
-      if (column < D8) {
-        gathered[(worker * D8 + column) * 2u] = low[h * VECTORS + v];
-        gathered[(worker * D8 + column) * 2u + 1u] = high[h * VECTORS + v];
+    // Not low[h]: registers cannot be indexed by a variable without moving to memory.
+    for (var i = 0u; i < HEADS * VECTORS; i++) {
+      let column = lane + i % VECTORS * LANES;
+      if (i / VECTORS == h && column < D8) {
+        gathered[(worker * D8 + column) * 2u] = low[i];
+        gathered[(worker * D8 + column) * 2u + 1u] = high[i];
       }
     }
     workgroupBarrier();
@@ -179,7 +183,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32
       }
       for (var i = 0u; i < 4u; i++) {
         if (d4 * 4u + i < HEAD_DIM) {
-          put(split, first_head, h, d4 * 4u + i, weighted[i], highest[h], total);
+          put(split, first_head, h, d4 * 4u + i, weighted[i], head_max[h], total);
         }
       }
     }
