@@ -12,8 +12,8 @@ Result<std::unique_ptr<PieceEncoder>> BpeEncoder::create(const VocabSpec& spec, 
   DP_CHECK(encoder->add_merges());
   if (encoder->byte_level_) {
     for (unsigned byte = 0; byte < 256; ++byte) {
-      encoder->byte_ids_[byte] =
-          encoder->id_or_intermediate(byte_character(static_cast<unsigned char>(byte)));
+      const std::string_view text = byte_character(static_cast<unsigned char>(byte));
+      encoder->byte_ids_[byte] = encoder->id_or_intermediate(text, hash_text(text));
     }
   } else {
     encoder->byte_ids_ = byte_tokens(spec, index);
@@ -29,8 +29,8 @@ Result<std::unique_ptr<PieceEncoder>> BpeEncoder::create(const VocabSpec& spec, 
   return encoder;
 }
 
-int32_t BpeEncoder::id_or_intermediate(std::string_view text) {
-  const int32_t id = index_.find(spec_.tokens, text);
+int32_t BpeEncoder::id_or_intermediate(std::string_view text, uint64_t hash) {
+  const int32_t id = index_.find_hashed(spec_.tokens, text, hash);
   if (id != TokenIndex::kAbsent) return id;
   int32_t extra = intermediate_index_.find(intermediates_, text);
   if (extra == TokenIndex::kAbsent) {
@@ -50,13 +50,28 @@ Result<> BpeEncoder::add_merges() {
                 kMaxMerges);
   }
   pairs_.reset(count);
-  std::string joined;
-  for (size_t i = 0; i < count; ++i) {
-    const std::string_view left = spec_.merges[2 * i], right = spec_.merges[2 * i + 1];
-    if (left.empty() || right.empty()) continue;
-    joined.assign(left).append(right);
-    const int32_t left_id = id_or_intermediate(left), right_id = id_or_intermediate(right);
-    pairs_.add(left_id, right_id, {static_cast<uint32_t>(i), id_or_intermediate(joined)});
+  struct Looked {
+    std::string text;
+    uint64_t hash;
+  };
+  // Three look-ups a merge, nearly each a wait for memory: they are announced this many merges ahead.
+  constexpr size_t kAhead = 8;
+  std::array<std::array<Looked, 3>, kAhead> ring;
+  for (size_t i = 0; i < count + kAhead; ++i) {
+    std::array<Looked, 3>& merge = ring[i % kAhead];
+    if (i >= kAhead && !merge[0].text.empty() && !merge[1].text.empty()) {
+      std::array<int32_t, 3> ids{};
+      for (size_t k = 0; k < 3; ++k) ids[k] = id_or_intermediate(merge[k].text, merge[k].hash);
+      pairs_.add(ids[0], ids[1], {static_cast<uint32_t>(i - kAhead), ids[2]});
+    }
+    if (i >= count) continue;
+    merge[0].text = spec_.merges[2 * i];
+    merge[1].text = spec_.merges[2 * i + 1];
+    merge[2].text.assign(merge[0].text).append(merge[1].text);
+    for (Looked& looked : merge) {
+      looked.hash = hash_text(looked.text);
+      index_.prefetch(looked.hash);
+    }
   }
   return {};
 }

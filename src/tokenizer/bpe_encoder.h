@@ -21,7 +21,7 @@ class BpeEncoder : public PieceEncoder {
  private:
   BpeEncoder(const VocabSpec& spec, const TokenIndex& index) : spec_(spec), index_(index) {}
   Result<> add_merges();
-  int32_t id_or_intermediate(std::string_view text);
+  int32_t id_or_intermediate(std::string_view text, uint64_t hash);
   int32_t whole_piece(std::string_view piece, EncodeScratch& scratch) const;
   void emit_unknown(std::string_view bytes, std::vector<int32_t>& out) const;
 

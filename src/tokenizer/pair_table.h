@@ -20,7 +20,7 @@ struct Merge {
 class PairTable {
  public:
   // Must be called with the number of pairs before the first add().
-  void reset(size_t count) { slots_.assign(std::bit_ceil(count * 2 + 2), Slot{}); }
+  void reset(size_t count) { slots_.assign(std::bit_ceil(count + count / 3 + 2), Slot{}); }
   // The first rank given for a pair stays.
   void add(int32_t left, int32_t right, Merge merge) {
     Slot& slot = slots_[place(key_of(left, right))];

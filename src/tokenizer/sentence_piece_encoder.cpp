@@ -17,7 +17,7 @@ SentencePieceEncoder::SentencePieceEncoder(const VocabSpec& spec, const TokenInd
   };
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) { return score(a) > score(b); });
+  std::ranges::sort(order, [&](uint32_t a, uint32_t b) { return score(a) > score(b); });
   ranks_.assign(count, Merge::kNoRank);
   uint32_t rank = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -30,7 +30,10 @@ SpecialMatcher::SpecialMatcher(const std::vector<AddedToken>& tokens, bool with_
   for (const AddedToken& token : tokens) {
     if (!token.text.empty() && (with_special || !token.special)) sorted_.push_back(&token);
   }
-  std::ranges::stable_sort(sorted_, {}, [](const AddedToken* t) -> std::string_view { return t->text; });
+  // They lie in one vector: addresses keep equal texts in the order given.
+  std::ranges::sort(sorted_, [](const AddedToken* a, const AddedToken* b) {
+    return a->text != b->text ? a->text < b->text : a < b;
+  });
   // Of equal texts the first stays.
   const auto same =
       std::ranges::unique(sorted_, {}, [](const AddedToken* t) -> std::string_view { return t->text; });

@@ -1,4 +1,4 @@
-// Open addressing with linear probing; half full at most.
+// Open addressing with linear probing; three quarters full at most.
 #include "tokenizer/token_index.h"
 
 #include <bit>
@@ -8,12 +8,12 @@
 namespace doppler::tokenizer {
 
 void TokenIndex::reset(size_t count) {
-  slots_.assign(std::bit_ceil(count * 2 + 2), Slot{});
+  slots_.assign(std::bit_ceil(count + count / 3 + 2), Slot{});
   used_ = 0;
 }
 
 void TokenIndex::add(const TextTable& texts, int32_t id) {
-  if ((used_ + 1) * 2 > slots_.size()) grow(texts);
+  if ((used_ + 1) * 4 > slots_.size() * 3) grow(texts);
   const std::string_view text = texts[static_cast<size_t>(id)];
   const uint64_t hash = hash_text(text);
   const auto tag = static_cast<uint32_t>(hash >> 32);
@@ -29,9 +29,8 @@ void TokenIndex::add(const TextTable& texts, int32_t id) {
   }
 }
 
-int32_t TokenIndex::find(const TextTable& texts, std::string_view text) const {
+int32_t TokenIndex::find_hashed(const TextTable& texts, std::string_view text, uint64_t hash) const {
   if (slots_.empty()) return kAbsent;
-  const uint64_t hash = hash_text(text);
   const auto tag = static_cast<uint32_t>(hash >> 32);
   const size_t mask = slots_.size() - 1;
   for (size_t at = hash & mask;; at = (at + 1) & mask) {

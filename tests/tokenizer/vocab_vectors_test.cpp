@@ -21,7 +21,7 @@ struct Vocab {
 };
 constexpr Vocab kVocabs[] = {
     {"bert-bge", 30522, false},     {"command-r", 256000, true}, {"deepseek-coder", 32256, true},
-    {"deepseek-llm", 102400, true}, {"falcon", 65024, true},     {"gemma-4", 262144, true},
+    {"deepseek-llm", 102400, true}, {"falcon", 65024, false},    {"gemma-4", 262144, true},
     {"gpt-2", 50257, true},         {"llama-bpe", 128256, true}, {"llama-spm", 32000, true},
     {"mpt", 50432, true},           {"phi-3", 32064, true},      {"qwen2", 151936, true},
     {"qwen35", 151936, true},       {"refact", 49216, true},     {"starcoder", 49152, true},
@@ -72,7 +72,8 @@ std::string unicode_sample() {
 }
 
 TEST_P(VocabTest, DecodingGivesTheTextBack) {
-  if (!GetParam().exact) return;  // lower-cased, accents dropped
+  // bert-bge lower-cases and drops accents; falcon has no token for 28 of the bytes.
+  if (!GetParam().exact) return;
   for (std::string text :
        {unicode_sample(), std::string("  two spaces  \n\n\ttab — “quoted” 12345 naïve 🦙🚀")}) {
     // U+2581 means a space to these two kinds.

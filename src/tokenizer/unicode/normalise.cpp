@@ -3,6 +3,8 @@
 #include "tokenizer/unicode/normalise.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "tokenizer/unicode/unicode.h"
@@ -84,6 +86,17 @@ void compose_all(std::vector<char32_t>& text) {
   text.resize(out);
 }
 
+// By combining class; equal classes stay in order.
+void sort_marks(std::span<char32_t> marks) {
+  if (marks.size() < 2) return;
+  std::vector<std::pair<uint64_t, char32_t>> keyed;  // (class, place)
+  for (size_t i = 0; i < marks.size(); ++i) {
+    keyed.emplace_back(static_cast<uint64_t>(combining_class(marks[i])) << 32 | i, marks[i]);
+  }
+  std::ranges::sort(keyed);
+  for (size_t i = 0; i < marks.size(); ++i) marks[i] = keyed[i].second;
+}
+
 bool is_quick(std::string_view text, NormalForm form) {
   // Below U+0300 everything is NFC; the lead byte of U+0300 is 0xCC. The other forms change U+00A0 and up.
   const unsigned char limit = form == NormalForm::kNfc ? 0xCC : 0x80;
@@ -103,8 +116,7 @@ std::string normalise(std::string_view text, NormalForm form) {
     for (size_t i = 0; i < run.size();) {  // marks between starters, sorted by class
       size_t end = i;
       while (end < run.size() && combining_class(run[end]) != 0) ++end;
-      std::stable_sort(run.begin() + static_cast<ptrdiff_t>(i), run.begin() + static_cast<ptrdiff_t>(end),
-                       [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
+      sort_marks(std::span(run).subspan(i, end - i));
       i = std::max(end, i + 1);
     }
     if (composed) compose_all(run);
