@@ -1,7 +1,7 @@
 // Sampling, last dispatch: steps 4 to 7 of sample.h over the candidates. One workgroup in all.
 // All three are one search: the token at which a running sum, from the best token on, reaches a goal. Tokens are
 // ordered by 50 bits, order_of(l) and the id; each pass sorts those that still match into 1,024 bins by the next ten
-// bits, and keeps the bin where the sum gets there. Shared: the bins (sample_bins), the found token.
+// bits, and keeps the bin where the sum gets there. Few candidates need no bins. Shared: the bins (sample_bins), the found token.
 //!import common/mul_wide
 //!import common/philox
 //!import common/step_state
@@ -17,6 +17,7 @@ const kTopK = 0u;
 const kTopP = 1u;
 const kDraw = 2u;
 const kPasses = 5u;
+const kFew = 256u; // candidates: the work of search_few grows with their square
 
 var<workgroup> found_token: vec2u;
 
@@ -82,10 +83,48 @@ fn goal_of(purpose: u32, total: vec2u) -> vec2u {
 // Is `c` not after `last`, the worst token that stays?
 fn is_left(c: vec2u, last: vec2u) -> bool { return c.x < last.x || (c.x == last.x && c.y <= last.y); }
 
+// Few candidates, one an invocation: each adds up everything before it. The bins hold (order, id, share) here.
+fn search_few(t: u32, purpose: u32, last: vec2u, count: u32, highest: f32) -> vec2u {
+  var own = vec2u();
+  var own_share = 0u;
+  workgroupBarrier(); // the bins are free
+  if (t < count) {
+    own = candidates[t];
+    if (is_left(own, last)) {
+      own_share = share(purpose, own.x, highest);
+    }
+    atomicStore(&bin_lows[t], own.x);
+    atomicStore(&bin_highs[t], own.y);
+    atomicStore(&bin_counts[t], own_share);
+  }
+  workgroupBarrier(); // and filled
+  if (own_share > 0u) {
+    var before = vec2u();
+    var total = vec2u();
+    for (var i = 0u; i < count; i++) {
+      let other = vec2u(atomicLoad(&bin_lows[i]), atomicLoad(&bin_highs[i]));
+      let other_share = atomicLoad(&bin_counts[i]);
+      total = add_64(total, vec2u(other_share, 0u));
+      if (any(other != own) && is_left(other, own)) {
+        before = add_64(before, vec2u(other_share, 0u));
+      }
+    }
+    let wanted = goal_of(purpose, total);
+    let goal = select(wanted, total, less_64(total, wanted));
+    if (less_64(before, goal) && !less_64(add_64(before, vec2u(own_share, 0u)), goal)) {
+      found_token = own; // one candidate only
+    }
+  }
+  return workgroupUniformLoad(&found_token);
+}
+
 // The token at which the running sum over the candidates up to `last` reaches its goal.
 fn search(t: u32, purpose: u32, last: vec2u) -> vec2u {
   let count = between[kMetaCount];
   let highest = bitcast<f32>(between[kMetaHighest]);
+  if (count <= min(WORKGROUP, kFew)) {
+    return search_few(t, purpose, last, count, highest);
+  }
   var prefix = vec2u();
   var known = vec2u();
   var goal = vec2u();

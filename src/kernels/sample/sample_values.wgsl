@@ -21,7 +21,10 @@ const kMetaTotalHigh = 3u;
 
 const kLimit = 1e30;     // |l| is at most this
 const kExcluded = -1e29; // at or below: excluded by -infinity, NaN or a bias
-const kBinsPerUnit = 32.0; // of l: the last bin begins 32 below the highest, where weights are long 0
+// Bins of distance to the highest l: fine where weights are not 0 yet, then one a unit, so that top-k over logits that
+// lie far apart still cuts well. Only the speed depends on them.
+const kFineReach = 16.0;
+const kFineBins = 512u;
 
 // f32 bits -> finite, clamped value. By bits, since compilers may assume that there are no infinities.
 fn clean(bits: u32) -> f32 {
@@ -44,7 +47,13 @@ fn value_of(order: u32) -> f32 {
   return bitcast<f32>(select(order ^ 0x7FFFFFFFu, order, (order >> 31u) == 1u));
 }
 
-fn bin_of(l: f32, highest: f32) -> u32 { return u32(min((highest - l) * kBinsPerUnit, f32(kBins - 1u))); }
+fn bin_of(l: f32, highest: f32) -> u32 {
+  let distance = highest - l;
+  if (distance < kFineReach) {
+    return u32(distance * (f32(kFineBins) / kFineReach));
+  }
+  return kFineBins + u32(min(distance - kFineReach, f32(kBins - kFineBins - 1u)));
+}
 
 // exp((l - highest) / temperature) in units of 2^-31.
 fn weight_of(l: f32, highest: f32, temperature: f32) -> u32 {
