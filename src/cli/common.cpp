@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
 
@@ -36,6 +37,8 @@ Result<void> force_kernel(std::string_view text, std::map<std::string, std::stri
   (*kernels)[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
   return {};
 }
+
+std::string g_trace_file;  // of --trace; empty: none
 
 // One line on a terminal, rewritten; nothing elsewhere.
 class ProgressLine {
@@ -90,7 +93,21 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   args.text("kv", 0, "FORMAT", "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)", &flags.load.ctx_len);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
+  args.custom("trace", 0, "FILE", "write a Chrome trace of the run (open it in Perfetto)",
+              [](std::string_view file) -> Result<void> {
+                g_trace_file = std::string(file);
+                start_tracing();
+                return {};
+              });
   add_log_flag(args);
+}
+
+int finish_trace(int code) {
+  if (g_trace_file.empty()) return code;
+  const std::string text = trace_json();
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  const auto written = write_file_atomically(g_trace_file, bytes);
+  return written ? code : exit_failed(written.error());
 }
 
 Result<std::string> default_model_path() {
@@ -107,6 +124,34 @@ Result<std::string> default_model_path() {
   return fail(ErrorKind::kIo, "The default model (models/storyteller.gguf) was not found; name one with --model.");
 }
 
+Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, const std::string& synthetic) {
+  if (!synthetic.empty()) {
+    if (!model.empty()) {
+      return fail(ErrorKind::kInvalidInput, "Both --model and --synthetic were given; one is needed.");
+    }
+    DP_TRY(std::unique_ptr<formats::SyntheticModel> made, formats::SyntheticModel::make(synthetic));
+    return formats::synthetic_file_set(std::move(made));
+  }
+  std::string path = model;
+  if (path.empty()) {
+    DP_TRY(path, default_model_path());
+  }
+  return formats::open_file_set(path);
+}
+
+Result<std::unique_ptr<formats::Checkpoint>> open_named_checkpoint(const std::string& model, const std::string& synthetic) {
+  DP_TRY(std::unique_ptr<formats::FileSet> files, named_files(model, synthetic));
+  return run_now(formats::open_checkpoint(std::move(files)));
+}
+
+Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const std::string& model) {
+  DP_TRY(const std::unique_ptr<formats::Checkpoint> checkpoint, open_named_checkpoint(model, ""));
+  DP_TRY(engine::TextModel text, run_now(engine::load_text_model(*checkpoint, "")));
+  if (text.tokenizer) return std::move(text.tokenizer);
+  return fail(ErrorKind::kUnsupported, "%s has no tokenizer that can be used: %s", checkpoint->name().c_str(),
+              text.tokenizer_problem.c_str());
+}
+
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
   LoadOptions options = flags.load;
   if (options.cache_dir.empty()) options.cache_dir = user_cache_dir();
@@ -115,20 +160,7 @@ Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
   if (!flags.template_file.empty()) {
     DP_TRY(options.chat_template, read_text_file(flags.template_file));
   }
-  std::unique_ptr<formats::FileSet> files;
-  if (!flags.synthetic.empty()) {
-    if (!flags.model.empty()) {
-      return fail(ErrorKind::kInvalidInput, "Both --model and --synthetic were given; one is needed.");
-    }
-    DP_TRY(std::unique_ptr<formats::SyntheticModel> made, formats::SyntheticModel::make(flags.synthetic));
-    files = formats::synthetic_file_set(std::move(made));
-  } else {
-    std::string path = flags.model;
-    if (path.empty()) {
-      DP_TRY(path, default_model_path());
-    }
-    DP_TRY(files, formats::open_file_set(path));
-  }
+  DP_TRY(std::unique_ptr<formats::FileSet> files, named_files(flags.model, flags.synthetic));
   return load_files(std::move(files), options, extras);
 }
 
@@ -140,6 +172,13 @@ int exit_usage(const Error& error) {
 int exit_failed(const Error& error) {
   std::fprintf(stderr, "doppler: %s\n", error.message().c_str());
   return 1;
+}
+
+std::optional<int> parse_or_exit(Args& args, std::span<const std::string> arguments) {
+  if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
+  if (!args.wants_help()) return std::nullopt;
+  std::fputs(args.help().c_str(), stdout);
+  return 0;
 }
 
 Result<std::vector<int32_t>> parse_tokens(std::string_view text) {

@@ -1,7 +1,9 @@
 // What several verbs share: the flags that choose model, device and lane, error exits, progress on stderr.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +13,7 @@
 
 namespace doppler::cli {
 
-// --model, --webgpu, --device, --lane, --kernel, --kv, --ctx, --chunk, --synthetic, --log-level.
+// --model, --webgpu, --device, --lane, --kernel, --kv, --ctx, --chunk, --synthetic, --trace, --log-level.
 struct ModelFlags {
   std::string model;
   std::string synthetic;  // SHAPE[:QUANT] instead of a file
@@ -20,15 +22,33 @@ struct ModelFlags {
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
 void add_log_flag(Args& args);
+// Writes what --trace recorded, if it was given; `code` is the verb's exit code, 1 if the file cannot be written.
+int finish_trace(int code);
 
 // The model that was named, or the one that Doppler ships. Shows progress on a terminal.
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras = {});
+// The files of --model, of --synthetic or of the default model: at most one of the two may be given.
+Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, const std::string& synthetic);
+// The same, opened: headers and tables, no weights and no GPU.
+Result<std::unique_ptr<formats::Checkpoint>> open_named_checkpoint(const std::string& model, const std::string& synthetic);
+// The tokenizer of the named model, without a GPU. Error: it has none that can be used.
+Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const std::string& model);
 // $DOPPLER_MODEL, or models/storyteller.gguf of the installation.
 Result<std::string> default_model_path();
 
 // Prints the error to stderr. 2 for wrong usage, otherwise 1.
 int exit_usage(const Error& error);
 int exit_failed(const Error& error);
+
+// Drives a task that waits for files only, which natively never waits.
+template <class T>
+T run_now(Task<T> task) {
+  task.start();
+  return task.take();
+}
+
+// Prints --help if it was asked for, or the parse error; then the verb ends with this exit code.
+std::optional<int> parse_or_exit(Args& args, std::span<const std::string> arguments);
 
 // Comma-separated ids: "1,2,3".
 Result<std::vector<int32_t>> parse_tokens(std::string_view text);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 namespace doppler::cli {
@@ -51,7 +52,7 @@ int main_with(const std::vector<std::string>& arguments) {
     return 0;
   }
   for (const Verb& verb : kVerbs) {
-    if (name == verb.name) return verb.run(std::span(arguments).subspan(1));
+    if (name == verb.name) return finish_trace(verb.run(std::span(arguments).subspan(1)));
   }
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);

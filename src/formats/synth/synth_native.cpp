@@ -28,32 +28,35 @@ int write_at(int fd, std::span<const uint8_t> bytes, uint64_t offset) {
   return 0;
 }
 
-int write_all(const SyntheticModel& model, int fd) {
+int write_all(const SyntheticModel& model, int fd, const SynthProgress& progress) {
   std::atomic<uint64_t> next{0};
   std::atomic<int> error{0};
-  const auto work = [&] {
+  const auto work = [&](bool reports) {
     std::vector<uint8_t> piece(kPiece);
     while (error == 0) {
       const uint64_t offset = next.fetch_add(kPiece);
       if (offset >= model.size()) return;
+      if (reports && progress) progress(offset, model.size());
       const auto bytes = std::span(piece).first(std::min(kPiece, model.size() - offset));
       model.fill(offset, bytes);
       if (const int failed = write_at(fd, bytes, offset)) error = failed;
     }
   };
-  std::vector<std::thread> threads(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads));
-  for (std::thread& thread : threads) thread = std::thread(work);
+  // The calling thread is one of them.
+  std::vector<std::thread> threads(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads) - 1);
+  for (std::thread& thread : threads) thread = std::thread(work, false);
+  work(true);
   for (std::thread& thread : threads) thread.join();
   return error;
 }
 
 }  // namespace
 
-Result<> write_synthetic(const SyntheticModel& model, const std::string& path) {
+Result<> write_synthetic(const SyntheticModel& model, const std::string& path, const SynthProgress& progress) {
   const std::string temporary = path + ".part";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return fail(ErrorKind::kIo, "Cannot write %s: %s.", temporary.c_str(), std::strerror(errno));
-  int error = write_all(model, fd);
+  int error = write_all(model, fd, progress);
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return {};

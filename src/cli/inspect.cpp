@@ -1,0 +1,242 @@
+// doppler inspect: what is in a model file, whether this build runs it and what memory that takes. Works for models
+// that it cannot run too, and without a GPU. Read next: inspection.h.
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/common.h"
+#include "cli/inspection.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+
+namespace doppler::cli {
+namespace {
+
+struct InspectFlags {
+  std::vector<std::string> words;
+  std::string synthetic, kv = "f16";
+  uint32_t ctx_len = 0;
+  bool json = false, tensors = false, show_template = false;
+};
+
+std::string count_text(uint64_t count) {
+  static constexpr std::pair<double, const char*> kUnits[] = {{1e9, " B"}, {1e6, " M"}, {1e3, " K"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (static_cast<double>(count) >= unit) return format_text("%.2f%s", static_cast<double>(count) / unit, name);
+  }
+  return std::to_string(count);
+}
+
+std::string number_text(uint64_t number) { return std::to_string(number); }
+
+Result<Inspection> inspect(const InspectFlags& flags) {
+  Inspection found;
+  DP_TRY(found.checkpoint, open_named_checkpoint(flags.words.empty() ? "" : flags.words[0], flags.synthetic));
+  for (const formats::TensorInfo& tensor : found.checkpoint->tensors()) {
+    for (TypeShare* share : {&found.types[dtype_info(tensor.type).name], &found.total}) {
+      ++share->tensors;
+      share->parameters += parameters_of(tensor);
+      share->bytes += tensor.bytes;
+    }
+  }
+  DP_TRY(found.text, run_now(engine::load_text_model(*found.checkpoint, "")));
+  found.config = model::read_config(*found.checkpoint);
+  if (found.config) {
+    found.kv = flags.kv;
+    found.ctx_len = flags.ctx_len != 0 ? flags.ctx_len : std::min(found.config->ctx_len, model::kDefaultCtxLen);
+    const auto format = flags.kv == "f32" ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+    found.memory = model::plan_memory(*found.config, *found.checkpoint, /*exact=*/false, found.ctx_len,
+                                      std::min(model::kDefaultChunk, found.ctx_len), format);
+  }
+  return found;
+}
+
+void print_config(const model::ModelConfig& c) {
+  Table table({"Architecture", ""});
+  table.add({"family", c.family + (c.synthetic ? " (SYNTHETIC: random weights)" : "")});
+  table.add({"layers", number_text(c.n_layers)});
+  table.add({"hidden", number_text(c.hidden_dim)});
+  table.add({"heads", format_text("%u of %u, %u for keys and values", c.n_heads, c.head_dim, c.n_kv_heads)});
+  table.add({"feed-forward", number_text(c.ffn_dim)});
+  table.add({"vocabulary", number_text(c.vocab_size) + (c.tied_embeddings ? ", embeddings tied" : "")});
+  table.add({"context", number_text(c.ctx_len) + (c.window ? format_text(", window %u", c.window) : "")});
+  table.add({"rope", rope_text(c.rope)});
+  std::printf("\n%s", table.text().c_str());
+}
+
+void print_memory(const Inspection& found) {
+  Table table({"Memory on the device", ""});
+  table.add({"weights", format_bytes(found.memory.weight_bytes)});
+  table.add({"cache", format_text("%s (%u tokens, %s)", format_bytes(found.memory.cache_bytes).c_str(), found.ctx_len,
+                                  found.kv.c_str())});
+  table.add({"scratch", format_bytes(found.memory.scratch_bytes)});
+  table.add({"total", format_bytes(found.memory.total())});
+  std::printf("\n%s", table.text().c_str());
+}
+
+void print_text_side(const engine::TextModel& text) {
+  if (text.tokenizer) {
+    Table table({"Tokenizer", ""});
+    table.add({"kind", tokenizer::vocab_kind_name(text.tokenizer->kind())});
+    table.add({"tokens", number_text(text.tokenizer->vocab_size())});
+    for (const auto& [name, id] : special_tokens(*text.tokenizer)) {
+      table.add({name, format_text("%d %s", id, printable(text.tokenizer->token_text(id)).c_str())});
+    }
+    std::printf("\n%s", table.text().c_str());
+  } else {
+    std::printf("\nTokenizer: none that can be used. %s\n", text.tokenizer_problem.c_str());
+  }
+  if (text.template_source.empty()) {
+    std::printf("\nChat template: none\n");
+  } else if (text.template_problem.empty()) {
+    std::printf("\nChat template: %s (--template prints it)\n", format_bytes(text.template_source.size()).c_str());
+  } else {
+    std::printf("\nChat template: it cannot be used. %s\n", text.template_problem.c_str());
+  }
+}
+
+std::string value_text(const formats::GgufValue& value, uint64_t i) {
+  if (const auto text = value.string(i)) return "\"" + printable(*text) + "\"";
+  if (const auto boolean = value.boolean(i)) return *boolean ? "true" : "false";
+  if (const auto integer = value.integer(i)) return std::to_string(*integer);
+  if (const auto number = value.number(i)) return format_text("%g", *number);
+  return std::string("(") + formats::gguf_type_name(value.element_type()) + ")";
+}
+
+std::string value_text(const formats::GgufValue& value) {
+  if (!value.is_array()) return value_text(value, 0);
+  std::string out = "[";
+  const uint64_t shown = std::min(value.count(), kShownElements);
+  for (uint64_t i = 0; i < shown; ++i) out += (i == 0 ? "" : ", ") + value_text(value, i);
+  if (shown < value.count()) out += format_text(", ... %llu in all", static_cast<unsigned long long>(value.count()));
+  return out + "]";
+}
+
+void print_metadata(const formats::Checkpoint& checkpoint) {
+  Table table({"Metadata", ""});
+  if (const formats::GgufFile* gguf = checkpoint.gguf()) {
+    for (const auto& entry : gguf->metadata()) table.add({printable(entry.key), value_text(entry.value)});
+  } else {
+    for (const auto& [key, value] : checkpoint.config().items()) table.add({printable(key), printable(to_text(value))});
+  }
+  std::printf("\n%s", table.text().c_str());
+}
+
+void print_types(const Inspection& found) {
+  Table table({"Types", ">tensors", ">parameters", ">size", ">bits a parameter"});
+  const auto add = [&](const std::string& name, const TypeShare& share) {
+    const double bits = share.parameters == 0 ? 0 : 8.0 * static_cast<double>(share.bytes) / static_cast<double>(share.parameters);
+    table.add({name, number_text(share.tensors), count_text(share.parameters), format_bytes(share.bytes),
+               format_text("%.2f", bits)});
+  };
+  for (const auto& [name, share] : found.types) add(name, share);
+  if (found.types.size() > 1) add("all", found.total);
+  std::printf("\n%s", table.text().c_str());
+}
+
+void print_tensors(const formats::Checkpoint& checkpoint) {
+  Table table({"Tensors", "type", "shape", ">size"});
+  for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
+    table.add({printable(tensor.name), dtype_info(tensor.type).name, shape_text(tensor.shape), format_bytes(tensor.bytes)});
+  }
+  std::printf("\n%s", table.text().c_str());
+}
+
+void print(const Inspection& found, const InspectFlags& flags) {
+  const formats::Checkpoint& checkpoint = *found.checkpoint;
+  const formats::GgufFile* gguf = checkpoint.gguf();
+  std::printf("%s: %s, %s parameters, %s\n", printable(checkpoint.name(), 4096).c_str(),
+              gguf ? format_text("GGUF version %u", gguf->version()).c_str() : "Hugging Face folder",
+              count_text(found.total.parameters).c_str(), format_bytes(found.total.bytes).c_str());
+  if (found.config) {
+    print_config(*found.config);
+    print_memory(found);
+  } else {
+    std::printf("\nThis build cannot run it: %s\n", found.config.error().message().c_str());
+  }
+  print_text_side(found.text);
+  print_types(found);
+  print_metadata(checkpoint);
+  if (flags.tensors) print_tensors(checkpoint);
+}
+
+}  // namespace
+
+std::vector<std::pair<const char*, int32_t>> special_tokens(const tokenizer::Tokenizer& tokenizer) {
+  std::vector<std::pair<const char*, int32_t>> all = {{"bos", tokenizer.bos()}, {"eos", tokenizer.eos()},
+                                                      {"eot", tokenizer.eot()}, {"unk", tokenizer.unk()},
+                                                      {"sep", tokenizer.sep()}, {"pad", tokenizer.pad()}};
+  std::erase_if(all, [](const auto& named) { return named.second == tokenizer::kNoToken; });
+  return all;
+}
+
+const char* rope_scaling_name(model::RopeScaling scaling) {
+  switch (scaling) {
+    case model::RopeScaling::kNone: return "none";
+    case model::RopeScaling::kLinear: return "linear";
+    case model::RopeScaling::kLlama3: return "llama3";
+    case model::RopeScaling::kYarn: return "yarn";
+    case model::RopeScaling::kLongRope: return "longrope";
+  }
+  return "?";
+}
+
+std::string rope_text(const model::RopeConfig& rope) {
+  std::string out = format_text("theta %g, %u dimensions", rope.theta, rope.rotary_dim);
+  if (rope.scaling != model::RopeScaling::kNone) {
+    out += format_text(", %s scaling by %g", rope_scaling_name(rope.scaling), rope.factor);
+  }
+  return out;
+}
+
+std::string shape_text(const std::vector<uint64_t>& shape) {
+  std::string out;
+  for (const uint64_t size : shape) out += (out.empty() ? "" : " x ") + std::to_string(size);
+  return out.empty() ? "scalar" : out;
+}
+
+uint64_t parameters_of(const formats::TensorInfo& tensor) {
+  uint64_t count = 1;
+  for (const uint64_t size : tensor.shape) count *= size;  // opening has checked that it fits
+  return count;
+}
+
+int inspect_verb(std::span<const std::string> arguments) {
+  InspectFlags flags;
+  Args args("doppler inspect [flags] [FILE]",
+            "What is in a model (GGUF file or Hugging Face folder; default: the shipped model) and what it needs.");
+  args.words("FILE", &flags.words);
+  args.text("synthetic", 0, "SHAPE:QUANT", "a synthetic model instead of a file (doppler synth --list)", &flags.synthetic);
+  args.count("ctx", 'c', "TOKENS", "context of the memory estimate (default: the model's, at most 4096)", &flags.ctx_len);
+  args.text("kv", 0, "FORMAT", "cache of the memory estimate: f16 (default) or f32", &flags.kv);
+  args.flag("tensors", 't', "list every tensor (--json always does)", &flags.tensors);
+  args.flag("template", 0, "print the chat template and nothing else", &flags.show_template);
+  args.flag("json", 0, "print one JSON object", &flags.json);
+  add_log_flag(args);
+  if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (flags.words.size() > 1) {
+    return exit_usage(Error(ErrorKind::kInvalidInput, "Several files were given; one is inspected at a time."));
+  }
+  if (!flags.words.empty() && !flags.synthetic.empty()) {
+    return exit_usage(Error(ErrorKind::kInvalidInput, "Both a file and --synthetic were given; one is needed."));
+  }
+  if (flags.kv != "f16" && flags.kv != "f32") {
+    return exit_usage(Error(ErrorKind::kInvalidInput, format_text("Flag --kv was given \"%s\"; allowed are f16 and f32.",
+                                                                  printable(flags.kv).c_str())));
+  }
+
+  auto found = inspect(flags);
+  if (!found) return exit_failed(found.error());
+  if (flags.show_template) {
+    if (found->text.template_source.empty()) {
+      return exit_failed(Error(ErrorKind::kUnsupported, "The model has no chat template."));
+    }
+    std::printf("%s\n", found->text.template_source.c_str());
+  } else if (flags.json) {
+    std::printf("%s\n", to_text(inspection_json(*found), 2).c_str());
+  } else {
+    print(*found, flags);
+  }
+  return 0;
+}
+
+}  // namespace doppler::cli

@@ -1,0 +1,43 @@
+// What `doppler inspect` found out about a model file, before it becomes text (inspect.cpp) or JSON
+// (inspect_json.cpp). Gathered from headers and tables: no weights are read and no GPU is opened.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/loaded_model.h"
+
+namespace doppler::cli {
+
+struct TypeShare {
+  uint64_t tensors = 0, parameters = 0, bytes = 0;
+};
+
+struct Inspection {
+  std::unique_ptr<formats::Checkpoint> checkpoint;
+  Result<model::ModelConfig> config = model::ModelConfig();  // error: why this build cannot run the model
+  engine::TextModel text;
+  std::map<std::string, TypeShare> types;  // by the name of the number type
+  TypeShare total;
+  // For the context asked; only with a config.
+  uint32_t ctx_len = 0;
+  std::string kv;
+  model::MemoryPlan memory;
+};
+
+// Elements of long arrays that are shown.
+inline constexpr uint64_t kShownElements = 8;
+
+// Token name ("bos") and id of each special token that the vocabulary has.
+std::vector<std::pair<const char*, int32_t>> special_tokens(const tokenizer::Tokenizer& tokenizer);
+std::string rope_text(const model::RopeConfig& rope);  // "theta 500000, llama3 scaling by 32"
+const char* rope_scaling_name(model::RopeScaling scaling);
+std::string shape_text(const std::vector<uint64_t>& shape);  // "4096 x 14336"
+uint64_t parameters_of(const formats::TensorInfo& tensor);
+
+Json inspection_json(const Inspection& found);
+
+}  // namespace doppler::cli

@@ -1,0 +1,82 @@
+#include "kernels/catalogue.h"
+
+#include "kernels/attention/variants.h"
+#include "kernels/embed/variants.h"
+#include "kernels/glu/variants.h"
+#include "kernels/linear/product.h"
+#include "kernels/quantize_q8/variants.h"
+#include "kernels/rms_norm/variants.h"
+#include "kernels/rope/variants.h"
+#include "kernels/sample/variants.h"
+
+namespace doppler::kernels {
+namespace {
+
+// A model of 8 billion parameters at the default context and chunk.
+constexpr uint32_t kHidden = 4096;
+constexpr uint32_t kHeads = 32, kKvHeads = 8, kHeadDim = 128;
+constexpr uint32_t kContext = 4096;
+constexpr uint32_t kChunk = 512;
+
+std::vector<std::string> need_names(uint32_t needs) {
+  static constexpr std::pair<Need, const char*> kNames[] = {{kNeedF16, "f16"},
+                                                            {kNeedSubgroups, "subgroups"},
+                                                            {kNeedDp4a, "dp4a"},
+                                                            {kNeedMatrixF16, "matrix"},
+                                                            {kNeedTint, "Tint"}};
+  std::vector<std::string> names;
+  for (const auto& [need, name] : kNames) {
+    if (needs & need) names.emplace_back(name);
+  }
+  return names;
+}
+
+Attention typical_attention() {
+  Attention op;
+  op.cache.n_kv_heads = kKvHeads;
+  op.cache.ctx_len = kContext;
+  op.cache.head_dim = kHeadDim;
+  op.n_heads = kHeads;
+  return op;
+}
+
+}  // namespace
+
+const char* typical_shape_text() {
+  return "weights of 4096 x 4096, prefill chunks of 512, 32 heads on 8 of 128 dimensions, 4096 tokens";
+}
+
+std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& policy) {
+  std::vector<CatalogueRow> out;
+  const auto add = [&](std::string_view operation, auto rows, const auto& shape) {
+    for (const auto& row : rows) {
+      out.push_back({.operation = std::string(operation),
+                     .variant = std::string(row.name),
+                     .lane = row.lane,
+                     .needs = need_names(row.needs),
+                     .refusal = refuse(row, shape, caps, policy)});
+    }
+  };
+  for (const uint32_t rows : {1u, kChunk}) {
+    for (int format = 0; format < kWeightFormatCount; ++format) {
+      const ProductShape shape = {
+          .format = static_cast<WeightFormat>(format), .n = kHidden, .k = kHidden, .max_rows = rows};
+      add(product_operation(shape), product_variants(shape), shape);
+    }
+  }
+  add("attention_decode", attention_decode_variants(), typical_attention());
+  add("attention_prefill", attention_prefill_variants(), typical_attention());
+  RmsNorm norm;
+  norm.n = kHidden;
+  add("rms_norm", rms_norm_variants(), norm);
+  add("rope_kv", rope_kv_variants(), RopeKv{});
+  add("glu", glu_variants(), Glu{});
+  add("quantize_q8", quantize_q8_variants(), QuantizeQ8{});
+  const Weight no_table;
+  add("embed", embed_variants(), Embed{.table = no_table, .tokens = {}, .y = {}});
+  add("argmax", argmax_variants(), Sample{});
+  add("sample", sample_variants(), Sample{});
+  return out;
+}
+
+}  // namespace doppler::kernels
