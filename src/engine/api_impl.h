@@ -21,6 +21,7 @@ struct Model::Impl {
   std::vector<uint32_t> resident;       // tokens in the cache
 
   Result<const tokenizer::Tokenizer*> tokenizer() const;
+  static Model wrap(std::shared_ptr<Impl> impl) { return Model(std::move(impl)); }
 };
 
 struct Session::Impl {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/mapped_file.h"
 #include "engine/api_impl.h"
 #include "engine/session_file.h"
 #include "formats/file_set_native.h"
@@ -86,7 +87,7 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
                                               engine::load_model(*impl->device, std::move(files), std::move(runner),
                                                                  options.chat_template, std::move(progress))));
   impl->info = describe(*impl->loaded, *impl->device);
-  return Model(std::move(impl));
+  return Model::Impl::wrap(std::move(impl));
 }
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
