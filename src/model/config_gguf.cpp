@@ -75,7 +75,7 @@ Result<ModelConfig> config_from_gguf(const formats::Checkpoint& checkpoint, cons
   config.family = family->name;
   DP_TRY(const auto name, gguf.get_string("general.name"));
   config.name = name.value_or("");
-  DP_TRY(const auto synthetic, gguf.get_bool("doppler.synthetic"));
+  DP_TRY(const auto synthetic, gguf.get_bool("general.synthetic"));
   config.synthetic = synthetic.value_or(false);
 
   const Keys keys(gguf, config.architecture + ".");

@@ -71,7 +71,7 @@ Result<void> PlanRunner::write_penalties() {
   return device_.write(*recent_, 0, bytes_of(recent));
 }
 
-Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
+Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
   if (tokens.empty() || tokens.size() > options_.chunk) {
     return fail(ErrorKind::kInternal, "A prefill chunk has %zu tokens; allowed is 1 to %u.", tokens.size(), options_.chunk);
   }
@@ -86,7 +86,11 @@ Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample
   }
   const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
   DP_CHECK(device_.write(*tokens_, 0, bytes_of(ids)));
-  DP_CHECK(write_state());
+  return write_state();
+}
+
+Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
+  DP_CHECK(prepare_prefill(tokens));
   if (sample && !settings_.greedy) DP_CHECK(write_penalties());
   const gpu::Plan& chosen = !sample ? plan("prefill") : settings_.greedy ? plan("prefill.greedy") : plan("prefill.sample");
   DP_TRY(const Ticket ticket, submit(chosen, host_state_.rows, 1, sample ? 1 : 0));

@@ -72,6 +72,8 @@ class PlanRunner final : public StepRunner {
   // The plan that decode (or prefill with sampling) replays, for profiles.
   const gpu::Plan& decode_plan(bool greedy) const;
   const gpu::Plan& prefill_plan() const;
+  // For profiles, which run prefill_plan() themselves: writes what prefill() writes first, and submits nothing.
+  Result<void> prepare_prefill(std::span<const uint32_t> tokens);
 
  private:
   PlanRunner(gpu::Device& device, ModelConfig config, RunnerOptions options)
