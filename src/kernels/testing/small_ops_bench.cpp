@@ -76,8 +76,9 @@ void bench_layer_ops() {
 }
 
 void bench_sampling(const char* what, bool greedy, const SampleParams& params) {
-  std::vector<float> logits = random_floats(kVocab, 6, 2);
-  for (float& l : logits) l = std::min(l, 12.0f);  // as a language model's: no token takes it all
+  Random random(6);  // normal, as a language model's logits roughly are: no token takes it all, none tie
+  std::vector<float> logits(kVocab);
+  for (float& l : logits) l = static_cast<float>(random.normal()) * 3;
   bench(what, "", "", [&](KernelRun& run) {
     std::vector<uint8_t> bytes(256);
     std::memcpy(bytes.data(), &params, sizeof(params));
