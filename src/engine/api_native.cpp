@@ -6,62 +6,13 @@
 
 #include "base/mapped_file.h"
 #include "engine/api_impl.h"
+#include "engine/model_options.h"
 #include "engine/session_file.h"
 #include "formats/file_set_native.h"
 
 namespace doppler {
 
-const char* stop_reason_name(StopReason reason) {
-  switch (reason) {
-    case StopReason::kEndOfText: return "end-of-text";
-    case StopReason::kStopString: return "stop-string";
-    case StopReason::kTokenLimit: return "token-limit";
-    case StopReason::kContextFull: return "context-full";
-    case StopReason::kCancelled: return "cancelled";
-  }
-  return "unknown";
-}
-
 // ---- Model
-
-namespace {
-
-Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
-  model::RunnerOptions out;
-  DP_TRY(out.policy, kernels::make_policy(options.lane));
-  for (const auto& [operation, variant] : options.kernels) out.policy.forced[operation] = variant;
-  if (options.kv != "f16" && options.kv != "f32") {
-    return fail(ErrorKind::kInvalidInput, "Cache format \"%s\" is not known; allowed are f16 and f32.",
-                printable(options.kv).c_str());
-  }
-  const bool f32 = options.kv == "f32" || out.policy.name == "exact";
-  out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
-  out.ctx_len = options.ctx_len;
-  out.chunk = options.chunk;
-  return out;
-}
-
-ModelInfo describe(const engine::LoadedModel& loaded, const gpu::Device& device) {
-  const model::PlanRunner& runner = *loaded.runner;
-  const model::ModelConfig& config = runner.config();
-  return {.name = config.name,
-          .architecture = config.architecture,
-          .adapter = device.caps().adapter,
-          .provider = device.caps().provider,
-          .synthetic = config.synthetic,
-          .vocab_size = config.vocab_size,
-          .ctx_len = runner.ctx_len(),
-          .trained_ctx_len = config.ctx_len,
-          .n_layers = config.n_layers,
-          .weight_bytes = runner.memory().weight_bytes,
-          .cache_bytes = runner.memory().cache_bytes,
-          .scratch_bytes = runner.memory().scratch_bytes,
-          .load_seconds = loaded.load_seconds,
-          .has_tokenizer = loaded.text.tokenizer != nullptr,
-          .has_chat_template = loaded.text.chat_template.has_value()};
-}
-
-}  // namespace
 
 Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
   DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(path));
@@ -69,7 +20,7 @@ Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
 }
 
 Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options, LoadExtras extras) {
-  DP_TRY(model::RunnerOptions runner, runner_options(options));
+  DP_TRY(model::RunnerOptions runner, engine::runner_options(options));
   runner.all_logits = extras.all_logits;
   runner.hidden = extras.hidden;
   gpu::DeviceOptions device_options{
@@ -86,7 +37,7 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
   DP_TRY(impl->loaded, gpu::run_to_completion(*impl->device,
                                               engine::load_model(*impl->device, std::move(files), std::move(runner),
                                                                  options.chat_template, std::move(progress))));
-  impl->info = describe(*impl->loaded, *impl->device);
+  impl->info = engine::describe(*impl->loaded, *impl->device);
   return Model::Impl::wrap(std::move(impl));
 }
 
@@ -97,16 +48,7 @@ Model::~Model() = default;
 
 const ModelInfo& Model::info() const { return impl_->info; }
 
-Counters Model::counters() const {
-  const gpu::Counters& now = impl_->device->counters();
-  const gpu::Counters& before = impl_->loaded->after_load;
-  return {.submits = now.submits - before.submits,
-          .dispatches = now.dispatches - before.dispatches,
-          .readback_bytes = now.readback_bytes - before.readback_bytes,
-          .objects_created = (now.buffers_created - before.buffers_created) +
-                             (now.bind_groups_created - before.bind_groups_created) +
-                             (now.pipelines_created - before.pipelines_created)};
-}
+Counters Model::counters() const { return engine::counters_since_load(*impl_->loaded, *impl_->device); }
 
 Result<std::vector<int32_t>> Model::tokenize(std::string_view text, bool add_special, bool parse_special) const {
   DP_TRY(const tokenizer::Tokenizer* tokenizer, impl_->tokenizer());

@@ -1,0 +1,66 @@
+#include "engine/model_options.h"
+
+namespace doppler {
+
+const char* stop_reason_name(StopReason reason) {
+  switch (reason) {
+    case StopReason::kEndOfText: return "end-of-text";
+    case StopReason::kStopString: return "stop-string";
+    case StopReason::kTokenLimit: return "token-limit";
+    case StopReason::kContextFull: return "context-full";
+    case StopReason::kCancelled: return "cancelled";
+  }
+  return "unknown";
+}
+
+}  // namespace doppler
+
+namespace doppler::engine {
+
+Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
+  model::RunnerOptions out;
+  DP_TRY(out.policy, kernels::make_policy(options.lane));
+  for (const auto& [operation, variant] : options.kernels) out.policy.forced[operation] = variant;
+  if (options.kv != "f16" && options.kv != "f32") {
+    return fail(ErrorKind::kInvalidInput, "Cache format \"%s\" is not known; allowed are f16 and f32.",
+                printable(options.kv).c_str());
+  }
+  const bool f32 = options.kv == "f32" || out.policy.name == "exact";
+  out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+  out.ctx_len = options.ctx_len;
+  out.chunk = options.chunk;
+  return out;
+}
+
+ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
+  const model::PlanRunner& runner = *loaded.runner;
+  const model::ModelConfig& config = runner.config();
+  return {.name = config.name,
+          .architecture = config.architecture,
+          .adapter = device.caps().adapter,
+          .provider = device.caps().provider,
+          .synthetic = config.synthetic,
+          .vocab_size = config.vocab_size,
+          .ctx_len = runner.ctx_len(),
+          .trained_ctx_len = config.ctx_len,
+          .n_layers = config.n_layers,
+          .weight_bytes = runner.memory().weight_bytes,
+          .cache_bytes = runner.memory().cache_bytes,
+          .scratch_bytes = runner.memory().scratch_bytes,
+          .load_seconds = loaded.load_seconds,
+          .has_tokenizer = loaded.text.tokenizer != nullptr,
+          .has_chat_template = loaded.text.chat_template.has_value()};
+}
+
+Counters counters_since_load(const LoadedModel& loaded, const gpu::Device& device) {
+  const gpu::Counters& now = device.counters();
+  const gpu::Counters& before = loaded.after_load;
+  return {.submits = now.submits - before.submits,
+          .dispatches = now.dispatches - before.dispatches,
+          .readback_bytes = now.readback_bytes - before.readback_bytes,
+          .objects_created = (now.buffers_created - before.buffers_created) +
+                             (now.bind_groups_created - before.bind_groups_created) +
+                             (now.pipelines_created - before.pipelines_created)};
+}
+
+}  // namespace doppler::engine
