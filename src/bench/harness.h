@@ -1,13 +1,14 @@
-// Repeats a workload on a loaded model and keeps every sample. Tests and row format follow llama-bench: ppN evaluates
-// an N-token prompt, tgN generates N tokens, ppN+tgM both after one another; @ dD: after D tokens in the cache.
-// decode tok/s counts N-1 intervals between N tokens; prefill tok/s is prompt tokens over the time to their last logits.
+// Repeats tests (workload.h) on a loaded model and keeps every sample. They are llama-bench's: ppN evaluates
+// an N-token prompt, tgN generates N tokens, ppN+tgM both after one another; @ dD: after D tokens in the
+// cache. decode tok/s counts N-1 intervals between N tokens; prefill tok/s is prompt tokens over the time to
+// their last logits.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
+#include "bench/workload.h"
 #include "engine/api_impl.h"
 
 namespace doppler::bench {
@@ -15,13 +16,6 @@ namespace doppler::bench {
 // Runs that may be quoted, and runs that look for reasons (tracing allowed). One table holds one kind.
 enum class Intent : uint8_t { kCalibrate, kInvestigate };
 const char* intent_name(Intent intent);
-
-struct Test {
-  uint32_t prompt = 0;    // tokens evaluated
-  uint32_t generate = 0;  // tokens generated
-  uint32_t depth = 0;     // tokens in the cache before
-  std::string name() const;  // "pp512", "tg128 @ d8192", "pp512+tg128"
-};
 
 struct Settings {
   std::vector<Test> tests;
@@ -38,13 +32,8 @@ struct Row {
   std::vector<double> rates;  // tok/s, one a repetition
   double ttft_seconds = 0;    // median; 0 when nothing is evaluated
   double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
-  uint64_t objects_created = 0;       // during the measurement; must be 0
-  double bandwidth_fraction = 0;      // decode: weight bytes a token / measured read bandwidth; 0: not measured
-  double median() const;
-  double mean() const;
-  double stddev() const;  // of the samples; 0 for one
-  double least() const;
-  double most() const;
+  uint64_t objects_created = 0;   // during the measurement; must be 0
+  double bandwidth_fraction = 0;  // decode: weight bytes a token / measured read bandwidth; 0: not measured
 };
 
 // Errors: a test that does not fit the context; tracing on with Intent::kCalibrate.

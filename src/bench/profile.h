@@ -1,0 +1,71 @@
+// Where the GPU time of a step goes: every command of the decode plan and of the prefill plan between
+// timestamps, grouped by kernel and by role, each beside the least time that its bytes and operations allow
+// on this device. Investigation only: a pass of its own per dispatch costs time that a real step does not
+// pay. Read next: profile_report.h (the texts).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/report.h"
+
+namespace doppler::bench {
+
+struct ProfileSettings {
+  uint32_t depth = 128;   // tokens in the cache before the decode step; 0: decode is not profiled
+  uint32_t prompt = 512;  // rows of the prefill chunk, at most the runner's chunk; 0: prefill is not profiled
+  uint32_t repetitions = 10;  // the median of each command counts
+  uint32_t warmups = 2;
+  // The plan and the repetition (0: warm-up).
+  std::function<void(const std::string& plan, uint32_t repetition)> progress;
+};
+
+// A command as it ran: bytes and operations of the rows it had.
+struct CommandTime {
+  std::string kernel, role;
+  double seconds = 0;
+  uint64_t bytes = 0, operations = 0;
+};
+
+enum class Bound : uint8_t { kBytes, kOperations };
+
+struct Group {
+  std::string name;                  // the variant, or the role without its layer: "blk.*.attn_qkv"
+  std::vector<std::string> members;  // the roles of a kernel, or the kernels of a role
+  uint32_t calls = 0;
+  double seconds = 0;
+  uint64_t bytes = 0, operations = 0;
+  double floor_seconds = 0;  // the larger of the two below; 0: no ceiling is known
+  double bytes_floor = 0, operations_floor = 0;
+  Bound bound = Bound::kBytes;
+  double gap() const { return seconds - floor_seconds; }
+};
+
+struct PlanProfile {
+  std::string plan;
+  uint32_t rows = 1, depth = 0, repetitions = 0;
+  std::vector<CommandTime> commands;
+  std::vector<Group> by_kernel, by_role;  // longest first
+  double gpu_seconds = 0;                 // the sum of all commands
+  double floor_seconds = 0;               // the sum of the roles' floors
+  double wall_seconds = 0;                // of the same step run normally: median
+};
+
+// "blk.12.attn_qkv" -> "blk.*.attn_qkv".
+std::string role_kind(std::string_view role);
+
+// The least time of so many bytes and operations. The kernel's name says which arithmetic it does: ".dp4a" in
+// it is held against that ceiling, ".matrix" against none (none is measured), anything else against f32.
+void set_floor(Group& group, std::string_view kernel, const kernels::Ceilings& ceilings);
+
+// Groups, sums and floors of `commands`.
+PlanProfile summarise(std::string plan, std::vector<CommandTime> commands, const kernels::Ceilings& ceilings);
+
+// The decode plan, then the prefill plan. Errors: no timestamps on this device; a context too short for the
+// depth.
+Result<std::vector<PlanProfile>> run_profile(Model& model, const ProfileSettings& settings,
+                                             const kernels::Ceilings& ceilings);
+uint64_t positions_needed(const ProfileSettings& settings);
+
+}  // namespace doppler::bench

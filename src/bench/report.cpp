@@ -1,0 +1,263 @@
+// The facts of a run and the texts made of them. CSV and JSON hold every field; markdown what a person
+// compares.
+#include "bench/report.h"
+
+#include <ctime>
+
+#include "bench/statistics.h"
+
+namespace doppler::bench {
+namespace {
+
+constexpr double kGiB = 1ull << 30;
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string parameters_text(uint64_t count) {
+  const auto value = static_cast<double>(count);
+  return count >= 1'000'000'000 ? format_text("%.2f B", value / 1e9) : format_text("%.2f M", value / 1e6);
+}
+
+std::string size_text(uint64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  return value >= kGiB ? format_text("%.2f GiB", value / kGiB) : format_text("%.2f MiB", value / (1 << 20));
+}
+
+// Two decimals below 1000, as llama-bench has them.
+std::string rate_text(double rate) { return format_text("%.2f", rate); }
+
+std::string markdown(const Report& report) {
+  const RunFacts& f = report.facts;
+  std::string out =
+      format_text("%s%s; lane %s, cache %s, context %u, chunk %u, batch %u; doppler %s, %s\n\n",
+                  report.intent == Intent::kInvestigate ? "INVESTIGATION, not to be quoted: " : "",
+                  device_line(f.caps).c_str(), f.lane.c_str(), f.kv.c_str(), f.ctx_len, f.chunk, f.batch,
+                  f.version.c_str(), f.date.c_str());
+  out +=
+      "| model | size | params | backend | lane | test | t/s | median | min | max |\n"
+      "| --- | ---: | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |\n";
+  for (const Row& row : report.rows) {
+    out += format_text("| %s | %s | %s | %s %s | %s | %s | %s ± %s | %s | %s | %s |\n",
+                       model_label(f).c_str(), size_text(f.model_bytes).c_str(),
+                       parameters_text(f.parameters).c_str(), f.caps.provider.c_str(), f.caps.backend.c_str(),
+                       f.lane.c_str(), row.test.name().c_str(), rate_text(mean(row.rates)).c_str(),
+                       rate_text(stddev(row.rates)).c_str(), rate_text(median(row.rates)).c_str(),
+                       rate_text(least(row.rates)).c_str(), rate_text(most(row.rates)).c_str());
+  }
+  out +=
+      "\n| test | TTFT ms | submits/token | dispatches/token | readback B/token | host us/token | of read "
+      "bandwidth "
+      "| objects created |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+  for (const Row& row : report.rows) {
+    const std::string ttft = row.ttft_seconds > 0 ? format_text("%.2f", row.ttft_seconds * 1e3) : "-";
+    const std::string share =
+        row.bandwidth_fraction > 0 ? format_text("%.1f %%", row.bandwidth_fraction * 100) : "-";
+    out += format_text("| %s | %s | %.3f | %.2f | %.2f | %.2f | %s | %llu |\n", row.test.name().c_str(),
+                       ttft.c_str(), row.submits_per_token, row.dispatches_per_token,
+                       row.readback_bytes_per_token, row.host_us_per_token, share.c_str(),
+                       static_cast<unsigned long long>(row.objects_created));
+  }
+  out += format_text(
+      "\nload %.2f s (weights %.2f s, kernels %.2f s); memory %s (weights %s, cache %s, scratch %s)\n",
+      f.load_seconds, f.weights_seconds, f.pipelines_seconds,
+      format_bytes(f.weight_bytes + f.cache_bytes + f.scratch_bytes).c_str(),
+      format_bytes(f.weight_bytes).c_str(), format_bytes(f.cache_bytes).c_str(),
+      format_bytes(f.scratch_bytes).c_str());
+  out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
+                     f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
+                     f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
+  return out;
+}
+
+Json row_json(const Row& row) {
+  return {{"test", row.test.name()},
+          {"prompt", row.test.prompt},
+          {"generate", row.test.generate},
+          {"depth", row.test.depth},
+          {"tokens_per_second",
+           {{"median", median(row.rates)},
+            {"mean", mean(row.rates)},
+            {"stddev", stddev(row.rates)},
+            {"min", least(row.rates)},
+            {"max", most(row.rates)},
+            {"samples", row.rates}}},
+          {"ttft_seconds", row.ttft_seconds},
+          {"submits_per_token", row.submits_per_token},
+          {"dispatches_per_token", row.dispatches_per_token},
+          {"readback_bytes_per_token", row.readback_bytes_per_token},
+          {"host_us_per_token", row.host_us_per_token},
+          {"bandwidth_fraction", row.bandwidth_fraction},
+          {"objects_created", row.objects_created}};
+}
+
+Json report_json(const Report& report) {
+  const RunFacts& f = report.facts;
+  Json tests = Json::array();
+  for (const Row& row : report.rows) tests.push_back(row_json(row));
+  return {{"kind", "bench"},
+          {"intent", intent_name(report.intent)},
+          {"synthetic", f.synthetic},
+          {"version", f.version},
+          {"date", f.date},
+          {"device", device_json(f.caps)},
+          {"model", model_json(f)},
+          {"settings",
+           {{"lane", f.lane},
+            {"kv", f.kv},
+            {"ctx_len", f.ctx_len},
+            {"chunk", f.chunk},
+            {"batch", f.batch},
+            {"warmups", f.warmups},
+            {"repetitions", f.repetitions}}},
+          {"load",
+           {{"seconds", f.load_seconds},
+            {"weights_seconds", f.weights_seconds},
+            {"pipelines_seconds", f.pipelines_seconds}}},
+          {"memory",
+           {{"weight_bytes", f.weight_bytes},
+            {"cache_bytes", f.cache_bytes},
+            {"scratch_bytes", f.scratch_bytes},
+            {"total_bytes", f.weight_bytes + f.cache_bytes + f.scratch_bytes}}},
+          {"ceilings", ceilings_json(f.ceilings)},
+          {"tests", std::move(tests)}};
+}
+
+// The fields of an object of objects, joined by dots; arrays in one field, their items apart by spaces.
+void flatten(const Json& value, const std::string& name,
+             std::vector<std::pair<std::string, std::string>>& out) {
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items())
+      flatten(member, name.empty() ? key : name + "." + key, out);
+    return;
+  }
+  std::string text;
+  if (value.is_array()) {
+    for (const Json& item : value) text += (text.empty() ? "" : " ") + doppler::to_text(item);
+  } else {
+    text = value.is_string() ? value.get_ref<const std::string&>() : doppler::to_text(value);
+  }
+  if (text.find_first_of(",\"\n") != std::string::npos) {
+    std::string quoted = "\"";
+    for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    text = quoted + "\"";
+  }
+  out.emplace_back(name, std::move(text));
+}
+
+// One line a test, with all that the JSON says.
+std::string csv(const Report& report) {
+  Json facts = report_json(report);
+  const Json tests = facts["tests"];
+  facts.erase("tests");
+  std::string out;
+  for (const Json& test : tests) {
+    std::vector<std::pair<std::string, std::string>> fields;
+    flatten(test, "", fields);
+    flatten(facts, "", fields);
+    std::string names, values;
+    for (const auto& [name, text] : fields) {
+      names += (names.empty() ? "" : ",") + name;
+      values += (values.empty() ? "" : ",") + text;
+    }
+    if (out.empty()) out = names + "\n";
+    out += values + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<kernels::Ceilings> measure_ceilings(Model& model) {
+  gpu::Device& device = *model.impl().device;
+  auto measuring = kernels::measure_ceilings(device);
+  return gpu::run_to_completion(device, std::move(measuring));
+}
+
+RunFacts collect_facts(Model& model, const std::string& version, const kernels::Ceilings& ceilings) {
+  const ModelInfo& info = model.info();
+  const Model::Impl& impl = model.impl();
+  const model::PlanRunner& runner = *impl.loaded->runner;
+  RunFacts facts{.version = version,
+                 .date = utc_now(),
+                 .model = info.name,
+                 .architecture = info.architecture,
+                 .synthetic = info.synthetic,
+                 .n_layers = info.n_layers,
+                 .caps = impl.device->caps(),
+                 .lane = runner.options().policy.name,
+                 .kv = runner.options().cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16",
+                 .ctx_len = info.ctx_len,
+                 .chunk = runner.options().chunk,
+                 .load_seconds = info.load_seconds,
+                 .weights_seconds = runner.load_times().weights_seconds,
+                 .pipelines_seconds = runner.load_times().pipelines_seconds,
+                 .weight_bytes = info.weight_bytes,
+                 .cache_bytes = info.cache_bytes,
+                 .scratch_bytes = info.scratch_bytes,
+                 .ceilings = ceilings};
+  for (const formats::TensorInfo& tensor : impl.loaded->checkpoint->tensors()) {
+    uint64_t count = 1;
+    for (const uint64_t extent : tensor.shape) count *= extent;
+    facts.parameters += count;
+    facts.model_bytes += tensor.bytes;
+  }
+  return facts;
+}
+
+Result<Format> parse_format(std::string_view name) {
+  if (name == "md" || name == "markdown") return Format::kMarkdown;
+  if (name == "csv") return Format::kCsv;
+  if (name == "json") return Format::kJson;
+  return fail(ErrorKind::kInvalidInput, "Output format \"%s\" is not known; allowed are md, csv and json.",
+              printable(name).c_str());
+}
+
+std::string to_text(const Report& report, Format format) {
+  switch (format) {
+    case Format::kMarkdown:
+      return markdown(report);
+    case Format::kCsv:
+      return csv(report);
+    case Format::kJson:
+      return doppler::to_text(report_json(report), 2) + "\n";
+  }
+  return {};
+}
+
+Json device_json(const gpu::Caps& caps) {
+  return {{"adapter", caps.adapter},   {"vendor", caps.vendor},
+          {"driver", caps.driver},     {"type", gpu::adapter_type_name(caps.type)},
+          {"provider", caps.provider}, {"backend", caps.backend}};
+}
+
+Json model_json(const RunFacts& facts) {
+  return {{"name", facts.model},          {"architecture", facts.architecture},
+          {"synthetic", facts.synthetic}, {"parameters", facts.parameters},
+          {"bytes", facts.model_bytes},   {"n_layers", facts.n_layers}};
+}
+
+Json ceilings_json(const kernels::Ceilings& ceilings) {
+  return {{"read_bytes_per_second", ceilings.read_bytes_per_second},
+          {"f32_operations_per_second", ceilings.f32_operations_per_second},
+          {"dp4a_operations_per_second", ceilings.dp4a_operations_per_second},
+          {"dispatch_ns", ceilings.dispatch_ns},
+          {"by_timestamps", ceilings.by_timestamps}};
+}
+
+std::string device_line(const gpu::Caps& caps) {
+  return format_text("%s (%s), %s %s", caps.adapter.c_str(), caps.driver.c_str(), caps.provider.c_str(),
+                     caps.backend.c_str());
+}
+
+std::string model_label(const RunFacts& facts) {
+  return facts.model + (facts.synthetic ? " (SYNTHETIC weights)" : "");
+}
+
+}  // namespace doppler::bench

@@ -1,0 +1,51 @@
+// What one bench run says: facts of the run and its rows, as markdown (llama-bench's columns and some of
+// ours), CSV or JSON. Synthetic weights are labelled wherever a figure is shown. A report has one intent, so
+// that figures to be quoted and figures of an investigation never share a table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "bench/harness.h"
+#include "kernels/ceiling/ceiling.h"
+
+namespace doppler::bench {
+
+// Everything about the run that is no measurement of a test.
+struct RunFacts {
+  std::string version, date;  // date: UTC, "2026-01-31T12:00:00Z"
+  std::string model, architecture;
+  bool synthetic = false;
+  uint64_t parameters = 0, model_bytes = 0;  // as stored
+  uint32_t n_layers = 0;
+  gpu::Caps caps;
+  std::string lane, kv;
+  uint32_t ctx_len = 0, chunk = 0, batch = 0, warmups = 0, repetitions = 0;
+  double load_seconds = 0, weights_seconds = 0, pipelines_seconds = 0;
+  uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
+  kernels::Ceilings ceilings;
+};
+Result<kernels::Ceilings> measure_ceilings(Model& model);
+RunFacts collect_facts(Model& model, const std::string& version, const kernels::Ceilings& ceilings);
+
+struct Report {
+  RunFacts facts;
+  Intent intent = Intent::kCalibrate;
+  std::vector<Row> rows;
+};
+
+enum class Format : uint8_t { kMarkdown, kCsv, kJson };
+Result<Format> parse_format(std::string_view name);  // "md", "csv", "json"
+std::string to_text(const Report& report, Format format);
+
+// For other reports of the same run.
+Json device_json(const gpu::Caps& caps);
+Json model_json(const RunFacts& facts);
+Json ceilings_json(const kernels::Ceilings& ceilings);
+// "NVIDIA H200 (580.159.04), dawn vulkan": where figures belong.
+std::string device_line(const gpu::Caps& caps);
+// "llama-3.2-1b (SYNTHETIC weights)".
+std::string model_label(const RunFacts& facts);
+
+}  // namespace doppler::bench

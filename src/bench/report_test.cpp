@@ -1,0 +1,96 @@
+// The three formats of a bench report: llama-bench's columns, every field in JSON and CSV, labels that must
+// not be lost.
+#include "bench/report.h"
+
+#include <gtest/gtest.h>
+
+namespace doppler::bench {
+namespace {
+
+Report sample_report() {
+  Report report;
+  RunFacts& f = report.facts;
+  f.version = "0.1.0";
+  f.date = "2026-01-31T12:00:00Z";
+  f.model = "some model, 1B";
+  f.architecture = "llama";
+  f.parameters = 1'235'814'400;
+  f.model_bytes = 799'862'784;
+  f.caps.adapter = "Some GPU";
+  f.caps.driver = "1.2";
+  f.caps.provider = "dawn";
+  f.caps.backend = "vulkan";
+  f.lane = "fast";
+  f.kv = "f16";
+  Row prefill{.test = {.prompt = 512}, .rates = {900, 1000, 1100}, .ttft_seconds = 0.5};
+  Row decode{.test = {.generate = 128}, .rates = {200}, .bandwidth_fraction = 0.25};
+  report.rows = {prefill, decode};
+  return report;
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST(Report, MarkdownHasTheColumnsOfLlamaBench) {
+  const std::string text = to_text(sample_report(), Format::kMarkdown);
+  EXPECT_TRUE(contains(text, "| model | size | params | backend |")) << text;
+  EXPECT_TRUE(
+      contains(text,
+               "| some model, 1B | 762.81 MiB | 1.24 B | dawn vulkan | fast | pp512 | 1000.00 ± 100.00 |"
+               " 1000.00 | 900.00 | 1100.00 |"))
+      << text;
+  EXPECT_TRUE(contains(text, "| tg128 | 200.00 ± 0.00 |")) << text;
+  EXPECT_TRUE(contains(text, "| pp512 | 500.00 |")) << text;
+  EXPECT_TRUE(contains(text, "| 25.0 % |")) << text;
+  EXPECT_FALSE(contains(text, "SYNTHETIC"));
+  EXPECT_FALSE(contains(text, "INVESTIGATION"));
+}
+
+TEST(Report, SyntheticWeightsAndInvestigationsAreLabelledEverywhere) {
+  Report report = sample_report();
+  report.facts.synthetic = true;
+  report.intent = Intent::kInvestigate;
+  const std::string text = to_text(report, Format::kMarkdown);
+  EXPECT_TRUE(contains(text, "| some model, 1B (SYNTHETIC weights) |")) << text;
+  EXPECT_TRUE(text.starts_with("INVESTIGATION, not to be quoted")) << text;
+  const auto json = parse_json(to_text(report, Format::kJson), "report");
+  ASSERT_TRUE(json);
+  EXPECT_EQ(get_bool(*json, "synthetic").value(), true);
+  EXPECT_EQ(get_string(*json, "intent").value(), "investigate");
+  const std::string csv = to_text(report, Format::kCsv);
+  EXPECT_TRUE(contains(csv, "investigate")) << csv;
+}
+
+TEST(Report, JsonHasEverySample) {
+  const auto json = parse_json(to_text(sample_report(), Format::kJson), "report");
+  ASSERT_TRUE(json);
+  const Json* tests = find(*json, "tests");
+  ASSERT_TRUE(tests && tests->size() == 2);
+  const Json& rates = *find((*tests)[0], "tokens_per_second");
+  EXPECT_EQ(find(rates, "samples")->size(), 3u);
+  EXPECT_EQ(get_number(rates, "median").value(), 1000);
+  for (const char* key :
+       {"device", "model", "settings", "load", "memory", "ceilings", "version", "date", "intent"}) {
+    EXPECT_TRUE(find(*json, key)) << key;
+  }
+}
+
+TEST(Report, CsvHasOneHeaderAndALineATestWithAsManyFields) {
+  const std::string text = to_text(sample_report(), Format::kCsv);
+  const std::vector<std::string> lines = split(text, '\n');
+  ASSERT_EQ(lines.size(), 4u) << text;  // the last is empty
+  EXPECT_TRUE(lines[0].starts_with("test,prompt,generate,depth,tokens_per_second.median")) << text;
+  EXPECT_TRUE(contains(lines[1], "\"some model, 1B\"")) << text;
+  // The model's name has the one comma that does not separate.
+  for (int i = 1; i <= 2; ++i)
+    EXPECT_EQ(split(lines[i], ',').size(), split(lines[0], ',').size() + 1) << lines[i];
+}
+
+TEST(Report, FormatsAreNamed) {
+  EXPECT_EQ(parse_format("md").value(), Format::kMarkdown);
+  EXPECT_EQ(parse_format("csv").value(), Format::kCsv);
+  EXPECT_EQ(parse_format("json").value(), Format::kJson);
+  EXPECT_FALSE(parse_format("xml"));
+}
+
+}  // namespace
+}  // namespace doppler::bench

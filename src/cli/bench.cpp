@@ -1,0 +1,116 @@
+// doppler bench: llama-bench's tests on one model. What is measured: bench/harness.h; what is printed:
+// bench/report.h.
+#include <cstdio>
+
+#include "base/trace.h"
+#include "cli/measure.h"
+#include "cli/verbs.h"
+
+namespace doppler::cli {
+namespace {
+
+constexpr uint32_t kMostBatch = model::kMaxBatch;
+
+struct BenchFlags {
+  ModelFlags model;
+  bench::TestLists lists;
+  bench::Settings settings;
+  bench::Format format = bench::Format::kMarkdown;
+  std::string output;
+};
+
+void add_flags(Args& args, BenchFlags& flags) {
+  const auto lengths = [&args](const char* name, char letter, const char* help, std::vector<uint32_t>* out) {
+    args.custom(name, letter, "N[,N]", help, [letter, out](std::string_view value) -> Result<void> {
+      DP_TRY(*out, bench::parse_lengths(std::string("-") + letter, value));
+      return {};
+    });
+  };
+  lengths("prompt", 'p', "lengths of evaluated prompts (default 512; 0: none)", &flags.lists.prompts);
+  lengths("generate", 'n', "numbers of generated tokens (default 128; 0: none)", &flags.lists.generates);
+  args.custom("pg", 0, "P,G", "evaluate P and then generate G, as one test (also -pg); may be repeated",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_TRY(const auto pair, bench::parse_pair("-pg", value));
+                flags.lists.pairs.push_back(pair);
+                return {};
+              });
+  lengths("depth", 'd', "tokens in the cache before each test (default 0)", &flags.lists.depths);
+  args.count("repetitions", 'r', "N", "counted runs of each test, after a warm-up (default 5)",
+             &flags.settings.repetitions);
+  args.count("batch", 0, "N", "decode steps of one submit (default 16)", &flags.settings.batch);
+  args.custom("intent", 0, "INTENT", "calibrate (default: figures to be quoted), or investigate (may trace)",
+              [&flags](std::string_view value) -> Result<void> {
+                for (const auto intent : {bench::Intent::kCalibrate, bench::Intent::kInvestigate}) {
+                  if (value != bench::intent_name(intent)) continue;
+                  flags.settings.intent = intent;
+                  return {};
+                }
+                return fail(ErrorKind::kInvalidInput,
+                            "Intent \"%s\" is not known; allowed are calibrate and investigate.",
+                            printable(value).c_str());
+              });
+  args.custom("format", 'o', "FORMAT", "md (default), csv or json",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_TRY(flags.format, bench::parse_format(value));
+                return {};
+              });
+  args.text("output", 0, "FILE", "write there instead of to standard output", &flags.output);
+  add_model_flags(args, flags.model, /*allow_synthetic=*/true);
+}
+
+Result<void> check(BenchFlags& flags) {
+  if (flags.settings.repetitions == 0)
+    return fail(ErrorKind::kInvalidInput, "Flag -r was given 0; at least 1 is needed.");
+  if (flags.settings.batch == 0 || flags.settings.batch > kMostBatch) {
+    return fail(ErrorKind::kInvalidInput, "Flag --batch was given %u; allowed is 1 to %u.",
+                flags.settings.batch, kMostBatch);
+  }
+  if (flags.settings.intent == bench::Intent::kCalibrate && is_tracing()) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Calibration runs never trace: leave out --trace, or say --intent investigate (not to be quoted).");
+  }
+  DP_TRY(flags.settings.tests, bench::make_tests(flags.lists));
+  return {};
+}
+
+Result<bench::Report> measure(BenchFlags& flags) {
+  DP_TRY(Model model, load_for(flags.model, bench::positions_needed(flags.settings.tests)));
+  DP_TRY(const kernels::Ceilings ceilings, measure_ceilings(model));
+  if (stderr_is_terminal()) {
+    flags.settings.progress = [&](size_t test, uint32_t repetition) {
+      std::fprintf(stderr, "\r\033[K%s, run %u of %u", flags.settings.tests[test].name().c_str(), repetition,
+                   flags.settings.repetitions);
+    };
+  }
+  auto rows = bench::run_tests(model, flags.settings, ceilings.read_bytes_per_second);
+  end_progress();
+  if (!rows) return forward(std::move(rows).error());
+  bench::Report report{.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings),
+                       .intent = flags.settings.intent,
+                       .rows = std::move(*rows)};
+  report.facts.batch = flags.settings.batch;
+  report.facts.warmups = flags.settings.warmups;
+  report.facts.repetitions = flags.settings.repetitions;
+  return report;
+}
+
+}  // namespace
+
+int bench_verb(std::span<const std::string> arguments) {
+  BenchFlags flags;
+  Args args("doppler bench [flags]",
+            "Measures prefill (pp) and decode (tg) speed, with the tests and rows of llama-bench.");
+  add_flags(args, flags);
+  std::vector<std::string> spelled(arguments.begin(), arguments.end());
+  for (std::string& argument : spelled) {
+    if (argument == "-pg") argument = "--pg";  // llama-bench's spelling of a flag with two letters
+  }
+  if (const auto code = parse_or_exit(args, spelled)) return *code;
+  if (auto checked = check(flags); !checked) return exit_usage(checked.error());
+  auto report = measure(flags);
+  if (!report) return exit_failed(report.error());
+  return write_or_print(flags.output, bench::to_text(*report, flags.format));
+}
+
+}  // namespace doppler::cli

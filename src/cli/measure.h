@@ -1,0 +1,24 @@
+// What bench and profile share: a model whose context holds what is to be measured, the device's ceilings,
+// and where the report goes.
+#pragma once
+
+#include <string>
+
+#include "bench/report.h"
+#include "cli/common.h"
+
+namespace doppler::cli {
+
+// With the context of --ctx; without that flag the usual one, or what `positions` need if that is more.
+Result<Model> load_for(const ModelFlags& flags, uint64_t positions);
+
+// Says so on a terminal, since it takes a second.
+Result<kernels::Ceilings> measure_ceilings(Model& model);
+
+// Clears the progress line on a terminal.
+void end_progress();
+
+// To the file, or to standard output if the name is empty. Returns the verb's exit code.
+int write_or_print(const std::string& file, const std::string& text);
+
+}  // namespace doppler::cli

@@ -1,0 +1,58 @@
+// doppler profile: GPU time of each dispatch of a decode step and of a prefill chunk. What is measured:
+// bench/profile.h; what is printed: bench/profile_report.h.
+#include <cstdio>
+
+#include "bench/profile_report.h"
+#include "cli/measure.h"
+#include "cli/verbs.h"
+
+namespace doppler::cli {
+namespace {
+
+Result<bench::ProfileReport> measure(const ModelFlags& flags, bench::ProfileSettings& settings) {
+  DP_TRY(Model model, load_for(flags, bench::positions_needed(settings)));
+  DP_TRY(const kernels::Ceilings ceilings, measure_ceilings(model));
+  if (stderr_is_terminal()) {
+    settings.progress = [&](const std::string& plan, uint32_t repetition) {
+      std::fprintf(stderr, "\r\033[K%s, run %u of %u", plan.c_str(), repetition, settings.repetitions);
+    };
+  }
+  auto plans = bench::run_profile(model, settings, ceilings);
+  end_progress();
+  if (!plans) return forward(std::move(plans).error());
+  return bench::ProfileReport{.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings),
+                              .plans = std::move(*plans),
+                              .choices = model.impl().loaded->runner->choices()};
+}
+
+}  // namespace
+
+int profile_verb(std::span<const std::string> arguments) {
+  ModelFlags model;
+  bench::ProfileSettings settings;
+  bool json = false;
+  std::string output;
+  Args args("doppler profile [flags]",
+            "Where the GPU time of a step goes, kernel by kernel, beside the least it could take. To find "
+            "reasons, not to "
+            "be quoted: bench has the speed.");
+  args.count("depth", 'd', "TOKENS", "tokens in the cache before the decode step (default 128; 0: no decode)",
+             &settings.depth);
+  args.count("prompt", 'p', "TOKENS", "tokens of the prefill chunk (default 512; 0: no prefill)",
+             &settings.prompt);
+  args.count("repetitions", 'r', "N", "runs whose median counts, for each command (default 10)",
+             &settings.repetitions);
+  args.flag("json", 0, "print one JSON object, with every command", &json);
+  args.text("output", 0, "FILE", "write there instead of to standard output", &output);
+  add_model_flags(args, model, /*allow_synthetic=*/true);
+  if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (settings.repetitions == 0 || (settings.depth == 0 && settings.prompt == 0)) {
+    return exit_usage(Error(ErrorKind::kInvalidInput,
+                            "Nothing is left to profile: -r, and one of -d and -p, must be above 0."));
+  }
+  auto report = measure(model, settings);
+  if (!report) return exit_failed(report.error());
+  return write_or_print(output, json ? bench::profile_json(*report) : bench::profile_text(*report));
+}
+
+}  // namespace doppler::cli
