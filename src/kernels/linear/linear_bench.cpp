@@ -18,7 +18,7 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint64_t kWorkingSet = 400ull << 20;  // bytes of all copies together: beyond any cache of today
-constexpr uint32_t kMostCopies = 64, kReplays = 20;
+constexpr uint32_t kMostCopies = 64, kReplays = 20, kRepetitions = 3;
 
 struct Shape {
   WeightFormat format;
@@ -137,13 +137,17 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
     DP_CHECK(device.submit({&work, 1}));
     return gpu::run_to_completion(device, device.idle());
   };
-  DP_CHECK(replay(1));  // warm: pipelines compile on first use
-  const auto start = std::chrono::steady_clock::now();
-  DP_CHECK(replay(kReplays));
-  const std::chrono::duration<double, std::micro> wall = std::chrono::steady_clock::now() - start;
+  DP_CHECK(replay(kReplays));  // warm: pipelines compile on first use, and clocks rise
+  double best_us = 0;
+  for (uint32_t repetition = 0; repetition < kRepetitions; ++repetition) {
+    const auto start = std::chrono::steady_clock::now();
+    DP_CHECK(replay(kReplays));
+    const std::chrono::duration<double, std::micro> wall = std::chrono::steady_clock::now() - start;
+    if (repetition == 0 || wall.count() < best_us) best_us = wall.count();
+  }
   Timing timing{.variant = std::string(row.name),
                 .shape = format_text("%s %ux%u", weight_format_info(shape.format).name, shape.n, shape.k)};
-  timing.chain_us = wall.count() / (kReplays * copies);
+  timing.chain_us = best_us / (kReplays * copies);
   if (device.caps().timestamps) {
     DP_TRY(std::vector<uint64_t> alone, gpu::run_to_completion(device, device.time_commands(plan, rows)));
     std::ranges::sort(alone);
