@@ -54,7 +54,8 @@ void add_flags(Args& args, BenchFlags& flags) {
                 DP_TRY(flags.format, bench::parse_format(value));
                 return {};
               });
-  args.text("output", 0, "FILE", "write there instead of to standard output", &flags.output);
+  args.text("output", 0, "FILE", "write the report there, and the markdown table to standard output",
+            &flags.output);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
 }
 
@@ -110,7 +111,8 @@ int bench_verb(std::span<const std::string> arguments) {
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
   auto report = measure(flags);
   if (!report) return exit_failed(report.error());
-  return write_or_print(flags.output, bench::to_text(*report, flags.format));
+  return deliver(flags.output, bench::to_text(*report, flags.format),
+                 bench::to_text(*report, bench::Format::kMarkdown));
 }
 
 }  // namespace doppler::cli

@@ -25,13 +25,12 @@ void end_progress() {
   if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K");
 }
 
-int write_or_print(const std::string& file, const std::string& text) {
-  if (file.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return 0;
-  }
+int deliver(const std::string& file, const std::string& report, const std::string& readable) {
+  const std::string& shown = file.empty() ? report : readable;
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+  if (file.empty()) return 0;
   const auto written =
-      write_file_atomically(file, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+      write_file_atomically(file, {reinterpret_cast<const uint8_t*>(report.data()), report.size()});
   return written ? 0 : exit_failed(written.error());
 }
 

@@ -18,7 +18,8 @@ Result<kernels::Ceilings> measure_ceilings(Model& model);
 // Clears the progress line on a terminal.
 void end_progress();
 
-// To the file, or to standard output if the name is empty. Returns the verb's exit code.
-int write_or_print(const std::string& file, const std::string& text);
+// `report` to standard output; with a file, the report goes there and what a person reads to standard output.
+// Returns the verb's exit code.
+int deliver(const std::string& file, const std::string& report, const std::string& readable);
 
 }  // namespace doppler::cli

@@ -43,7 +43,7 @@ int profile_verb(std::span<const std::string> arguments) {
   args.count("repetitions", 'r', "N", "runs whose median counts, for each command (default 10)",
              &settings.repetitions);
   args.flag("json", 0, "print one JSON object, with every command", &json);
-  args.text("output", 0, "FILE", "write there instead of to standard output", &output);
+  args.text("output", 0, "FILE", "write the report there, and the text to standard output", &output);
   add_model_flags(args, model, /*allow_synthetic=*/true);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (settings.repetitions == 0 || (settings.depth == 0 && settings.prompt == 0)) {
@@ -52,7 +52,8 @@ int profile_verb(std::span<const std::string> arguments) {
   }
   auto report = measure(model, settings);
   if (!report) return exit_failed(report.error());
-  return write_or_print(output, json ? bench::profile_json(*report) : bench::profile_text(*report));
+  const std::string text = bench::profile_text(*report);
+  return deliver(output, json ? bench::profile_json(*report) : text, text);
 }
 
 }  // namespace doppler::cli

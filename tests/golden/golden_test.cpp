@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -63,9 +64,15 @@ gpu::Device& device() {
   return *opened;
 }
 
+// Where the archives were unpacked while building, or wherever a copy of this program finds them.
+std::string golden_dir() {
+  const char* folder = std::getenv("DOPPLER_GOLDEN_DIR");
+  return folder && *folder ? folder : GOLDEN_DIR;
+}
+
 std::vector<std::string> case_folders() {
   std::vector<std::string> folders;
-  for (const auto& entry : fs::recursive_directory_iterator(GOLDEN_DIR)) {
+  for (const auto& entry : fs::recursive_directory_iterator(golden_dir())) {
     if (entry.path().filename() == "refs.safetensors") folders.push_back(entry.path().parent_path().string());
   }
   std::ranges::sort(folders);
@@ -178,7 +185,7 @@ TEST_P(Golden, GreedyContinuationMatches) {
 }
 
 std::string case_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = fs::relative(info.param, GOLDEN_DIR).string();
+  std::string name = fs::relative(info.param, golden_dir()).string();
   std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 }

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Makes build/gpu_bundle, a folder that runs Doppler's tests and benchmarks on another x86-64 Linux machine (glibc not
+# older than here) without network: see README.md. Compressed, because a bundle may have to travel through a narrow door.
+#   pack.sh [--build DIR] [--no-build]     DIR: a configured build folder (default: build/release, made if missing)
+set -eu
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$root/build/release
+make=yes
+while [ $# -gt 0 ]; do
+  case $1 in
+    --build) build=$(cd "$2" && pwd); shift 2 ;;
+    --no-build) make=no; shift ;;
+    *) echo "pack.sh: \"$1\" is not known; allowed are --build DIR and --no-build." >&2; exit 2 ;;
+  esac
+done
+bundle=$root/build/gpu_bundle
+deps=$root/.deps
+
+# What the machine there has itself; anything else that a program is linked with travels.
+base_libraries='linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so|librt\.so|libstdc\+\+|libgcc_s'
+# The programs: the command line, whatever tests or times the GPU.
+programs='^(src/cli/doppler|src/(gpu|kernels)/([a-z0-9_]+/)?(gpu_test|[a-z0-9_]+_test|[a-z0-9_]+_bench)|tests/golden/golden_test)$'
+not_for_gpu='/(plan_test|native_guards_test)$' # unit tests without a device
+
+if [ $make = yes ]; then
+  [ -f "$build/build.ninja" ] || (cd "$root" && cmake --preset release)
+  targets=$(ninja -C "$build" -t targets all | sed -n 's/: CXX_EXECUTABLE_LINKER.*//p' | grep -E "$programs")
+  # shellcheck disable=SC2086 # target names have no spaces
+  ninja -C "$build" $targets
+fi
+
+rm -rf "$bundle" "$bundle.tree"
+mkdir -p "$bundle" "$bundle.tree/bin" "$bundle.tree/lib"
+(cd "$build" && find src tests -type f -perm -u+x) | grep -E "$programs" | grep -vE "$not_for_gpu" | while read -r program; do
+  strip -o "$bundle.tree/bin/$(basename "$program")" "$build/$program"
+done
+[ -x "$bundle.tree/bin/doppler" ] || { echo "pack.sh: $build has no src/cli/doppler; build it first." >&2; exit 1; }
+
+# Shared libraries: those that the programs name, and the Vulkan loader, which they open at run time.
+{
+  for program in "$bundle.tree"/bin/*; do ldd "$program"; done | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p'
+  ldconfig -p | sed -n 's/.*libvulkan\.so\.1 .*x86-64.* => \(.*\)/\1/p' | head -n 1
+} | sort -u | grep -vE "$base_libraries" | while read -r library; do
+  cp -L "$library" "$bundle.tree/lib/"
+done
+cp -L "$deps"/lib/libwgpu_native.so "$bundle.tree/lib/"
+strip --strip-unneeded "$bundle.tree"/lib/*.so* 2>/dev/null || true
+
+tar -C "$bundle.tree" -cf - bin lib | xz -T0 -6 > "$bundle/programs.tar.xz"
+strip --strip-unneeded -o "$bundle.tree/libdawn.so" "$deps/lib/libdawn.so"
+xz -T0 -6 -c "$bundle.tree/libdawn.so" > "$bundle/libdawn.so.xz"
+cp "$root/tests/data/families_llama.tar.xz" "$bundle/"
+cp "$root/tools/gpu/run.sh" "$bundle/"
+rm -rf "$bundle.tree"
+du -sh "$bundle" | cut -f 1 | sed "s|\$| in $bundle|"
