@@ -1,5 +1,5 @@
-// doppler devices: every adapter of every WebGPU library, opened, so that what is listed as usable is usable and its
-// features are measured ones. Exit code 1 if there is none.
+// doppler devices: every adapter of every WebGPU library, opened, so that what is listed as usable is usable
+// and its features are measured ones. Exit code 1 if there is none.
 #include <cstdio>
 #include <cstdlib>
 
@@ -14,7 +14,8 @@ namespace {
 // Replaces the adapter's capabilities by those of an opened device, or notes why it cannot be opened.
 void open_adapter(gpu::AdapterInfo& info, const std::string& provider, size_t index) {
   if (!info.problem.empty()) return;
-  auto opened = run_now(gpu::Device::open({.provider = provider, .adapter = std::to_string(index), .cache_dir = {}}));
+  auto opened =
+      run_now(gpu::Device::open({.provider = provider, .adapter = std::to_string(index), .cache_dir = {}}));
   if (opened) {
     info.caps = (*opened)->caps();
   } else {
@@ -37,26 +38,30 @@ std::string features_text(const gpu::Caps& caps) {
   return out.empty() ? "none" : out;
 }
 
-std::string one_line(std::string text) {
-  for (size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, " ");
+// The lines after the first, further in.
+std::string indented(std::string text) {
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; ++at) text.insert(at + 1, "   ");
   return text;
 }
 
 void print(const gpu::AdapterInfo& info, size_t index) {
   const gpu::Caps& caps = info.caps;
-  std::printf("%zu: %s (%s%s%s)\n", index, caps.adapter.empty() ? "no adapter" : printable(caps.adapter).c_str(),
+  std::printf("%zu: %s (%s%s%s)\n", index,
+              caps.adapter.empty() ? "no adapter" : printable(caps.adapter).c_str(),
               caps.adapter.empty() ? "" : gpu::adapter_type_name(caps.type), caps.adapter.empty() ? "" : ", ",
               info.provider.empty() ? "any WebGPU library" : info.provider.c_str());
   if (!info.problem.empty()) {
-    std::printf("   not usable: %s\n", info.problem.c_str());
+    std::printf("   not usable: %s\n", indented(info.problem).c_str());
     return;
   }
   std::printf("   features  %s\n", features_text(caps).c_str());
-  std::printf("   limits    buffers %s, bindings %s, %u storage buffers a dispatch, workgroups of %u with %s\n",
-              format_bytes(caps.max_buffer_bytes).c_str(), format_bytes(caps.max_binding_bytes).c_str(),
-              caps.max_storage_buffers, caps.max_invocations, format_bytes(caps.max_workgroup_bytes).c_str());
-  std::printf("   memory    %s\n", caps.memory_bytes == 0 ? "not told" : format_bytes(caps.memory_bytes).c_str());
-  std::printf("   driver    %s, %s\n", caps.backend.c_str(), one_line(printable(caps.driver, 200)).c_str());
+  std::printf(
+      "   limits    buffers %s, bindings %s, %u storage buffers a dispatch, workgroups of %u with %s\n",
+      format_bytes(caps.max_buffer_bytes).c_str(), format_bytes(caps.max_binding_bytes).c_str(),
+      caps.max_storage_buffers, caps.max_invocations, format_bytes(caps.max_workgroup_bytes).c_str());
+  std::printf("   memory    %s\n",
+              caps.memory_bytes == 0 ? "not told" : format_bytes(caps.memory_bytes).c_str());
+  std::printf("   driver    %s, %s\n", caps.backend.c_str(), printable(caps.driver, 200).c_str());
 }
 
 Json to_json(const gpu::AdapterInfo& info, size_t index) {
@@ -98,7 +103,8 @@ Json to_json(const gpu::AdapterInfo& info, size_t index) {
 int devices_verb(std::span<const std::string> arguments) {
   std::string provider;
   bool json = false;
-  Args args("doppler devices [flags]", "Lists the adapters of every WebGPU library; --device takes their numbers.");
+  Args args("doppler devices [flags]",
+            "Lists the adapters of every WebGPU library; --device takes their numbers.");
   args.text("webgpu", 0, "NAME", "only this WebGPU library: dawn, wgpu or a path", &provider);
   args.flag("json", 0, "print one JSON list", &json);
   add_log_flag(args);

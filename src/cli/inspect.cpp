@@ -1,5 +1,5 @@
-// doppler inspect: what is in a model file, whether this build runs it and what memory that takes. Works for models
-// that it cannot run too, and without a GPU. Read next: inspection.h.
+// doppler inspect: what is in a model file, whether this build runs it and what memory that takes. Works for
+// models that it cannot run too, and without a GPU. Read next: inspection.h.
 #include <algorithm>
 #include <cstdio>
 
@@ -21,7 +21,8 @@ struct InspectFlags {
 std::string count_text(uint64_t count) {
   static constexpr std::pair<double, const char*> kUnits[] = {{1e9, " B"}, {1e6, " M"}, {1e3, " K"}};
   for (const auto& [unit, name] : kUnits) {
-    if (static_cast<double>(count) >= unit) return format_text("%.2f%s", static_cast<double>(count) / unit, name);
+    if (static_cast<double>(count) >= unit)
+      return format_text("%.2f%s", static_cast<double>(count) / unit, name);
   }
   return std::to_string(count);
 }
@@ -42,7 +43,8 @@ Result<Inspection> inspect(const InspectFlags& flags) {
   found.config = model::read_config(*found.checkpoint);
   if (found.config) {
     found.kv = flags.kv;
-    found.ctx_len = flags.ctx_len != 0 ? flags.ctx_len : std::min(found.config->ctx_len, model::kDefaultCtxLen);
+    found.ctx_len =
+        flags.ctx_len != 0 ? flags.ctx_len : std::min(found.config->ctx_len, model::kDefaultCtxLen);
     const auto format = flags.kv == "f32" ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
     found.memory = model::plan_memory(*found.config, *found.checkpoint, /*exact=*/false, found.ctx_len,
                                       std::min(model::kDefaultChunk, found.ctx_len), format);
@@ -66,8 +68,8 @@ void print_config(const model::ModelConfig& c) {
 void print_memory(const Inspection& found) {
   Table table({"Memory on the device", ""});
   table.add({"weights", format_bytes(found.memory.weight_bytes)});
-  table.add({"cache", format_text("%s (%u tokens, %s)", format_bytes(found.memory.cache_bytes).c_str(), found.ctx_len,
-                                  found.kv.c_str())});
+  table.add({"cache", format_text("%s (%u tokens, %s)", format_bytes(found.memory.cache_bytes).c_str(),
+                                  found.ctx_len, found.kv.c_str())});
   table.add({"scratch", format_bytes(found.memory.scratch_bytes)});
   table.add({"total", format_bytes(found.memory.total())});
   std::printf("\n%s", table.text().c_str());
@@ -88,7 +90,8 @@ void print_text_side(const engine::TextModel& text) {
   if (text.template_source.empty()) {
     std::printf("\nChat template: none\n");
   } else if (text.template_problem.empty()) {
-    std::printf("\nChat template: %s (--template prints it)\n", format_bytes(text.template_source.size()).c_str());
+    std::printf("\nChat template: %s (--template prints it)\n",
+                format_bytes(text.template_source.size()).c_str());
   } else {
     std::printf("\nChat template: it cannot be used. %s\n", text.template_problem.c_str());
   }
@@ -107,7 +110,8 @@ std::string value_text(const formats::GgufValue& value) {
   std::string out = "[";
   const uint64_t shown = std::min(value.count(), kShownElements);
   for (uint64_t i = 0; i < shown; ++i) out += (i == 0 ? "" : ", ") + value_text(value, i);
-  if (shown < value.count()) out += format_text(", ... %llu in all", static_cast<unsigned long long>(value.count()));
+  if (shown < value.count())
+    out += format_text(", ... %llu in all", static_cast<unsigned long long>(value.count()));
   return out + "]";
 }
 
@@ -116,7 +120,8 @@ void print_metadata(const formats::Checkpoint& checkpoint) {
   if (const formats::GgufFile* gguf = checkpoint.gguf()) {
     for (const auto& entry : gguf->metadata()) table.add({printable(entry.key), value_text(entry.value)});
   } else {
-    for (const auto& [key, value] : checkpoint.config().items()) table.add({printable(key), printable(to_text(value))});
+    for (const auto& [key, value] : checkpoint.config().items())
+      table.add({printable(key), printable(to_text(value))});
   }
   std::printf("\n%s", table.text().c_str());
 }
@@ -124,7 +129,9 @@ void print_metadata(const formats::Checkpoint& checkpoint) {
 void print_types(const Inspection& found) {
   Table table({"Types", ">tensors", ">parameters", ">size", ">bits a parameter"});
   const auto add = [&](const std::string& name, const TypeShare& share) {
-    const double bits = share.parameters == 0 ? 0 : 8.0 * static_cast<double>(share.bytes) / static_cast<double>(share.parameters);
+    const double bits = share.parameters == 0
+                            ? 0
+                            : 8.0 * static_cast<double>(share.bytes) / static_cast<double>(share.parameters);
     table.add({name, number_text(share.tensors), count_text(share.parameters), format_bytes(share.bytes),
                format_text("%.2f", bits)});
   };
@@ -136,7 +143,8 @@ void print_types(const Inspection& found) {
 void print_tensors(const formats::Checkpoint& checkpoint) {
   Table table({"Tensors", "type", "shape", ">size"});
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
-    table.add({printable(tensor.name), dtype_info(tensor.type).name, shape_text(tensor.shape), format_bytes(tensor.bytes)});
+    table.add({printable(tensor.name), dtype_info(tensor.type).name, shape_text(tensor.shape),
+               format_bytes(tensor.bytes)});
   }
   std::printf("\n%s", table.text().c_str());
 }
@@ -171,11 +179,16 @@ std::vector<std::pair<const char*, int32_t>> special_tokens(const tokenizer::Tok
 
 const char* rope_scaling_name(model::RopeScaling scaling) {
   switch (scaling) {
-    case model::RopeScaling::kNone: return "none";
-    case model::RopeScaling::kLinear: return "linear";
-    case model::RopeScaling::kLlama3: return "llama3";
-    case model::RopeScaling::kYarn: return "yarn";
-    case model::RopeScaling::kLongRope: return "longrope";
+    case model::RopeScaling::kNone:
+      return "none";
+    case model::RopeScaling::kLinear:
+      return "linear";
+    case model::RopeScaling::kLlama3:
+      return "llama3";
+    case model::RopeScaling::kYarn:
+      return "yarn";
+    case model::RopeScaling::kLongRope:
+      return "longrope";
   }
   return "?";
 }
@@ -185,6 +198,8 @@ std::string rope_text(const model::RopeConfig& rope) {
   if (rope.scaling != model::RopeScaling::kNone) {
     out += format_text(", %s scaling by %g", rope_scaling_name(rope.scaling), rope.factor);
   }
+  if (!rope.frequency_divisors.empty())
+    out += ", frequencies divided by " + printable(rope.frequency_divisors);
   return out;
 }
 
@@ -202,11 +217,14 @@ uint64_t parameters_of(const formats::TensorInfo& tensor) {
 
 int inspect_verb(std::span<const std::string> arguments) {
   InspectFlags flags;
-  Args args("doppler inspect [flags] [FILE]",
-            "What is in a model (GGUF file or Hugging Face folder; default: the shipped model) and what it needs.");
+  Args args(
+      "doppler inspect [flags] [FILE]",
+      "What is in a model (GGUF file or Hugging Face folder; default: the shipped model) and what it needs.");
   args.words("FILE", &flags.words);
-  args.text("synthetic", 0, "SHAPE:QUANT", "a synthetic model instead of a file (doppler synth --list)", &flags.synthetic);
-  args.count("ctx", 'c', "TOKENS", "context of the memory estimate (default: the model's, at most 4096)", &flags.ctx_len);
+  args.text("synthetic", 0, "SHAPE:QUANT", "a synthetic model instead of a file (doppler synth --list)",
+            &flags.synthetic);
+  args.count("ctx", 'c', "TOKENS", "context of the memory estimate (default: the model's, at most 4096)",
+             &flags.ctx_len);
   args.text("kv", 0, "FORMAT", "cache of the memory estimate: f16 (default) or f32", &flags.kv);
   args.flag("tensors", 't', "list every tensor (--json always does)", &flags.tensors);
   args.flag("template", 0, "print the chat template and nothing else", &flags.show_template);
@@ -214,14 +232,17 @@ int inspect_verb(std::span<const std::string> arguments) {
   add_log_flag(args);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (flags.words.size() > 1) {
-    return exit_usage(Error(ErrorKind::kInvalidInput, "Several files were given; one is inspected at a time."));
+    return exit_usage(
+        Error(ErrorKind::kInvalidInput, "Several files were given; one is inspected at a time."));
   }
   if (!flags.words.empty() && !flags.synthetic.empty()) {
-    return exit_usage(Error(ErrorKind::kInvalidInput, "Both a file and --synthetic were given; one is needed."));
+    return exit_usage(
+        Error(ErrorKind::kInvalidInput, "Both a file and --synthetic were given; one is needed."));
   }
   if (flags.kv != "f16" && flags.kv != "f32") {
-    return exit_usage(Error(ErrorKind::kInvalidInput, format_text("Flag --kv was given \"%s\"; allowed are f16 and f32.",
-                                                                  printable(flags.kv).c_str())));
+    return exit_usage(Error(
+        ErrorKind::kInvalidInput,
+        format_text("Flag --kv was given \"%s\"; allowed are f16 and f32.", printable(flags.kv).c_str())));
   }
 
   auto found = inspect(flags);

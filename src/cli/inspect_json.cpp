@@ -16,7 +16,8 @@ Json scalar_json(const formats::GgufValue& value, uint64_t i) {
 Json value_json(const formats::GgufValue& value) {
   if (!value.is_array()) return scalar_json(value, 0);
   Json first = Json::array();
-  for (uint64_t i = 0; i < std::min(value.count(), kShownElements); ++i) first.push_back(scalar_json(value, i));
+  for (uint64_t i = 0; i < std::min(value.count(), kShownElements); ++i)
+    first.push_back(scalar_json(value, i));
   if (value.count() <= kShownElements) return first;
   return {{"count", value.count()}, {"first", std::move(first)}};
 }

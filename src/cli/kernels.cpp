@@ -1,5 +1,5 @@
-// doppler kernels: all variants of all operations and whether this device can use them; with a model, which variant
-// each of its operations got and why the better ones were refused.
+// doppler kernels: all variants of all operations and whether this device can use them; with a model, which
+// variant each of its operations got and why the better ones were refused.
 #include <cstdio>
 
 #include "base/json.h"
@@ -58,18 +58,22 @@ int list(const KernelsFlags& flags) {
     const bool is_choice = row.refusal.empty() && (!chosen || chosen->operation != row.operation);
     if (is_choice) chosen = &row;
     table.add({row.variant, kernels::lane_name(row.lane), joined(row.needs),
-               !row.refusal.empty() ? "no: " + row.refusal : is_choice ? "CHOSEN" : "usable"});
+               !row.refusal.empty() ? "no: " + row.refusal
+               : is_choice          ? "CHOSEN"
+                                    : "usable"});
   }
-  std::printf("%s (%s), lane %s; best first, for a typical shape (%s).\n\n%s\n"
-              "--kernel OPERATION=VARIANT forces one; --explain MODEL shows what a model's own shapes get.\n",
-              caps.adapter.c_str(), caps.provider.c_str(), flags.model.load.lane.c_str(),
-              kernels::typical_shape_text(), table.text().c_str());
+  std::printf(
+      "%s (%s), lane %s; best first, for a typical shape (%s).\n\n%s\n"
+      "--kernel OPERATION=VARIANT forces one; --explain MODEL shows what a model's own shapes get.\n",
+      caps.adapter.c_str(), caps.provider.c_str(), flags.model.load.lane.c_str(),
+      kernels::typical_shape_text(), table.text().c_str());
   return 0;
 }
 
 Json choice_json(const kernels::Choice& choice) {
   Json refused = Json::array();
-  for (const auto& refusal : choice.refused) refused.push_back({{"variant", refusal.variant}, {"reason", refusal.reason}});
+  for (const auto& refusal : choice.refused)
+    refused.push_back({{"variant", refusal.variant}, {"reason", refusal.reason}});
   return {{"operation", choice.operation}, {"shape", choice.shape},   {"variant", choice.variant},
           {"uses", choice.uses},           {"forced", choice.forced}, {"refused", std::move(refused)}};
 }
@@ -113,14 +117,16 @@ int explain(const KernelsFlags& flags) {
 int kernels_verb(std::span<const std::string> arguments) {
   KernelsFlags flags;
   Args args("doppler kernels [flags] [--explain [MODEL]]",
-            "All kernel variants and what this device does with them; with a model, which of them it uses and why.");
+            "All kernel variants and what this device does with them; with a model, which of them it uses "
+            "and why.");
   args.words("MODEL", &flags.words);
   args.flag("explain", 0, "explain the choices for MODEL (default: the shipped model)", &flags.explain);
   args.flag("json", 0, "print one JSON object", &flags.json);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (flags.words.size() > 1 || (!flags.words.empty() && !flags.model.model.empty())) {
-    return exit_usage(Error(ErrorKind::kInvalidInput, "Several models were given; one is explained at a time."));
+    return exit_usage(
+        Error(ErrorKind::kInvalidInput, "Several models were given; one is explained at a time."));
   }
   if (!flags.words.empty()) flags.model.model = flags.words[0];
   const bool has_model = !flags.model.model.empty() || !flags.model.synthetic.empty();

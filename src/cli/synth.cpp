@@ -15,7 +15,8 @@ namespace {
 
 int list_shapes(bool json) {
   Json list = Json::array();
-  Table table({"shape", ">layers", ">hidden", ">heads", ">kv heads", ">head dim", ">feed-forward", ">vocabulary"});
+  Table table(
+      {"shape", ">layers", ">hidden", ">heads", ">kv heads", ">head dim", ">feed-forward", ">vocabulary"});
   for (const std::string& name : formats::shape_name_list()) {
     const formats::LlamaShape& s = formats::find_shape(name)->shape;
     list.push_back({{"shape", name},
@@ -32,11 +33,13 @@ int list_shapes(bool json) {
   }
   if (json) {
     Json quants = Json::array();
-    for (const std::string& name : split(formats::quant_mix_names(), ',')) quants.push_back(std::string(trim(name)));
+    for (const std::string& name : split(formats::quant_mix_names(), ','))
+      quants.push_back(std::string(trim(name)));
     const Json out = {{"shapes", std::move(list)}, {"quants", std::move(quants)}};
     std::printf("%s\n", to_text(out, 2).c_str());
   } else {
-    std::printf("%s\nQUANT is one of %s (default: q4_k_m).\n", table.text().c_str(), formats::quant_mix_names().c_str());
+    std::printf("%s\nQUANT is one of %s (default: q4_k_m).\n", table.text().c_str(),
+                formats::quant_mix_names().c_str());
   }
   return 0;
 }
@@ -46,7 +49,8 @@ Result<double> write_timed(const formats::SyntheticModel& model, const std::stri
   const bool show = stderr_is_terminal();
   const auto start = std::chrono::steady_clock::now();
   const auto written = formats::write_synthetic(model, path, [&](uint64_t done, uint64_t total) {
-    const auto percent = static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
+    const auto percent =
+        static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
     if (!show || percent == shown) return;
     shown = percent;
     std::fprintf(stderr, "\r\033[Kwriting %s %u%%", model.name().c_str(), percent);
@@ -63,7 +67,8 @@ int synth_verb(std::span<const std::string> arguments) {
   std::string out;
   bool list = false, json = false;
   Args args("doppler synth SHAPE[:QUANT] -o FILE.gguf",
-            "Writes a synthetic model: the shape of a published one, with random weights. For measuring speed only.");
+            "Writes a synthetic model: the shape of a published one, with random weights. For measuring "
+            "speed only.");
   args.words("SHAPE[:QUANT]", &words);
   args.text("out", 'o', "FILE", "the GGUF file to write", &out);
   args.flag("list", 'l', "list the shapes and quantisations", &list);
@@ -72,7 +77,8 @@ int synth_verb(std::span<const std::string> arguments) {
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (list) return list_shapes(json);
   if (words.size() != 1 || out.empty()) {
-    return exit_usage(Error(ErrorKind::kInvalidInput, "One SHAPE[:QUANT] and -o FILE are needed; --list shows the shapes."));
+    return exit_usage(Error(ErrorKind::kInvalidInput,
+                            "One SHAPE[:QUANT] and -o FILE are needed; --list shows the shapes."));
   }
 
   auto model = formats::SyntheticModel::make(words[0]);
@@ -88,8 +94,9 @@ int synth_verb(std::span<const std::string> arguments) {
                          {"seconds", *seconds}};
     std::printf("%s\n", to_text(report, 2).c_str());
   } else {
-    std::printf("%s: %s, synthetic (random weights), %s in %.2f s (%.2f GB/s)\n", out.c_str(), (*model)->name().c_str(),
-                format_bytes((*model)->size()).c_str(), *seconds, *seconds > 0 ? gigabytes / *seconds : 0);
+    std::printf("%s: %s, synthetic (random weights), %s in %.2f s (%.2f GB/s)\n", out.c_str(),
+                (*model)->name().c_str(), format_bytes((*model)->size()).c_str(), *seconds,
+                *seconds > 0 ? gigabytes / *seconds : 0);
   }
   return 0;
 }

@@ -47,7 +47,8 @@ int tokenize_verb(std::span<const std::string> arguments) {
   std::string model, file;
   std::vector<std::string> words;
   bool no_special = false, parse_special = false, json = false;
-  Args args("doppler tokenize [flags] [TEXT]", "Token ids of a text (the words, --file or standard input), one a line.");
+  Args args("doppler tokenize [flags] [TEXT]",
+            "Token ids of a text (the words, --file or standard input), one a line.");
   args.words("TEXT", &words);
   args.text("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &model);
   args.text("file", 'f', "FILE", "the text; - for standard input", &file);

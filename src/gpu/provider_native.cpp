@@ -24,6 +24,16 @@ std::string program_folder() {
   return std::string(full.substr(0, full.rfind('/')));
 }
 
+// Of the file this code was loaded from: the program, or libdoppler.so in another program.
+std::string own_folder() {
+  static const char here = 0;
+  Dl_info info = {};
+  if (dladdr(&here, &info) == 0 || !info.dli_fname) return ".";
+  const std::string_view full(info.dli_fname);
+  const size_t slash = full.rfind('/');
+  return slash == std::string_view::npos ? "." : std::string(full.substr(0, slash));
+}
+
 std::vector<std::string> candidates(const std::string& which) {
   std::vector<std::string> files;
   if (which == "dawn") {
@@ -34,7 +44,8 @@ std::vector<std::string> candidates(const std::string& which) {
     return {which};
   }
   std::vector<std::string> paths;
-  for (const std::string& folder : {program_folder() + "/../lib", std::string(DOPPLER_PROVIDER_DIR)}) {
+  for (const std::string& folder :
+       {program_folder() + "/../lib", own_folder(), std::string(DOPPLER_PROVIDER_DIR)}) {
     for (const std::string& file : files) paths.push_back(folder + "/" + file);
   }
   paths.insert(paths.end(), files.begin(), files.end());

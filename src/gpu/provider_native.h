@@ -49,8 +49,8 @@ struct Provider {
   std::string path;  // of the library
 
   // Opens `which`: "dawn", "wgpu" or the path of a library (recognised by what it exports). Names are looked
-  // for in ../lib beside the program, in the folder tools/setup fills, then where the system looks. A library
-  // stays open until the process ends. Errors list the places tried.
+  // for in ../lib beside the program, beside libdoppler.so, in the folder tools/setup fills, then where the
+  // system looks. A library stays open until the process ends. Errors list the places tried.
   static Result<const Provider*> open(const std::string& which);
 };
 

@@ -1,5 +1,5 @@
-// Every variant of every operation in one list, for `doppler kernels`: the only place that knows all tables. A new
-// operation is one line in catalogue.cpp. Read next: variant.h (how a row is chosen).
+// Every variant of every operation in one list, for `doppler kernels`: the only place that knows all tables.
+// A new operation is one line in catalogue.cpp. Read next: variant.h (how a row is chosen).
 #pragma once
 
 #include <string>

@@ -52,7 +52,8 @@ int write_all(const SyntheticModel& model, int fd, const SynthProgress& progress
 
 }  // namespace
 
-Result<> write_synthetic(const SyntheticModel& model, const std::string& path, const SynthProgress& progress) {
+Result<> write_synthetic(const SyntheticModel& model, const std::string& path,
+                         const SynthProgress& progress) {
   const std::string temporary = path + ".part";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) return fail(ErrorKind::kIo, "Cannot write %s: %s.", temporary.c_str(), std::strerror(errno));

@@ -12,6 +12,7 @@ namespace doppler::formats {
 using SynthProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 // Through a temporary file beside it, renamed at the end: a failure leaves nothing behind.
-Result<> write_synthetic(const SyntheticModel& model, const std::string& path, const SynthProgress& progress = {});
+Result<> write_synthetic(const SyntheticModel& model, const std::string& path,
+                         const SynthProgress& progress = {});
 
 }  // namespace doppler::formats

@@ -1,0 +1,36 @@
+# libdoppler.so with its package file, and what `cmake --install` copies:
+#   bin/doppler, include/doppler, lib/libdoppler.so, lib/cmake/doppler (find_package(doppler), doppler::doppler),
+#   lib/libdawn.so and lib/libwgpu_native.so (the providers found by tools/setup), share/doppler/models.
+# tests/install checks that a program builds and runs against the result.
+if(NOT TARGET doppler_api OR CMAKE_SYSTEM_NAME STREQUAL "WASI")
+  return()
+endif()
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The public API whole (api, and base for Error), of the layers below what these use.
+add_library(doppler_shared SHARED $<TARGET_OBJECTS:doppler_api> $<TARGET_OBJECTS:doppler_base>)
+add_library(doppler::doppler ALIAS doppler_shared)
+target_link_libraries(doppler_shared PRIVATE doppler_engine)
+target_include_directories(doppler_shared INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(doppler_shared INTERFACE cxx_std_23)
+set_target_properties(doppler_shared PROPERTIES
+  OUTPUT_NAME doppler EXPORT_NAME doppler LINKER_LANGUAGE CXX
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/doppler)
+install(TARGETS doppler_shared EXPORT doppler-config LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT doppler-config NAMESPACE doppler:: DESTINATION ${package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/doppler-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/doppler-config-version.cmake DESTINATION ${package})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/doppler DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+if(TARGET doppler)
+  install(TARGETS doppler RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+# Beside libdoppler.so and in ../lib of the program: where both look for them.
+foreach(provider libdawn.so libwgpu_native.so)
+  install(PROGRAMS ${DOPPLER_DEPS_DIR}/lib/${provider} DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+endforeach()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/models DESTINATION ${CMAKE_INSTALL_DATADIR}/doppler OPTIONAL)

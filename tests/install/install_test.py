@@ -1,0 +1,56 @@
+"""Installs Doppler into a temporary prefix, builds examples/ against that prefix only, and runs both programs.
+  install_test.py --cmake CMAKE --build DIR --examples DIR --compiler CXX --model FILE
+Exit status 77 (skipped) where the model is not there. Run by ctest (tests/install/CMakeLists.txt)."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+OPENING = "Once upon a time"
+
+
+def run(*command, **options):
+    """Standard output; ends the test when the command fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"$ {' '.join(command)}\n{done.stdout}\nexit status {done.returncode}")
+    return done.stdout
+
+
+def expect(condition, message):
+    if not condition:
+        sys.exit(message)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Installs Doppler and builds the examples against it.")
+    for name in ("cmake", "build", "examples", "compiler", "model"):
+        parser.add_argument(f"--{name}", required=True)
+    args = parser.parse_args()
+    if not os.path.exists(args.model):
+        print(f"skipped: there is no {args.model}")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        prefix, project = os.path.join(folder, "prefix"), os.path.join(folder, "project")
+        run(args.cmake, "--install", args.build, "--prefix", prefix)
+
+        program = os.path.join(prefix, "bin", "doppler")
+        inspected = run(program, "inspect", cwd=folder)
+        expect(inspected.startswith(f"{prefix}/share/doppler/models/storyteller.gguf: "),
+               f"The installed program does not find the installed model:\n{inspected}")
+
+        run(args.cmake, "-S", args.examples, "-B", project, f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DCMAKE_CXX_COMPILER={args.compiler}", "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF")
+        run(args.cmake, "--build", project)
+        told = run(os.path.join(project, "story"), args.model, OPENING, cwd=folder)
+        expect(told.startswith(OPENING) and len(told.splitlines()[0]) > 2 * len(OPENING) and "32 + 8 tokens on" in told,
+               f"The example tells no story:\n{told}")
+    print("1 passed, 0 failed, 0 skipped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+# What a model file holds, without a GPU; also for models that cannot be run.
+
+== the shipped model
+needs model
+$ doppler inspect
+~.*storyteller\.gguf: GGUF version 3, 25\.17 M parameters, .*
+
+Architecture
+family        llama
+layers        8
+hidden        512
+heads         8 of 64, 2 for keys and values
+...
+Memory on the device
+~weights +.*
+~cache +4\.00 MiB \(1024 tokens, f16\)
+...
+kind       byte-level BPE
+tokens     8192
+bos        1 <|begin|>
+eos        0 <|end|>
+...
+~tokenizer\.ggml\.tokens +\["<\|end\|>", .*\.\.\. 8192 in all\]
+...
+
+== its tensors and its template
+needs model
+$ doppler inspect --tensors | grep -A1 '^Tensors'
+~Tensors +type +shape +size
+~[a-z0-9._]+ +[a-z0-9_]+ +[0-9x ]+ +[0-9.]+ [KM]?i?B
+$ doppler inspect --template | head -c 14
+{%- for m in m
+
+== the estimate follows context and cache format
+$ doppler inspect --synthetic llama-3.1-8b --ctx 8192 | grep '^cache'
+~cache +1\.00 GiB \(8192 tokens, f16\)
+$ doppler inspect --synthetic llama-3.1-8b --ctx 8192 --kv f32 | grep '^cache'
+~cache +2\.00 GiB \(8192 tokens, f32\)
+
+== synthetic models say that they are
+$ doppler inspect --synthetic llama-tiny | grep '^family'
+family        llama (SYNTHETIC: random weights)
+
+== JSON for programs
+$ doppler inspect --synthetic llama-tiny:q8_0 --json > report.json
+$ grep -c '"name": "blk\.' report.json
+18
+$ grep '"total_bytes"\|"runs"' report.json
+  "runs": true,
+~    "total_bytes": \d+
+
+== an architecture that cannot be run is described all the same
+$ doppler synth llama-tiny:f16 -o model.gguf > log
+$ sed 's/\(general\.architecture.\{12\}\)llama/\1newer/' model.gguf > newer.gguf
+$ doppler inspect newer.gguf
+~newer\.gguf: GGUF version 3, .*
+
+This build cannot run it: Architecture "newer" is not supported; supported in GGUF files: llama.
+...
+~general\.architecture +"newer"
+...
+$ doppler run --model newer.gguf hello 2>&1 | head -1
+doppler: Architecture "newer" is not supported; supported in GGUF files: llama.
+
+== flags that exclude each other, values that are not allowed
+$ doppler inspect a b
+doppler: Several files were given; one is inspected at a time.
+exit 2
+$ doppler inspect --synthetic llama-tiny a
+doppler: Both a file and --synthetic were given; one is needed.
+exit 2
+$ doppler inspect --kv q8 a
+doppler: Flag --kv was given "q8"; allowed are f16 and f32.
+exit 2

@@ -1,0 +1,102 @@
+# The main verb: text, ids, JSON, traces, sessions; and what it refuses.
+
+== a text is continued
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 16 --ctx 256 --raw -q "Once upon a time"
+~.*[a-z]{2,} [a-z]{2,}.*
+
+== the closing line goes to standard error
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 4 --ctx 256 "The fox and the crow" 2>&1 >text
+~TTFT [\d.]+ s, prefill [\d.]+ tok/s \(\d+ tokens\), decode [\d.]+ tok/s \(4 tokens\), memory .+ \(\w+\)
+
+== greedy text is the same whether asked by words, by standard input or by ids
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 8 --ctx 256 --raw -q "The fox" > words
+$ printf 'The fox' | doppler run $FLAGS --temp 0 -n 8 --ctx 256 --raw -q > input
+$ doppler run $FLAGS --temp 0 -n 8 --ctx 256 -q --tokens 1,359,3213 > ids
+$ cmp words input && cmp words ids
+
+== the same seed gives the same text
+needs webgpu model
+$ doppler run $FLAGS --temp 1 --seed 7 -n 12 --ctx 256 -q "The fox" > first
+$ doppler run $FLAGS --temp 1 --seed 7 -n 12 --ctx 256 -q "The fox" > second
+$ cmp first second
+
+== one JSON object, nothing created after load
+needs webgpu
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --tokens 1,2,3 -n 4 --temp 0 --ignore-eos --ctx 64 --json > out.json
+$ grep '"synthetic"\|"objects_created_after_load"\|"generated_tokens"\|"stop"' out.json
+  "stop": "token-limit",
+~ +"synthetic": true,?
+~ +"generated_tokens": 4,
+~ +"objects_created_after_load": 0
+
+== a trace
+needs webgpu
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --tokens 1,2,3 -n 4 --ctx 64 --ignore-eos -q --trace trace.json > text
+$ grep -o '"name":"load"' trace.json
+"name":"load"
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --tokens 1,2,3 -n 1 --ctx 64 -q --trace folder/trace.json > text
+~doppler: .*folder/trace\.json.*
+exit 1
+
+== a stop string ends the text and is not part of it
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 64 --ctx 256 --raw -q --stop " " "Once upon a"
+~\S*
+
+== a session that is saved goes on later
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 8 --ctx 256 --raw -q --save s.session "The fox" > first
+$ doppler run $FLAGS --temp 0 -n 8 --ctx 256 --raw -q --restore s.session " and" > second
+$ test -s second
+$ echo junk > bad.session
+$ doppler run $FLAGS --ctx 256 -q --restore bad.session hello
+~doppler: .+
+...
+exit 1
+
+== a prompt longer than the context
+needs webgpu
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 16 -n 4 -q --tokens 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18
+~doppler: .*18 tokens.*16.*
+...
+exit 1
+
+== ids outside of the vocabulary
+needs webgpu
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 64 -n 4 -q --tokens 1,5000
+~doppler: .*5000.*
+...
+exit 1
+
+== a cache format, lane, shape or quantisation that does not exist
+$ doppler run --synthetic llama-tiny --kv q4 --tokens 1
+doppler: Cache format "q4" is not known; allowed are f16 and f32.
+exit 1
+$ doppler run --synthetic llama-tiny --lane exakt --tokens 1
+~doppler: There is no lane "exakt" \(did you mean exact\?\); the lanes are .*
+exit 1
+$ doppler run --synthetic llama-9b --tokens 1
+~doppler: There is no shape "llama-9b".*
+exit 1
+$ doppler run --synthetic llama-tiny --model x.gguf --tokens 1
+doppler: Both --model and --synthetic were given; one is needed.
+exit 1
+
+== no WebGPU library
+$ doppler run --synthetic llama-tiny --webgpu ./nothing.so --tokens 1
+~doppler: No WebGPU library was found for "\./nothing\.so".*
+...
+exit 1
+
+== ids that are none
+$ doppler run --tokens 1,x
+doppler: "x" is no token id; expected are numbers such as 1,2,3.
+exit 2
+
+== a chat takes no prompt
+$ doppler run -i hello
+doppler: Flag -i takes no prompt, --tokens or --json: it asks at the terminal.
+exit 2
