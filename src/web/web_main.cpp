@@ -1,0 +1,118 @@
+// What JavaScript calls (web/doppler.mjs). Requests are JSON in memory from doppler_alloc(), freed here. load
+// and generate take a call number and report through dp_progress and dp_text until dp_answer ends the call;
+// the others answer at once.
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/host_web.h"
+#include "base/log.h"
+#include "web/web_model.h"
+
+namespace doppler::web {
+namespace {
+
+DP_HOST_IMPORT("dp_progress")
+void host_progress(uint32_t call, const char* stage, uint32_t stage_bytes, double done, double total);
+DP_HOST_IMPORT("dp_text") void host_text(uint32_t call, const char* text, uint32_t bytes);
+// json: the result, or with ok = 0 {"kind", "message"}.
+DP_HOST_IMPORT("dp_answer") void host_answer(uint32_t call, uint32_t ok, const char* json, uint32_t bytes);
+DP_HOST_IMPORT("dp_log") void host_log(uint32_t level, const char* text, uint32_t bytes);
+
+uint32_t size32(std::string_view text) { return static_cast<uint32_t>(text.size()); }
+
+const char* kind_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInvalidInput:
+      return "invalid-input";
+    case ErrorKind::kUnsupported:
+      return "unsupported";
+    case ErrorKind::kOutOfMemory:
+      return "out-of-memory";
+    case ErrorKind::kDevice:
+      return "device";
+    case ErrorKind::kIo:
+      return "io";
+    case ErrorKind::kCancelled:
+      return "cancelled";
+    case ErrorKind::kInternal:
+      break;
+  }
+  return "internal";
+}
+
+void answer(uint32_t call, const Result<Json>& result) {
+  const std::string text =
+      result ? to_text(*result)
+             : to_text({{"kind", kind_name(result.error().kind())}, {"message", result.error().message()}});
+  host_answer(call, result ? 1 : 0, text.data(), size32(text));
+}
+
+struct Instance {
+  WebModel model;
+  std::map<uint32_t, Task<bool>> calls;  // by call number; finished ones go when the next one starts
+};
+std::unique_ptr<Instance> g_instance;
+Instance& instance() {
+  if (!g_instance) g_instance = std::make_unique<Instance>();
+  return *g_instance;
+}
+
+Task<bool> run(uint32_t call, Task<Result<Json>> task) {
+  const Result<Json> result = co_await std::move(task);
+  answer(call, result);
+  co_return true;
+}
+
+void start(uint32_t call, Task<Result<Json>> task) {
+  std::erase_if(instance().calls, [](const auto& entry) { return entry.second.done(); });
+  auto& running = instance().calls[call] = run(call, std::move(task));
+  running.start();
+}
+
+// Takes the request's memory.
+Result<Json> take_request(char* data, uint32_t bytes) {
+  auto request = parse_json(std::string_view(data, bytes), "the request");
+  std::free(data);
+  return request;
+}
+
+}  // namespace
+
+DP_HOST_EXPORT("doppler_load") void export_load(uint32_t call, char* data, uint32_t bytes) {
+  set_log_sink([](LogLevel level, std::string_view line) {
+    host_log(static_cast<uint32_t>(level), line.data(), size32(line));
+  });
+  auto request = take_request(data, bytes);
+  if (!request) return answer(call, forward(std::move(request).error()));
+  start(call,
+        instance().model.load(std::move(*request), [call](const char* stage, uint64_t done, uint64_t total) {
+          host_progress(call, stage, size32(stage), static_cast<double>(done), static_cast<double>(total));
+        }));
+}
+
+DP_HOST_EXPORT("doppler_generate") void export_generate(uint32_t call, char* data, uint32_t bytes) {
+  auto request = take_request(data, bytes);
+  if (!request) return answer(call, forward(std::move(request).error()));
+  start(call, instance().model.generate(std::move(*request), [call](const std::string& text) {
+    host_text(call, text.data(), size32(text));
+  }));
+}
+
+DP_HOST_EXPORT("doppler_tokenize") void export_tokenize(uint32_t call, char* data, uint32_t bytes) {
+  const auto request = take_request(data, bytes);
+  answer(call, request ? instance().model.tokenize(*request) : Result<Json>(forward(request.error())));
+}
+
+DP_HOST_EXPORT("doppler_detokenize") void export_detokenize(uint32_t call, char* data, uint32_t bytes) {
+  const auto request = take_request(data, bytes);
+  answer(call, request ? instance().model.detokenize(*request) : Result<Json>(forward(request.error())));
+}
+
+DP_HOST_EXPORT("doppler_cancel") void export_cancel() { instance().model.cancel(); }
+
+// Gives back the model, its device and what is under way, which is not answered any more.
+DP_HOST_EXPORT("doppler_free") void export_free() { g_instance.reset(); }
+
+}  // namespace doppler::web

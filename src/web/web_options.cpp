@@ -1,0 +1,107 @@
+#include "web/web_options.h"
+
+namespace doppler::web {
+namespace {
+
+Result<void> read(const Json& json, const char* key, std::string& out) {
+  DP_TRY(auto value, get_string(json, key));
+  if (value) out = std::move(*value);
+  return {};
+}
+Result<void> read(const Json& json, const char* key, float& out) {
+  DP_TRY(const auto value, get_number(json, key));
+  if (value) out = static_cast<float>(*value);
+  return {};
+}
+Result<void> read(const Json& json, const char* key, bool& out) {
+  DP_TRY(const auto value, get_bool(json, key));
+  if (value) out = *value;
+  return {};
+}
+Result<void> read(const Json& json, const char* key, uint64_t& out) {
+  DP_TRY(const auto value, get_integer(json, key));
+  if (value && *value < 0) return fail(ErrorKind::kInvalidInput, "Option %s is negative.", key);
+  if (value) out = static_cast<uint64_t>(*value);
+  return {};
+}
+Result<void> read(const Json& json, const char* key, uint32_t& out) {
+  uint64_t wide = out;
+  DP_CHECK(read(json, key, wide));
+  if (wide > UINT32_MAX)
+    return fail(ErrorKind::kInvalidInput, "Option %s is larger than %u.", key, UINT32_MAX);
+  out = static_cast<uint32_t>(wide);
+  return {};
+}
+Result<void> read(const Json& json, const char* key, std::vector<std::string>& out) {
+  const Json* list = find(json, key);
+  if (!list) return {};
+  for (const Json& entry : list->is_array() ? *list : Json::array({*list})) {
+    if (!entry.is_string()) return fail(ErrorKind::kInvalidInput, "Option %s is not a list of texts.", key);
+    out.push_back(entry.get<std::string>());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<WebFiles> read_files(const Json& json) {
+  WebFiles files;
+  DP_CHECK(read(json, "root", files.root));
+  DP_CHECK(read(json, "mainFile", files.main_file));
+  DP_CHECK(read(json, "names", files.names));
+  return files;
+}
+
+Result<LoadOptions> read_load_options(const Json& json) {
+  LoadOptions out;
+  DP_CHECK(read(json, "lane", out.lane));
+  DP_CHECK(read(json, "kv", out.kv));
+  DP_CHECK(read(json, "ctxLen", out.ctx_len));
+  DP_CHECK(read(json, "chunk", out.chunk));
+  DP_CHECK(read(json, "chatTemplate", out.chat_template));
+  return out;
+}
+
+Result<GenerateOptions> read_generate_options(const Json& json) {
+  GenerateOptions out;
+  SamplingOptions& s = out.sampling;
+  DP_CHECK(read(json, "maxTokens", out.max_tokens));
+  DP_CHECK(read(json, "temperature", s.temperature));
+  DP_CHECK(read(json, "topK", s.top_k));
+  DP_CHECK(read(json, "topP", s.top_p));
+  DP_CHECK(read(json, "minP", s.min_p));
+  DP_CHECK(read(json, "repeatPenalty", s.repeat_penalty));
+  DP_CHECK(read(json, "presencePenalty", s.presence_penalty));
+  DP_CHECK(read(json, "frequencyPenalty", s.frequency_penalty));
+  DP_CHECK(read(json, "seed", s.seed));
+  DP_CHECK(read(json, "stop", out.stop));
+  DP_CHECK(read(json, "ignoreEos", out.ignore_eos));
+  DP_CHECK(read(json, "batch", out.batch));
+  DP_CHECK(read(json, "addSpecial", out.add_special));
+  std::string when_full = "stop";
+  DP_CHECK(read(json, "whenFull", when_full));
+  if (when_full != "stop" && when_full != "slide") {
+    return fail(ErrorKind::kInvalidInput, "Option whenFull is \"%s\"; allowed are stop and slide.",
+                printable(when_full).c_str());
+  }
+  out.when_full = when_full == "slide" ? WhenFull::kSlide : WhenFull::kStop;
+  return out;
+}
+
+Result<std::vector<int32_t>> read_tokens(const Json& json, std::string_view key) {
+  const Json* list = find(json, key);
+  std::vector<int32_t> tokens;
+  if (list && list->is_array()) {
+    for (const Json& entry : *list) {
+      const int64_t id = entry.is_number_integer() ? entry.get<int64_t>() : -1;
+      if (id < 0 || id > INT32_MAX) {
+        return fail(ErrorKind::kInvalidInput, "A token is %s; token ids are whole numbers from 0.",
+                    printable(to_text(entry)).c_str());
+      }
+      tokens.push_back(static_cast<int32_t>(id));
+    }
+  }
+  return tokens;
+}
+
+}  // namespace doppler::web

@@ -1,0 +1,22 @@
+// What JavaScript passes as JSON, as the public option structs. Members that are absent keep their defaults;
+// the names are those of web/doppler.mjs.
+#pragma once
+
+#include "base/json.h"
+#include "doppler/doppler.h"
+#include "web/web_file_set.h"
+
+namespace doppler::web {
+
+// {"root", "mainFile", "names"}
+Result<WebFiles> read_files(const Json& json);
+// {"lane", "kv", "ctxLen", "chunk", "chatTemplate"}
+Result<LoadOptions> read_load_options(const Json& json);
+// {"maxTokens", "temperature", "topK", "topP", "minP", "repeatPenalty", "presencePenalty",
+// "frequencyPenalty", "seed",
+//  "stop", "ignoreEos", "whenFull", "batch", "addSpecial"}
+Result<GenerateOptions> read_generate_options(const Json& json);
+// The list of token ids under `key`, or an error.
+Result<std::vector<int32_t>> read_tokens(const Json& json, std::string_view key);
+
+}  // namespace doppler::web

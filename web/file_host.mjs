@@ -1,0 +1,82 @@
+// The file half of the boundary: the imports of src/web/web_file_set.cpp over a FileAccess, which is Node's files
+// (files_node.mjs) or HTTP (files_http.mjs).
+import { HostError, Status } from './wasm_loader.mjs';
+
+/**
+ * One readable file.
+ * @typedef {object} OpenFile
+ * @property {string} name for messages
+ * @property {number} size in bytes
+ * @property {(offset: number, count: number) => Promise<Uint8Array>} read exactly `count` bytes, or throws
+ * @property {() => void} close
+ */
+/**
+ * The folder of a model.
+ * @typedef {object} FileAccess
+ * @property {{root: string, mainFile: string, names: string[]}} files as WebAssembly is told
+ * @property {(name: string) => Promise<OpenFile | null>} open null: there is no such file
+ */
+
+export class FileHost {
+  /** @type {(OpenFile | null)[]} */ #open = [];
+
+  /** @param {import('./wasm_loader.mjs').Core} core @param {FileAccess} access */
+  constructor(core, access) {
+    this.core = core;
+    this.access = access;
+  }
+
+  /** @returns {Record<string, Function>} */
+  imports() {
+    const { core } = this;
+    return {
+      dp_file_open: (ticket, name, nameBytes) => {
+        const text = core.text(name, nameBytes);
+        core.answer(ticket, async () => {
+          const file = await this.access.open(text);
+          if (!file) throw new HostError(Status.notThere, text);
+          this.#open.push(file);
+          return JSON.stringify({ file: this.#open.length - 1, size: file.size, name: file.name });
+        });
+      },
+      dp_file_read: (ticket, file, offset, bytes) =>
+        core.answer(ticket, () => this.#file(file).read(offset, bytes >>> 0)),
+      dp_file_close: (file) => {
+        this.#file(file).close();
+        this.#open[file] = null;
+      },
+    };
+  }
+
+  /** @param {number} number */
+  #file(number) {
+    const file = this.#open[number];
+    if (!file) throw new HostError(Status.failed, `File ${number} is not open.`);
+    return file;
+  }
+
+  /**
+   * The bytes in chunks, the next one being read while one is used.
+   * @param {number} number @param {number} offset @param {number} bytes @param {number} chunkBytes
+   */
+  async *chunks(number, offset, bytes, chunkBytes) {
+    const file = this.#file(number);
+    const end = offset + bytes;
+    const read = (from) => {
+      const reading = file.read(from, Math.min(chunkBytes, end - from));
+      reading.catch(() => {}); // told where it is awaited, also if that is later
+      return reading;
+    };
+    let next = read(offset);
+    for (let at = offset; at < end; at += chunkBytes) {
+      const chunk = await next;
+      if (at + chunkBytes < end) next = read(at + chunkBytes);
+      yield chunk;
+    }
+  }
+
+  close() {
+    for (const file of this.#open) file?.close();
+    this.#open = [];
+  }
+}

@@ -1,0 +1,250 @@
+// The GPU half of the boundary: the imports of src/gpu/host_gpu_web.h over the WebGPU API. Objects live in arrays under
+// the numbers that WebAssembly gives them. What is asked is checked there; here it is only carried out.
+import { HostError, Status } from './wasm_loader.mjs';
+
+// Words of a plan, src/gpu/plan.h.
+const kCommandWords = 8;
+const kDispatch = 1;
+const kAxisShift = 28;
+const kRowsMask = 2 ** kAxisShift - 1;
+
+const kNoReadback = 0xffffffff;
+const kChunkBytes = 8 << 20; // of a stream: as fast as larger ones, and the browser copies each
+const kPaceBytes = 64 << 20; // of a stream, after which the queue is waited for
+
+// By BufferUse (src/gpu/buffer.h), from the WebGPU standard: MAP_READ 1, COPY_SRC 4, COPY_DST 8, UNIFORM 64, STORAGE 128.
+const kUsages = [128 | 4 | 8, 64 | 4 | 8, 1 | 8];
+const kMapRead = 1;
+const kComputeStage = 4;
+// By BindKind (src/gpu/bind_kind.h).
+const kBindTypes = ['uniform', 'read-only-storage', 'storage'];
+
+const kFeatures = ['shader-f16', 'subgroups'];
+const kLimits = ['maxBufferSize', 'maxStorageBufferBindingSize', 'maxStorageBuffersPerShaderStage',
+  'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY',
+  'maxComputeWorkgroupStorageSize', 'maxComputeWorkgroupsPerDimension'];
+const kCpuAdapters = /llvmpipe|swiftshader|software|basic render/i;
+
+export class GpuHost {
+  /** @type {any[]} */ #buffers = [];
+  /** @type {any[]} */ #pipelines = [];
+  /** @type {any[]} */ #layouts = []; // by pipeline
+  /** @type {any[]} */ #groups = [];
+  /** @type {Map<string, any>} */ #layoutOf = new Map();
+  /** @type {any} */ #device = null;
+
+  /**
+   * @param {import('./wasm_loader.mjs').Core} core
+   * @param {any} gpu navigator.gpu, or what the npm package webgpu creates
+   * @param {string} provider "browser" or "node"
+   * @param {import('./file_host.mjs').FileHost} files
+   */
+  constructor(core, gpu, provider, files) {
+    this.core = core;
+    this.gpu = gpu;
+    this.provider = provider;
+    this.files = files;
+  }
+
+  /** @returns {Record<string, Function>} */
+  imports() {
+    const { core } = this;
+    return {
+      dp_gpu_open: (ticket) => core.answer(ticket, () => this.#open()),
+      dp_gpu_close: () => this.#close(),
+      dp_gpu_buffer: (ticket, id, bytes, use, name, nameBytes) => {
+        const label = core.text(name, nameBytes);
+        core.answer(ticket, () => this.#createBuffer(id, bytes, use, label));
+      },
+      dp_gpu_free: (id) => {
+        this.#buffers[id]?.destroy();
+        this.#buffers[id] = null;
+      },
+      dp_gpu_pipeline: (ticket, id, json, jsonBytes) => {
+        const description = JSON.parse(core.text(json, jsonBytes));
+        core.answer(ticket, () => this.#createPipeline(id, description));
+      },
+      dp_gpu_group: (id, pipeline, bindings, count) => this.#createGroup(id, pipeline, bindings, count),
+      dp_gpu_write: (buffer, offset, data, bytes) =>
+        this.#device.queue.writeBuffer(this.#buffers[buffer], offset, core.bytes(data, bytes)),
+      dp_gpu_stream: (ticket, buffer, offset, stream, from, bytes) =>
+        core.answer(ticket, () => this.#stream(buffer, offset, stream, from, bytes)),
+      dp_gpu_submit: (works, count, from, offset, to, bytes) =>
+        this.#submit(works, count, from >>> 0, offset, to, bytes),
+      dp_gpu_read: (ticket, buffer, bytes) => core.answer(ticket, () => this.#read(buffer, bytes >>> 0)),
+      dp_gpu_idle: (ticket) => core.answer(ticket, () => this.#device.queue.onSubmittedWorkDone()),
+    };
+  }
+
+  async #open() {
+    const adapter = await this.gpu?.requestAdapter({ powerPreference: 'high-performance' });
+    if (!adapter) throw new HostError(Status.failed, `This ${this.provider} offers no WebGPU adapter.`);
+    const { info, limits } = adapter;
+    /** @type {Record<string, number>} */ const requiredLimits = {};
+    for (const name of kLimits) requiredLimits[name] = limits[name];
+    const requiredFeatures = kFeatures.filter((feature) => adapter.features.has(feature));
+    const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
+    this.#device = device;
+    device.addEventListener('uncapturederror', (event) => {
+      const kind = event.error?.constructor?.name === 'GPUOutOfMemoryError' ? Status.outOfMemory : Status.failed;
+      this.#report(kind, event.error?.message ?? 'unknown');
+    });
+    device.lost.then((lost) => {
+      if (this.#device === device) this.#report(Status.notThere, lost.message || lost.reason);
+    });
+    const adapterName = info.device || info.description || [info.vendor, info.architecture].join(' ').trim();
+    return JSON.stringify({
+      provider: this.provider,
+      adapter: adapterName || 'unnamed adapter',
+      vendor: info.vendor,
+      architecture: info.architecture,
+      driver: info.description,
+      cpu: Boolean(info.isFallbackAdapter) || kCpuAdapters.test(`${adapterName} ${info.architecture}`),
+      f16: device.features.has('shader-f16'),
+      subgroups: device.features.has('subgroups'),
+      subgroup_min: info.subgroupMinSize ?? 0,
+      subgroup_max: info.subgroupMaxSize ?? 0,
+      dp4a: Boolean(this.gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product')),
+      max_buffer_bytes: device.limits.maxBufferSize,
+      max_binding_bytes: device.limits.maxStorageBufferBindingSize,
+      max_storage_buffers: device.limits.maxStorageBuffersPerShaderStage,
+      max_invocations: device.limits.maxComputeInvocationsPerWorkgroup,
+      max_workgroup_size_x: device.limits.maxComputeWorkgroupSizeX,
+      max_workgroup_bytes: device.limits.maxComputeWorkgroupStorageSize,
+      max_workgroups: device.limits.maxComputeWorkgroupsPerDimension,
+      binding_alignment: Math.max(device.limits.minStorageBufferOffsetAlignment,
+        device.limits.minUniformBufferOffsetAlignment),
+    });
+  }
+
+  #close() {
+    const device = this.#device;
+    this.#device = null;
+    device?.destroy();
+    this.#buffers = this.#pipelines = this.#layouts = this.#groups = [];
+  }
+
+  /** An error that no call waits for. @param {number} status @param {string} message */
+  #report(status, message) {
+    this.core.exports.doppler_gpu_error(status, ...this.core.give(message));
+  }
+
+  // A failed allocation is silent except to an error scope.
+  async #createBuffer(id, size, use, label) {
+    const device = this.#device;
+    device.pushErrorScope('out-of-memory');
+    device.pushErrorScope('validation');
+    this.#buffers[id] = device.createBuffer({ label, size, usage: kUsages[use] });
+    const scopes = [device.popErrorScope(), device.popErrorScope()];
+    const [invalid, noMemory] = await Promise.all(scopes);
+    if (!invalid && !noMemory) return;
+    this.#buffers[id].destroy();
+    this.#buffers[id] = null;
+    throw new HostError(noMemory ? Status.outOfMemory : Status.failed, (noMemory ?? invalid).message);
+  }
+
+  #layout(kinds) {
+    const key = kinds.join();
+    let layout = this.#layoutOf.get(key);
+    if (!layout) {
+      const entries = kinds.map((kind, binding) =>
+        ({ binding, visibility: kComputeStage, buffer: { type: kBindTypes[kind] } }));
+      layout = this.#device.createBindGroupLayout({ entries });
+      this.#layoutOf.set(key, layout);
+    }
+    return layout;
+  }
+
+  async #createPipeline(id, { label, wgsl, layout: kinds, constants }) {
+    const device = this.#device;
+    const layout = this.#layout(kinds);
+    device.pushErrorScope('validation');
+    const module = device.createShaderModule({ label, code: wgsl });
+    const scope = device.popErrorScope();
+    const compiling = device.createComputePipelineAsync({
+      label,
+      layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      compute: { module, entryPoint: 'main', constants },
+    });
+    const [pipeline, invalid] = await Promise.allSettled([compiling, scope]);
+    if (invalid.status === 'fulfilled' && invalid.value) throw new Error(invalid.value.message);
+    if (pipeline.status === 'rejected') throw pipeline.reason;
+    this.#pipelines[id] = pipeline.value;
+    this.#layouts[id] = layout;
+  }
+
+  #createGroup(id, pipeline, at, count) {
+    const numbers = new Float64Array(this.core.exports.memory.buffer, at, 3 * count);
+    const entries = [];
+    for (let i = 0; i < count; i++) {
+      const [buffer, offset, size] = numbers.subarray(3 * i, 3 * i + 3);
+      entries.push({ binding: i, resource: { buffer: this.#buffers[buffer], offset, size } });
+    }
+    this.#groups[id] = this.#device.createBindGroup({ layout: this.#layouts[pipeline], entries });
+  }
+
+  // Bytes of a file into a buffer, in chunks that never enter WebAssembly.
+  async #stream(buffer, offset, stream, from, bytes) {
+    const { queue } = this.#device;
+    let unpaced = 0;
+    for await (const chunk of this.files.chunks(stream, from, bytes, kChunkBytes)) {
+      let data = chunk;
+      if (data.length % 4 !== 0) { // only the last: writes take whole words
+        data = new Uint8Array(Math.ceil(chunk.length / 4) * 4);
+        data.set(chunk);
+      }
+      queue.writeBuffer(this.#buffers[buffer], offset, data);
+      offset += data.length;
+      unpaced += data.length;
+      if (unpaced >= kPaceBytes) {
+        await queue.onSubmittedWorkDone();
+        unpaced = 0;
+      }
+    }
+  }
+
+  // The replay: dispatches share a pass until a copy ends it.
+  #submit(works, count, from, fromOffset, to, bytes) {
+    const memory = this.core.exports.memory.buffer;
+    const encoder = this.#device.createCommandEncoder();
+    /** @type {any} */ let pass = null;
+    let lastPipeline = -1, lastGroup = -1;
+    const endPass = () => {
+      pass?.end();
+      pass = null;
+      lastPipeline = lastGroup = -1;
+    };
+    for (let work = 0; work < count; work++) {
+      const [wordsAt, wordCount, rows, times] = new Uint32Array(memory, works + 16 * work, 4);
+      const w = new Uint32Array(memory, wordsAt, wordCount);
+      for (let time = 0; time < times; time++) {
+        for (let at = 0; at < wordCount; at += kCommandWords) {
+          if (w[at] !== kDispatch) {
+            endPass();
+            encoder.copyBufferToBuffer(this.#buffers[w[at + 1]], w[at + 2] * 4, this.#buffers[w[at + 3]], w[at + 4] * 4,
+              w[at + 5] * 4 * (w[at + 7] ? rows : 1));
+            continue;
+          }
+          pass ??= encoder.beginComputePass();
+          if (w[at + 1] !== lastPipeline) pass.setPipeline(this.#pipelines[lastPipeline = w[at + 1]]);
+          if (w[at + 2] !== lastGroup) pass.setBindGroup(0, this.#groups[lastGroup = w[at + 2]]);
+          const grid = [w[at + 3], w[at + 4], w[at + 5]];
+          const rowsPerGroup = w[at + 6] & kRowsMask;
+          if (rowsPerGroup) grid[w[at + 6] >>> kAxisShift] = Math.ceil(rows / rowsPerGroup);
+          pass.dispatchWorkgroups(grid[0], grid[1], grid[2]);
+        }
+      }
+    }
+    endPass();
+    if (from !== kNoReadback) encoder.copyBufferToBuffer(this.#buffers[from], fromOffset, this.#buffers[to], 0, bytes);
+    this.#device.queue.submit([encoder.finish()]);
+  }
+
+  async #read(id, bytes) {
+    const buffer = this.#buffers[id];
+    await buffer.mapAsync(kMapRead, 0, bytes);
+    const copy = new Uint8Array(buffer.getMappedRange(0, bytes)).slice();
+    buffer.unmap();
+    return copy;
+  }
+}
