@@ -78,6 +78,17 @@ void add_log_flag(Args& args) {
   args.custom("log-level", 0, "LEVEL", "error, warning (default), info or debug", set_level);
 }
 
+void add_kv_flag(Args& args, std::string_view help, std::string* kv) {
+  args.custom("kv", 0, "FORMAT", help, [kv](std::string_view value) -> Result<void> {
+    if (value != "f16" && value != "f32") {
+      return fail(ErrorKind::kInvalidInput, "Flag --kv was given \"%s\"; allowed are f16 and f32.",
+                  printable(value).c_str());
+    }
+    *kv = std::string(value);
+    return {};
+  });
+}
+
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   args.group("Model and device");
   args.text("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &flags.model);
@@ -87,10 +98,15 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   }
   args.text("webgpu", 0, "NAME", "WebGPU library: dawn, wgpu or a path", &flags.load.webgpu);
   args.text("device", 0, "DEVICE", "number or part of the name from doppler devices", &flags.load.device);
-  args.text("lane", 0, "LANE", "fast (default), exact, or portable, subgroups, dp4a, f16, matrix", &flags.load.lane);
+  args.custom("lane", 0, "LANE", "fast (default), exact, or portable, subgroups, dp4a, f16, matrix",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_CHECK(kernels::make_policy(value));
+                flags.load.lane = std::string(value);
+                return {};
+              });
   args.custom("kernel", 0, "OP=VARIANT", "force a variant of an operation (doppler kernels); may be repeated",
               [&flags](std::string_view value) { return force_kernel(value, &flags.load.kernels); });
-  args.text("kv", 0, "FORMAT", "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
+  add_kv_flag(args, "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)", &flags.load.ctx_len);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
   args.custom("trace", 0, "FILE", "write a Chrome trace of the run (open it in Perfetto)",

@@ -21,6 +21,7 @@ struct ModelFlags {
   LoadOptions load;
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
+void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16 or f32
 void add_log_flag(Args& args);
 // Writes what --trace recorded, if it was given; `code` is the verb's exit code, 1 if the file cannot be written.
 int finish_trace(int code);

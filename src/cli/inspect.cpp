@@ -225,7 +225,7 @@ int inspect_verb(std::span<const std::string> arguments) {
             &flags.synthetic);
   args.count("ctx", 'c', "TOKENS", "context of the memory estimate (default: the model's, at most 4096)",
              &flags.ctx_len);
-  args.text("kv", 0, "FORMAT", "cache of the memory estimate: f16 (default) or f32", &flags.kv);
+  add_kv_flag(args, "cache of the memory estimate: f16 (default) or f32", &flags.kv);
   args.flag("tensors", 't', "list every tensor (--json always does)", &flags.tensors);
   args.flag("template", 0, "print the chat template and nothing else", &flags.show_template);
   args.flag("json", 0, "print one JSON object", &flags.json);
@@ -238,11 +238,6 @@ int inspect_verb(std::span<const std::string> arguments) {
   if (!flags.words.empty() && !flags.synthetic.empty()) {
     return exit_usage(
         Error(ErrorKind::kInvalidInput, "Both a file and --synthetic were given; one is needed."));
-  }
-  if (flags.kv != "f16" && flags.kv != "f32") {
-    return exit_usage(Error(
-        ErrorKind::kInvalidInput,
-        format_text("Flag --kv was given \"%s\"; allowed are f16 and f32.", printable(flags.kv).c_str())));
   }
 
   auto found = inspect(flags);

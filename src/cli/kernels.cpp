@@ -27,7 +27,7 @@ Json device_json(const gpu::Caps& caps) { return {{"adapter", caps.adapter}, {"p
 
 int list(const KernelsFlags& flags) {
   auto policy = kernels::make_policy(flags.model.load.lane);
-  if (!policy) return exit_usage(policy.error());
+  if (!policy) return exit_failed(policy.error());
   auto device = run_now(gpu::Device::open(
       {.provider = flags.model.load.webgpu, .adapter = flags.model.load.device, .cache_dir = {}}));
   if (!device) return exit_failed(device.error());

@@ -48,6 +48,9 @@ Result<void> check(const RunFlags& flags) {
   if (!flags.tokens.empty() && !flags.words.empty()) {
     return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
   }
+  if (!flags.tokens.empty()) {
+    DP_CHECK(parse_tokens(flags.tokens));  // before a model is loaded for nothing
+  }
   if (flags.interactive && (flags.json || !flags.tokens.empty() || !flags.words.empty())) {
     return fail(ErrorKind::kInvalidInput, "Flag -i takes no prompt, --tokens or --json: it asks at the terminal.");
   }

@@ -30,6 +30,7 @@ def main():
     for name in ("cmake", "build", "examples", "compiler", "model"):
         parser.add_argument(f"--{name}", required=True)
     args = parser.parse_args()
+    args.model = os.path.abspath(args.model)
     if not os.path.exists(args.model):
         print(f"skipped: there is no {args.model}")
         return SKIPPED

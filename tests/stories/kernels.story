@@ -41,6 +41,6 @@ exit 2
 
 == a lane that does not exist
 needs webgpu
-$ doppler kernels --lane fastest
-~doppler: There is no lane "fastest" \(did you mean fast\?\); the lanes are exact, fast, .*
+$ doppler kernels --lane fasst
+~doppler: There is no lane "fasst" \(did you mean fast\?\); the lanes are exact, fast, .*
 exit 2
