@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "base/trace.h"
+#include "bench/plan_costs.h"
 #include "bench/statistics.h"
 
 namespace doppler::bench {
@@ -97,15 +98,6 @@ class Runner {
   std::deque<model::Ticket> in_flight_;
 };
 
-// What one decode step reads and writes in GPU memory, as its plan says.
-uint64_t step_bytes(Model& model) {
-  uint64_t bytes = 0;
-  for (const gpu::PlanEntry& entry : model.impl().loaded->runner->decode_plan(/*greedy=*/true).entries) {
-    bytes += entry.bytes + entry.fixed_bytes;
-  }
-  return bytes;
-}
-
 Result<void> check(const Test& test, const Model& model) {
   if (test.positions() <= model.info().ctx_len) return {};
   return fail(ErrorKind::kInvalidInput, "Test %s needs %llu positions; the context holds %u (--ctx).",
@@ -151,7 +143,11 @@ Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, doubl
                           counters.pipelines_created - before.buffers_created - before.bind_groups_created -
                           before.pipelines_created;
     if (read_bandwidth > 0 && row.test.prompt == 0) {
-      row.bandwidth_fraction = median(row.rates) * static_cast<double>(step_bytes(model)) / read_bandwidth;
+      // Of the step in the middle of the test.
+      const StepShape shape{.depth = row.test.depth + row.test.generate / 2, .ctx_len = model.info().ctx_len};
+      const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true);
+      row.bandwidth_fraction =
+          median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth;
     }
     rows.push_back(std::move(row));
   }

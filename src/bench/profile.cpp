@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "base/trace.h"
+#include "bench/plan_costs.h"
 #include "bench/statistics.h"
 
 namespace doppler::bench {
@@ -31,8 +32,7 @@ class Profiler {
     DP_CHECK(fill_cache());
     DP_TRY(const double wall, decode_wall());
     DP_CHECK(fill_cache());  // back to the depth asked for
-    DP_TRY(PlanProfile profile, time_plan(plan, 1, [] { return Result<void>(); }));
-    profile.depth = settings_.depth;
+    DP_TRY(PlanProfile profile, time_plan(plan, 1, settings_.depth, [] { return Result<void>(); }));
     profile.wall_seconds = wall;
     return profile;
   }
@@ -54,7 +54,7 @@ class Profiler {
       if (i >= settings_.warmups)
         walls.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
-    DP_TRY(PlanProfile profile, time_plan(plan, rows, prepare));
+    DP_TRY(PlanProfile profile, time_plan(plan, rows, 0, prepare));
     profile.wall_seconds = median(walls);
     return profile;
   }
@@ -110,7 +110,7 @@ class Profiler {
   }
 
   template <class Prepare>
-  Result<PlanProfile> time_plan(const gpu::Plan& plan, uint32_t rows, Prepare prepare) {
+  Result<PlanProfile> time_plan(const gpu::Plan& plan, uint32_t rows, uint32_t depth, Prepare prepare) {
     std::vector<std::vector<double>> samples(plan.entries.size());
     for (uint32_t i = 0; i < settings_.warmups + settings_.repetitions; ++i) {
       const bool counted = i >= settings_.warmups;
@@ -124,24 +124,25 @@ class Profiler {
     std::vector<CommandTime> commands;
     for (size_t i = 0; i < plan.entries.size(); ++i) {
       const gpu::PlanEntry& entry = plan.entries[i];
-      const uint32_t* words = plan.words.data() + i * gpu::kPlanCommandWords;
-      // plan.h: a dispatch's seventh word and a copy's eighth say that figures are per row.
-      const uint64_t times = (words[0] == gpu::kDispatch ? words[6] : words[7]) != 0 ? rows : 1;
+      const Cost cost = cost_of(plan, i, {.rows = rows, .depth = depth, .ctx_len = runner_.ctx_len()});
       commands.push_back({.kernel = entry.name,
                           .role = entry.role,
                           .seconds = median(samples[i]),
-                          .bytes = entry.fixed_bytes + entry.bytes * times,
-                          .operations = entry.operations * times});
+                          .bytes = cost.bytes,
+                          .operations = cost.operations});
     }
     PlanProfile profile = summarise(plan.name, std::move(commands), ceilings_);
     profile.rows = rows;
+    profile.depth = depth;
     profile.repetitions = settings_.repetitions;
     add_to_trace(profile);
     return profile;
   }
 
-  // The commands end to end on the trace's GPU track, each with its median.
+  // The commands end to end on the trace's GPU track, each with its median, from now on on the host's clock.
   void add_to_trace(const PlanProfile& profile) {
+    const auto now = static_cast<uint64_t>(Clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+    trace_end_ns_ = std::max(trace_end_ns_, now);
     for (const CommandTime& command : profile.commands) {
       const auto duration = static_cast<uint64_t>(command.seconds * 1e9);
       trace_gpu_span(command.kernel, command.role, trace_end_ns_, duration);

@@ -1,0 +1,46 @@
+// What a command of a plan costs, by rows and by the positions that are in the cache.
+#include "bench/plan_costs.h"
+
+#include <gtest/gtest.h>
+
+namespace doppler::bench {
+namespace {
+
+// A product (per row, with weights), an attention, a norm of the last row only, a copy per row.
+gpu::Plan sample_plan() {
+  gpu::Plan plan;
+  plan.words = {gpu::kDispatch, 0, 0, 1, 1, 1, 1,  0,  //
+                gpu::kDispatch, 0, 0, 1, 1, 1, 16, 0,  //
+                gpu::kDispatch, 0, 0, 1, 1, 1, 0,  0,  //
+                gpu::kCopy,     0, 0, 0, 0, 4, 0,  1};
+  plan.entries = {
+      {.name = "matvec", .role = "blk.0.attn_qkv", .bytes = 10, .fixed_bytes = 1000, .operations = 500},
+      {.name = "attention", .role = "blk.0.attention", .bytes = 10, .fixed_bytes = 4000, .operations = 8000},
+      {.name = "norm", .role = "output_norm", .bytes = 30, .fixed_bytes = 5, .operations = 40},
+      {.name = "copy", .role = "x", .bytes = 16}};
+  return plan;
+}
+
+TEST(PlanCosts, PerRowFiguresAreMultipliedAndFixedOnesAreNot) {
+  const gpu::Plan plan = sample_plan();
+  const StepShape shape{.rows = 3, .depth = 0, .ctx_len = 100};
+  EXPECT_EQ(cost_of(plan, 0, shape).bytes, 1030u);
+  EXPECT_EQ(cost_of(plan, 0, shape).operations, 1500u);
+  EXPECT_EQ(cost_of(plan, 2, shape).bytes, 35u);
+  EXPECT_EQ(cost_of(plan, 2, shape).operations, 40u);
+  EXPECT_EQ(cost_of(plan, 3, shape).bytes, 48u);
+}
+
+TEST(PlanCosts, AttentionReadsThePositionsThatAreThere) {
+  const gpu::Plan plan = sample_plan();
+  EXPECT_EQ(cost_of(plan, 1, {.rows = 1, .depth = 99, .ctx_len = 100}).bytes, 4010u);
+  EXPECT_EQ(cost_of(plan, 1, {.rows = 1, .depth = 24, .ctx_len = 100}).bytes, 1010u);
+  EXPECT_EQ(cost_of(plan, 1, {.rows = 1, .depth = 24, .ctx_len = 100}).operations, 2000u);
+  // 20 rows from position 0: 20 positions read, 10.5 attended to on average.
+  EXPECT_EQ(cost_of(plan, 1, {.rows = 20, .depth = 0, .ctx_len = 100}).bytes, 800u + 200u);
+  EXPECT_EQ(cost_of(plan, 1, {.rows = 20, .depth = 0, .ctx_len = 100}).operations, 20u * 8000 * 21 / 200);
+  EXPECT_EQ(total_bytes(plan, {.rows = 1, .depth = 24, .ctx_len = 100}), 1010u + 1010 + 35 + 16);
+}
+
+}  // namespace
+}  // namespace doppler::bench
