@@ -48,9 +48,15 @@ cp -L "$deps"/lib/libwgpu_native.so "$bundle.tree/lib/"
 strip --strip-unneeded "$bundle.tree"/lib/*.so* 2>/dev/null || true
 
 tar -C "$bundle.tree" -cf - bin lib | xz -T0 -6 > "$bundle/programs.tar.xz"
-strip --strip-unneeded -o "$bundle.tree/libdawn.so" "$deps/lib/libdawn.so"
-xz -T0 -6 -c "$bundle.tree/libdawn.so" > "$bundle/libdawn.so.xz"
-cp "$root/tests/data/families_llama.tar.xz" "$bundle/"
+# Compressing it takes a minute or two: kept until the library changes.
+dawn=$root/build/libdawn.so.xz
+if [ ! "$dawn" -nt "$deps/lib/libdawn.so" ]; then
+  strip --strip-unneeded -o "$bundle.tree/libdawn.so" "$deps/lib/libdawn.so"
+  xz -T0 -6 -c "$bundle.tree/libdawn.so" > "$dawn.new"
+  mv "$dawn.new" "$dawn"
+fi
+cp "$dawn" "$bundle/libdawn.so.xz"
+cp "$root"/tests/data/families_*.tar.xz "$bundle/"
 cp "$root/tools/gpu/run.sh" "$bundle/"
 rm -rf "$bundle.tree"
 du -sh "$bundle" | cut -f 1 | sed "s|\$| in $bundle|"

@@ -31,7 +31,7 @@ trap 'rm -rf "$work"' EXIT
 results=$work/results
 mkdir -p "$results" "$work/data"
 tar -C "$work" -xJf "$here/programs.tar.xz"
-tar -C "$work/data" -xJf "$here/families_llama.tar.xz"
+for families in "$here"/families_*.tar.xz; do tar -C "$work/data" -xJf "$families"; done
 xz -dc "$here/libdawn.so.xz" > "$work/lib/libdawn.so"
 export LD_LIBRARY_PATH="$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export DOPPLER_GOLDEN_DIR=$work/data
