@@ -25,9 +25,12 @@ Json value_json(const formats::GgufValue& value) {
 Json metadata_json(const formats::Checkpoint& checkpoint) {
   const formats::GgufFile* gguf = checkpoint.gguf();
   if (!gguf) return checkpoint.config();
-  Json out = Json::object();
-  for (const auto& entry : gguf->metadata()) out[std::string(entry.key)] = value_json(entry.value);
-  return out;
+  // Appended, since operator[] looks through all members and a hostile file may have a million; keys are
+  // unique.
+  Json::object_t members;
+  for (const auto& entry : gguf->metadata())
+    members.emplace_back(std::string(entry.key), value_json(entry.value));
+  return members;
 }
 
 Json config_json(const model::ModelConfig& c) {
