@@ -51,7 +51,7 @@ first_shape=${shapes%%,*}
 
 # step NAME SECONDS COMMAND...: output to NAME.log; a line for the summary.
 step() {
-  local name=$1 limit=$2 left began code state
+  local name=$1 limit=$2 left began code state lines
   shift 2
   left=$((deadline - $(date +%s)))
   if [ $left -lt 5 ]; then
@@ -66,8 +66,10 @@ step() {
   [ $code -ne 0 ] && state=FAILED
   [ $code -eq 124 ] && state=TIMEOUT
   [ $code -eq 77 ] && state=SKIPPED # the test program could not open its device, and said why
-  printf '%-7s %s (%s s)\n' "$state" "$name" "$(($(date +%s) - began))" | tee -a "$results/steps.txt"
-  case $state in ok) ;; *) tail -n 4 "$results/$name.log" | cut -c 1-300 | sed 's/^/          /' | tee -a "$results/steps.txt" ;; esac
+  # One write, since several steps may end at once.
+  lines=$(printf '%-7s %s (%s s)' "$state" "$name" "$(($(date +%s) - began))"
+    [ $state = ok ] || { echo; tail -n 4 "$results/$name.log" | cut -c 1-300 | sed 's/^/          /'; })
+  printf '%s\n' "$lines" | tee -a "$results/steps.txt"
 }
 
 # keep: what there is so far is in OUT, whatever happens next.
@@ -111,7 +113,7 @@ export results deadline work
 export -f step
 for provider in ${providers//,/ }; do
   export DOPPLER_WEBGPU=$provider
-  for program in golden_test gpu_test $(cd "$work/bin" && ls | grep '_test$' | grep -vE '^(golden|gpu)_test$'); do
+  for program in $(cd "$work/bin" && { ls | grep -E '^(golden|gpu)_test$'; ls | grep '_test$' | grep -vE '^(golden|gpu)_test$'; }); do
     echo "test.$program.$provider 100 $work/bin/$program --gtest_brief=1"
   done | xargs -P 4 -L 1 bash -c 'step "$@"' step
   keep
