@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Doppler } from './doppler.mjs';
+import { httpFiles } from './files_http.mjs';
 import { nodeFiles } from './files_node.mjs';
 
 export { Doppler, DopplerError } from './doppler.mjs';
@@ -33,10 +34,11 @@ async function nodeGpu() {
 }
 
 /**
- * @param {string} path of a .gguf file or a Hugging Face folder
+ * @param {string} model path or address of a .gguf file or a Hugging Face folder
  * @param {import('./doppler.mjs').LoadOptions & {onProgress?: import('./doppler.mjs').OnProgress}} [options]
  */
-export async function load(path, options = {}) {
+export async function load(model, options = {}) {
   const wasm = await WebAssembly.compile(await readFile(wasmPath()));
-  return Doppler.load(await nodeFiles(path), { ...options, wasm, gpu: await nodeGpu(), provider: 'node' });
+  const files = /^https?:/.test(model) ? httpFiles(model) : await nodeFiles(model);
+  return Doppler.load(files, { ...options, wasm, gpu: await nodeGpu(), provider: 'node' });
 }

@@ -1,0 +1,37 @@
+// References of the golden cases, and a server of files by ranges: what node_test.mjs compares with and reads from.
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+
+/** Folders below `root` that hold a refs.safetensors. @param {string} root @returns {string[]} */
+export function caseFolders(root) {
+  const below = readdirSync(root).map((name) => join(root, name)).filter((path) => statSync(path).isDirectory());
+  const here = existsSync(join(root, 'refs.safetensors')) ? [root] : [];
+  return [...here, ...below.flatMap(caseFolders)];
+}
+
+/** An I32 tensor of a safetensors file. @param {string} path @param {string} name @returns {number[]} */
+export function readIntegers(path, name) {
+  const file = readFileSync(path);
+  const headerBytes = Number(file.readBigUInt64LE(0));
+  const { dtype, data_offsets: [begin, end] } = JSON.parse(file.toString('utf8', 8, 8 + headerBytes))[name];
+  if (dtype !== 'I32') throw new Error(`${name} of ${path} is ${dtype}, not I32.`);
+  const data = file.subarray(8 + headerBytes + begin, 8 + headerBytes + end);
+  return Array.from({ length: data.length / 4 }, (_, i) => data.readInt32LE(4 * i));
+}
+
+/** Serves `folder` at the address it answers with. @param {string} folder */
+export async function serveFolder(folder) {
+  const server = createServer((request, response) => {
+    const path = join(folder, decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname));
+    if (!existsSync(path) || !statSync(path).isFile()) return void response.writeHead(404).end();
+    const bytes = readFileSync(path);
+    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
+    if (!first) return void response.writeHead(200).end(bytes);
+    const range = `bytes ${first}-${last}/${bytes.length}`;
+    response.writeHead(206, { 'Content-Range': range }).end(bytes.subarray(Number(first), Number(last) + 1));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  return { address: `http://127.0.0.1:${port}/`, close: () => server.close() };
+}
