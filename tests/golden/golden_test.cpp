@@ -1,6 +1,7 @@
-// Whole models against references by Hugging Face transformers (float32, CPU): logits at every position, the
-// residual stream after each layer, greedy continuation through the cache. Cases are folders of
-// tests/data/families_*.tar.xz; a new case needs no line here. Tolerances and their reasons: docs/design/testing.md.
+// Whole models against references: logits at every position, the residual stream after each layer, greedy
+// continuation through the cache. Cases are folders of tests/data/families_*.tar.xz; a new case needs no line
+// here. families_llama: references by Hugging Face transformers (float32, CPU); families_generated: odd
+// sizes, references in float64 by make_random_llama.py. Tolerances and their reasons: docs/design/testing.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -91,13 +92,14 @@ class Golden : public testing::TestWithParam<std::string> {
     return std::move(*checkpoint);
   }
 
-  std::unique_ptr<model::PlanRunner> load(const formats::Checkpoint& checkpoint, model::RunnerOptions options) {
+  std::unique_ptr<model::PlanRunner> load(const formats::Checkpoint& checkpoint,
+                                          model::RunnerOptions options) {
     auto policy = kernels::make_policy(lane_);
     EXPECT_TRUE(policy);
     options.policy = *policy;
     options.cache_format = lane_ == "exact" ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
-    auto runner =
-        gpu::run_to_completion(device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {}));
+    auto runner = gpu::run_to_completion(
+        device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }
@@ -113,10 +115,11 @@ class Golden : public testing::TestWithParam<std::string> {
   std::string lane_ = "exact";
 };
 
-// In the exact lane a bf16 or f16 case stores its weights as they are and computes in f32: the same tolerance.
+// In the exact lane a bf16 or f16 case stores its weights as they are and computes in f32: the same
+// tolerance.
 constexpr double kExactTolerance = 5e-5;
 
-TEST_P(Golden, LogitsAndHiddenMatchTransformers) {
+TEST_P(Golden, LogitsAndHiddenMatch) {
   const auto checkpoint = open();
   const References refs = references();
   const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 64, .all_logits = true, .hidden = true});
@@ -128,7 +131,8 @@ TEST_P(Golden, LogitsAndHiddenMatchTransformers) {
   EXPECT_LT(relative_l2(rows->logits, wanted), kExactTolerance);
   const size_t vocab = runner->config().vocab_size;
   for (size_t row = 0; row < prompt.size(); ++row) {
-    EXPECT_LT(relative_l2(std::span(rows->logits).subspan(row * vocab, vocab), std::span(wanted).subspan(row * vocab, vocab)),
+    EXPECT_LT(relative_l2(std::span(rows->logits).subspan(row * vocab, vocab),
+                          std::span(wanted).subspan(row * vocab, vocab)),
               kExactTolerance)
         << "position " << row;
   }
@@ -169,8 +173,8 @@ TEST_P(Golden, GreedyContinuationMatches) {
   ASSERT_TRUE(runner);
   std::vector<uint32_t> resident;
   const std::atomic<bool> cancelled = false;
-  engine::Generator generator(*runner, nullptr, {.vocab_size = runner->config().vocab_size, .stop_tokens = {}}, resident,
-                              cancelled);
+  engine::Generator generator(
+      *runner, nullptr, {.vocab_size = runner->config().vocab_size, .stop_tokens = {}}, resident, cancelled);
   GenerateOptions options;
   options.sampling.temperature = 0;
   options.max_tokens = 16;
