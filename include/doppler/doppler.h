@@ -3,10 +3,11 @@
 //   auto model = doppler::Model::load("model.gguf", {});
 //   if (!model) return report(model.error().message());
 //   auto session = model->new_session();
-//   auto answer = session.generate("The fox and the crow", {}, [](std::string_view text) { print(text); return true; });
+//   auto answer = session.generate("The fox and the crow", {}, [](std::string_view text) { print(text);
+//   return true; });
 //
-// Calls block until they are done. A Model and its sessions belong to one thread at a time; cancel() may come from
-// any thread. Link with find_package(doppler) and the target doppler::doppler.
+// Calls block until they are done. A Model and its sessions belong to one thread at a time; cancel() may come
+// from any thread. Link with find_package(doppler) and the target doppler::doppler.
 #pragma once
 
 #include <cstdint>
@@ -28,24 +29,24 @@ namespace doppler {
 using ProgressCallback = std::function<void(std::string_view stage, uint64_t done, uint64_t total)>;
 
 struct LoadOptions {
-  std::string webgpu;          // provider: "", "dawn", "wgpu" or the path of a library
-  std::string device;          // "", an index of `doppler devices` or part of a name
-  std::string lane = "fast";   // "exact", "fast", "portable", "subgroups", "dp4a", "f16", "matrix"
-  std::string kv = "f16";      // cache: "f16" or "f32"; the exact lane always takes f32
-  uint32_t ctx_len = 0;        // tokens; 0: what the model was trained for, at most 4096
-  uint32_t chunk = 0;          // tokens of a prefill chunk; 0: 512
+  std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
+  std::string device;         // "", an index of `doppler devices` or part of a name
+  std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "f16", "matrix"
+  std::string kv = "f16";     // cache: "f16" or "f32"; the exact lane always takes f32
+  uint32_t ctx_len = 0;       // tokens; 0: what the model was trained for, at most 4096
+  uint32_t chunk = 0;         // tokens of a prefill chunk; 0: 512
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
-  std::string cache_dir;       // for compiled kernels; "": none
-  std::string chat_template;   // Jinja text that replaces the model's own
+  std::string cache_dir;                       // for compiled kernels; "": none
+  std::string chat_template;                   // Jinja text that replaces the model's own
   ProgressCallback progress;
 };
 
 struct SamplingOptions {
-  float temperature = 0.8f;    // 0: greedy
-  uint32_t top_k = 40;         // 0: off
-  float top_p = 0.95f;         // 1: off
-  float min_p = 0.0f;          // 0: off
-  float repeat_penalty = 1.0f; // 1: off
+  float temperature = 0.8f;     // 0: greedy
+  uint32_t top_k = 40;          // 0: off
+  float top_p = 0.95f;          // 1: off
+  float min_p = 0.0f;           // 0: off
+  float repeat_penalty = 1.0f;  // 1: off
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;
   std::vector<std::pair<int32_t, float>> logit_bias;  // token, added to its logit; at most 1024
@@ -59,12 +60,12 @@ enum class WhenFull : uint8_t {
 
 struct GenerateOptions {
   SamplingOptions sampling;
-  uint32_t max_tokens = 0;          // 0: until the model stops or the context is full
-  std::vector<std::string> stop;    // texts that end the generation and are not part of it
+  uint32_t max_tokens = 0;        // 0: until the model stops or the context is full
+  std::vector<std::string> stop;  // texts that end the generation and are not part of it
   bool ignore_eos = false;
   WhenFull when_full = WhenFull::kStop;
-  uint32_t batch = 16;              // decode steps of one submit: 1 to 256
-  bool add_special = true;          // put the model's begin-of-text token before a text prompt
+  uint32_t batch = 16;      // decode steps of one submit: 1 to 256
+  bool add_special = true;  // put the model's begin-of-text token before a text prompt
 };
 
 enum class StopReason : uint8_t { kEndOfText, kStopString, kTokenLimit, kContextFull, kCancelled };
@@ -74,8 +75,8 @@ struct Timings {
   uint32_t prompt_tokens = 0;     // of the prompt
   uint32_t evaluated_tokens = 0;  // of these, not found in the cache
   uint32_t generated_tokens = 0;
-  double ttft_seconds = 0;        // from the call to the first token
-  double decode_seconds = 0;      // from the first token to the last: generated_tokens - 1 intervals
+  double ttft_seconds = 0;    // from the call to the first token
+  double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals
   double prefill_rate() const { return ttft_seconds > 0 ? evaluated_tokens / ttft_seconds : 0; }
   double decode_rate() const { return decode_seconds > 0 ? (generated_tokens - 1) / decode_seconds : 0; }
 };
@@ -116,10 +117,12 @@ class Session {
   ~Session();
 
   // Continues the session's text with `prompt` and generates. Text arrives in whole characters.
-  Result<Generation> generate(std::string_view prompt, const GenerateOptions& options, const TextCallback& on_text = {});
+  Result<Generation> generate(std::string_view prompt, const GenerateOptions& options,
+                              const TextCallback& on_text = {});
   Result<Generation> generate(std::span<const int32_t> prompt, const GenerateOptions& options,
                               const TextCallback& on_text = {});
-  // The whole conversation, through the model's chat template; what is already in the cache is not evaluated again.
+  // The whole conversation, through the model's chat template; what is already in the cache is not evaluated
+  // again.
   Result<Generation> chat(std::span<const Message> messages, const GenerateOptions& options,
                           const TextCallback& on_text = {});
 
@@ -131,7 +134,10 @@ class Session {
   void cancel();  // from any thread; the generation under way ends with StopReason::kCancelled
   void reset();   // forgets the text
   std::span<const int32_t> tokens() const;
-  // Tokens and cache; restoring needs the same model, cache format and a context at least as long.
+  // The conversation of the last chat() with its answer, also after restore(); empty if the text is none.
+  std::span<const Message> messages() const;
+  // Tokens, conversation and cache; restoring needs the same model, cache format and a context at least as
+  // long.
   Result<void> save(const std::string& path);
   Result<void> restore(const std::string& path);
 
@@ -155,7 +161,8 @@ class Model {
   Counters counters() const;
   Result<std::vector<int32_t>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
   Result<std::string> detokenize(std::span<const int32_t> ids) const;
-  Result<std::string> apply_chat_template(std::span<const Message> messages, bool add_generation_prompt) const;
+  Result<std::string> apply_chat_template(std::span<const Message> messages,
+                                          bool add_generation_prompt) const;
   // Sessions share the model's cache: switching between them costs evaluating what differs again.
   Session new_session();
 

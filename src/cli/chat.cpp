@@ -35,19 +35,21 @@ std::optional<std::string> read_line() {
 
 }  // namespace
 
-Result<void> chat_at_terminal(Model& model, Session& session, const GenerateOptions& options, const std::string& system) {
+Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions& options) {
   const std::string history = history_path();
   ::using_history();
   if (!history.empty()) ::read_history(history.c_str());
-  std::vector<Message> messages;
+  std::vector<Message> messages(session.messages().begin(),
+                                session.messages().end());  // of a restored session
   const auto restart = [&] {
     messages.clear();
-    if (!system.empty()) messages.push_back({"system", system});
+    if (!options.system.empty()) messages.push_back({"system", options.system});
     session.reset();
   };
   if (session.tokens().empty()) restart();
   std::optional<Generation> last;
-  std::printf("%s on %s. /help lists the commands.\n", model.info().name.c_str(), model.info().adapter.c_str());
+  std::printf("%s on %s. /help lists the commands.\n", model.info().name.c_str(),
+              model.info().adapter.c_str());
 
   while (const auto line = read_line()) {
     const std::string text(trim(*line));
@@ -67,8 +69,9 @@ Result<void> chat_at_terminal(Model& model, Session& session, const GenerateOpti
     }
     if (text.starts_with("/save")) {
       const std::string path(trim(std::string_view(text).substr(5)));
-      const auto saved = path.empty() ? Result<void>(fail(ErrorKind::kInvalidInput, "/save needs a file name."))
-                                      : session.save(path);
+      const auto saved = path.empty()
+                             ? Result<void>(fail(ErrorKind::kInvalidInput, "/save needs a file name."))
+                             : session.save(path);
       if (!saved) std::printf("%s\n", saved.error().message().c_str());
       continue;
     }
@@ -82,8 +85,8 @@ Result<void> chat_at_terminal(Model& model, Session& session, const GenerateOpti
       return std::fflush(stdout) == 0;
     };
     messages.push_back({"user", text});
-    auto generation = model.info().has_chat_template ? session.chat(messages, options, show)
-                                                     : session.generate(text, options, show);
+    auto generation = options.use_template ? session.chat(messages, options.generate, show)
+                                           : session.generate(text, options.generate, show);
     std::printf("\n");
     if (!generation) {  // the conversation goes on without this turn
       std::printf("%s\n", generation.error().message().c_str());

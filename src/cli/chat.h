@@ -7,7 +7,13 @@
 
 namespace doppler::cli {
 
-// Until end of input or /quit. Uses the model's chat template where it has one, plain continuation otherwise.
-Result<void> chat_at_terminal(Model& model, Session& session, const GenerateOptions& options, const std::string& system);
+struct ChatOptions {
+  GenerateOptions generate;
+  std::string system;        // system message of a new conversation; empty: none
+  bool use_template = true;  // false: what is typed continues the text
+};
+
+// Until end of input or /quit. A restored session goes on with its conversation.
+Result<void> chat_at_terminal(Model& model, Session& session, const ChatOptions& options);
 
 }  // namespace doppler::cli

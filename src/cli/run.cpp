@@ -1,13 +1,15 @@
-// doppler run: one answer to a prompt, or a chat. Flags here, the chat loop in chat.cpp, the closing line and the
-// JSON object in run_report.cpp.
-#include <cstdio>
+// doppler run: one answer to a prompt, or a chat. Flags here, the chat loop in chat.cpp, the closing line and
+// the JSON object in run_report.cpp.
 #include <unistd.h>
 
+#include <cstdio>
+#include <optional>
+
+#include "cli/chat.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
 #include "cli/interrupt.h"
 #include "cli/run_report.h"
-#include "cli/chat.h"
 #include "cli/verbs.h"
 
 namespace doppler::cli {
@@ -17,27 +19,49 @@ struct RunFlags {
   ModelFlags model;
   GenerateFlags generate;
   std::vector<std::string> words;
-  std::string tokens, save, restore, system;
+  std::optional<std::vector<int32_t>> tokens;
+  std::string save, restore, system;
   bool interactive = false, json = false, raw = false, quiet = false;
 };
+
+bool is_chat(const Model& model, const RunFlags& flags) {
+  return model.info().has_chat_template && !flags.raw && !flags.tokens;
+}
+
+Result<void> restore(Session& session, const Model& model, const RunFlags& flags) {
+  if (flags.restore.empty()) return {};
+  DP_CHECK(session.restore(flags.restore));
+  if (is_chat(model, flags) && session.messages().empty() && !session.tokens().empty()) {
+    return fail(ErrorKind::kInvalidInput,
+                "The session in %s is plain text, not a conversation; continue it with --raw.",
+                flags.restore.c_str());
+  }
+  return {};
+}
 
 Result<std::string> prompt_text(const RunFlags& flags) {
   std::string prompt;
   for (const std::string& word : flags.words) prompt += (prompt.empty() ? "" : " ") + word;
-  if (prompt.empty() || prompt == "-") return read_text_file("-");
+  if (flags.words.empty() || prompt == "-") {
+    if (::isatty(STDIN_FILENO) == 1)
+      std::fputs("The prompt is read from here; end it with Ctrl-D on a line of its own.\n", stderr);
+    return read_text_file("-");
+  }
   return prompt;
 }
 
 // Plain text continues; a model with a chat template answers, unless --raw.
-Result<Generation> answer(Session& session, const Model& model, const RunFlags& flags, const TextCallback& on_text) {
-  if (!flags.tokens.empty()) {
-    DP_TRY(const std::vector<int32_t> ids, parse_tokens(flags.tokens));
-    return session.generate(ids, flags.generate.options, on_text);
+Result<Generation> answer(Session& session, const Model& model, const RunFlags& flags,
+                          const TextCallback& on_text) {
+  if (flags.tokens) {
+    const InterruptGuard interrupt(session);
+    return session.generate(*flags.tokens, flags.generate.options, on_text);
   }
   DP_TRY(const std::string prompt, prompt_text(flags));
-  if (model.info().has_chat_template && !flags.raw) {
-    std::vector<Message> messages;
-    if (!flags.system.empty()) messages.push_back({"system", flags.system});
+  const InterruptGuard interrupt(session);
+  if (is_chat(model, flags)) {
+    std::vector<Message> messages(session.messages().begin(), session.messages().end());
+    if (messages.empty() && !flags.system.empty()) messages.push_back({"system", flags.system});
     messages.push_back({"user", prompt});
     return session.chat(messages, flags.generate.options, on_text);
   }
@@ -45,14 +69,12 @@ Result<Generation> answer(Session& session, const Model& model, const RunFlags& 
 }
 
 Result<void> check(const RunFlags& flags) {
-  if (!flags.tokens.empty() && !flags.words.empty()) {
+  if (flags.tokens && !flags.words.empty()) {
     return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
   }
-  if (!flags.tokens.empty()) {
-    DP_CHECK(parse_tokens(flags.tokens));  // before a model is loaded for nothing
-  }
-  if (flags.interactive && (flags.json || !flags.tokens.empty() || !flags.words.empty())) {
-    return fail(ErrorKind::kInvalidInput, "Flag -i takes no prompt, --tokens or --json: it asks at the terminal.");
+  if (flags.interactive && (flags.json || flags.tokens || !flags.words.empty())) {
+    return fail(ErrorKind::kInvalidInput,
+                "Flag -i takes no prompt, --tokens or --json: it asks at the terminal.");
   }
   return {};
 }
@@ -61,13 +83,19 @@ Result<void> check(const RunFlags& flags) {
 
 int run_verb(std::span<const std::string> arguments) {
   RunFlags flags;
-  Args args("doppler run [flags] [PROMPT]", "Answers a prompt (the words, or standard input), or chats with -i.");
+  Args args("doppler run [flags] [PROMPT]",
+            "Answers a prompt (the words, or standard input), or chats with -i.");
   args.words("PROMPT", &flags.words);
   args.flag("interactive", 'i', "chat at the terminal; /help lists its commands", &flags.interactive);
-  args.text("tokens", 0, "IDS", "token ids instead of text: 1,2,3", &flags.tokens);
+  args.custom("tokens", 0, "IDS", "token ids instead of text: 1,2,3",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_TRY(flags.tokens, parse_tokens(value));
+                return {};
+              });
   args.text("system", 0, "TEXT", "system message", &flags.system);
   args.flag("raw", 0, "continue the text as it is, without the chat template", &flags.raw);
-  args.text("template", 0, "FILE", "Jinja chat template instead of the model's own", &flags.model.template_file);
+  args.text("template", 0, "FILE", "Jinja chat template instead of the model's own",
+            &flags.model.template_file);
   args.text("save", 0, "FILE", "save the session at the end", &flags.save);
   args.text("restore", 0, "FILE", "continue a saved session", &flags.restore);
   args.flag("json", 0, "print one JSON object: text, tokens, timings, memory, counters", &flags.json);
@@ -84,12 +112,11 @@ int run_verb(std::span<const std::string> arguments) {
   auto model = load_named_model(flags.model);
   if (!model) return exit_failed(model.error());
   Session session = model->new_session();
-  const InterruptGuard interrupt(session);
-  if (!flags.restore.empty()) {
-    if (auto restored = session.restore(flags.restore); !restored) return exit_failed(restored.error());
-  }
+  if (auto restored = restore(session, *model, flags); !restored) return exit_failed(restored.error());
   if (flags.interactive) {
-    if (auto chatted = chat_at_terminal(*model, session, flags.generate.options, flags.system); !chatted) {
+    const ChatOptions chat{
+        .generate = flags.generate.options, .system = flags.system, .use_template = is_chat(*model, flags)};
+    if (auto chatted = chat_at_terminal(*model, session, chat); !chatted) {
       return exit_failed(chatted.error());
     }
   } else {

@@ -18,7 +18,7 @@ struct Model::Impl {
   std::unique_ptr<gpu::Device> device;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded;
   ModelInfo info;
-  std::vector<uint32_t> resident;       // tokens in the cache
+  std::vector<uint32_t> resident;  // tokens in the cache
 
   Result<const tokenizer::Tokenizer*> tokenizer() const;
   static Model wrap(std::shared_ptr<Impl> impl) { return Model(std::move(impl)); }
@@ -28,23 +28,27 @@ struct Session::Impl {
   explicit Impl(std::shared_ptr<Model::Impl> owner) : model(std::move(owner)) {}
 
   Result<void> start_ids(std::span<const int32_t> ids, const GenerateOptions& options);
+  Result<void> start_chat(std::span<const Message> conversation, const GenerateOptions& options);
   Result<std::optional<std::string>> next();
   Result<Generation> finish();
   Result<Generation> run(const TextCallback& on_text);
 
   std::shared_ptr<Model::Impl> model;
-  std::vector<uint32_t> sequence;       // the text so far
+  std::vector<uint32_t> sequence;  // the text so far
+  std::vector<Message> messages;   // the conversation that it is; empty if it is plain text
   std::optional<engine::Generator> generator;
   std::atomic<bool> cancelled = false;
 };
 
-// What a tool may ask for besides LoadOptions: plans that give all logits (and hidden states) instead of text.
+// What a tool may ask for besides LoadOptions: plans that give all logits (and hidden states) instead of
+// text.
 struct LoadExtras {
   bool all_logits = false;
   bool hidden = false;
 };
 // Model::load for files that are no path (synthetic weights) and for tools.
-Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options, LoadExtras extras = {});
+Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
+                         LoadExtras extras = {});
 
 Json messages_json(std::span<const Message> messages);
 

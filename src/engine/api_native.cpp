@@ -1,10 +1,9 @@
-// The public API (include/doppler/doppler.h) over the engine's coroutines: every call drives its task to the end
-// with the device's poll loop.
-#include "doppler/doppler.h"
-
+// The public API (include/doppler/doppler.h) over the engine's coroutines: every call drives its task to the
+// end with the device's poll loop.
 #include <algorithm>
 
 #include "base/mapped_file.h"
+#include "doppler/doppler.h"
 #include "engine/api_impl.h"
 #include "engine/model_options.h"
 #include "engine/session_file.h"
@@ -19,7 +18,8 @@ Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
   return load_files(std::move(files), options);
 }
 
-Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options, LoadExtras extras) {
+Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
+                         LoadExtras extras) {
   DP_TRY(model::RunnerOptions runner, engine::runner_options(options));
   runner.all_logits = extras.all_logits;
   runner.hidden = extras.hidden;
@@ -30,13 +30,16 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
   DP_TRY(std::unique_ptr<gpu::Device> device, opening.take());
   model::LoadProgress progress;
   if (options.progress) {
-    progress = [&](const char* stage, uint64_t done, uint64_t total) { options.progress(stage, done, total); };
+    progress = [&](const char* stage, uint64_t done, uint64_t total) {
+      options.progress(stage, done, total);
+    };
   }
   auto impl = std::make_shared<Model::Impl>();
   impl->device = std::move(device);
-  DP_TRY(impl->loaded, gpu::run_to_completion(*impl->device,
-                                              engine::load_model(*impl->device, std::move(files), std::move(runner),
-                                                                 options.chat_template, std::move(progress))));
+  DP_TRY(impl->loaded,
+         gpu::run_to_completion(*impl->device,
+                                engine::load_model(*impl->device, std::move(files), std::move(runner),
+                                                   options.chat_template, std::move(progress))));
   impl->info = engine::describe(*impl->loaded, *impl->device);
   return Model::Impl::wrap(std::move(impl));
 }
@@ -50,7 +53,8 @@ const ModelInfo& Model::info() const { return impl_->info; }
 
 Counters Model::counters() const { return engine::counters_since_load(*impl_->loaded, *impl_->device); }
 
-Result<std::vector<int32_t>> Model::tokenize(std::string_view text, bool add_special, bool parse_special) const {
+Result<std::vector<int32_t>> Model::tokenize(std::string_view text, bool add_special,
+                                             bool parse_special) const {
   DP_TRY(const tokenizer::Tokenizer* tokenizer, impl_->tokenizer());
   return tokenizer->encode(text, {.add_special = add_special, .parse_special = parse_special});
 }
@@ -60,7 +64,8 @@ Result<std::string> Model::detokenize(std::span<const int32_t> ids) const {
   return tokenizer->decode(ids, {});
 }
 
-Result<std::string> Model::apply_chat_template(std::span<const Message> messages, bool add_generation_prompt) const {
+Result<std::string> Model::apply_chat_template(std::span<const Message> messages,
+                                               bool add_generation_prompt) const {
   return engine::apply_chat_template(impl_->loaded->text, messages_json(messages), add_generation_prompt);
 }
 
@@ -73,7 +78,8 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-Result<Generation> Session::generate(std::string_view prompt, const GenerateOptions& options, const TextCallback& on_text) {
+Result<Generation> Session::generate(std::string_view prompt, const GenerateOptions& options,
+                                     const TextCallback& on_text) {
   DP_CHECK(start(prompt, options));
   return impl_->run(on_text);
 }
@@ -86,27 +92,26 @@ Result<Generation> Session::generate(std::span<const int32_t> prompt, const Gene
 
 Result<Generation> Session::chat(std::span<const Message> messages, const GenerateOptions& options,
                                  const TextCallback& on_text) {
-  DP_TRY(const std::string text,
-         engine::apply_chat_template(impl_->model->loaded->text, messages_json(messages), /*add_generation_prompt=*/true));
-  DP_TRY(const tokenizer::Tokenizer* tokenizer, impl_->model->tokenizer());
-  // The template writes the special tokens itself.
-  DP_TRY(const std::vector<int32_t> ids, tokenizer->encode(text, {.add_special = false, .parse_special = true}));
-  impl_->sequence.clear();
-  DP_CHECK(impl_->start_ids(ids, options));
+  DP_CHECK(impl_->start_chat(messages, options));
   return impl_->run(on_text);
 }
 
 Result<void> Session::start(std::string_view prompt, const GenerateOptions& options) {
   DP_TRY(const tokenizer::Tokenizer* tokenizer, impl_->model->tokenizer());
   const bool add_special = options.add_special && impl_->sequence.empty();
-  DP_TRY(const std::vector<int32_t> ids, tokenizer->encode(prompt, {.add_special = add_special, .parse_special = true}));
+  DP_TRY(const std::vector<int32_t> ids,
+         tokenizer->encode(prompt, {.add_special = add_special, .parse_special = true}));
   return impl_->start_ids(ids, options);
 }
 
 Result<std::optional<std::string>> Session::next() { return impl_->next(); }
 Result<Generation> Session::finish() { return impl_->finish(); }
 void Session::cancel() { impl_->cancelled.store(true, std::memory_order_relaxed); }
-void Session::reset() { impl_->sequence.clear(); }
+void Session::reset() {
+  impl_->sequence.clear();
+  impl_->messages.clear();
+}
+std::span<const Message> Session::messages() const { return impl_->messages; }
 std::span<const int32_t> Session::tokens() const {
   return {reinterpret_cast<const int32_t*>(impl_->sequence.data()), impl_->sequence.size()};
 }
@@ -118,8 +123,10 @@ Result<void> Session::save(const std::string& path) {
   const auto shared = static_cast<uint32_t>(a - model.resident.begin());
   engine::SessionFile session;
   session.tokens = impl_->sequence;
+  session.messages = impl_->messages;
   DP_TRY(session.cache, gpu::run_to_completion(*model.device, model.loaded->runner->save_cache(shared)));
-  return write_file_atomically(path, engine::encode_session(engine::session_fingerprint(*model.loaded->runner), session));
+  return write_file_atomically(
+      path, engine::encode_session(engine::session_fingerprint(*model.loaded->runner), session));
 }
 
 Result<void> Session::restore(const std::string& path) {
@@ -130,12 +137,15 @@ Result<void> Session::restore(const std::string& path) {
   if (!decoded) return forward(std::move(decoded).error().add_while("restoring " + path));
   const uint64_t position_bytes = runner.memory().cache_bytes / runner.ctx_len();
   const auto cached = static_cast<uint32_t>(decoded->cache.size() / position_bytes);
-  if (cached > decoded->tokens.size() || decoded->tokens.size() > runner.ctx_len()) {
-    return fail(ErrorKind::kInvalidInput, "The session in %s has %zu tokens; the context holds %u (--ctx).", path.c_str(),
-                decoded->tokens.size(), runner.ctx_len());
+  // More tokens than the context holds are fine: they slid out, or the next generation will say so.
+  if (cached > decoded->tokens.size() || cached > runner.ctx_len()) {
+    return fail(ErrorKind::kInvalidInput,
+                "The session in %s has %u tokens in its cache; the context holds %u (--ctx).", path.c_str(),
+                cached, runner.ctx_len());
   }
   DP_CHECK(gpu::run_to_completion(*model.device, runner.restore_cache(cached, decoded->cache)));
   impl_->sequence = std::move(decoded->tokens);
+  impl_->messages = std::move(decoded->messages);
   model.resident.assign(impl_->sequence.begin(), impl_->sequence.begin() + cached);
   return {};
 }

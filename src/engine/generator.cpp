@@ -10,11 +10,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Submits kept queued while one runs: enough that the device never waits, few enough that a stop wastes little.
+// Submits kept queued while one runs: enough that the device never waits, few enough that a stop wastes
+// little.
 constexpr size_t kAhead = 2;
 constexpr uint32_t kMaxTokens = 1u << 30;
 
-double seconds(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
+double seconds(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
 
 struct Bound {
   const char* name;
@@ -34,19 +37,38 @@ Result<void> check_options(const GenerateOptions& o, uint32_t max_batch) {
   };
   for (const Bound& bound : bounds) {
     if (!(bound.value >= bound.least && bound.value <= bound.most)) {
-      return fail(ErrorKind::kInvalidInput, "Option %s is %g; allowed is %g to %g.", bound.name, bound.value, bound.least,
-                  bound.most);
+      return fail(ErrorKind::kInvalidInput, "Option %s is %g; allowed is %g to %g.", bound.name, bound.value,
+                  bound.least, bound.most);
     }
   }
   return {};
 }
 
-model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorConfig& config, uint32_t max_tokens,
-                                      uint64_t seed) {
+Result<void> check_biases(const SamplingOptions& options, uint32_t vocab_size) {
+  for (const auto& [token, bias] : options.logit_bias) {
+    if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
+      return fail(ErrorKind::kInvalidInput,
+                  "The logit bias names token %d, outside the vocabulary; allowed is 0 to %u.", token,
+                  vocab_size - 1);
+    }
+    if (std::isnan(bias)) {
+      return fail(ErrorKind::kInvalidInput, "The logit bias of token %d is not a number.", token);
+    }
+  }
+  return {};
+}
+
+// What remains of a full context that slides: the newer half, and at least the token to go on from.
+ptrdiff_t kept_by_slide(uint32_t ctx_len) { return std::max<ptrdiff_t>(1, ctx_len / 2); }
+
+model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorConfig& config,
+                                      uint32_t max_tokens, uint64_t seed) {
   const SamplingOptions& s = o.sampling;
   model::GenerationSettings out;
-  // Penalties and biases change the choice even without randomness, so only the plain case takes the greedy plan.
-  const bool plain = s.repeat_penalty == 1.0f && s.presence_penalty == 0 && s.frequency_penalty == 0 && s.logit_bias.empty();
+  // Penalties and biases change the choice even without randomness, so only the plain case takes the greedy
+  // plan.
+  const bool plain =
+      s.repeat_penalty == 1.0f && s.presence_penalty == 0 && s.frequency_penalty == 0 && s.logit_bias.empty();
   out.greedy = s.top_k == 1 ? plain : s.temperature == 0 && plain;
   out.sampling = {.temperature = s.temperature == 0 ? 1.0f : s.temperature,
                   .top_p = s.top_p,
@@ -56,7 +78,8 @@ model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorC
                   .presence_penalty = s.presence_penalty,
                   .frequency_penalty = s.frequency_penalty,
                   .bias_count = 0};
-  for (const auto& [token, bias] : s.logit_bias) out.logit_bias.emplace_back(static_cast<uint32_t>(token), bias);
+  for (const auto& [token, bias] : s.logit_bias)
+    out.logit_bias.emplace_back(static_cast<uint32_t>(token), bias);
   out.seed = seed;
   out.max_tokens = max_tokens;
   out.stop_tokens = config.stop_tokens;
@@ -68,13 +91,19 @@ model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorC
 
 Generator::Generator(model::StepRunner& runner, const tokenizer::Tokenizer* tokenizer, GeneratorConfig config,
                      std::vector<uint32_t>& resident, const std::atomic<bool>& cancelled)
-    : runner_(runner), tokenizer_(tokenizer), config_(std::move(config)), resident_(resident), cancelled_(cancelled) {}
+    : runner_(runner),
+      tokenizer_(tokenizer),
+      config_(std::move(config)),
+      resident_(resident),
+      cancelled_(cancelled) {}
 
 Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions options) {
   started_ = Clock::now();
   options_ = std::move(options);
   DP_CHECK(check_options(options_, runner_.max_batch()));
-  if (prompt.empty()) return fail(ErrorKind::kInvalidInput, "The prompt is empty; at least one token is needed.");
+  DP_CHECK(check_biases(options_.sampling, config_.vocab_size));
+  if (prompt.empty())
+    return fail(ErrorKind::kInvalidInput, "The prompt is empty; at least one token is needed.");
   for (const uint32_t token : prompt) {
     if (token >= config_.vocab_size) {
       return fail(ErrorKind::kInvalidInput, "Token %u is outside the vocabulary; allowed is 0 to %u.", token,
@@ -85,16 +114,20 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
   result_.timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
   limit_ = options_.max_tokens == 0 ? kMaxTokens : options_.max_tokens;
   stops_ = StopStrings(options_.stop);
-  if (tokenizer_) decoder_.emplace(*tokenizer_, tokenizer::DecodeOptions{.skip_special = true}, /*at_start=*/false);
+  if (tokenizer_)
+    decoder_.emplace(*tokenizer_, tokenizer::DecodeOptions{.skip_special = true}, /*at_start=*/false);
   if (sequence_.size() >= runner_.ctx_len()) {
     if (options_.when_full == WhenFull::kStop) {
       return fail(ErrorKind::kInvalidInput,
-                  "The prompt has %zu tokens, but the context holds %u and needs room for an answer; raise --ctx or let it slide.",
+                  "The prompt has %zu tokens, but the context holds %u and needs room for an answer; raise "
+                  "--ctx or let it slide.",
                   sequence_.size(), runner_.ctx_len());
     }
-    sequence_.erase(sequence_.begin(), sequence_.end() - runner_.ctx_len() / 2);
+    sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
   }
-  return queue_prompt(limit_);
+  auto queued = queue_prompt(limit_);
+  if (!queued) resident_.clear();  // what the cache holds now is not known
+  return queued;
 }
 
 // Feeds what the cache lacks of sequence_, samples the first token and queues the first decode steps.
@@ -104,8 +137,10 @@ Result<void> Generator::queue_prompt(size_t max_tokens_left) {
   const size_t kept = std::min<size_t>(static_cast<size_t>(a - resident_.begin()), sequence_.size() - 1);
   resident_.resize(kept);
   segment_limit_ = static_cast<uint32_t>(max_tokens_left);
-  const uint64_t seed = options_.sampling.seed + segments_ * 0x9E3779B97F4A7C15ull;  // golden ratio: another stream
-  DP_CHECK(runner_.begin(settings_of(options_, config_, segment_limit_, seed), std::span(sequence_).first(kept)));
+  const uint64_t seed =
+      options_.sampling.seed + segments_ * 0x9E3779B97F4A7C15ull;  // golden ratio: another stream
+  DP_CHECK(
+      runner_.begin(settings_of(options_, config_, segment_limit_, seed), std::span(sequence_).first(kept)));
   if (segments_ == 0) result_.timings.evaluated_tokens = static_cast<uint32_t>(sequence_.size() - kept);
   scheduled_ = seen_ = 0;
   exhausted_ = false;
@@ -123,8 +158,8 @@ Result<void> Generator::queue_prompt(size_t max_tokens_left) {
 }
 
 Result<void> Generator::queue_decode() {
-  while (in_flight_.size() < kAhead + 1 && in_flight_.size() < runner_.max_tickets() && scheduled_ < segment_limit_ &&
-         sequence_.size() - seen_ + scheduled_ <= runner_.ctx_len()) {
+  while (in_flight_.size() < kAhead + 1 && in_flight_.size() < runner_.max_tickets() &&
+         scheduled_ < segment_limit_ && sequence_.size() - seen_ + scheduled_ <= runner_.ctx_len()) {
     DP_TRY(const model::Ticket ticket, runner_.decode(std::min(options_.batch, segment_limit_ - scheduled_)));
     scheduled_ += ticket.count;
     in_flight_.push_back(ticket);
@@ -165,7 +200,8 @@ Task<Result<std::optional<std::string>>> Generator::next() {
 std::string Generator::accept(std::span<const uint32_t> tokens) {
   std::string text;
   for (const uint32_t token : tokens) {
-    if (token == kernels::kNoToken) {  // the GPU stopped without a stop token or limit seen here: the context is full
+    if (token ==
+        kernels::kNoToken) {  // the GPU stopped without a stop token or limit seen here: the context is full
       exhausted_ = true;
       return text;
     }
@@ -203,7 +239,7 @@ void Generator::end(StopReason reason) {
 Result<bool> Generator::slide() {
   if (options_.when_full != WhenFull::kSlide || result_.tokens.size() >= limit_) return false;
   ++segments_;
-  sequence_.erase(sequence_.begin(), sequence_.end() - std::max<ptrdiff_t>(1, runner_.ctx_len() / 2));
+  sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
   DP_CHECK(queue_prompt(limit_ - result_.tokens.size()));
   return true;
 }

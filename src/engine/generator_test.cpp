@@ -1,9 +1,12 @@
-// The generate loop over a scripted StepRunner: no GPU. Batches in flight, stops, limits, sliding, prefix reuse.
+// The generate loop over a scripted StepRunner: no GPU. Batches in flight, stops, limits, sliding, prefix
+// reuse.
+#include "engine/generator.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
-#include "engine/generator.h"
 #include "engine/stop_strings.h"
 #include "kernels/common/step_state.h"
 
@@ -37,7 +40,9 @@ class Counting final : public model::StepRunner {
     ++submits;
     return issue(steps, true);
   }
-  Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override { co_return results[ticket.slot]; }
+  Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {
+    co_return results[ticket.slot];
+  }
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t) override { co_return std::vector<uint8_t>(); }
   Task<Result<void>> restore_cache(uint32_t, std::span<const uint8_t>) override { co_return Result<void>(); }
 
@@ -75,7 +80,8 @@ struct Script {
   std::string error;
 
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000}) {
-    Generator generator(runner, nullptr, {.vocab_size = 2000, .stop_tokens = std::move(stops)}, resident, cancelled);
+    Generator generator(runner, nullptr, {.vocab_size = 2000, .stop_tokens = std::move(stops)}, resident,
+                        cancelled);
     if (auto started = generator.start(std::move(prompt), std::move(options)); !started) {
       error = started.error().message();
       return;
@@ -126,6 +132,31 @@ TEST(Generator, FullContextStopsOrSlides) {
   EXPECT_EQ(slide.result.stop, StopReason::kTokenLimit);
   ASSERT_EQ(slide.result.tokens.size(), 200u);
   for (size_t i = 0; i < 200; ++i) EXPECT_EQ(slide.result.tokens[i], static_cast<int32_t>(4 + i));
+}
+
+TEST(Generator, SlidesInTheSmallestContexts) {
+  for (const uint32_t ctx : {1u, 2u, 3u}) {
+    Script s;
+    s.runner.ctx = ctx;
+    s.go({1, 2, 3, 4}, {.max_tokens = 5, .when_full = WhenFull::kSlide, .batch = 16});
+    EXPECT_EQ(s.error, "");
+    EXPECT_EQ(s.result.tokens, (std::vector<int32_t>{5, 6, 7, 8, 9})) << "context " << ctx;
+  }
+}
+
+TEST(Generator, LogitBiasesAreChecked) {
+  const std::pair<std::pair<int32_t, float>, const char*> cases[] = {
+      {{2000, 1.0f}, "The logit bias names token 2000, outside the vocabulary; allowed is 0 to 1999."},
+      {{-1, 1.0f}, "The logit bias names token -1, outside the vocabulary; allowed is 0 to 1999."},
+      {{7, NAN}, "The logit bias of token 7 is not a number."},
+  };
+  for (const auto& [bias, sentence] : cases) {
+    Script s;
+    GenerateOptions options;
+    options.sampling.logit_bias = {bias};
+    s.go({1}, options);
+    EXPECT_EQ(s.error, sentence);
+  }
 }
 
 TEST(Generator, ReusesWhatIsResident) {

@@ -1,6 +1,7 @@
-// A saved session: what was said (token ids) and the cache that goes with it, so that a long prompt is evaluated
-// once. Format: the 8 bytes "DOPSESS1", u64 length of a JSON header, the header (model fingerprint, cache format,
-// token count), u32 token ids, cache bytes (model/plan_runner.h).
+// A saved session: what was said (token ids) and the cache that goes with it, so that a long prompt is
+// evaluated once. Format: the 8 bytes "DOPSESS1", u64 length of a JSON header, the header (model fingerprint,
+// cache format, token count, the messages of a conversation), u32 token ids, cache bytes
+// (model/plan_runner.h).
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doppler/doppler.h"
 #include "model/plan_runner.h"
 
 namespace doppler::engine {
 
 struct SessionFile {
   std::vector<uint32_t> tokens;
+  std::vector<Message> messages;  // empty: the tokens are plain text
   std::vector<uint8_t> cache;
 };
 

@@ -1,8 +1,10 @@
 // The life of one generation behind Session (api_impl.h), and the small helpers of the public API.
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <unistd.h>
+#include <utility>
 
 #include "engine/api_impl.h"
 
@@ -24,17 +26,25 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
     prompt.push_back(static_cast<uint32_t>(id));
   }
   cancelled.store(false, std::memory_order_relaxed);
-  const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size, .stop_tokens = model->loaded->text.stop_tokens};
-  generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->resident, cancelled);
-  sequence = prompt;
-  auto started = generator->start(std::move(prompt), options);
-  if (!started) generator.reset();
+  const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size,
+                                       .stop_tokens = model->loaded->text.stop_tokens};
+  generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->resident,
+                    cancelled);
+  auto started = generator->start(prompt, options);
+  if (!started) {  // the session's text stays as it was
+    generator.reset();
+    return started;
+  }
+  sequence = std::move(prompt);
+  messages.clear();  // start_chat() sets them
   return started;
 }
 
 Result<std::optional<std::string>> Session::Impl::next() {
   if (!generator) return fail(ErrorKind::kInternal, "next() was called without start().");
-  return gpu::run_to_completion(*model->device, generator->next());
+  auto piece = gpu::run_to_completion(*model->device, generator->next());
+  if (!piece) generator.reset();  // a device that failed: there is nothing to finish
+  return piece;
 }
 
 Result<Generation> Session::Impl::finish() {
@@ -46,8 +56,30 @@ Result<Generation> Session::Impl::finish() {
   }
   Generation result = generator->result();
   for (const int32_t token : result.tokens) sequence.push_back(static_cast<uint32_t>(token));
+  if (!messages.empty()) messages.push_back({"assistant", result.text});
   generator.reset();
   return result;
+}
+
+Result<void> Session::Impl::start_chat(std::span<const Message> conversation,
+                                       const GenerateOptions& options) {
+  DP_TRY(const std::string text, engine::apply_chat_template(model->loaded->text, messages_json(conversation),
+                                                             /*add_generation_prompt=*/true));
+  DP_TRY(const tokenizer::Tokenizer* tokenizer, model->tokenizer());
+  // The template writes the special tokens itself.
+  DP_TRY(const std::vector<int32_t> ids,
+         tokenizer->encode(text, {.add_special = false, .parse_special = true}));
+  if (generator) {  // the last one was not finished
+    DP_TRY([[maybe_unused]] const Generation unfinished, finish());
+  }
+  std::vector<uint32_t> before = std::exchange(sequence, {});
+  auto started = start_ids(ids, options);
+  if (started) {
+    messages.assign(conversation.begin(), conversation.end());
+  } else {
+    sequence = std::move(before);
+  }
+  return started;
 }
 
 Result<Generation> Session::Impl::run(const TextCallback& on_text) {
@@ -73,8 +105,8 @@ Result<void> write_file_atomically(const std::string& path, std::span<const uint
   const std::string temporary = path + ".part";
   std::FILE* file = std::fopen(temporary.c_str(), "wb");
   if (!file) return fail(ErrorKind::kIo, "Cannot write %s: %s.", temporary.c_str(), std::strerror(errno));
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fflush(file) == 0 &&
-                       ::fsync(::fileno(file)) == 0;
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
+                       std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
   const int error = errno;
   std::fclose(file);
   if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {

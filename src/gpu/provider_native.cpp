@@ -75,14 +75,16 @@ Result<std::unique_ptr<Provider>> read_functions(void* library, const std::strin
     std::memcpy(&target, &address, sizeof target);
     return address != nullptr;
   };
-  std::string missing;
+  std::string missing;  // the first of them
+  size_t n_missing = 0;
 #define DOPPLER_FIND(function) \
-  if (!find("wgpu" #function, provider->function)) missing += " wgpu" #function;
+  if (!find("wgpu" #function, provider->function) && ++n_missing == 1) missing = "wgpu" #function;
   DOPPLER_WGPU_FUNCTIONS(DOPPLER_FIND)
 #undef DOPPLER_FIND
-  if (!missing.empty()) {
-    return fail(ErrorKind::kUnsupported, "%s is not a WebGPU library Doppler can use: it lacks%s.",
-                path.c_str(), missing.c_str());
+  if (n_missing != 0) {
+    return fail(ErrorKind::kUnsupported, "%s is not a WebGPU library Doppler can use: it lacks %s%s.",
+                path.c_str(), missing.c_str(),
+                n_missing == 1 ? "" : format_text(" and %zu more functions", n_missing - 1).c_str());
   }
 #define DOPPLER_FIND(function) find("wgpu" #function, provider->function);
   DOPPLER_WGPU_NATIVE_FUNCTIONS(DOPPLER_FIND)

@@ -1,5 +1,7 @@
 #include "kernels/catalogue.h"
 
+#include <map>
+
 #include "kernels/attention/variants.h"
 #include "kernels/embed/variants.h"
 #include "kernels/glu/variants.h"
@@ -77,6 +79,26 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("argmax", argmax_variants(), Sample{});
   add("sample", sample_variants(), Sample{});
   return out;
+}
+
+Result<void> check_forced_names(const gpu::Caps& caps, const Policy& policy) {
+  if (policy.forced.empty()) return {};
+  std::map<std::string, std::vector<std::string>> variants;  // by operation
+  for (CatalogueRow& row : list_variants(caps, policy))
+    variants[row.operation].push_back(std::move(row.variant));
+  for (const auto& [operation, variant] : policy.forced) {
+    if (const auto known = variants.find(operation); known != variants.end()) {
+      DP_CHECK(check_forced(operation, variant, known->second));
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : variants) names.push_back(name);
+    const auto near = nearest(operation, names);
+    return fail(ErrorKind::kInvalidInput,
+                "There is no operation \"%s\" whose variant could be forced%s; doppler kernels lists all.",
+                printable(operation).c_str(), near ? (" (did you mean " + *near + "?)").c_str() : "");
+  }
+  return {};
 }
 
 }  // namespace doppler::kernels

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "gpu/caps.h"
 #include "kernels/context.h"
 
@@ -23,5 +24,9 @@ const char* typical_shape_text();
 
 // In the order of the tables, best first within an operation.
 std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& policy);
+
+// Error: the policy forces an operation or a variant that no table has; suggests the nearest. Whether a
+// variant can be used is for select() to say, once the shape is known.
+Result<void> check_forced_names(const gpu::Caps& caps, const Policy& policy);
 
 }  // namespace doppler::kernels

@@ -1,6 +1,7 @@
-// A loaded model on a device: weights, cache, step state and the plans that replay its steps. The one StepRunner
-// that uses the GPU. Everything it needs is created by load(); afterwards it only writes small state and submits.
-// Read next: families/llama.cpp (what is recorded), kernels/step/step.h (how the state advances).
+// A loaded model on a device: weights, cache, step state and the plans that replay its steps. The one
+// StepRunner that uses the GPU. Everything it needs is created by load(); afterwards it only writes small
+// state and submits. Read next: families/llama.cpp (what is recorded), kernels/step/step.h (how the state
+// advances).
 #pragma once
 
 #include <functional>
@@ -20,16 +21,16 @@ namespace doppler::model {
 
 struct RunnerOptions {
   kernels::Policy policy;
-  uint32_t ctx_len = 0;    // 0: what the model was trained for, at most kDefaultCtxLen
-  uint32_t chunk = 0;      // 0: kDefaultChunk
+  uint32_t ctx_len = 0;  // 0: what the model was trained for, at most kDefaultCtxLen
+  uint32_t chunk = 0;    // 0: kDefaultChunk
   kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
-  bool all_logits = false; // plans for logits() instead of generation
-  bool hidden = false;     // ... with the residual stream too
+  bool all_logits = false;  // plans for logits() instead of generation
+  bool hidden = false;      // ... with the residual stream too
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
-inline constexpr uint32_t kMaxBatch = 256;   // decode steps of one submit
-inline constexpr uint32_t kTickets = 4;      // submits in flight whose tokens are still to be read
+inline constexpr uint32_t kMaxBatch = 256;  // decode steps of one submit
+inline constexpr uint32_t kTickets = 4;     // submits in flight whose tokens are still to be read
 
 // stage: "weights" (bytes), "kernels" (pipelines).
 using LoadProgress = std::function<void(const char* stage, uint64_t done, uint64_t total)>;
@@ -41,7 +42,8 @@ struct LoadTimes {
 class PlanRunner final : public StepRunner {
  public:
   // `device` must outlive the runner.
-  static Task<Result<std::unique_ptr<PlanRunner>>> load(gpu::Device& device, const formats::Checkpoint& checkpoint,
+  static Task<Result<std::unique_ptr<PlanRunner>>> load(gpu::Device& device,
+                                                        const formats::Checkpoint& checkpoint,
                                                         RunnerOptions options, LoadProgress progress);
 
   uint32_t ctx_len() const override { return options_.ctx_len; }
@@ -55,8 +57,9 @@ class PlanRunner final : public StepRunner {
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) override;
   Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) override;
 
-  // Only with RunnerOptions::all_logits. Runs up to chunk() tokens at positions pos.. of a sequence whose earlier
-  // tokens were run before. logits: [tokens, vocab_size]; hidden: [n_layers + 1, tokens, hidden_dim] or empty.
+  // Only with RunnerOptions::all_logits. Runs up to chunk() tokens at positions pos.. of a sequence whose
+  // earlier tokens were run before. logits: [tokens, vocab_size]; hidden: [n_layers + 1, tokens, hidden_dim]
+  // or empty.
   struct Rows {
     std::vector<float> logits, hidden;
   };
@@ -72,17 +75,19 @@ class PlanRunner final : public StepRunner {
   // The plan that decode (or prefill with sampling) replays, for profiles.
   const gpu::Plan& decode_plan(bool greedy) const;
   const gpu::Plan& prefill_plan() const;
-  // For profiles, which run prefill_plan() themselves: writes what prefill() writes first, and submits nothing.
+  // For profiles, which run prefill_plan() themselves: writes what prefill() writes first, and submits
+  // nothing.
   Result<void> prepare_prefill(std::span<const uint32_t> tokens);
 
  private:
   PlanRunner(gpu::Device& device, ModelConfig config, RunnerOptions options)
       : device_(device), config_(std::move(config)), options_(std::move(options)) {}
 
+  void warn_unused_kernels() const;
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
   Result<void> record_plans(gpu::PlanBuilder& builder, FamilyModel& family);
-  Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name, uint32_t max_rows, Head head,
-                           bool greedy);
+  Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name,
+                           uint32_t max_rows, Head head, bool greedy);
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   Result<void> write_state();
@@ -106,14 +111,14 @@ class PlanRunner final : public StepRunner {
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::vector<gpu::Buffer> weights_;
   std::vector<gpu::Buffer*> cache_k_, cache_v_;
-  gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr, *params_ = nullptr,
-              *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *ring_ = nullptr;
+  gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
+              *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *ring_ = nullptr;
   gpu::BuiltPlans built_;
   gpu::ReadbackRing readback_;
 
   // Of the generation under way.
   GenerationSettings settings_;
-  kernels::StepState host_state_;      // as the next prefill will write it
+  kernels::StepState host_state_;        // as the next prefill will write it
   std::vector<uint32_t> recent_tokens_;  // the last kPenaltyRing tokens before the first sampled one
   uint32_t next_slot_ = 0;
   uint32_t ring_index_ = 0;

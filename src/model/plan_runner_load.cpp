@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "kernels/catalogue.h"
 #include "kernels/step/step.h"
 #include "model/plan_runner.h"
 
@@ -12,20 +13,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // The logits of a whole chunk come back to the host; this keeps them small.
 constexpr uint64_t kAllLogitsBytes = 32ull << 20;
 
 }  // namespace
 
-Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device, const formats::Checkpoint& checkpoint,
+Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
+                                                           const formats::Checkpoint& checkpoint,
                                                            RunnerOptions options, LoadProgress progress) {
+  DP_CO_CHECK(kernels::check_forced_names(device.caps(), options.policy));
   DP_CO_TRY(ModelConfig config, read_config(checkpoint));
   if (options.ctx_len == 0) options.ctx_len = std::min(config.ctx_len, kDefaultCtxLen);
   if (options.ctx_len > config.ctx_len) {
-    log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.", options.ctx_len,
-        config.ctx_len);
+    log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",
+        options.ctx_len, config.ctx_len);
   }
   if (options.chunk == 0) options.chunk = kDefaultChunk;
   options.chunk = std::min(options.chunk, options.ctx_len);
@@ -63,7 +68,18 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device, 
   DP_CO_CHECK(co_await device.idle());  // weights arrived; errors of the whole load surface here
   runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
   runner->load_times_.pipelines_seconds = seconds_since(pipelines_start);
+  runner->warn_unused_kernels();
   co_return runner;
+}
+
+// A forced variant of an operation that this model does not have changes nothing; that must not go unseen.
+void PlanRunner::warn_unused_kernels() const {
+  for (const auto& [operation, variant] : options_.policy.forced) {
+    if (std::ranges::find(choices_, operation, &kernels::Choice::operation) == choices_.end()) {
+      log(LogLevel::kWarning, "Variant %s was asked for, but the plans of this model have no operation %s.",
+          variant.c_str(), operation.c_str());
+    }
+  }
 }
 
 Task<Result<gpu::Buffer*>> PlanRunner::buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
@@ -80,7 +96,8 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t chunk = options_.chunk;
   DP_CO_TRY(state_, co_await buffer(builder, "step_state", sizeof(kernels::StepState), &views_.state));
   DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", chunk * 4, &views_.tokens));
-  DP_CO_TRY(logits_, co_await buffer(builder, "logits", (options_.all_logits ? chunk : 1) * vocab * 4, &views_.logits));
+  DP_CO_TRY(logits_, co_await buffer(builder, "logits", (options_.all_logits ? chunk : 1) * vocab * 4,
+                                     &views_.logits));
   if (options_.hidden) {
     const uint64_t bytes = (config_.n_layers + 1) * chunk * config_.hidden_dim * 4;
     DP_CO_TRY(hidden_, co_await buffer(builder, "hidden", bytes, &views_.hidden));
@@ -111,8 +128,8 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   co_return Result<void>();
 }
 
-Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name, uint32_t max_rows,
-                                     Head head, bool greedy) {
+Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name,
+                                     uint32_t max_rows, Head head, bool greedy) {
   builder.begin(name, max_rows);
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
@@ -157,12 +174,13 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& fa
     bool greedy;
   };
   static constexpr Row kGeneration[] = {
-      {"prefill", false, Head::kNone, true},          {"prefill.greedy", false, Head::kLast, true},
-      {"prefill.sample", false, Head::kLast, false},  {"decode.greedy", true, Head::kLast, true},
+      {"prefill", false, Head::kNone, true},         {"prefill.greedy", false, Head::kLast, true},
+      {"prefill.sample", false, Head::kLast, false}, {"decode.greedy", true, Head::kLast, true},
       {"decode.sample", true, Head::kLast, false},
   };
   static constexpr Row kLogits[] = {{"prefill.logits", false, Head::kAll, true}};
-  const std::span<const Row> rows = options_.all_logits ? std::span<const Row>(kLogits) : std::span<const Row>(kGeneration);
+  const std::span<const Row> rows =
+      options_.all_logits ? std::span<const Row>(kLogits) : std::span<const Row>(kGeneration);
   for (const Row& row : rows) {
     DP_CHECK(record_plan(builder, family, row.name, row.decode ? 1 : options_.chunk, row.head, row.greedy));
   }

@@ -102,3 +102,63 @@ exit 2
 $ doppler run -i hello
 doppler: Flag -i takes no prompt, --tokens or --json: it asks at the terminal.
 exit 2
+
+== a saved conversation goes on as a conversation
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 8 --ctx 256 -q --save s.session "The fox" > first
+$ doppler run $FLAGS --temp 0 -n 2 --ctx 256 --json --restore s.session "And then" > out.json
+$ doppler run $FLAGS --temp 0 -n 2 --ctx 256 --json "And then" > alone.json
+$ test $(grep -o '"prompt_tokens": [0-9]*' out.json | cut -d' ' -f2) -gt $(grep -o '"prompt_tokens": [0-9]*' alone.json | cut -d' ' -f2)
+
+== a saved text is not continued as a conversation
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 2 --ctx 256 --raw -q --save s.session "The fox" > first
+$ doppler run $FLAGS --ctx 256 -q --restore s.session "more"
+doppler: The session in s.session is plain text, not a conversation; continue it with --raw.
+exit 1
+
+== an empty continuation of a saved text is the text that would have come
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 6 --ctx 256 --raw -q --save s.session "The fox" | tr -d '\n' > parts
+$ doppler run $FLAGS --temp 0 -n 6 --ctx 256 --raw -q --restore s.session "" | tr -d '\n' >> parts
+$ doppler run $FLAGS --temp 0 -n 12 --ctx 256 --raw -q "The fox" | tr -d '\n' > whole
+$ cmp parts whole
+
+== a session that slid is restored with the same context
+needs webgpu model
+$ doppler run $FLAGS --temp 0 -n 40 --ctx 32 --when-full slide --ignore-eos --raw -q --save s.session "The fox" > first
+$ doppler run $FLAGS --temp 0 -n 4 --ctx 32 --when-full slide --ignore-eos --raw -q --restore s.session "" > second
+$ test -s second
+
+== the smallest context slides
+needs webgpu
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 1 --tokens 1 -n 4 --temp 0 --ignore-eos --when-full slide --json > out.json
+$ grep '"generated_tokens"\|"stop"' out.json
+  "stop": "token-limit",
+~ +"generated_tokens": 4,
+
+== a logit bias of a token that does not exist
+needs webgpu
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 64 --tokens 1 --logit-bias 99999:5
+doppler: The logit bias names token 99999, outside the vocabulary; allowed is 0 to 1023.
+exit 1
+
+== an empty list of ids is not a prompt from standard input
+$ echo hello | doppler run --tokens ""
+doppler: "" is no token id; expected are numbers such as 1,2,3.
+exit 2
+
+== forced kernels that do not exist
+needs webgpu
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 64 --tokens 1 --kernel matvec.q8=x
+doppler: There is no operation "matvec.q8" whose variant could be forced (did you mean matvec.q8_0?); doppler kernels lists all.
+exit 1
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 64 --tokens 1 --kernel embed=rows
+~doppler: embed has no variant "rows".*
+exit 1
+
+== a library that is no WebGPU provider
+$ doppler run --synthetic llama-tiny --tokens 1 --webgpu libm.so.6
+~doppler: .*libm\.so\.6.*
+...
+exit 1
