@@ -5,7 +5,7 @@ install_wasm() {
   install_packages wasm
   local major
   major=$(node --version | sed 's/^v\([0-9]*\).*/\1/')
-  [ "$major" -ge 18 ] || fail "node $(node --version) is too old for the WebAssembly tests; 18 or newer is needed."
+  [ "$major" -ge 20 ] || fail "node $(node --version) is too old for the WebAssembly tests; 20 or newer is needed."
   [ -f web/package.json ] || return 0
   if ! command -v npm >/dev/null; then
     local prefix
