@@ -1,5 +1,5 @@
-// The shipped model through the public API: greedy text equal to what numpy computes in double precision from the same
-// file (tools/make_story_references.py), counters, sessions saved and restored.
+// The shipped model through the public API: greedy text equal to what numpy computes in double precision from
+// the same file (tools/make_story_references.py), counters, sessions saved and restored.
 #include <gtest/gtest.h>
 
 #include <cstdio>

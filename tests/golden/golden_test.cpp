@@ -5,65 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <map>
 
-#include "base/mapped_file.h"
 #include "engine/generator.h"
-#include "formats/file_set_native.h"
-#include "formats/safetensors/safetensors.h"
+#include "golden_helpers.h"
 #include "model/plan_runner.h"
 
 namespace doppler {
 namespace {
 
 namespace fs = std::filesystem;
-
-// References of one case, by tensor name. All are F32 or I32.
-struct References {
-  MappedFile file;
-  formats::SafetensorsFile header;
-
-  template <class T>
-  std::vector<T> get(const std::string& name) const {
-    for (const auto& tensor : header.tensors) {
-      if (tensor.name != name) continue;
-      std::vector<T> out(tensor.bytes / sizeof(T));
-      std::memcpy(out.data(), file.bytes().data() + tensor.offset, tensor.bytes);
-      return out;
-    }
-    ADD_FAILURE() << "no reference " << name;
-    return {};
-  }
-};
-
-double relative_l2(std::span<const float> got, std::span<const float> wanted) {
-  if (got.size() != wanted.size() || got.empty()) return INFINITY;
-  double difference = 0, norm = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    const double d = static_cast<double>(got[i]) - static_cast<double>(wanted[i]);
-    difference += d * d;
-    norm += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
-  }
-  return std::sqrt(difference / norm);
-}
-
-gpu::Device& device() {
-  static const std::unique_ptr<gpu::Device> opened = [] {
-    auto task = gpu::Device::open({});
-    task.start();
-    auto result = task.take();
-    if (!result) {
-      std::fprintf(stderr, "%s\n", result.error().message().c_str());
-      std::exit(1);
-    }
-    return std::move(*result);
-  }();
-  return *opened;
-}
 
 // Where the archives were unpacked while building, or wherever a copy of this program finds them.
 std::string golden_dir() {
@@ -85,11 +37,7 @@ class Golden : public testing::TestWithParam<std::string> {
   std::unique_ptr<formats::Checkpoint> open() {
     auto files = formats::open_file_set(GetParam());
     EXPECT_TRUE(files) << files.error().message();
-    auto task = formats::open_checkpoint(std::move(*files));
-    task.start();
-    auto checkpoint = task.take();
-    EXPECT_TRUE(checkpoint) << checkpoint.error().message();
-    return std::move(*checkpoint);
+    return open_golden(std::move(*files));
   }
 
   std::unique_ptr<model::PlanRunner> load(const formats::Checkpoint& checkpoint,
@@ -104,20 +52,10 @@ class Golden : public testing::TestWithParam<std::string> {
     return runner ? std::move(*runner) : nullptr;
   }
 
-  References references() {
-    auto file = MappedFile::open(GetParam() + "/refs.safetensors");
-    EXPECT_TRUE(file);
-    auto header = formats::parse_safetensors(file->bytes(), file->bytes().size(), "refs.safetensors");
-    EXPECT_TRUE(header);
-    return {std::move(*file), std::move(*header)};
-  }
+  References references() { return read_references(GetParam()); }
 
   std::string lane_ = "exact";
 };
-
-// In the exact lane a bf16 or f16 case stores its weights as they are and computes in f32: the same
-// tolerance.
-constexpr double kExactTolerance = 5e-5;
 
 TEST_P(Golden, LogitsAndHiddenMatch) {
   const auto checkpoint = open();

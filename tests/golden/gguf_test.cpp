@@ -1,0 +1,298 @@
+// GGUF files made here, against references: the Hugging Face cases of golden_test with rows permuted as GGUF
+// wants them and only the keys that have no default; and every block type against its own numbers stored as
+// F32. Block codecs have tests of their own (formats/quant/codec_test.cpp).
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "base/half.h"
+#include "formats/gguf/gguf_writer.h"
+#include "formats/quant/codec.h"
+#include "formats/test_helpers.h"
+#include "golden_helpers.h"
+#include "model/plan_runner.h"
+#include "model/tensor_names.h"
+
+namespace doppler {
+namespace {
+
+using formats::must;
+using model::Role;
+
+constexpr Role kLayerMatrices[] = {Role::kQ,    Role::kK,  Role::kV,   Role::kAttentionOut,
+                                   Role::kGate, Role::kUp, Role::kDown};
+
+struct Tensor {
+  DType type;
+  std::vector<uint64_t> shape;
+  std::vector<uint8_t> bytes;
+};
+using Tensors = std::map<std::string, Tensor>;
+
+// Keys whose absence means what the model needs are left out.
+void add_architecture(formats::GgufHeader& header, const model::ModelConfig& c) {
+  header.add_string("general.architecture", "llama");
+  header.add_u32("llama.block_count", c.n_layers);
+  header.add_u32("llama.embedding_length", c.hidden_dim);
+  header.add_u32("llama.feed_forward_length", c.ffn_dim);
+  header.add_u32("llama.context_length", c.ctx_len);
+  header.add_u32("llama.attention.head_count", c.n_heads);
+  if (c.n_kv_heads != c.n_heads) header.add_u32("llama.attention.head_count_kv", c.n_kv_heads);
+  if (c.head_dim * c.n_heads != c.hidden_dim) header.add_u32("llama.attention.key_length", c.head_dim);
+  if (c.norm_eps != 1e-5f) header.add_f32("llama.attention.layer_norm_rms_epsilon", c.norm_eps);
+  if (c.window != 0) header.add_u32("llama.attention.sliding_window", c.window);
+  if (c.rope.theta != 10000) header.add_f32("llama.rope.freq_base", static_cast<float>(c.rope.theta));
+  if (c.rope.scaling == model::RopeScaling::kLinear || c.rope.scaling == model::RopeScaling::kYarn) {
+    header.add_string("llama.rope.scaling.type",
+                      c.rope.scaling == model::RopeScaling::kYarn ? "yarn" : "linear");
+    header.add_f32("llama.rope.scaling.factor", static_cast<float>(c.rope.factor));
+    header.add_u32("llama.rope.scaling.original_context_length",
+                   static_cast<uint32_t>(c.rope.original_ctx_len));
+  }
+}
+
+std::unique_ptr<formats::Checkpoint> make_gguf(const model::ModelConfig& config, const Tensors& tensors,
+                                               uint8_t version) {
+  formats::GgufHeader header;
+  add_architecture(header, config);
+  for (const auto& [name, tensor] : tensors) header.add_tensor(name, tensor.type, tensor.shape);
+  formats::MemorySink sink;
+  formats::GgufWriter writer(std::move(header), sink);
+  EXPECT_TRUE(writer.begin());
+  for (const auto& [name, tensor] : tensors) EXPECT_TRUE(writer.write(tensor.bytes)) << name;
+  EXPECT_TRUE(writer.finish());
+  std::vector<uint8_t> bytes = sink.bytes();
+  bytes[4] = version;  // 2 and 3 differ in nothing else that a little-endian file shows
+  static uint64_t bytes_read = 0;
+  return open_golden(std::make_unique<formats::MemoryFileSet>(
+      formats::MemoryFileSet::Files{{"model.gguf", std::move(bytes)}}, "model.gguf", &bytes_read));
+}
+
+std::vector<float> logits_of(const formats::Checkpoint& checkpoint, const std::vector<uint32_t>& tokens) {
+  model::RunnerOptions options{
+      .policy = must(kernels::make_policy("exact")), .ctx_len = 64, .chunk = 64, .all_logits = true};
+  options.cache_format = kernels::CacheFormat::kF32;
+  auto runner = must(gpu::run_to_completion(
+      device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {})));
+  return must(gpu::run_to_completion(device(), runner->logits(0, tokens))).logits;
+}
+
+void expect_rows_near(const std::vector<float>& got, const std::vector<float>& wanted, size_t rows) {
+  ASSERT_EQ(got.size(), wanted.size());
+  const size_t width = wanted.size() / rows;
+  for (size_t row = 0; row < rows; ++row) {
+    EXPECT_LT(relative_l2(std::span(got).subspan(row * width, width),
+                          std::span(wanted).subspan(row * width, width)),
+              kExactTolerance)
+        << "position " << row;
+  }
+}
+
+// ---- Hugging Face cases as GGUF
+
+// GGUF's llama turns neighbours (2i, 2i+1) where Hugging Face turns (i, i + head_dim/2).
+std::vector<uint8_t> permuted(const std::vector<uint8_t>& bytes, uint32_t n_heads, uint32_t head_dim) {
+  const size_t row_bytes = bytes.size() / n_heads / head_dim;
+  std::vector<uint8_t> out;
+  for (uint32_t head = 0; head < n_heads; ++head) {
+    for (uint32_t i = 0; i < head_dim; ++i) {
+      const uint32_t from = head * head_dim + i / 2 + i % 2 * (head_dim / 2);
+      out.insert(out.end(), bytes.begin() + static_cast<ptrdiff_t>(from * row_bytes),
+                 bytes.begin() + static_cast<ptrdiff_t>((from + 1) * row_bytes));
+    }
+  }
+  return out;
+}
+
+Tensor floats(const std::vector<float>& values) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+  return {DType::kF32, {values.size()}, {bytes, bytes + values.size() * sizeof(float)}};
+}
+
+// Llama 3's scaling as GGUF carries it: what each frequency is divided by.
+std::vector<float> llama3_divisors(const model::RopeConfig& r) {
+  std::vector<float> out;
+  for (uint32_t i = 0; i < r.rotary_dim / 2; ++i) {
+    const double turns = r.original_ctx_len * std::pow(r.theta, -2.0 * i / r.rotary_dim) / (2 * M_PI);
+    const double part =
+        std::clamp((turns - r.low_freq_factor) / (r.high_freq_factor - r.low_freq_factor), 0.0, 1.0);
+    out.push_back(static_cast<float>(1 / (part + (1 - part) / r.factor)));
+  }
+  return out;
+}
+
+class Renamed : public testing::TestWithParam<const char*> {};
+
+TEST_P(Renamed, MatchesTheReferences) {
+  const std::string folder = std::string(GOLDEN_DIR "/") + GetParam();
+  const auto source = open_golden(must(formats::open_file_set(folder)));
+  const model::ModelConfig config = must(model::read_config(*source));
+  model::ModelConfig gguf_config = config;
+  gguf_config.gguf_names = true;
+  Tensors tensors;
+  const auto take = [&](Role role, uint32_t layer) {
+    for (const char* suffix : {".weight", ".bias"}) {
+      const formats::TensorInfo* tensor = source->find(model::tensor_name(config, role, layer, suffix));
+      if (!tensor) continue;
+      std::vector<uint8_t> bytes = must(formats::run_now(source->read_tensor(*tensor)));
+      if (role == Role::kQ || role == Role::kK) {
+        bytes = permuted(bytes, role == Role::kQ ? config.n_heads : config.n_kv_heads, config.head_dim);
+      }
+      tensors[model::tensor_name(gguf_config, role, layer, suffix)] = {tensor->type, tensor->shape,
+                                                                       std::move(bytes)};
+    }
+  };
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    for (const Role role : kLayerMatrices) take(role, layer);
+    take(Role::kAttentionNorm, layer);
+    take(Role::kFfnNorm, layer);
+  }
+  take(Role::kEmbedding, 0);
+  take(Role::kFinalNorm, 0);
+  if (!config.tied_embeddings) take(Role::kOutput, 0);
+  if (config.rope.scaling == model::RopeScaling::kLlama3) {
+    tensors["rope_freqs.weight"] = floats(llama3_divisors(config.rope));
+  }
+  const References refs = read_references(folder);
+  const auto prompt = refs.get<uint32_t>("prompt_a");
+  for (const uint8_t version : {uint8_t{2}, uint8_t{3}}) {
+    SCOPED_TRACE(version);
+    const auto checkpoint = make_gguf(config, tensors, version);
+    ASSERT_TRUE(checkpoint);
+    expect_rows_near(logits_of(*checkpoint, prompt), refs.get<float>("logits_a"), prompt.size());
+  }
+}
+
+std::string renamed_name(const testing::TestParamInfo<const char*>& test) {
+  std::string name = test.param;
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gguf, Renamed,
+                         testing::Values("families_llama/llama", "families_llama/llama/bf16",
+                                         "families_llama/llama3", "families_llama/llama_bias",
+                                         "families_llama/llama_headdim", "families_llama/llama_odd",
+                                         "families_generated/h42_d2_v7", "families_generated/h3_d2_ffn1",
+                                         "families_generated/h60_d10_7_7_llama3",
+                                         "families_generated/h130_d6_yarn_f16_small"),
+                         renamed_name);
+
+// ---- Block types
+
+struct BlockType {
+  DType type;
+  std::vector<size_t> f16_fields;  // offsets of the scales in a block, which cannot be any bits
+};
+
+const BlockType kBlockTypes[] = {
+    {DType::kF16, {}},     {DType::kBF16, {}},     {DType::kQ4_0, {0}},    {DType::kQ4_1, {0, 2}},
+    {DType::kQ5_0, {0}},   {DType::kQ5_1, {0, 2}}, {DType::kQ8_0, {0}},    {DType::kQ2_K, {80, 82}},
+    {DType::kQ3_K, {108}}, {DType::kQ4_K, {0, 2}}, {DType::kQ5_K, {0, 2}}, {DType::kQ6_K, {208}},
+    {DType::kIQ4_NL, {0}}, {DType::kMXFP4, {}},
+};
+
+std::vector<float> numbers_of(const Tensor& tensor) {
+  std::vector<float> out(tensor.shape[0] * tensor.shape[1]);
+  EXPECT_TRUE(formats::dequantise(tensor.type, tensor.bytes.data(), out.data(), out.size()));
+  return out;
+}
+
+// Random bits with scales such that numbers have a root mean square of about 1 / sqrt(k).
+Tensor random_matrix(const BlockType& row, uint64_t n, uint64_t k, std::mt19937& random) {
+  Tensor out{row.type, {n, k}, std::vector<uint8_t>(formats::bytes_of(row.type, n * k))};
+  const double wanted = 1 / std::sqrt(static_cast<double>(k));
+  if (row.type == DType::kF16 || row.type == DType::kBF16) {
+    std::normal_distribution<float> normal(0, static_cast<float>(wanted));
+    for (size_t i = 0; i < n * k; ++i) {
+      const float value = normal(random);
+      const uint16_t half = row.type == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
+      std::memcpy(out.bytes.data() + i * 2, &half, 2);
+    }
+    return out;
+  }
+  for (uint8_t& byte : out.bytes) byte = static_cast<uint8_t>(random());
+  const size_t block_bytes = dtype_info(row.type).block_bytes;
+  std::vector<float> scales(out.bytes.size() / block_bytes * row.f16_fields.size());
+  for (float& scale : scales) scale = std::uniform_real_distribution<float>(0.5f, 1.5f)(random);
+  const auto write_scales = [&](double factor) {
+    size_t next = 0;
+    for (size_t block = 0; block < out.bytes.size(); block += block_bytes) {
+      for (const size_t field : row.f16_fields) {
+        const uint16_t half = f32_to_f16(static_cast<float>(scales[next++] * factor));
+        std::memcpy(out.bytes.data() + block + field, &half, 2);
+      }
+      // A power of two; E2M1 codes have a root mean square of 2.9.
+      if (row.type == DType::kMXFP4) out.bytes[block] = static_cast<uint8_t>(120 + random() % 3);
+    }
+  };
+  write_scales(1);
+  double squares = 0;
+  for (const float value : numbers_of(out))
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  if (!row.f16_fields.empty()) write_scales(wanted / std::sqrt(squares / static_cast<double>(n * k)));
+  return out;
+}
+
+class BlockTypes : public testing::TestWithParam<BlockType> {};
+
+TEST_P(BlockTypes, GivesWhatItsNumbersGiveAsF32) {
+  model::ModelConfig config;
+  config.gguf_names = true;
+  config.n_layers = 2;
+  config.n_heads = 4;
+  config.n_kv_heads = 2;
+  config.head_dim = 64;
+  config.hidden_dim = 256;
+  config.ffn_dim = 512;
+  config.vocab_size = 96;
+  config.ctx_len = 64;
+  config.tied_embeddings = GetParam().f16_fields.size() == 2;  // some of each
+  std::mt19937 random(17);
+  Tensors stored;
+  const auto add = [&](Role role, uint32_t layer, uint64_t n, uint64_t k) {
+    stored[model::tensor_name(config, role, layer)] = random_matrix(GetParam(), n, k, random);
+  };
+  const auto add_norm = [&](Role role, uint32_t layer) {
+    std::vector<float> values(config.hidden_dim);
+    for (float& value : values) value = std::uniform_real_distribution<float>(0.8f, 1.2f)(random);
+    stored[model::tensor_name(config, role, layer)] = floats(values);
+  };
+  add(Role::kEmbedding, 0, 96, 256);
+  for (uint32_t layer = 0; layer < 2; ++layer) {
+    add(Role::kQ, layer, 256, 256);
+    add(Role::kK, layer, 128, 256);
+    add(Role::kV, layer, 128, 256);
+    add(Role::kAttentionOut, layer, 256, 256);
+    add(Role::kGate, layer, 512, 256);
+    add(Role::kUp, layer, 512, 256);
+    add(Role::kDown, layer, 256, 512);
+    add_norm(Role::kAttentionNorm, layer);
+    add_norm(Role::kFfnNorm, layer);
+  }
+  add_norm(Role::kFinalNorm, 0);
+  if (!config.tied_embeddings) add(Role::kOutput, 0, 96, 256);
+
+  Tensors plain = stored;
+  for (auto& [name, tensor] : plain) {
+    if (tensor.shape.size() != 2) continue;
+    const std::vector<uint64_t> shape = tensor.shape;
+    tensor = floats(numbers_of(tensor));
+    tensor.shape = shape;
+  }
+  const auto checkpoint = make_gguf(config, stored, 3);
+  const auto twin = make_gguf(config, plain, 3);
+  ASSERT_TRUE(checkpoint && twin);
+  const std::vector<uint32_t> tokens = {3, 95, 0, 41, 41, 17, 60, 2, 8};
+  expect_rows_near(logits_of(*checkpoint, tokens), logits_of(*twin, tokens), tokens.size());
+}
+
+std::string block_type_name(const testing::TestParamInfo<BlockType>& test) {
+  return dtype_info(test.param.type).name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gguf, BlockTypes, testing::ValuesIn(kBlockTypes), block_type_name);
+
+}  // namespace
+}  // namespace doppler

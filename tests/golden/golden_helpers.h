@@ -1,0 +1,86 @@
+// What the golden tests share: the device, references by name, the measure of distance.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "formats/checkpoint.h"
+#include "formats/file_set_native.h"
+#include "formats/safetensors/safetensors.h"
+#include "gpu/device.h"
+
+namespace doppler {
+
+// In the exact lane weights stay as stored and arithmetic is f32, whatever the type of the file.
+inline constexpr double kExactTolerance = 5e-5;
+
+// References of one case, by tensor name. All are F32 or I32.
+struct References {
+  MappedFile file;
+  formats::SafetensorsFile header;
+
+  template <class T>
+  std::vector<T> get(const std::string& name) const {
+    for (const auto& tensor : header.tensors) {
+      if (tensor.name != name) continue;
+      std::vector<T> out(tensor.bytes / sizeof(T));
+      std::memcpy(out.data(), file.bytes().data() + tensor.offset, tensor.bytes);
+      return out;
+    }
+    ADD_FAILURE() << "no reference " << name;
+    return {};
+  }
+};
+
+inline double relative_l2(std::span<const float> got, std::span<const float> wanted) {
+  if (got.size() != wanted.size() || got.empty()) return INFINITY;
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double d = static_cast<double>(got[i]) - static_cast<double>(wanted[i]);
+    difference += d * d;
+    norm += static_cast<double>(wanted[i]) * static_cast<double>(wanted[i]);
+  }
+  return std::sqrt(difference / norm);
+}
+
+inline gpu::Device& device() {
+  static const std::unique_ptr<gpu::Device> opened = [] {
+    auto task = gpu::Device::open({});
+    task.start();
+    auto result = task.take();
+    if (!result) {
+      std::fprintf(stderr, "%s\n", result.error().message().c_str());
+      std::exit(1);
+    }
+    return std::move(*result);
+  }();
+  return *opened;
+}
+
+// The references beside a case's model.
+inline References read_references(const std::string& folder) {
+  auto file = MappedFile::open(folder + "/refs.safetensors");
+  EXPECT_TRUE(file);
+  auto header = formats::parse_safetensors(file->bytes(), file->bytes().size(), "refs.safetensors");
+  EXPECT_TRUE(header);
+  return {std::move(*file), std::move(*header)};
+}
+
+inline std::unique_ptr<formats::Checkpoint> open_golden(std::unique_ptr<formats::FileSet> files) {
+  auto task = formats::open_checkpoint(std::move(files));
+  task.start();
+  auto checkpoint = task.take();
+  EXPECT_TRUE(checkpoint) << checkpoint.error().message();
+  return checkpoint ? std::move(*checkpoint) : nullptr;
+}
+
+}  // namespace doppler
