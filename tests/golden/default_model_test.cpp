@@ -17,7 +17,7 @@ constexpr const char* kModel = DOPPLER_SOURCE_DIR "/models/storyteller.gguf";
 Model load(const char* lane) {
   LoadOptions options;
   options.lane = lane;
-  options.ctx_len = 256;
+  options.ctx_len = 512;
   auto model = Model::load(kModel, options);
   if (!model) {
     std::fprintf(stderr, "%s\n", model.error().message().c_str());
