@@ -16,8 +16,8 @@ class Keys {
     DP_TRY(const auto value, gguf_.get_integer(prefix_ + key));
     if (!value) return std::optional<uint32_t>();
     if (*value < 0 || *value > UINT32_MAX) {
-      return fail(ErrorKind::kInvalidInput, "Key \"%s%s\" is %lld; allowed is 0 to 2^32-1.", prefix_.c_str(), key,
-                  static_cast<long long>(*value));
+      return fail(ErrorKind::kInvalidInput, "Key \"%s%s\" is %lld; allowed is 0 to 2^32-1.", prefix_.c_str(),
+                  key, static_cast<long long>(*value));
     }
     return std::optional<uint32_t>(static_cast<uint32_t>(*value));
   }
@@ -40,19 +40,34 @@ class Keys {
   std::string prefix_;
 };
 
-Result<RopeConfig> read_rope(const formats::Checkpoint& checkpoint, const Keys& keys, uint32_t head_dim) {
+// Yarn's further numbers, with llama.cpp's meaning: the file's attention factors multiply the one of the
+// formula.
+Result<void> read_yarn(const Keys& keys, RopeConfig& rope) {
+  DP_TRY(rope.beta_fast, keys.number("rope.scaling.yarn_beta_fast", rope.beta_fast));
+  DP_TRY(rope.beta_slow, keys.number("rope.scaling.yarn_beta_slow", rope.beta_slow));
+  DP_TRY(const double factor, keys.number("rope.scaling.attn_factor", 1.0));
+  DP_TRY(const double yarn_factor, keys.number("rope.scaling.yarn_attn_factor", 1.0));
+  if (factor * yarn_factor != 1.0) {
+    rope.attention_factor =
+        factor * yarn_factor * (rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0);
+  }
+  return {};
+}
+
+Result<RopeConfig> read_rope(const formats::Checkpoint& checkpoint, const Keys& keys,
+                             const ModelConfig& config) {
   RopeConfig rope;
   rope.interleaved = true;
   DP_TRY(rope.theta, keys.number("rope.freq_base", 10000.0));
   DP_TRY(const auto rotary_dim, keys.count("rope.dimension_count"));
-  rope.rotary_dim = rotary_dim.value_or(head_dim);
+  rope.rotary_dim = rotary_dim.value_or(config.head_dim);
   DP_TRY(const std::string scaling, keys.text("rope.scaling.type"));
   DP_TRY(const double linear_scale, keys.number("rope.scale_linear", 1.0));
   DP_TRY(rope.factor, keys.number("rope.scaling.factor", linear_scale));
-  DP_TRY(rope.original_ctx_len, keys.number("rope.scaling.original_context_length", 0));
-  DP_TRY(rope.attention_factor, keys.number("rope.scaling.attn_factor", 0));
+  DP_TRY(rope.original_ctx_len, keys.number("rope.scaling.original_context_length", config.ctx_len));
   if (scaling == "yarn") {
     rope.scaling = RopeScaling::kYarn;
+    DP_CHECK(read_yarn(keys, rope));
   } else if (scaling == "linear" || (scaling.empty() && rope.factor != 1.0)) {
     rope.scaling = RopeScaling::kLinear;
   } else if (!scaling.empty() && scaling != "none") {
@@ -94,10 +109,11 @@ Result<ModelConfig> config_from_gguf(const formats::Checkpoint& checkpoint, cons
   config.window = window.value_or(0);
   DP_TRY(const auto experts, keys.count("expert_count"));
   if (experts.value_or(0) != 0) {
-    return fail(ErrorKind::kUnsupported, "Architecture \"%s\" with %u experts is not supported yet; dense models are.",
+    return fail(ErrorKind::kUnsupported,
+                "Architecture \"%s\" with %u experts is not supported yet; dense models are.",
                 config.architecture.c_str(), *experts);
   }
-  DP_TRY(config.rope, read_rope(checkpoint, keys, config.head_dim));
+  DP_TRY(config.rope, read_rope(checkpoint, keys, config));
 
   const formats::TensorInfo* embedding = checkpoint.find("token_embd.weight");
   if (!embedding || embedding->shape.size() != 2) {
