@@ -34,7 +34,8 @@ constexpr Verb kVerbs[] = {
 void print_help(std::FILE* out) {
   std::fprintf(out, "Doppler runs large language models on WebGPU.\n\nUsage: doppler VERB [flags]\n\n");
   for (const Verb& verb : kVerbs) std::fprintf(out, "  %-12s %s\n", verb.name, verb.summary);
-  std::fprintf(out, "\ndoppler VERB --help lists the flags of a verb. doppler --version prints the version.\n");
+  std::fprintf(out,
+               "\ndoppler VERB --help lists the flags of a verb. doppler --version prints the version.\n");
 }
 
 int main_with(const std::vector<std::string>& arguments) {
@@ -65,4 +66,10 @@ int main_with(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace doppler::cli
 
-int main(int argc, char** argv) { return doppler::cli::main_with({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  const int code = doppler::cli::main_with({argv + 1, argv + argc});
+  // A full disk behind a redirection must not look like success.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "doppler: The output could not be written.\n");
+  return code == 0 ? 1 : code;
+}

@@ -1,5 +1,5 @@
-// What a model will take on the GPU before anything is loaded: weights in their device formats, cache for the context
-// asked, scratch. `inspect` prints it; loading refuses with figures when the device cannot hold it.
+// What a model will take on the GPU before anything is loaded: weights in their device formats, cache for the
+// context asked, scratch. `inspect` prints it; loading refuses with figures when the device cannot hold it.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,16 @@ namespace doppler::model {
 struct MemoryPlan {
   uint64_t weight_bytes = 0;
   uint64_t cache_bytes = 0;
-  uint64_t scratch_bytes = 0;  // estimate: activations of one prefill chunk, logits
+  uint64_t cache_buffer_bytes = 0;  // of the keys, or the values, of one layer: one binding
+  uint64_t scratch_bytes = 0;       // estimate: activations of one prefill chunk, logits
   uint64_t total() const { return weight_bytes + cache_bytes + scratch_bytes; }
 };
 
-MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& checkpoint, bool exact, uint32_t ctx_len,
-                       uint32_t chunk, kernels::CacheFormat cache_format);
+MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& checkpoint, bool exact,
+                       uint32_t ctx_len, uint32_t chunk, kernels::CacheFormat cache_format);
 
-// Error: the device cannot hold it; says what each part takes and, if a shorter context would fit, which.
+// Error: the device cannot hold it, or not bind a layer's cache at once; says what each part takes and, if a
+// shorter context would fit, which.
 Result<void> check_memory(const MemoryPlan& plan, const gpu::Caps& caps, uint32_t ctx_len);
 
 }  // namespace doppler::model

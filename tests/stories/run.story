@@ -162,3 +162,14 @@ $ doppler run --synthetic llama-tiny --tokens 1 --webgpu libm.so.6
 ~doppler: .*libm\.so\.6.*
 ...
 exit 1
+
+== output that cannot be written
+$ doppler --version > /dev/full
+doppler: The output could not be written.
+exit 1
+
+== a context whose cache the device cannot bind or hold
+needs webgpu
+$ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 200000000 --tokens 1 --log-level error
+~doppler: .*tokens would fit \(--ctx\)\.
+exit 1
