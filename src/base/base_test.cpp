@@ -21,11 +21,11 @@ TEST(Half, EveryValueRoundTrips) {
 }
 
 TEST(Half, RoundsToNearestEven) {
-  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), 0x3C00);             // halfway, even below
-  EXPECT_EQ(f32_to_f16(1.0f + 3 * 0x1p-11f), 0x3C02);         // halfway, even above
-  EXPECT_EQ(f32_to_f16(65520.0f), 0x7C00);                    // rounds to infinity
+  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), 0x3C00);      // halfway, even below
+  EXPECT_EQ(f32_to_f16(1.0f + 3 * 0x1p-11f), 0x3C02);  // halfway, even above
+  EXPECT_EQ(f32_to_f16(65520.0f), 0x7C00);             // rounds to infinity
   EXPECT_EQ(f32_to_f16(65519.0f), 0x7BFF);
-  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);                    // halfway to the smallest subnormal
+  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);  // halfway to the smallest subnormal
   EXPECT_EQ(f32_to_f16(0x1.8p-25f), 0x0001);
   EXPECT_EQ(f32_to_bf16(std::bit_cast<float>(0x3F808000u)), 0x3F80);
   EXPECT_EQ(f32_to_bf16(std::bit_cast<float>(0x3F818000u)), 0x3F82);
@@ -37,7 +37,9 @@ TEST(Text, NearestSuggestsTypingErrorsOnly) {
   EXPECT_EQ(nearest("zzzzzz", verbs), std::nullopt);
 }
 
-TEST(Text, PrintableEscapesHostileBytes) { EXPECT_EQ(printable("a\x1b[0m\xff\xc3\xa9"), "a\\x1b[0m\\xff\xc3\xa9"); }
+TEST(Text, PrintableEscapesHostileBytes) {
+  EXPECT_EQ(printable("a\x1b[0m\xff\xc3\xa9"), "a\\x1b[0m\\xff\xc3\xa9");
+}
 
 TEST(Json, RefusesDeepAndBrokenText) {
   EXPECT_FALSE(parse_json(std::string(100000, '['), "x"));

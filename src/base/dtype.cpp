@@ -28,8 +28,9 @@ struct NamedId {
   const char* name;
 };
 constexpr NamedId kUnsupported[] = {
-    {9, "q8_1"},    {15, "q8_K"},    {16, "iq2_xxs"}, {17, "iq2_xs"}, {18, "iq3_xxs"}, {19, "iq1_s"}, {21, "iq3_s"},
-    {22, "iq2_s"},  {23, "iq4_xs"},  {29, "iq1_m"},   {34, "tq1_0"},  {35, "tq2_0"},   {40, "nvfp4"},
+    {9, "q8_1"},   {15, "q8_K"},  {16, "iq2_xxs"}, {17, "iq2_xs"}, {18, "iq3_xxs"},
+    {19, "iq1_s"}, {21, "iq3_s"}, {22, "iq2_s"},   {23, "iq4_xs"}, {29, "iq1_m"},
+    {34, "tq1_0"}, {35, "tq2_0"}, {40, "nvfp4"},
 };
 
 constexpr std::array<WeightFormatInfo, kWeightFormatCount> kFormats = {{
@@ -56,7 +57,8 @@ const DTypeInfo* dtype_info(uint32_t ggml_id) {
 
 std::optional<DType> dtype_from_name(std::string_view name) {
   std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const DTypeInfo& info : kTypes) {
     if (lower == info.name) return info.type;
   }
@@ -70,7 +72,9 @@ const char* unsupported_dtype_name(uint32_t ggml_id) {
   return nullptr;
 }
 
-const WeightFormatInfo& weight_format_info(WeightFormat format) { return kFormats[static_cast<size_t>(format)]; }
+const WeightFormatInfo& weight_format_info(WeightFormat format) {
+  return kFormats[static_cast<size_t>(format)];
+}
 
 WeightLayout weight_layout(WeightFormat format, uint64_t rows, uint64_t k) {
   const WeightFormatInfo& info = weight_format_info(format);

@@ -10,17 +10,19 @@ namespace doppler {
 
 // Values below kFirstOwnDType are ggml's type ids, as GGUF stores them; the others occur in safetensors only.
 inline constexpr uint32_t kFirstOwnDType = 0x10000;
+// clang-format off
 enum class DType : uint32_t {
   kF32 = 0, kF16 = 1, kQ4_0 = 2, kQ4_1 = 3, kQ5_0 = 6, kQ5_1 = 7, kQ8_0 = 8,
   kQ2_K = 10, kQ3_K = 11, kQ4_K = 12, kQ5_K = 13, kQ6_K = 14, kIQ4_NL = 20,
   kI8 = 24, kI16 = 25, kI32 = 26, kI64 = 27, kF64 = 28, kBF16 = 30, kMXFP4 = 39,
   kU8 = kFirstOwnDType, kBool,
 };
+// clang-format on
 
 struct DTypeInfo {
   DType type;
-  const char* name;       // "q4_k"
-  uint32_t block_size;    // elements per block; 1 for plain numbers
+  const char* name;     // "q4_k"
+  uint32_t block_size;  // elements per block; 1 for plain numbers
   uint32_t block_bytes;
   bool quantised;
 };
@@ -62,9 +64,9 @@ const WeightFormatInfo& weight_format_info(WeightFormat format);
 struct WeightLayout {
   uint32_t padded_k;
   uint64_t plane0_row_bytes;
-  uint64_t plane1_row_bytes;    // may be odd multiples of 2: the plane, not the row, is aligned
-  uint64_t plane1_offset;       // of the piece's plane 1 in its buffer; 0: none
-  uint64_t total_bytes;         // of the piece's buffer, a multiple of 16
+  uint64_t plane1_row_bytes;  // may be odd multiples of 2: the plane, not the row, is aligned
+  uint64_t plane1_offset;     // of the piece's plane 1 in its buffer; 0: none
+  uint64_t total_bytes;       // of the piece's buffer, a multiple of 16
 };
 WeightLayout weight_layout(WeightFormat format, uint64_t rows, uint64_t k);
 

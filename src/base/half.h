@@ -22,9 +22,9 @@ constexpr uint16_t f32_to_f16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7FFFFFFFu;
-  if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u);     // NaN
-  if (magnitude >= 0x477FF000u) return static_cast<uint16_t>(sign | 0x7C00u);    // rounds past 65504: infinity
-  if (magnitude < 0x33000001u) return sign;                                      // at most half of 2^-24: zero
+  if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u);   // NaN
+  if (magnitude >= 0x477FF000u) return static_cast<uint16_t>(sign | 0x7C00u);  // rounds past 65504: infinity
+  if (magnitude < 0x33000001u) return sign;                                    // at most half of 2^-24: zero
   const uint32_t exponent = magnitude >> 23;
   if (exponent < 113) {  // subnormal in f16
     const uint32_t mantissa = (magnitude & 0x7FFFFFu) | 0x800000u;
@@ -43,7 +43,8 @@ constexpr float bf16_to_f32(uint16_t half) { return std::bit_cast<float>(static_
 
 constexpr uint16_t f32_to_bf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);  // NaN stays NaN
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
+    return static_cast<uint16_t>((bits >> 16) | 0x40u);  // NaN stays NaN
   return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 

@@ -14,8 +14,10 @@ bool deeper_than(std::string_view text, int max_depth) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
-      if (c == '\\') ++i;
-      else if (c == '"') in_string = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        in_string = false;
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
@@ -28,8 +30,8 @@ bool deeper_than(std::string_view text, int max_depth) {
 }
 
 std::unexpected<Error> wrong_type(std::string_view key, const char* wanted, const Json& value) {
-  return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", std::string(key).c_str(), wanted,
-              value.type_name());
+  return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", std::string(key).c_str(),
+              wanted, value.type_name());
 }
 
 }  // namespace

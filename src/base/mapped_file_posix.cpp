@@ -1,6 +1,4 @@
 // mapped_file.h by mmap: the weights are paged in by the system as they are read, never copied as a whole.
-#include "base/mapped_file.h"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,12 +8,14 @@
 #include <cstring>
 #include <utility>
 
+#include "base/mapped_file.h"
+
 namespace doppler {
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return fail(ErrorKind::kIo, "Cannot open %s: %s.", path.c_str(), std::strerror(errno));
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
     return fail(ErrorKind::kIo, "%s is not a regular file.", path.c_str());
@@ -28,7 +28,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   const int error = errno;
   ::close(fd);
-  if (data == MAP_FAILED) return fail(ErrorKind::kIo, "Cannot map %s: %s.", path.c_str(), std::strerror(error));
+  if (data == MAP_FAILED)
+    return fail(ErrorKind::kIo, "Cannot map %s: %s.", path.c_str(), std::strerror(error));
   return MappedFile(static_cast<const uint8_t*>(data), size);
 }
 

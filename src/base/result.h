@@ -18,16 +18,15 @@ inline std::unexpected<Error> forward(Error error) { return std::unexpected<Erro
 
 // DP_TRY(auto header, read_header(bytes));  binds the value or returns the error.
 #define DP_TRY(declaration, expression) DP_TRY_IMPL(DP_CONCAT(dp_result_, __LINE__), declaration, expression)
-#define DP_TRY_IMPL(result, declaration, expression)                      \
-  auto result = (expression);                                             \
-  if (!result) return ::doppler::forward(std::move(result).error());      \
+#define DP_TRY_IMPL(result, declaration, expression)                 \
+  auto result = (expression);                                        \
+  if (!result) return ::doppler::forward(std::move(result).error()); \
   declaration = std::move(*result)
 
 // DP_CHECK(write(...));  for Result<void>.
-#define DP_CHECK(expression)                                                            \
-  do {                                                                                  \
-    if (auto dp_result = (expression); !dp_result)                                      \
-      return ::doppler::forward(std::move(dp_result).error());                          \
+#define DP_CHECK(expression)                                                                                \
+  do {                                                                                                      \
+    if (auto dp_result = (expression); !dp_result) return ::doppler::forward(std::move(dp_result).error()); \
   } while (0)
 
 // DP_CHECK_WHILE(load(t), "loading tensor %s", name);
@@ -39,15 +38,16 @@ inline std::unexpected<Error> forward(Error error) { return std::unexpected<Erro
   } while (0)
 
 // The same inside coroutines (base/task.h).
-#define DP_CO_TRY(declaration, expression) DP_CO_TRY_IMPL(DP_CONCAT(dp_result_, __LINE__), declaration, expression)
-#define DP_CO_TRY_IMPL(result, declaration, expression)                   \
-  auto result = (expression);                                             \
-  if (!result) co_return ::doppler::forward(std::move(result).error());   \
+#define DP_CO_TRY(declaration, expression) \
+  DP_CO_TRY_IMPL(DP_CONCAT(dp_result_, __LINE__), declaration, expression)
+#define DP_CO_TRY_IMPL(result, declaration, expression)                 \
+  auto result = (expression);                                           \
+  if (!result) co_return ::doppler::forward(std::move(result).error()); \
   declaration = std::move(*result)
-#define DP_CO_CHECK(expression)                                           \
-  do {                                                                    \
-    if (auto dp_result = (expression); !dp_result)                        \
-      co_return ::doppler::forward(std::move(dp_result).error());         \
+#define DP_CO_CHECK(expression)                                   \
+  do {                                                            \
+    if (auto dp_result = (expression); !dp_result)                \
+      co_return ::doppler::forward(std::move(dp_result).error()); \
   } while (0)
 #define DP_CO_CHECK_WHILE(expression, ...)                                              \
   do {                                                                                  \

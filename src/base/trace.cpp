@@ -21,7 +21,8 @@ std::vector<Span>& spans() {
 }
 
 uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                               std::chrono::nanoseconds(1));
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ std::string trace_json() {
                   {"ph", "X"},
                   {"pid", 1},
                   {"tid", span.on_gpu ? 2 : 1},
-                  {"ts", static_cast<double>(span.begin_ns) / 1000},      // microseconds
+                  {"ts", static_cast<double>(span.begin_ns) / 1000},  // microseconds
                   {"dur", static_cast<double>(span.duration_ns) / 1000}};
     if (!span.role.empty()) event["args"] = {{"role", span.role}};
     events.push_back(std::move(event));

@@ -8,7 +8,8 @@ namespace {
 Result<uint64_t> parse_count(std::string_view name, std::string_view value, uint64_t most) {
   const auto number = parse_int(value);
   if (!number || *number < 0 || static_cast<uint64_t>(*number) > most) {
-    return fail(ErrorKind::kInvalidInput, "Flag --%s was given \"%s\"; allowed is a whole number from 0 to %llu.",
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --%s was given \"%s\"; allowed is a whole number from 0 to %llu.",
                 std::string(name).c_str(), printable(value).c_str(), static_cast<unsigned long long>(most));
   }
   return static_cast<uint64_t>(*number);
@@ -39,7 +40,8 @@ Args& Args::flag(std::string_view name, char letter, std::string_view help, bool
   });
 }
 
-Args& Args::text(std::string_view name, char letter, std::string_view value, std::string_view help, std::string* out) {
+Args& Args::text(std::string_view name, char letter, std::string_view value, std::string_view help,
+                 std::string* out) {
   return add(name, letter, value, help, [out](std::string_view given) -> Result<void> {
     *out = std::string(given);
     return {};
@@ -54,31 +56,37 @@ Args& Args::texts(std::string_view name, char letter, std::string_view value, st
   });
 }
 
-Args& Args::count(std::string_view name, char letter, std::string_view value, std::string_view help, uint32_t* out) {
-  return add(name, letter, value, help, [out, name = std::string(name)](std::string_view given) -> Result<void> {
-    DP_TRY(const uint64_t number, parse_count(name, given, UINT32_MAX));
-    *out = static_cast<uint32_t>(number);
-    return {};
-  });
+Args& Args::count(std::string_view name, char letter, std::string_view value, std::string_view help,
+                  uint32_t* out) {
+  return add(name, letter, value, help,
+             [out, name = std::string(name)](std::string_view given) -> Result<void> {
+               DP_TRY(const uint64_t number, parse_count(name, given, UINT32_MAX));
+               *out = static_cast<uint32_t>(number);
+               return {};
+             });
 }
 
-Args& Args::big_count(std::string_view name, char letter, std::string_view value, std::string_view help, uint64_t* out) {
-  return add(name, letter, value, help, [out, name = std::string(name)](std::string_view given) -> Result<void> {
-    DP_TRY(*out, parse_count(name, given, INT64_MAX));
-    return {};
-  });
+Args& Args::big_count(std::string_view name, char letter, std::string_view value, std::string_view help,
+                      uint64_t* out) {
+  return add(name, letter, value, help,
+             [out, name = std::string(name)](std::string_view given) -> Result<void> {
+               DP_TRY(*out, parse_count(name, given, INT64_MAX));
+               return {};
+             });
 }
 
-Args& Args::number(std::string_view name, char letter, std::string_view value, std::string_view help, float* out) {
-  return add(name, letter, value, help, [out, name = std::string(name)](std::string_view given) -> Result<void> {
-    const auto number = parse_double(given);
-    if (!number) {
-      return fail(ErrorKind::kInvalidInput, "Flag --%s was given \"%s\"; it takes a number.", name.c_str(),
-                  printable(given).c_str());
-    }
-    *out = static_cast<float>(*number);
-    return {};
-  });
+Args& Args::number(std::string_view name, char letter, std::string_view value, std::string_view help,
+                   float* out) {
+  return add(name, letter, value, help,
+             [out, name = std::string(name)](std::string_view given) -> Result<void> {
+               const auto number = parse_double(given);
+               if (!number) {
+                 return fail(ErrorKind::kInvalidInput, "Flag --%s was given \"%s\"; it takes a number.",
+                             name.c_str(), printable(given).c_str());
+               }
+               *out = static_cast<float>(*number);
+               return {};
+             });
 }
 
 Args& Args::custom(std::string_view name, char letter, std::string_view value, std::string_view help,
@@ -93,12 +101,14 @@ Args& Args::words(std::string_view name, std::vector<std::string>* out) {
 }
 
 const Args::Flag* Args::find(std::string_view name) const {
-  const auto it = std::ranges::find_if(flags_, [&](const Flag& f) { return !f.is_heading && f.name == name; });
+  const auto it =
+      std::ranges::find_if(flags_, [&](const Flag& f) { return !f.is_heading && f.name == name; });
   return it == flags_.end() ? nullptr : &*it;
 }
 
 const Args::Flag* Args::find(char letter) const {
-  const auto it = std::ranges::find_if(flags_, [&](const Flag& f) { return !f.is_heading && f.letter == letter; });
+  const auto it =
+      std::ranges::find_if(flags_, [&](const Flag& f) { return !f.is_heading && f.letter == letter; });
   return it == flags_.end() ? nullptr : &*it;
 }
 
@@ -109,7 +119,8 @@ Result<void> Args::parse(std::span<const std::string> arguments) {
     const bool is_flag = !flags_over && argument.size() > 1 && argument[0] == '-';
     if (!is_flag) {
       if (!words_) {
-        return fail(ErrorKind::kInvalidInput, "\"%s\" is not expected here; see --help.", printable(argument).c_str());
+        return fail(ErrorKind::kInvalidInput, "\"%s\" is not expected here; see --help.",
+                    printable(argument).c_str());
       }
       words_->push_back(argument);
       continue;
@@ -144,14 +155,17 @@ Result<void> Args::parse(std::span<const std::string> arguments) {
       }
     } else {
       flag = argument.size() == 2 ? find(argument[1]) : nullptr;
-      if (!flag) return fail(ErrorKind::kInvalidInput, "Flag %s is not known; see --help.", printable(argument).c_str());
+      if (!flag)
+        return fail(ErrorKind::kInvalidInput, "Flag %s is not known; see --help.",
+                    printable(argument).c_str());
     }
     if (flag->value.empty() && has_value) {
       return fail(ErrorKind::kInvalidInput, "Flag --%s takes no value.", flag->name.c_str());
     }
     if (!flag->value.empty() && !has_value) {
       if (i + 1 == arguments.size()) {
-        return fail(ErrorKind::kInvalidInput, "Flag --%s needs a value: %s.", flag->name.c_str(), flag->value.c_str());
+        return fail(ErrorKind::kInvalidInput, "Flag --%s needs a value: %s.", flag->name.c_str(),
+                    flag->value.c_str());
       }
       value = arguments[++i];
     }
@@ -168,9 +182,11 @@ std::string Args::help() const {
       out += "\n" + flag.name + "\n";
       continue;
     }
-    std::string left = flag.letter ? format_text("  -%c, --%s", flag.letter, flag.name.c_str()) : "      --" + flag.name;
+    std::string left =
+        flag.letter ? format_text("  -%c, --%s", flag.letter, flag.name.c_str()) : "      --" + flag.name;
     if (!flag.value.empty()) left += " " + flag.value;
-    left += left.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ') : std::string(kHelpColumn - left.size(), ' ');
+    left += left.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
+                                          : std::string(kHelpColumn - left.size(), ' ');
     out += left + flag.help + "\n";
   }
   return out;

@@ -20,11 +20,14 @@ class Args {
 
   // name without dashes; letter: its short form or 0; value: what --help calls the value.
   Args& flag(std::string_view name, char letter, std::string_view help, bool* out);
-  Args& text(std::string_view name, char letter, std::string_view value, std::string_view help, std::string* out);
+  Args& text(std::string_view name, char letter, std::string_view value, std::string_view help,
+             std::string* out);
   Args& texts(std::string_view name, char letter, std::string_view value, std::string_view help,
               std::vector<std::string>* out);  // may be repeated
-  Args& count(std::string_view name, char letter, std::string_view value, std::string_view help, uint32_t* out);
-  Args& big_count(std::string_view name, char letter, std::string_view value, std::string_view help, uint64_t* out);
+  Args& count(std::string_view name, char letter, std::string_view value, std::string_view help,
+              uint32_t* out);
+  Args& big_count(std::string_view name, char letter, std::string_view value, std::string_view help,
+                  uint64_t* out);
   Args& number(std::string_view name, char letter, std::string_view value, std::string_view help, float* out);
   // Anything else: `set` gets the value and may refuse it.
   Args& custom(std::string_view name, char letter, std::string_view value, std::string_view help,

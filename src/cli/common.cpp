@@ -24,14 +24,16 @@ Result<void> set_level(std::string_view name) {
       return {};
     }
   }
-  return fail(ErrorKind::kInvalidInput, "Flag --log-level was given \"%s\"; allowed are error, warning, info, debug.",
+  return fail(ErrorKind::kInvalidInput,
+              "Flag --log-level was given \"%s\"; allowed are error, warning, info, debug.",
               printable(name).c_str());
 }
 
 Result<void> force_kernel(std::string_view text, std::map<std::string, std::string>* kernels) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
-    return fail(ErrorKind::kInvalidInput, "Flag --kernel was given \"%s\"; it takes OPERATION=VARIANT (see doppler kernels).",
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --kernel was given \"%s\"; it takes OPERATION=VARIANT (see doppler kernels).",
                 printable(text).c_str());
   }
   (*kernels)[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
@@ -46,7 +48,8 @@ class ProgressLine {
   ~ProgressLine() { clear(); }
   void show(std::string_view stage, uint64_t done, uint64_t total) {
     if (!enabled_ || total == 0) return;
-    const auto percent = static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
+    const auto percent =
+        static_cast<unsigned>(100.0 * static_cast<double>(done) / static_cast<double>(total));
     if (percent == shown_ && stage == stage_) return;
     shown_ = percent;
     stage_ = stage;
@@ -91,10 +94,11 @@ void add_kv_flag(Args& args, std::string_view help, std::string* kv) {
 
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   args.group("Model and device");
-  args.text("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &flags.model);
+  args.text("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)",
+            &flags.model);
   if (allow_synthetic) {
-    args.text("synthetic", 0, "SHAPE:QUANT", "random weights of a real shape instead of a file (doppler synth --list)",
-              &flags.synthetic);
+    args.text("synthetic", 0, "SHAPE:QUANT",
+              "random weights of a real shape instead of a file (doppler synth --list)", &flags.synthetic);
   }
   args.text("webgpu", 0, "NAME", "WebGPU library: dawn, wgpu or a path", &flags.load.webgpu);
   args.text("device", 0, "DEVICE", "number or part of the name from doppler devices", &flags.load.device);
@@ -107,7 +111,8 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   args.custom("kernel", 0, "OP=VARIANT", "force a variant of an operation (doppler kernels); may be repeated",
               [&flags](std::string_view value) { return force_kernel(value, &flags.load.kernels); });
   add_kv_flag(args, "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
-  args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)", &flags.load.ctx_len);
+  args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
+             &flags.load.ctx_len);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
   args.custom("trace", 0, "FILE", "write a Chrome trace of the run (open it in Perfetto)",
               [](std::string_view file) -> Result<void> {
@@ -137,10 +142,12 @@ Result<std::string> default_model_path() {
       if (std::filesystem::exists(folder / place, error)) return (folder / place).string();
     }
   }
-  return fail(ErrorKind::kIo, "The default model (models/storyteller.gguf) was not found; name one with --model.");
+  return fail(ErrorKind::kIo,
+              "The default model (models/storyteller.gguf) was not found; name one with --model.");
 }
 
-Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, const std::string& synthetic) {
+Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model,
+                                                      const std::string& synthetic) {
   if (!synthetic.empty()) {
     if (!model.empty()) {
       return fail(ErrorKind::kInvalidInput, "Both --model and --synthetic were given; one is needed.");
@@ -155,7 +162,8 @@ Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, 
   return formats::open_file_set(path);
 }
 
-Result<std::unique_ptr<formats::Checkpoint>> open_named_checkpoint(const std::string& model, const std::string& synthetic) {
+Result<std::unique_ptr<formats::Checkpoint>> open_named_checkpoint(const std::string& model,
+                                                                   const std::string& synthetic) {
   DP_TRY(std::unique_ptr<formats::FileSet> files, named_files(model, synthetic));
   return run_now(formats::open_checkpoint(std::move(files)));
 }
@@ -172,7 +180,9 @@ Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
   LoadOptions options = flags.load;
   if (options.cache_dir.empty()) options.cache_dir = user_cache_dir();
   ProgressLine line;
-  options.progress = [&](std::string_view stage, uint64_t done, uint64_t total) { line.show(stage, done, total); };
+  options.progress = [&](std::string_view stage, uint64_t done, uint64_t total) {
+    line.show(stage, done, total);
+  };
   if (!flags.template_file.empty()) {
     DP_TRY(options.chat_template, read_text_file(flags.template_file));
   }

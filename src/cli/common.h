@@ -31,7 +31,8 @@ Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras = {});
 // The files of --model, of --synthetic or of the default model: at most one of the two may be given.
 Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, const std::string& synthetic);
 // The same, opened: headers and tables, no weights and no GPU.
-Result<std::unique_ptr<formats::Checkpoint>> open_named_checkpoint(const std::string& model, const std::string& synthetic);
+Result<std::unique_ptr<formats::Checkpoint>> open_named_checkpoint(const std::string& model,
+                                                                   const std::string& synthetic);
 // The tokenizer of the named model, without a GPU. Error: it has none that can be used.
 Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const std::string& model);
 // $DOPPLER_MODEL, or models/storyteller.gguf of the installation.

@@ -8,7 +8,8 @@ Result<void> add_bias(std::string_view text, std::vector<std::pair<int32_t, floa
   const auto token = parse_int(text.substr(0, colon));
   const auto bias = colon == std::string_view::npos ? std::nullopt : parse_double(text.substr(colon + 1));
   if (!token || *token < 0 || *token > INT32_MAX || !bias) {
-    return fail(ErrorKind::kInvalidInput, "Flag --logit-bias was given \"%s\"; it takes TOKEN:BIAS, such as 17:-2.5.",
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --logit-bias was given \"%s\"; it takes TOKEN:BIAS, such as 17:-2.5.",
                 printable(text).c_str());
   }
   list->emplace_back(static_cast<int32_t>(*token), static_cast<float>(*bias));
@@ -21,23 +22,28 @@ void add_generate_flags(Args& args, GenerateFlags& flags) {
   GenerateOptions& o = flags.options;
   SamplingOptions& s = o.sampling;
   args.group("Generation");
-  args.count("max-tokens", 'n', "N", "tokens to generate at most (default: until the model stops)", &o.max_tokens);
+  args.count("max-tokens", 'n', "N", "tokens to generate at most (default: until the model stops)",
+             &o.max_tokens);
   args.number("temp", 't', "T", "temperature; 0 takes the likeliest token (default 0.8)", &s.temperature);
   args.count("top-k", 0, "K", "sample among the K likeliest; 0: off (default 40)", &s.top_k);
   args.number("top-p", 0, "P", "sample among those that make up P; 1: off (default 0.95)", &s.top_p);
   args.number("min-p", 0, "P", "drop tokens below P times the likeliest; 0: off (default 0)", &s.min_p);
   args.number("repeat-penalty", 0, "X", "weaken the last 64 tokens; 1: off (default 1)", &s.repeat_penalty);
-  args.number("presence-penalty", 0, "X", "subtract once from tokens among the last 64 (default 0)", &s.presence_penalty);
-  args.number("frequency-penalty", 0, "X", "subtract per occurrence among the last 64 (default 0)", &s.frequency_penalty);
+  args.number("presence-penalty", 0, "X", "subtract once from tokens among the last 64 (default 0)",
+              &s.presence_penalty);
+  args.number("frequency-penalty", 0, "X", "subtract per occurrence among the last 64 (default 0)",
+              &s.frequency_penalty);
   args.custom("logit-bias", 0, "TOKEN:B", "add B to a token's logit; may be repeated",
               [&s](std::string_view value) { return add_bias(value, &s.logit_bias); });
   args.big_count("seed", 's', "SEED", "same seed, same text (default 0)", &s.seed);
   args.texts("stop", 0, "TEXT", "end before this text; may be repeated", &o.stop);
   args.flag("ignore-eos", 0, "go on past the end token", &o.ignore_eos);
-  args.custom("when-full", 0, "stop|slide", "at the end of the context: stop (default) or drop the older half",
+  args.custom("when-full", 0, "stop|slide",
+              "at the end of the context: stop (default) or drop the older half",
               [&o](std::string_view value) -> Result<void> {
                 if (value != "stop" && value != "slide") {
-                  return fail(ErrorKind::kInvalidInput, "Flag --when-full was given \"%s\"; allowed are stop and slide.",
+                  return fail(ErrorKind::kInvalidInput,
+                              "Flag --when-full was given \"%s\"; allowed are stop and slide.",
                               printable(value).c_str());
                 }
                 o.when_full = value == "slide" ? WhenFull::kSlide : WhenFull::kStop;

@@ -32,8 +32,8 @@ Result<Scored> score(Model& model, std::span<const uint32_t> tokens, bool hidden
   const auto on_rows = [&](uint32_t pos, uint32_t count, const model::PlanRunner::Rows& rows) {
     out.logits.insert(out.logits.end(), rows.logits.begin(), rows.logits.end());
     for (size_t layer = 0; hidden && layer <= config.n_layers; ++layer) {
-      std::memcpy(out.hidden.data() + (layer * length + pos) * width, rows.hidden.data() + layer * count * width,
-                  count * width * sizeof(float));
+      std::memcpy(out.hidden.data() + (layer * length + pos) * width,
+                  rows.hidden.data() + layer * count * width, count * width * sizeof(float));
     }
   };
   DP_CHECK(gpu::run_to_completion(runner.device(), engine::score_tokens(runner, tokens, on_rows)));
@@ -44,11 +44,15 @@ std::span<const uint8_t> bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
 }
 
-Result<void> write(const Model& model, const Scored& scored, const LogitsFlags& flags, uint64_t length, uint64_t width) {
+Result<void> write(const Model& model, const Scored& scored, const LogitsFlags& flags, uint64_t length,
+                   uint64_t width) {
   std::vector<formats::SafetensorsItem> items = {
       {"logits", DType::kF32, {length, model.info().vocab_size}, bytes_of(scored.logits)}};
-  if (flags.hidden) items.push_back({"hidden", DType::kF32, {model.info().n_layers + 1, length, width}, bytes_of(scored.hidden)});
-  const std::pair<std::string, std::string> metadata[] = {{"model", model.info().name}, {"lane", flags.model.load.lane}};
+  if (flags.hidden)
+    items.push_back(
+        {"hidden", DType::kF32, {model.info().n_layers + 1, length, width}, bytes_of(scored.hidden)});
+  const std::pair<std::string, std::string> metadata[] = {{"model", model.info().name},
+                                                          {"lane", flags.model.load.lane}};
   formats::MemorySink sink;
   DP_CHECK(formats::write_safetensors(items, metadata, sink));
   return write_file_atomically(flags.out, sink.bytes());
@@ -62,7 +66,8 @@ int logits_verb(std::span<const std::string> arguments) {
             "Writes the logits of every position: tensor `logits` F32 [T, V]. Needs no tokenizer.");
   args.text("tokens", 0, "IDS", "token ids: 1,2,3", &flags.tokens);
   args.text("out", 'o', "FILE", "safetensors file to write", &flags.out);
-  args.flag("hidden", 0, "also `hidden` F32 [L+1, T, H]: input of layer 0, then output of each layer", &flags.hidden);
+  args.flag("hidden", 0, "also `hidden` F32 [L+1, T, H]: input of layer 0, then output of each layer",
+            &flags.hidden);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
   if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
   if (args.wants_help()) {
@@ -80,7 +85,8 @@ int logits_verb(std::span<const std::string> arguments) {
   auto scored = score(*model, tokens, flags.hidden);
   if (!scored) return exit_failed(scored.error());
   const uint64_t width = model->impl().loaded->runner->config().hidden_dim;
-  if (auto written = write(*model, *scored, flags, tokens.size(), width); !written) return exit_failed(written.error());
+  if (auto written = write(*model, *scored, flags, tokens.size(), width); !written)
+    return exit_failed(written.error());
   return 0;
 }
 

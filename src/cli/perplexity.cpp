@@ -30,17 +30,21 @@ Result<Perplexity> measure(Model& model, std::span<const uint32_t> tokens, uint3
     double sum = 0;
     const auto on_rows = [&](uint32_t pos, uint32_t count, const model::PlanRunner::Rows& rows) {
       for (uint32_t i = 0; i < count && pos + i + 1 < part.size(); ++i) {
-        sum += engine::negative_log_likelihood(std::span(rows.logits).subspan(i * vocab, vocab), part[pos + i + 1]);
+        sum += engine::negative_log_likelihood(std::span(rows.logits).subspan(i * vocab, vocab),
+                                               part[pos + i + 1]);
       }
     };
     DP_CHECK(gpu::run_to_completion(runner.device(), engine::score_tokens(runner, part, on_rows)));
     out.total += sum;
     out.predicted += part.size() - 1;
     out.windows.push_back(sum / static_cast<double>(part.size() - 1));
-    if (show) std::fprintf(stderr, "\r\033[K%zu of %zu tokens, perplexity %.3f", at + part.size(), tokens.size(), std::exp(out.mean()));
+    if (show)
+      std::fprintf(stderr, "\r\033[K%zu of %zu tokens, perplexity %.3f", at + part.size(), tokens.size(),
+                   std::exp(out.mean()));
   }
   if (show) std::fprintf(stderr, "\r\033[K");
-  if (out.predicted == 0) return fail(ErrorKind::kInvalidInput, "The text has %zu tokens; at least 2 are needed.", tokens.size());
+  if (out.predicted == 0)
+    return fail(ErrorKind::kInvalidInput, "The text has %zu tokens; at least 2 are needed.", tokens.size());
   return out;
 }
 
@@ -84,8 +88,9 @@ int perplexity_verb(std::span<const std::string> arguments) {
     out["window_mean_nll"] = measured->windows;
     std::printf("%s\n", to_text(out, 2).c_str());
   } else {
-    std::printf("perplexity %.4f (mean NLL %.5f over %llu tokens, windows of %u)\n", std::exp(measured->mean()),
-                measured->mean(), static_cast<unsigned long long>(measured->predicted), model->info().ctx_len);
+    std::printf("perplexity %.4f (mean NLL %.5f over %llu tokens, windows of %u)\n",
+                std::exp(measured->mean()), measured->mean(),
+                static_cast<unsigned long long>(measured->predicted), model->info().ctx_len);
   }
   return 0;
 }

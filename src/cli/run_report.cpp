@@ -9,10 +9,11 @@ std::string run_line(const Model& model, const Generation& generation) {
   const Timings& t = generation.timings;
   const ModelInfo& info = model.info();
   const uint64_t bytes = info.weight_bytes + info.cache_bytes + info.scratch_bytes;
-  return format_text("TTFT %.3f s, prefill %.1f tok/s (%u tokens), decode %.1f tok/s (%u tokens), memory %s, %s (%s)%s",
-                     t.ttft_seconds, t.prefill_rate(), t.evaluated_tokens, t.decode_rate(), t.generated_tokens,
-                     format_bytes(bytes).c_str(), info.adapter.c_str(), info.provider.c_str(),
-                     info.synthetic ? ", SYNTHETIC weights" : "");
+  return format_text(
+      "TTFT %.3f s, prefill %.1f tok/s (%u tokens), decode %.1f tok/s (%u tokens), memory %s, %s (%s)%s",
+      t.ttft_seconds, t.prefill_rate(), t.evaluated_tokens, t.decode_rate(), t.generated_tokens,
+      format_bytes(bytes).c_str(), info.adapter.c_str(), info.provider.c_str(),
+      info.synthetic ? ", SYNTHETIC weights" : "");
 }
 
 std::string run_json(const Model& model, const Generation& generation) {

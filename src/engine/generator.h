@@ -58,13 +58,13 @@ class Generator {
   GenerateOptions options_;
   std::vector<uint32_t> sequence_;  // prompt and what was generated
   std::deque<model::Ticket> in_flight_;
-  uint32_t scheduled_ = 0;          // tokens asked of the runner since the last begin()
-  uint32_t seen_ = 0;               // of these, read back
-  uint32_t limit_ = 0;              // generated tokens in all
-  uint32_t segment_limit_ = 0;      // since the last begin()
-  uint32_t segments_ = 0;           // slides so far: varies the seed
+  uint32_t scheduled_ = 0;      // tokens asked of the runner since the last begin()
+  uint32_t seen_ = 0;           // of these, read back
+  uint32_t limit_ = 0;          // generated tokens in all
+  uint32_t segment_limit_ = 0;  // since the last begin()
+  uint32_t segments_ = 0;       // slides so far: varies the seed
   bool ended_ = false, caller_stopped_ = false;
-  bool exhausted_ = false;          // the context is full; what is in flight holds nothing more
+  bool exhausted_ = false;  // the context is full; what is in flight holds nothing more
   std::optional<tokenizer::StreamDecoder> decoder_;
   StopStrings stops_{{}};
   Generation result_;

@@ -64,7 +64,8 @@ Task<Result<std::string>> read_template(const formats::Checkpoint& checkpoint) {
   co_return std::string();
 }
 
-Task<Result<void>> add_config_end_tokens(const formats::Checkpoint& checkpoint, std::vector<uint32_t>& stop_tokens) {
+Task<Result<void>> add_config_end_tokens(const formats::Checkpoint& checkpoint,
+                                         std::vector<uint32_t>& stop_tokens) {
   if (checkpoint.gguf()) co_return Result<void>();
   add_end_tokens(checkpoint.config(), stop_tokens);
   DP_CO_TRY(const auto text, co_await checkpoint.read_text("generation_config.json"));
@@ -77,7 +78,8 @@ Task<Result<void>> add_config_end_tokens(const formats::Checkpoint& checkpoint, 
 
 }  // namespace
 
-Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint, std::string template_override) {
+Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint,
+                                        std::string template_override) {
   TextModel out;
   auto vocab = co_await read_vocab(checkpoint);
   if (vocab) {
@@ -91,7 +93,8 @@ Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint, s
     out.tokenizer_problem = vocab.error().message();
   }
   if (out.tokenizer) {
-    for (const int32_t id : out.tokenizer->end_of_generation()) out.stop_tokens.push_back(static_cast<uint32_t>(id));
+    for (const int32_t id : out.tokenizer->end_of_generation())
+      out.stop_tokens.push_back(static_cast<uint32_t>(id));
   }
   DP_CO_CHECK(co_await add_config_end_tokens(checkpoint, out.stop_tokens));
 
@@ -112,24 +115,28 @@ Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint, s
   co_return out;
 }
 
-Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device, std::unique_ptr<formats::FileSet> files,
-                                                      model::RunnerOptions options, std::string template_override,
+Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device,
+                                                      std::unique_ptr<formats::FileSet> files,
+                                                      model::RunnerOptions options,
+                                                      std::string template_override,
                                                       model::LoadProgress progress) {
   const auto start = std::chrono::steady_clock::now();
   auto loaded = std::make_unique<LoadedModel>();
   DP_CO_TRY(loaded->checkpoint, co_await formats::open_checkpoint(std::move(files)));
   DP_CO_TRY(loaded->text, co_await load_text_model(*loaded->checkpoint, std::move(template_override)));
-  DP_CO_TRY(loaded->runner,
-            co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options), std::move(progress)));
+  DP_CO_TRY(loaded->runner, co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options),
+                                                             std::move(progress)));
   loaded->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   loaded->after_load = device.counters();
   co_return loaded;
 }
 
-Result<std::string> apply_chat_template(const TextModel& text, const Json& messages, bool add_generation_prompt) {
+Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,
+                                        bool add_generation_prompt) {
   if (!text.chat_template) {
     if (!text.template_problem.empty()) {
-      return fail(ErrorKind::kUnsupported, "The model's chat template cannot be used: %s", text.template_problem.c_str());
+      return fail(ErrorKind::kUnsupported, "The model's chat template cannot be used: %s",
+                  text.template_problem.c_str());
     }
     return fail(ErrorKind::kUnsupported, "The model has no chat template; give one with --template FILE.");
   }

@@ -22,8 +22,8 @@ struct TextModel {
   std::string tokenizer_problem;                          // why it is null
   std::string template_source;                            // empty: none
   std::optional<tmpl::ChatTemplate> chat_template;
-  std::string template_problem;                           // why it is empty although there is a source
-  std::vector<uint32_t> stop_tokens;                      // end-of-generation ids
+  std::string template_problem;       // why it is empty although there is a source
+  std::vector<uint32_t> stop_tokens;  // end-of-generation ids
 };
 // template_override: Jinja text that replaces the model's own, or empty. An override that does not parse is an
 // error; the model's own that does not parse is only noted.
@@ -36,11 +36,14 @@ struct LoadedModel {
   double load_seconds = 0;
   gpu::Counters after_load;  // objects created later must not be more
 };
-Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device, std::unique_ptr<formats::FileSet> files,
-                                                      model::RunnerOptions options, std::string template_override,
+Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device,
+                                                      std::unique_ptr<formats::FileSet> files,
+                                                      model::RunnerOptions options,
+                                                      std::string template_override,
                                                       model::LoadProgress progress);
 
 // The conversation as the model's template writes it, with the opening of the answer if asked.
-Result<std::string> apply_chat_template(const TextModel& text, const Json& messages, bool add_generation_prompt);
+Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,
+                                        bool add_generation_prompt);
 
 }  // namespace doppler::engine

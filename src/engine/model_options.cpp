@@ -4,11 +4,16 @@ namespace doppler {
 
 const char* stop_reason_name(StopReason reason) {
   switch (reason) {
-    case StopReason::kEndOfText: return "end-of-text";
-    case StopReason::kStopString: return "stop-string";
-    case StopReason::kTokenLimit: return "token-limit";
-    case StopReason::kContextFull: return "context-full";
-    case StopReason::kCancelled: return "cancelled";
+    case StopReason::kEndOfText:
+      return "end-of-text";
+    case StopReason::kStopString:
+      return "stop-string";
+    case StopReason::kTokenLimit:
+      return "token-limit";
+    case StopReason::kContextFull:
+      return "context-full";
+    case StopReason::kCancelled:
+      return "cancelled";
   }
   return "unknown";
 }

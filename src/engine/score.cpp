@@ -6,15 +6,16 @@
 namespace doppler::engine {
 
 Task<Result<void>> score_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens, OnRows on_rows) {
-  if (tokens.empty()) co_return fail(ErrorKind::kInvalidInput, "No tokens were given; at least one is needed.");
+  if (tokens.empty())
+    co_return fail(ErrorKind::kInvalidInput, "No tokens were given; at least one is needed.");
   if (tokens.size() > runner.ctx_len()) {
-    co_return fail(ErrorKind::kInvalidInput, "%zu tokens were given, but the context holds %u (--ctx).", tokens.size(),
-                   runner.ctx_len());
+    co_return fail(ErrorKind::kInvalidInput, "%zu tokens were given, but the context holds %u (--ctx).",
+                   tokens.size(), runner.ctx_len());
   }
   for (const uint32_t token : tokens) {
     if (token >= runner.config().vocab_size) {
-      co_return fail(ErrorKind::kInvalidInput, "Token %u is outside the vocabulary; allowed is 0 to %u.", token,
-                     runner.config().vocab_size - 1);
+      co_return fail(ErrorKind::kInvalidInput, "Token %u is outside the vocabulary; allowed is 0 to %u.",
+                     token, runner.config().vocab_size - 1);
     }
   }
   for (size_t at = 0; at < tokens.size();) {

@@ -96,7 +96,8 @@ Result<std::unique_ptr<Device>> open_now(DeviceOptions options) {
   if (!choice.provider.empty()) return open_on(choice.provider, choice.device, options);
   if (choice.device.type == AdapterType::kCpu) {
     // wgpu-native starts faster, needs less memory and runs on older Mesa.
-    log(LogLevel::kWarning, "No GPU was found; %s (CPU) runs through wgpu-native.", choice.device.name.c_str());
+    log(LogLevel::kWarning, "No GPU was found; %s (CPU) runs through wgpu-native.",
+        choice.device.name.c_str());
     return open_on("wgpu", choice.device, options);
   }
   auto dawn = open_on("dawn", choice.device, options);

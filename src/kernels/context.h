@@ -27,9 +27,10 @@ enum class Lane : uint8_t {
 const char* lane_name(Lane lane);
 
 struct Policy {
-  std::string name = "fast";              // what --lane said: exact, fast or a lane's name
-  uint32_t lanes = 0x1F;                  // bit per Lane
-  std::map<std::string, std::string> forced;  // operation ("matvec") -> variant name, from --kernel op=variant
+  std::string name = "fast";  // what --lane said: exact, fast or a lane's name
+  uint32_t lanes = 0x1F;      // bit per Lane
+  std::map<std::string, std::string>
+      forced;  // operation ("matvec") -> variant name, from --kernel op=variant
 
   bool allows(Lane lane) const { return (lanes >> static_cast<uint32_t>(lane)) & 1u; }
 };

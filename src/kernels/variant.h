@@ -16,9 +16,9 @@ enum Need : uint32_t { kNeedF16 = 1, kNeedSubgroups = 2, kNeedDp4a = 4, kNeedMat
 
 template <class Shape>
 struct Variant {
-  std::string_view name;   // "matvec.q4_k.subgroup": without constants
+  std::string_view name;  // "matvec.q4_k.subgroup": without constants
   Lane lane = Lane::kPortable;
-  uint32_t needs = 0;      // Need bits; a device without one refuses by name
+  uint32_t needs = 0;  // Need bits; a device without one refuses by name
   // Further refusals by shape and device, "" when accepted. May be null: any shape.
   std::string (*refuse)(const Shape& shape, const gpu::Caps& caps) = nullptr;
 };
@@ -34,7 +34,8 @@ Result<const Row*> select(std::string_view operation, std::span<const Row> rows,
 
 // select() without recording a Choice, for a caller that only asks.
 template <class Row, class Shape>
-const Row* would_select(std::span<const Row> rows, const Shape& shape, const gpu::Caps& caps, const Policy& policy);
+const Row* would_select(std::span<const Row> rows, const Shape& shape, const gpu::Caps& caps,
+                        const Policy& policy);
 
 }  // namespace doppler::kernels
 

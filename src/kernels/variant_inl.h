@@ -7,7 +7,8 @@ namespace doppler::kernels {
 
 // Not templated: keeps the Choice list and makes the error sentences.
 void note_choice(Context& ctx, Choice choice);
-Result<void> check_forced(std::string_view operation, std::string_view forced, std::span<const std::string> names);
+Result<void> check_forced(std::string_view operation, std::string_view forced,
+                          std::span<const std::string> names);
 
 template <class Row, class Shape>
 std::string refuse(const Row& row, const Shape& shape, const gpu::Caps& caps, const Policy& policy) {
@@ -17,7 +18,8 @@ std::string refuse(const Row& row, const Shape& shape, const gpu::Caps& caps, co
 }
 
 template <class Row, class Shape>
-const Row* would_select(std::span<const Row> rows, const Shape& shape, const gpu::Caps& caps, const Policy& policy) {
+const Row* would_select(std::span<const Row> rows, const Shape& shape, const gpu::Caps& caps,
+                        const Policy& policy) {
   for (const Row& row : rows) {
     if (refuse(row, shape, caps, policy).empty()) return &row;
   }

@@ -22,12 +22,12 @@ struct RopeConfig {
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
   double original_ctx_len = 0;
-  double low_freq_factor = 1.0, high_freq_factor = 4.0;           // llama3
-  double beta_fast = 32.0, beta_slow = 1.0;                       // yarn
-  double mscale = 0, mscale_all_dim = 0;                          // yarn; 0: not given
-  bool truncate = true;                                           // yarn
-  double attention_factor = 0;                                    // yarn, longrope; 0: by formula
-  std::vector<double> long_factor, short_factor;                  // longrope, one per pair
+  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
+  double beta_fast = 32.0, beta_slow = 1.0;              // yarn
+  double mscale = 0, mscale_all_dim = 0;                 // yarn; 0: not given
+  bool truncate = true;                                  // yarn
+  double attention_factor = 0;                           // yarn, longrope; 0: by formula
+  std::vector<double> long_factor, short_factor;         // longrope, one per pair
   std::string frequency_divisors;  // GGUF: name of a tensor that divides each frequency; empty: none
 };
 
@@ -45,10 +45,10 @@ struct ModelConfig {
   uint32_t hidden_dim = 0;
   uint32_t ffn_dim = 0;
   uint32_t vocab_size = 0;
-  uint32_t ctx_len = 0;      // the longest the model was trained for
+  uint32_t ctx_len = 0;  // the longest the model was trained for
   float norm_eps = 1e-5f;
   float attention_scale = 0;
-  uint32_t window = 0;       // sliding attention window in tokens, its own included; 0: full attention
+  uint32_t window = 0;  // sliding attention window in tokens, its own included; 0: full attention
   bool tied_embeddings = false;
   kernels::Activate activation = kernels::Activate::kSilu;
   RopeConfig rope;

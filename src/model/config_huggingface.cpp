@@ -31,9 +31,11 @@ Result<std::vector<double>> get_numbers(const Json& json, const char* key) {
   std::vector<double> out;
   const Json* list = find(json, key);
   if (!list || list->is_null()) return out;
-  if (!list->is_array()) return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a list of numbers.", key);
+  if (!list->is_array())
+    return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a list of numbers.", key);
   for (const Json& item : *list) {
-    if (!item.is_number()) return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a list of numbers.", key);
+    if (!item.is_number())
+      return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a list of numbers.", key);
     out.push_back(item.get<double>());
   }
   return out;
@@ -59,7 +61,8 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config) {
   const Json* parameters = find(json, "rope_parameters");
   if (!parameters || parameters->is_null()) parameters = find(json, "rope_scaling");
   if (parameters && !parameters->is_null()) {
-    if (!parameters->is_object()) return fail(ErrorKind::kInvalidInput, "The rope parameters must be an object.");
+    if (!parameters->is_object())
+      return fail(ErrorKind::kInvalidInput, "The rope parameters must be an object.");
     const Json& p = *parameters;
     DP_TRY(auto type, get_string(p, "rope_type"));
     if (!type) {
@@ -84,7 +87,8 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config) {
     DP_TRY(rope.short_factor, get_numbers(p, "short_factor"));
   }
   if (!(rotated_part > 0 && rotated_part <= 1)) {
-    return fail(ErrorKind::kInvalidInput, "Field \"partial_rotary_factor\" is %g; allowed is above 0 to 1.", rotated_part);
+    return fail(ErrorKind::kInvalidInput, "Field \"partial_rotary_factor\" is %g; allowed is above 0 to 1.",
+                rotated_part);
   }
   rope.rotary_dim = static_cast<uint32_t>(config.head_dim * rotated_part);
   return rope;

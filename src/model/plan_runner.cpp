@@ -73,10 +73,12 @@ Result<void> PlanRunner::write_penalties() {
 
 Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
   if (tokens.empty() || tokens.size() > options_.chunk) {
-    return fail(ErrorKind::kInternal, "A prefill chunk has %zu tokens; allowed is 1 to %u.", tokens.size(), options_.chunk);
+    return fail(ErrorKind::kInternal, "A prefill chunk has %zu tokens; allowed is 1 to %u.", tokens.size(),
+                options_.chunk);
   }
   if (host_state_.pos + tokens.size() > options_.ctx_len) {
-    return fail(ErrorKind::kInvalidInput, "The prompt ends at position %zu, but the context holds %u tokens (--ctx).",
+    return fail(ErrorKind::kInvalidInput,
+                "The prompt ends at position %zu, but the context holds %u tokens (--ctx).",
                 host_state_.pos + tokens.size(), options_.ctx_len);
   }
   host_state_.rows = static_cast<uint32_t>(tokens.size());
@@ -92,7 +94,9 @@ Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
 Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
   DP_CHECK(prepare_prefill(tokens));
   if (sample && !settings_.greedy) DP_CHECK(write_penalties());
-  const gpu::Plan& chosen = !sample ? plan("prefill") : settings_.greedy ? plan("prefill.greedy") : plan("prefill.sample");
+  const gpu::Plan& chosen = !sample            ? plan("prefill")
+                            : settings_.greedy ? plan("prefill.greedy")
+                                               : plan("prefill.sample");
   DP_TRY(const Ticket ticket, submit(chosen, host_state_.rows, 1, sample ? 1 : 0));
   host_state_.pos += host_state_.rows;
   return ticket;
@@ -126,7 +130,8 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
 
 Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
   const TraceSpan span("wait for tokens");
-  DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read(readback_, ticket.slot, ticket.count * 4ull));
+  DP_CO_TRY(const std::vector<uint8_t> bytes,
+            co_await device_.read(readback_, ticket.slot, ticket.count * 4ull));
   std::vector<uint32_t> ids(ticket.count);
   std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
   co_return ids;
@@ -146,8 +151,9 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
   DP_CO_CHECK(begin(GenerationSettings{}, {}));
   host_state_.pos = pos;
   if (tokens.empty() || tokens.size() > options_.chunk || pos + tokens.size() > options_.ctx_len) {
-    co_return fail(ErrorKind::kInvalidInput, "%zu tokens at position %u do not fit a chunk of %u or a context of %u.",
-                   tokens.size(), pos, options_.chunk, options_.ctx_len);
+    co_return fail(ErrorKind::kInvalidInput,
+                   "%zu tokens at position %u do not fit a chunk of %u or a context of %u.", tokens.size(),
+                   pos, options_.chunk, options_.ctx_len);
   }
   host_state_.rows = static_cast<uint32_t>(tokens.size());
   const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
@@ -190,7 +196,8 @@ Task<Result<std::vector<uint8_t>>> PlanRunner::save_cache(uint32_t count) {
 Task<Result<void>> PlanRunner::restore_cache(uint32_t count, std::span<const uint8_t> bytes) {
   const uint64_t row_bytes = memory_.cache_bytes / options_.ctx_len;  // of one position, all layers
   if (count > options_.ctx_len || bytes.size() != row_bytes * count) {
-    co_return fail(ErrorKind::kInvalidInput, "The saved cache has %zu bytes for %u tokens; this model and context of %u ask for %llu.",
+    co_return fail(ErrorKind::kInvalidInput,
+                   "The saved cache has %zu bytes for %u tokens; this model and context of %u ask for %llu.",
                    bytes.size(), count, options_.ctx_len, static_cast<unsigned long long>(row_bytes * count));
   }
   uint64_t offset = 0;
@@ -212,7 +219,9 @@ const gpu::Plan& PlanRunner::plan(std::string_view name) const {
   return it == built_.plans.end() ? built_.plans.front() : *it;  // names are those of record_plans()
 }
 
-const gpu::Plan& PlanRunner::decode_plan(bool greedy) const { return plan(greedy ? "decode.greedy" : "decode.sample"); }
+const gpu::Plan& PlanRunner::decode_plan(bool greedy) const {
+  return plan(greedy ? "decode.greedy" : "decode.sample");
+}
 const gpu::Plan& PlanRunner::prefill_plan() const { return plan("prefill.greedy"); }
 
 }  // namespace doppler::model

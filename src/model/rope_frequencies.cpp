@@ -83,12 +83,17 @@ Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_le
   }
   double attention_factor = 1.0;
   switch (rope.scaling) {
-    case RopeScaling::kNone: break;
+    case RopeScaling::kNone:
+      break;
     case RopeScaling::kLinear:
       for (double& f : out.inv_freq) f /= rope.factor;
       break;
-    case RopeScaling::kLlama3: scale_llama3(rope, out.inv_freq); break;
-    case RopeScaling::kYarn: attention_factor = scale_yarn(rope, out.inv_freq); break;
+    case RopeScaling::kLlama3:
+      scale_llama3(rope, out.inv_freq);
+      break;
+    case RopeScaling::kYarn:
+      attention_factor = scale_yarn(rope, out.inv_freq);
+      break;
     case RopeScaling::kLongRope: {
       DP_TRY(attention_factor, scale_longrope(rope, ctx_len, max_ctx_len, out.inv_freq));
       break;
@@ -96,8 +101,8 @@ Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_le
   }
   for (const double f : out.inv_freq) {
     if (!std::isfinite(f) || f < 0 || f >= kTwoPi) {
-      return fail(ErrorKind::kInvalidInput, "A rotary frequency is %g; allowed is 0 to below 2 pi. Check rope theta and scaling.",
-                  f);
+      return fail(ErrorKind::kInvalidInput,
+                  "A rotary frequency is %g; allowed is 0 to below 2 pi. Check rope theta and scaling.", f);
     }
   }
   out.attention_factor = static_cast<float>(attention_factor);

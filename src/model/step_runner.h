@@ -16,11 +16,11 @@ namespace doppler::model {
 // Everything about one generation that the GPU must know before its first token.
 struct GenerationSettings {
   bool greedy = true;
-  kernels::SampleParams sampling;                       // used unless greedy
-  std::vector<std::pair<uint32_t, float>> logit_bias;   // token, added; at most kMaxLogitBias
+  kernels::SampleParams sampling;                      // used unless greedy
+  std::vector<std::pair<uint32_t, float>> logit_bias;  // token, added; at most kMaxLogitBias
   uint64_t seed = 0;
-  uint32_t max_tokens = 0;                              // generated at most
-  std::vector<uint32_t> stop_tokens;                    // at most kMaxStopTokens
+  uint32_t max_tokens = 0;            // generated at most
+  std::vector<uint32_t> stop_tokens;  // at most kMaxStopTokens
   bool ignore_stop = false;
 };
 
@@ -34,10 +34,10 @@ class StepRunner {
  public:
   virtual ~StepRunner() = default;
 
-  virtual uint32_t ctx_len() const = 0;     // positions the cache holds
-  virtual uint32_t chunk() const = 0;       // most tokens of one prefill
-  virtual uint32_t max_batch() const = 0;   // most decode steps of one submit
-  virtual uint32_t max_tickets() const = 0; // submits whose tokens may be outstanding at a time
+  virtual uint32_t ctx_len() const = 0;      // positions the cache holds
+  virtual uint32_t chunk() const = 0;        // most tokens of one prefill
+  virtual uint32_t max_batch() const = 0;    // most decode steps of one submit
+  virtual uint32_t max_tickets() const = 0;  // submits whose tokens may be outstanding at a time
 
   // Starts a generation that continues after `pos` cached tokens; `before` are those tokens (for the penalties).
   virtual Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) = 0;

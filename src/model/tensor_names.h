@@ -9,7 +9,18 @@
 namespace doppler::model {
 
 enum class Role : uint8_t {
-  kEmbedding, kOutput, kFinalNorm, kAttentionNorm, kQ, kK, kV, kAttentionOut, kFfnNorm, kGate, kUp, kDown,
+  kEmbedding,
+  kOutput,
+  kFinalNorm,
+  kAttentionNorm,
+  kQ,
+  kK,
+  kV,
+  kAttentionOut,
+  kFfnNorm,
+  kGate,
+  kUp,
+  kDown,
 };
 
 // With the suffix ".weight" or ".bias". `layer` is ignored for roles outside the layers.

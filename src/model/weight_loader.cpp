@@ -35,15 +35,16 @@ Result<const formats::TensorInfo*> WeightLoader::checked(const std::string& full
   if (!tensor) return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is missing.", full_name.c_str());
   const std::vector<uint64_t> wanted(shape);
   if (tensor->shape != wanted) {
-    return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has shape %s; the architecture asks for %s.", full_name.c_str(),
-                shape_text(tensor->shape).c_str(), shape_text(wanted).c_str());
+    return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has shape %s; the architecture asks for %s.",
+                full_name.c_str(), shape_text(tensor->shape).c_str(), shape_text(wanted).c_str());
   }
   return tensor;
 }
 
 Result<WeightFormat> WeightLoader::format_of(const formats::TensorInfo& tensor) const {
   auto format = formats::device_format(tensor.type, exact_);
-  if (!format) return forward(std::move(format).error().add_while("reading tensor " + printable(tensor.name)));
+  if (!format)
+    return forward(std::move(format).error().add_while("reading tensor " + printable(tensor.name)));
   return format;
 }
 
@@ -58,8 +59,9 @@ void WeightLoader::note_read(uint64_t bytes) {
   if (progress_) progress_(std::min(read_bytes_, total_bytes_), total_bytes_);
 }
 
-Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFormat format, const WeightLayout& layout,
-                                             Span span, uint32_t k, std::vector<uint8_t>& plane1) {
+Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFormat format,
+                                             const WeightLayout& layout, Span span, uint32_t k,
+                                             std::vector<uint8_t>& plane1) {
   const formats::TensorInfo& tensor = *span.source.tensor;
   formats::ByteSource& file = checkpoint_.file(tensor.file);
   const uint64_t row_bytes = tensor.bytes / span.source.rows;
@@ -80,7 +82,8 @@ Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFo
       co_return Result<void>();
     }
   }
-  const uint64_t rows_at_once = std::max<uint64_t>(1, kPieceBytes / std::max(row_bytes, layout.plane0_row_bytes));
+  const uint64_t rows_at_once =
+      std::max<uint64_t>(1, kPieceBytes / std::max(row_bytes, layout.plane0_row_bytes));
   std::vector<uint8_t> plane0;
   for (uint64_t row = 0; row < span.rows; row += rows_at_once) {
     const uint64_t rows = std::min(rows_at_once, span.rows - row);
@@ -115,8 +118,8 @@ Task<Result<kernels::Weight>> WeightLoader::upload_stacked(std::string label, We
   const uint64_t bytes_per_row = one_row.plane0_row_bytes + one_row.plane1_row_bytes;
   const uint64_t most_rows = limit < 1024 ? 0 : (limit - 1024) / bytes_per_row;
   if (most_rows == 0) {
-    co_return fail(ErrorKind::kUnsupported, "One row of \"%s\" takes %s, but this device binds at most %s.", label.c_str(),
-                   format_bytes(bytes_per_row).c_str(), format_bytes(limit).c_str());
+    co_return fail(ErrorKind::kUnsupported, "One row of \"%s\" takes %s, but this device binds at most %s.",
+                   label.c_str(), format_bytes(bytes_per_row).c_str(), format_bytes(limit).c_str());
   }
   size_t source_index = 0;
   uint64_t source_row = 0;
@@ -165,7 +168,8 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
       sources.push_back({tensor, matrix.rows});
       label += (label.empty() ? "" : "+") + matrix.name;
       if (checkpoint_.find(matrix.name + ".bias")) {
-        DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* bias, checked(matrix.name + ".bias", {matrix.rows}));
+        DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* bias,
+                  checked(matrix.name + ".bias", {matrix.rows}));
         DP_CO_TRY(const std::vector<float> values, co_await host_vector(matrix.name + ".bias"));
         biases.resize(rows, 0.0f);
         biases.insert(biases.end(), values.begin(), values.end());
@@ -243,12 +247,10 @@ Result<void> record_gated(kernels::Context& ctx, const Projection& projection, c
                           const kernels::Activation& y, kernels::Activate activate) {
   if (projection.parts.size() == 1) {
     const Projection::Part& part = projection.parts[0];
-    return kernels::record(ctx, kernels::Linear{.weight = part.weight,
-                                                .x = x,
-                                                .y = y.f32,
-                                                .y_q8 = y.q8,
-                                                .bias = part.bias,
-                                                .gate = activate});
+    return kernels::record(
+        ctx,
+        kernels::Linear{
+            .weight = part.weight, .x = x, .y = y.f32, .y_q8 = y.q8, .bias = part.bias, .gate = activate});
   }
   // Gate and up are stored in different formats: two products, then the activation on its own.
   const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * projection.n * 4;
@@ -259,8 +261,8 @@ Result<void> record_gated(kernels::Context& ctx, const Projection& projection, c
 }
 
 bool wants_q8(const kernels::Context& ctx, const Projection& projection) {
-  return std::ranges::any_of(projection.parts,
-                             [&](const Projection::Part& part) { return kernels::wants_q8(ctx, part.weight); });
+  return std::ranges::any_of(
+      projection.parts, [&](const Projection::Part& part) { return kernels::wants_q8(ctx, part.weight); });
 }
 
 }  // namespace doppler::model

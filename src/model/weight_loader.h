@@ -59,17 +59,18 @@ class WeightLoader {
     const formats::TensorInfo* tensor;
     uint32_t rows;
   };
-  Result<const formats::TensorInfo*> checked(const std::string& full_name, std::initializer_list<uint64_t> shape) const;
+  Result<const formats::TensorInfo*> checked(const std::string& full_name,
+                                             std::initializer_list<uint64_t> shape) const;
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor) const;
-  Task<Result<kernels::Weight>> upload_stacked(std::string label, WeightFormat format, std::vector<Source> sources,
-                                               uint32_t k);
+  Task<Result<kernels::Weight>> upload_stacked(std::string label, WeightFormat format,
+                                               std::vector<Source> sources, uint32_t k);
   // Rows [first, first + rows) of `source` into rows from `target_row` on of the piece.
   struct Span {
     Source source;
     uint64_t first = 0, rows = 0, target_row = 0;
   };
-  Task<Result<void>> upload_rows(const gpu::Buffer& buffer, WeightFormat format, const WeightLayout& layout, Span span,
-                                 uint32_t k, std::vector<uint8_t>& plane1);
+  Task<Result<void>> upload_rows(const gpu::Buffer& buffer, WeightFormat format, const WeightLayout& layout,
+                                 Span span, uint32_t k, std::vector<uint8_t>& plane1);
   Task<Result<gpu::Buffer>> make_buffer(std::string name, uint64_t bytes);
   void note_read(uint64_t bytes);
 

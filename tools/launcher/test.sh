@@ -4,7 +4,7 @@
 # shellcheck source=tools/launcher/build.sh
 . "$ROOT/tools/launcher/build.sh"
 
-TEST_GROUPS="unit kernel golden story web fuzz"
+TEST_GROUPS="lint unit kernel golden story web fuzz"
 FUZZ_BUILD=$ROOT/build/asan
 
 run_tests() {
@@ -27,7 +27,8 @@ run_tests() {
   if [ -n "$labels" ]; then
     # Which tests there are is decided while configuring, so what they need comes first.
     "$ROOT/tools/setup"
-    [ "$labels" = unit ] || prepare_cpu_vulkan
+    case "$labels" in unit | lint | 'lint|unit') ;; *) prepare_cpu_vulkan ;; esac
+    if wants lint; then "$ROOT/tools/setup" lint || echo "test: without clang-format-19 the format is not checked"; fi
     if wants web; then prepare_web; fi
     rm -f "$BUILD/build.ninja"
     build all

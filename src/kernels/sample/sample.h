@@ -51,7 +51,7 @@ struct Sample {
   TensorView bias;    // kMaxLogitBias x (u32 token, f32 added)
   TensorView counts;  // u32 [vocab_size]: how often each token is among the penalised recent ones; maintained
                       // by the step kernel and, for the prompt, by the host
-  TensorView token;  // u32 [1]: the choice
+  TensorView token;   // u32 [1]: the choice
   uint32_t vocab_size = 0;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)

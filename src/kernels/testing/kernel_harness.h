@@ -5,8 +5,9 @@
 //     KernelRun run(policy, /*max_rows=*/3);
 //     TensorView x = run.input(values);
 //     TensorView y = run.output(3 * n * sizeof(float));
-//     if (!run.record([&](Context& ctx) { return record(ctx, RmsNorm{...}); })) return;  // refused: told by
-//     name run.replay(/*rows=*/2); EXPECT_LT(rel_l2(run.read<float>(y, 2 * n), want), 1e-6);
+//     if (!run.record([&](Context& ctx) { return record(ctx, RmsNorm{...}); })) return;  // refused, by name
+//     run.replay(/*rows=*/2);
+//     EXPECT_LT(rel_l2(run.read<float>(y, 2 * n), want), 1e-6);
 //   });
 #pragma once
 

@@ -50,7 +50,8 @@ Result<const Family*> find_family_huggingface(std::string_view model_type) {
       if (type.model_type == model_type) return &family;
     }
   }
-  return fail(ErrorKind::kUnsupported, "Model type \"%s\" is not supported; supported in Hugging Face folders: %s.",
+  return fail(ErrorKind::kUnsupported,
+              "Model type \"%s\" is not supported; supported in Hugging Face folders: %s.",
               printable(model_type).c_str(), known_names(false).c_str());
 }
 

@@ -20,11 +20,11 @@ enum class Head : uint8_t { kNone, kLast, kAll };
 
 // The buffers a forward pass reads and writes besides the weights.
 struct StepIo {
-  kernels::TensorView tokens;   // u32 [max_rows]
+  kernels::TensorView tokens;             // u32 [max_rows]
   std::vector<kernels::CacheView> cache;  // one a layer
   Head head = Head::kLast;
-  kernels::TensorView logits;   // f32 [vocab_size], or [max_rows, vocab_size] with Head::kAll
-  kernels::TensorView hidden;   // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
+  kernels::TensorView logits;  // f32 [vocab_size], or [max_rows, vocab_size] with Head::kAll
+  kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 
 // Weights of one loaded model and the recording of its steps.

@@ -41,7 +41,8 @@ class Llama final : public FamilyModel {
     const uint64_t rows = ctx.max_rows;
     const TensorView x = ctx.plan.scratch("x", rows * c_.hidden_dim * 4);
     ctx.role = "token_embd";
-    DP_CHECK(kernels::record(ctx, kernels::Embed{.table = embedding_, .tokens = io.tokens, .y = x}));  // [R, H]
+    DP_CHECK(
+        kernels::record(ctx, kernels::Embed{.table = embedding_, .tokens = io.tokens, .y = x}));  // [R, H]
     DP_CHECK(keep_hidden(ctx, io, x, 0));
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       DP_CHECK(attention(ctx, io, x, i));
@@ -58,9 +59,11 @@ class Llama final : public FamilyModel {
     Layer& layer = layers_[i];
     const uint32_t q = c_.n_heads * c_.head_dim;
     const uint32_t kv = c_.n_kv_heads * c_.head_dim;
-    std::vector<WeightLoader::Matrix> qkv = {{name(Role::kQ, i), q}, {name(Role::kK, i), kv}, {name(Role::kV, i), kv}};
+    std::vector<WeightLoader::Matrix> qkv = {
+        {name(Role::kQ, i), q}, {name(Role::kK, i), kv}, {name(Role::kV, i), kv}};
     std::vector<WeightLoader::Matrix> out = {{name(Role::kAttentionOut, i), c_.hidden_dim}};
-    std::vector<WeightLoader::Matrix> gate_up = {{name(Role::kGate, i), c_.ffn_dim}, {name(Role::kUp, i), c_.ffn_dim}};
+    std::vector<WeightLoader::Matrix> gate_up = {{name(Role::kGate, i), c_.ffn_dim},
+                                                 {name(Role::kUp, i), c_.ffn_dim}};
     std::vector<WeightLoader::Matrix> down = {{name(Role::kDown, i), c_.hidden_dim}};
     DP_CO_TRY(layer.attention_norm, co_await loader.vector(name(Role::kAttentionNorm, i), c_.hidden_dim));
     DP_CO_TRY(layer.qkv, co_await loader.projection(std::move(qkv), c_.hidden_dim));
@@ -78,7 +81,8 @@ class Llama final : public FamilyModel {
     }
     DP_CO_TRY(const RopeFrequencies frequencies, rope_frequencies(c_.rope, ctx_len_, c_.ctx_len, divisors));
     attention_factor_ = frequencies.attention_factor;
-    DP_CO_TRY(rope_table_, co_await loader.values("rope_table", kernels::make_rope_table(frequencies.inv_freq)));
+    DP_CO_TRY(rope_table_,
+              co_await loader.values("rope_table", kernels::make_rope_table(frequencies.inv_freq)));
     co_return Result<void>();
   }
 
@@ -89,7 +93,8 @@ class Llama final : public FamilyModel {
     return a;
   }
 
-  Result<void> norm(kernels::Context& ctx, TensorView x, TensorView weight, const Activation& y, bool last_row) const {
+  Result<void> norm(kernels::Context& ctx, TensorView x, TensorView weight, const Activation& y,
+                    bool last_row) const {
     return kernels::record(ctx, kernels::RmsNorm{.x = x,
                                                  .add = {},
                                                  .weight = weight,
@@ -106,11 +111,11 @@ class Llama final : public FamilyModel {
 
     ctx.role = role_label(Role::kAttentionNorm, i);
     const Activation h = scratch_activation(ctx, "attn_in", c_.hidden_dim, wants_q8(ctx, layer.qkv));
-    DP_CHECK(norm(ctx, x, layer.attention_norm, h, false));                                    // [R, H]
+    DP_CHECK(norm(ctx, x, layer.attention_norm, h, false));  // [R, H]
 
     ctx.role = format_text("blk.%u.attn_qkv", i);
     const TensorView qkv = ctx.plan.scratch("qkv", rows * layer.qkv.n * 4);
-    DP_CHECK(model::record(ctx, layer.qkv, h, qkv, /*accumulate=*/false));                     // [R, Q + 2K]
+    DP_CHECK(model::record(ctx, layer.qkv, h, qkv, /*accumulate=*/false));  // [R, Q + 2K]
 
     ctx.role = format_text("blk.%u.rope", i);
     const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
@@ -121,7 +126,7 @@ class Llama final : public FamilyModel {
                                                   .n_heads = c_.n_heads,
                                                   .rotary_dim = c_.rope.rotary_dim,
                                                   .interleaved = c_.rope.interleaved,
-                                                  .attention_factor = attention_factor_}));    // [R, Q]
+                                                  .attention_factor = attention_factor_}));  // [R, Q]
 
     ctx.role = format_text("blk.%u.attention", i);
     const Activation y = scratch_activation(ctx, "attn_y", q_dim, wants_q8(ctx, layer.attention_out));
@@ -132,24 +137,24 @@ class Llama final : public FamilyModel {
                                                      .scale = c_.attention_scale,
                                                      .window = c_.window,
                                                      .softcap = 0,
-                                                     .sinks = {}}));                           // [R, Q]
+                                                     .sinks = {}}));  // [R, Q]
 
     ctx.role = role_label(Role::kAttentionOut, i);
-    return model::record(ctx, layer.attention_out, y, x, /*accumulate=*/true);                 // [R, H]
+    return model::record(ctx, layer.attention_out, y, x, /*accumulate=*/true);  // [R, H]
   }
 
   Result<void> feed_forward(kernels::Context& ctx, TensorView x, uint32_t i) const {
     const Layer& layer = layers_[i];
     ctx.role = role_label(Role::kFfnNorm, i);
     const Activation h = scratch_activation(ctx, "ffn_in", c_.hidden_dim, wants_q8(ctx, layer.gate_up));
-    DP_CHECK(norm(ctx, x, layer.ffn_norm, h, false));                                          // [R, H]
+    DP_CHECK(norm(ctx, x, layer.ffn_norm, h, false));  // [R, H]
 
     ctx.role = format_text("blk.%u.ffn_gate_up", i);
     const Activation y = scratch_activation(ctx, "ffn_y", c_.ffn_dim, wants_q8(ctx, layer.down));
-    DP_CHECK(record_gated(ctx, layer.gate_up, h, y, c_.activation));                           // [R, F]
+    DP_CHECK(record_gated(ctx, layer.gate_up, h, y, c_.activation));  // [R, F]
 
     ctx.role = role_label(Role::kDown, i);
-    return model::record(ctx, layer.down, y, x, /*accumulate=*/true);                          // [R, H]
+    return model::record(ctx, layer.down, y, x, /*accumulate=*/true);  // [R, H]
   }
 
   Result<void> head(kernels::Context& ctx, const StepIo& io, TensorView x) const {
@@ -158,11 +163,13 @@ class Llama final : public FamilyModel {
     const bool last_row = io.head == Head::kLast;
     kernels::Context head_ctx = ctx;  // one row from here on
     if (last_row) head_ctx.max_rows = 1;
-    const Activation h = scratch_activation(head_ctx, "final", c_.hidden_dim, kernels::wants_q8(head_ctx, weight));
+    const Activation h =
+        scratch_activation(head_ctx, "final", c_.hidden_dim, kernels::wants_q8(head_ctx, weight));
     ctx.role = role_label(Role::kFinalNorm, 0);
-    DP_CHECK(norm(ctx, x, final_norm_, h, last_row));                                          // [1 or R, H]
+    DP_CHECK(norm(ctx, x, final_norm_, h, last_row));  // [1 or R, H]
     head_ctx.role = role_label(Role::kOutput, 0);
-    return kernels::record(head_ctx, kernels::Linear{.weight = weight, .x = h, .y = io.logits});  // [1 or R, V]
+    return kernels::record(head_ctx,
+                           kernels::Linear{.weight = weight, .x = h, .y = io.logits});  // [1 or R, V]
   }
 
   Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t index) const {
