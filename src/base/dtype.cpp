@@ -42,6 +42,12 @@ constexpr std::array<WeightFormatInfo, kWeightFormatCount> kFormats = {{
     {WeightFormat::kQ4_K, "q4_k", 256, 256, 144, 0},
     {WeightFormat::kQ5_K, "q5_k", 256, 256, 176, 0},
     {WeightFormat::kQ6_K, "q6_k", 256, 256, 208, 2},
+    {WeightFormat::kTileQ4, "tile_q4", 32, 32, 16, 4, true},
+    {WeightFormat::kTileQ5, "tile_q5", 32, 32, 16, 8, true},
+    {WeightFormat::kTileQ6, "tile_q6", 32, 32, 16, 12, true},
+    {WeightFormat::kTileQ8, "tile_q8", 32, 32, 32, 4, true},
+    {WeightFormat::kTileF16, "tile_f16", 32, 32, 64, 0, true},
+    {WeightFormat::kTileBF16, "tile_bf16", 32, 32, 64, 0, true},
 }};
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -82,12 +88,13 @@ WeightLayout weight_layout(WeightFormat format, uint64_t rows, uint64_t k) {
   const uint64_t padded_k = round_up(k, info.row_multiple);
   const uint64_t blocks_per_row = padded_k / info.block_size;
   layout.padded_k = static_cast<uint32_t>(padded_k);
+  layout.padded_rows = info.tiled ? round_up(rows, kTileRows) : rows;
   layout.plane0_row_bytes = blocks_per_row * info.plane0_block_bytes;
   layout.plane1_row_bytes = blocks_per_row * info.plane1_block_bytes;
-  layout.total_bytes = rows * layout.plane0_row_bytes;
+  layout.total_bytes = layout.padded_rows * layout.plane0_row_bytes;
   if (info.plane1_block_bytes != 0) {
     layout.plane1_offset = round_up(layout.total_bytes, 256);
-    layout.total_bytes = layout.plane1_offset + rows * layout.plane1_row_bytes;
+    layout.total_bytes = layout.plane1_offset + layout.padded_rows * layout.plane1_row_bytes;
   }
   layout.total_bytes = round_up(layout.total_bytes, 16);
   return layout;

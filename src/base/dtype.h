@@ -48,21 +48,60 @@ const char* unsupported_dtype_name(uint32_t ggml_id);
 // q5_k    per 256: the 176 B GGUF block unchanged (11 vec4<u32>)       -
 // q6_k    per 256: 208 B: ql[128] qh[64] int8 scales[16] (13 vec4)     per 256: one f16 d
 // Plane 1 is packed across rows: the f16 of block b of row r (within the piece) is number r*blocks_per_row + b.
-enum class WeightFormat : uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ4_K, kQ5_K, kQ6_K };
-inline constexpr int kWeightFormatCount = 8;
+//
+// The tile formats are what the fast lanes read: 32 rows (a tile) lie side by side, so that neighbouring
+// invocations read neighbouring rows. A unit is 32 columns; P0 and P1 are in WeightFormatInfo. Of row r of tile t,
+// the vec4<u32> p of unit u in plane 0 is number ((t*units + u)*P0 + p)*32 + r, the u32 p in plane 1 number
+// ((t*units + u)*P1 + p)*32 + r. Pieces begin at whole tiles; rows that fill up the last tile are zero.
+//
+// format     plane 0 per unit (vec4 p)                                  plane 1 per unit (u32 p)
+// tile_q4    0: byte i: low nibble = w[i], high = w[i+16]               0: f16 scale, f16 min  (w = scale*q - min)
+// tile_q5    0: as tile_q4                                              0: as tile_q4
+//                                                                       1: w[4j+c]'s fifth bit at 8c+j,
+//                                                                          w[16+4j+c]'s at 8c+4+j, j < 4
+// tile_q6    0: as tile_q4                                              0: f16 scale of w[0..15], of w[16..31]
+//                                                                       1: w[4j+c]'s two high bits at 8c+2j, j < 4
+//                                                                       2: the same of w[16+4j+c]
+//                                                                       (w = scale*(q - 32))
+// tile_q8    p: w[16p..16p+15] as int8                                  0: f16 scale            (w = scale*q)
+// tile_f16   p: w[8p..8p+7] as f16                                      -
+// tile_bf16  p: w[8p..8p+7] as bf16                                     -
+enum class WeightFormat : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kTileQ4,
+  kTileQ5,
+  kTileQ6,
+  kTileQ8,
+  kTileF16,
+  kTileBF16,
+};
+inline constexpr int kWeightFormatCount = 14;
+inline constexpr uint32_t kTileRows = 32;  // rows of a tile, and columns of a unit
 
 struct WeightFormatInfo {
   WeightFormat format;
   const char* name;             // "q4_k": the word in variant names and flags
   uint32_t row_multiple;        // padded_k is a multiple of it: 4 (f32), 8 (f16, bf16), the block otherwise
-  uint32_t block_size;          // 1 for plain numbers
-  uint32_t plane0_block_bytes;  // of one block (or number)
-  uint32_t plane1_block_bytes;  // 0: no plane 1
+  uint32_t block_size;          // 1 for plain numbers; of a tile format the unit
+  uint32_t plane0_block_bytes;  // of one block (or number); of a tile format 16 * P0
+  uint32_t plane1_block_bytes;  // 0: no plane 1; of a tile format 4 * P1
+  bool tiled = false;
+  bool quantised() const {
+    return block_size != 1 && plane1_block_bytes + plane0_block_bytes < 2 * block_size;
+  }
 };
 const WeightFormatInfo& weight_format_info(WeightFormat format);
 
 struct WeightLayout {
   uint32_t padded_k;
+  uint64_t padded_rows;  // of tile formats: whole tiles
   uint64_t plane0_row_bytes;
   uint64_t plane1_row_bytes;  // may be odd multiples of 2: the plane, not the row, is aligned
   uint64_t plane1_offset;     // of the piece's plane 1 in its buffer; 0: none

@@ -23,7 +23,8 @@ std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation
   for (size_t i = 0; i < tables.size(); ++i) {
     const WeightFormatInfo& info = weight_format_info(static_cast<WeightFormat>(i));
     for (const ProductTemplate& from : templates) {
-      if (from.q8 && info.block_size == 1) continue;
+      if (from.q8 && !info.quantised()) continue;
+      if (from.tiled && !info.tiled) continue;
       names.push_back(format_text("%s.%s.%s", std::string(operation).c_str(), info.name,
                                   std::string(from.suffix).c_str()));
       ProductRow row;
@@ -45,6 +46,13 @@ std::string refuse_unless_whole_units(const ProductShape& shape, const gpu::Caps
                      std::max(32u, weight_format_info(shape.format).row_multiple));
 }
 
+std::string refuse_unless_tiles(const ProductShape& shape, const gpu::Caps& caps) {
+  if (shape.gate != Activate::kNone && shape.n % (2 * kTileRows) != 0) {
+    return format_text("half of %u rows are not whole tiles of %u", shape.n, kTileRows);
+  }
+  return refuse_unless_whole_units(shape, caps);
+}
+
 std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps) {
   if (caps.type != gpu::AdapterType::kCpu) {
     return format_text("it is shaped for a CPU and this device is a %s", gpu::adapter_type_name(caps.type));
@@ -55,7 +63,7 @@ std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps) 
 PieceViews piece_views(const Weight& weight, const WeightPiece& piece) {
   const WeightLayout layout = weight_layout(weight.format, piece.rows, weight.k);
   const TensorView& whole = piece.buffer;
-  const uint64_t plane0 = piece.rows * layout.plane0_row_bytes;
+  const uint64_t plane0 = layout.padded_rows * layout.plane0_row_bytes;
   PieceViews views{.weights = whole.sub(0, plane0), .scales = whole.sub(0, plane0)};
   if (layout.plane1_offset != 0) {
     views.scales = whole.sub(layout.plane1_offset, layout.total_bytes - layout.plane1_offset);
@@ -65,7 +73,7 @@ PieceViews piece_views(const Weight& weight, const WeightPiece& piece) {
 
 uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
   const WeightLayout layout = weight_layout(weight.format, piece.rows, weight.k);
-  return piece.rows * (layout.plane0_row_bytes + layout.plane1_row_bytes);
+  return layout.padded_rows * (layout.plane0_row_bytes + layout.plane1_row_bytes);
 }
 
 XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows) {
@@ -77,25 +85,27 @@ XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows) {
 }
 
 std::string_view weight_fragment(WeightFormat format, bool q8) {
-  switch (format) {
-    case WeightFormat::kF32:
-      return "weights/weight_f32";
-    case WeightFormat::kF16:
-      return "weights/weight_f16";
-    case WeightFormat::kBF16:
-      return "weights/weight_bf16";
-    case WeightFormat::kQ8_0:
-      return q8 ? "weights/dot_q8_0" : "weights/weight_q8_0";
-    case WeightFormat::kQ4_0:
-      return q8 ? "weights/dot_q4_0" : "weights/weight_q4_0";
-    case WeightFormat::kQ4_K:
-      return q8 ? "weights/dot_q4_k" : "weights/weight_q4_k";
-    case WeightFormat::kQ5_K:
-      return q8 ? "weights/dot_q5_k" : "weights/weight_q5_k";
-    case WeightFormat::kQ6_K:
-      return q8 ? "weights/dot_q6_k" : "weights/weight_q6_k";
-  }
-  return "";
+  struct Row {
+    std::string_view plain, dot;  // dot: for 8-bit activations, quantised formats only
+  };
+  static constexpr Row kFragments[kWeightFormatCount] = {
+      {"weights/weight_f32", ""},
+      {"weights/weight_f16", ""},
+      {"weights/weight_bf16", ""},
+      {"weights/weight_q8_0", "weights/dot_q8_0"},
+      {"weights/weight_q4_0", "weights/dot_q4_0"},
+      {"weights/weight_q4_k", "weights/dot_q4_k"},
+      {"weights/weight_q5_k", "weights/dot_q5_k"},
+      {"weights/weight_q6_k", "weights/dot_q6_k"},
+      {"weights/weight_tile_q4", "weights/dot_tile_q4"},
+      {"weights/weight_tile_q5", "weights/dot_tile_q5"},
+      {"weights/weight_tile_q6", "weights/dot_tile_q6"},
+      {"weights/weight_tile_q8", "weights/dot_tile_q8"},
+      {"weights/weight_tile_f16", ""},
+      {"weights/weight_tile_bf16", ""},
+  };
+  const Row& row = kFragments[static_cast<size_t>(format)];
+  return q8 ? row.dot : row.plain;
 }
 
 }  // namespace doppler::kernels

@@ -22,7 +22,7 @@ struct ProductShape {
   bool whole_units() const { return k % 32 == 0 && k % weight_format_info(format).row_multiple == 0; }
 };
 
-enum class Algorithm : uint8_t { kWholeRows, kSubgroup, kWorkgroup, kTile, kTileOfCpu, kPortable };
+enum class Algorithm : uint8_t { kTiled, kWholeRows, kSubgroup, kWorkgroup, kTile, kTileOfCpu, kPortable };
 
 struct ProductRow : Variant<ProductShape> {
   Algorithm algorithm = Algorithm::kPortable;
@@ -42,13 +42,15 @@ struct ProductTemplate {
   uint32_t needs = 0;
   std::string (*refuse)(const ProductShape&, const gpu::Caps&) = nullptr;
   Algorithm algorithm = Algorithm::kPortable;
-  bool q8 = false;  // such rows exist for quantised weights only
+  bool q8 = false;     // such rows exist for quantised weights only
+  bool tiled = false;  // such rows exist for tile formats only
 };
 // The table of each format, with names that live as long as the program.
 std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation,
                                                       std::span<const ProductTemplate> templates);
 
 std::string refuse_unless_whole_units(const ProductShape& shape, const gpu::Caps& caps);
+std::string refuse_unless_tiles(const ProductShape& shape, const gpu::Caps& caps);
 std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps);
 
 // The planes of a piece as bindings; `scales` is plane 0 again for a format without plane 1.

@@ -74,6 +74,69 @@ void decode_q6_k(Block p0, Block p1, std::span<double> out) {
   }
 }
 
+// Unit `u` of row `row` of a tile format: random planes, decoded by the definition in base/dtype.h. A filling row
+// stays zero.
+class TileUnit {
+ public:
+  TileUnit(TestWeight& weight, uint32_t units, size_t row, size_t u)
+      : weight_(weight),
+        info_(weight_format_info(weight.format)),
+        at_(row / 32 * units + u),
+        row_(row % 32) {}
+
+  void fill(Random& random, std::span<double> out) {
+    for (uint32_t i = 0; i < info_.plane0_block_bytes; ++i)
+      *byte(i) = static_cast<uint8_t>(random.next() >> 40);
+    for (uint32_t i = 0; i < info_.plane1_block_bytes / 4; ++i) {
+      put_word(i, static_cast<uint32_t>(random.next() >> 20));
+    }
+    if (info_.plane1_block_bytes > 0) {
+      put_word(0, f32_to_f16(static_cast<float>(scale(random))) |
+                      uint32_t{f32_to_f16(static_cast<float>(8 * scale(random)))} << 16);
+    }
+    for (size_t i = 0; i < 32; ++i)
+      out[i] = weight_.format >= WeightFormat::kTileF16 ? number(i, random) : value(i);
+  }
+
+ private:
+  uint8_t* byte(size_t i) {  // i counts the bytes of the unit's vec4s
+    const size_t vec4s = info_.plane0_block_bytes / 16;
+    return &weight_.plane0[((at_ * vec4s + i / 16) * 32 + row_) * 16 + i % 16];
+  }
+  uint8_t* word_at(size_t i) {
+    return &weight_.plane1[((at_ * (info_.plane1_block_bytes / 4) + i) * 32 + row_) * 4];
+  }
+  void put_word(size_t i, uint32_t value) { std::memcpy(word_at(i), &value, 4); }
+  uint32_t word(size_t i) {
+    uint32_t value;
+    std::memcpy(&value, word_at(i), 4);
+    return value;
+  }
+  double half(int which) { return f16_to_f32(static_cast<uint16_t>(word(0) >> 16 * which)); }
+  double number(size_t i, Random& random) {
+    double out;
+    decode_plain(weight_.format == WeightFormat::kTileBF16 ? WeightFormat::kBF16 : WeightFormat::kF16,
+                 Block(byte(2 * i), 2), random.normal(), {&out, 1});
+    return out;
+  }
+  double value(size_t i) {
+    if (weight_.format == WeightFormat::kTileQ8) return half(0) * static_cast<int8_t>(*byte(i));
+    const size_t j = i % 16 / 4, c = i % 4;
+    int q = *byte(i % 16) >> (i < 16 ? 0 : 4) & 15;
+    if (weight_.format == WeightFormat::kTileQ6) {
+      q |= static_cast<int>(word(i < 16 ? 1 : 2) >> (8 * c + 2 * j) & 3) << 4;
+      return half(i < 16 ? 0 : 1) * (q - 32);
+    }
+    if (weight_.format == WeightFormat::kTileQ5)
+      q |= static_cast<int>(word(1) >> (8 * c + j + (i < 16 ? 0 : 4)) & 1) << 4;
+    return half(0) * q - half(1);
+  }
+
+  TestWeight& weight_;
+  const WeightFormatInfo& info_;
+  size_t at_, row_;
+};
+
 void fill_block(WeightFormat format, Block p0, Block p1, Random& random, std::span<double> out) {
   for (uint8_t& byte : p0) byte = static_cast<uint8_t>(random.next() >> 40);
   if (!p1.empty()) put_half(p1, 0, scale(random));
@@ -108,19 +171,28 @@ TestWeight random_weight(WeightFormat format, uint32_t n, uint32_t k, uint64_t s
   const WeightFormatInfo& info = weight_format_info(format);
   const WeightLayout layout = weight_layout(format, n, k);
   TestWeight weight{.format = format, .n = n, .k = k};
-  weight.plane0.resize(n * layout.plane0_row_bytes);
-  weight.plane1.resize(n * layout.plane1_row_bytes);
+  weight.plane0.resize(layout.padded_rows * layout.plane0_row_bytes);
+  weight.plane1.resize(layout.padded_rows * layout.plane1_row_bytes);
   weight.values.resize(size_t{n} * k);
   Random random(seed);
   std::vector<double> block(info.block_size);
   const uint32_t blocks = layout.padded_k / info.block_size;
   for (size_t b = 0; b < size_t{n} * blocks; ++b) {
+    const size_t row = b / blocks, first = b % blocks * info.block_size;
+    const auto keep = [&] {
+      for (size_t i = 0; i < block.size() && first + i < k; ++i)
+        weight.values[row * k + first + i] = block[i];
+    };
+    if (info.tiled) {
+      TileUnit(weight, blocks, row, b % blocks).fill(random, block);
+      keep();
+      continue;
+    }
     const Block p0 = Block(weight.plane0).subspan(b * info.plane0_block_bytes, info.plane0_block_bytes);
     const Block p1 = Block(weight.plane1).subspan(b * info.plane1_block_bytes, info.plane1_block_bytes);
     fill_block(format, p0, p1, random, block);
-    const size_t row = b / blocks, first = b % blocks * info.block_size;
     zero_padding(format, p0, first, k);
-    for (size_t i = 0; i < block.size() && first + i < k; ++i) weight.values[row * k + first + i] = block[i];
+    keep();
   }
   return weight;
 }
@@ -128,17 +200,19 @@ TestWeight random_weight(WeightFormat format, uint32_t n, uint32_t k, uint64_t s
 std::vector<uint8_t> TestWeight::piece(uint32_t first, uint32_t rows) const {
   const WeightLayout layout = weight_layout(format, rows, k);
   std::vector<uint8_t> bytes(layout.total_bytes);
-  std::memcpy(bytes.data(), &plane0[first * layout.plane0_row_bytes], rows * layout.plane0_row_bytes);
+  std::memcpy(bytes.data(), &plane0[first * layout.plane0_row_bytes],
+              layout.padded_rows * layout.plane0_row_bytes);
   if (layout.plane1_offset != 0) {
     std::memcpy(&bytes[layout.plane1_offset], &plane1[first * layout.plane1_row_bytes],
-                rows * layout.plane1_row_bytes);
+                layout.padded_rows * layout.plane1_row_bytes);
   }
   return bytes;
 }
 
 Weight upload(KernelRun& run, const TestWeight& weight, uint32_t rows_per_piece) {
   Weight uploaded{.format = weight.format, .n = weight.n, .k = weight.k};
-  const uint32_t step = rows_per_piece == 0 ? weight.n : rows_per_piece;
+  uint32_t step = rows_per_piece == 0 ? weight.n : rows_per_piece;
+  if (weight_format_info(weight.format).tiled) step = (step + kTileRows - 1) / kTileRows * kTileRows;
   for (uint32_t first = 0; first < weight.n; first += step) {
     const uint32_t rows = std::min(step, weight.n - first);
     uploaded.pieces.push_back({run.input(weight.piece(first, rows)), first, rows});

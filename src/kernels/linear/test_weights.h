@@ -31,8 +31,10 @@ std::vector<float> through_q8(const std::vector<float>& x);
 // y[m, n] = x[m, k] W^T in double precision.
 std::vector<double> product(const TestWeight& weight, std::span<const float> x, uint32_t m);
 
-inline constexpr WeightFormat kAllFormats[] = {WeightFormat::kF32,  WeightFormat::kF16,  WeightFormat::kBF16,
-                                               WeightFormat::kQ8_0, WeightFormat::kQ4_0, WeightFormat::kQ4_K,
-                                               WeightFormat::kQ5_K, WeightFormat::kQ6_K};
+inline constexpr WeightFormat kAllFormats[] = {
+    WeightFormat::kF32,     WeightFormat::kF16,     WeightFormat::kBF16,   WeightFormat::kQ8_0,
+    WeightFormat::kQ4_0,    WeightFormat::kQ4_K,    WeightFormat::kQ5_K,   WeightFormat::kQ6_K,
+    WeightFormat::kTileQ4,  WeightFormat::kTileQ5,  WeightFormat::kTileQ6, WeightFormat::kTileQ8,
+    WeightFormat::kTileF16, WeightFormat::kTileBF16};
 
 }  // namespace doppler::kernels::testing

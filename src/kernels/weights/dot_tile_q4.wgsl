@@ -1,0 +1,19 @@
+// A tile_q4 unit times activations quantised to 8 bits: see weights/README.md for the contract of unit_dot_q8.
+//!import weights/weight_tile_q4
+//!import weights/dot_bytes
+
+fn unit_dot_q8(row: u32, u: u32, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
+  let at = plane_at(row, u, 0u, 1u);
+  let q = weights[at];
+  let s = unpack2x16float(scales[at]);
+  let products = idot16(q & vec4<u32>(0x0f0f0f0fu), xa) + idot16((q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb);
+  return s.x * da.x * f32(products) - s.y * da.y;
+}
+
+const HAS_MINIMUM = true;
+
+fn bytes16(row: u32, g: u32) -> vec4<u32> {
+  return (weights[plane_at(row, g >> 1u, 0u, 1u)] >> vec4<u32>(4u * (g & 1u))) & vec4<u32>(0x0f0f0f0fu);
+}
+
+fn scale_minimum(row: u32, g: u32) -> vec2<f32> { return unpack2x16float(scales[plane_at(row, g >> 1u, 0u, 1u)]); }

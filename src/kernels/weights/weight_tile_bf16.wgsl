@@ -1,0 +1,24 @@
+// Weights stored as tile_bf16 (base/dtype.h): the fragment contract of weights/README.md.
+//!import weights/weight_bytes
+//!import weights/tile_at
+
+fn four_numbers(low: u32, high: u32) -> vec4<f32> {
+  return bitcast<vec4<f32>>(vec4<u32>(low << 16u, low & 0xffff0000u, high << 16u, high & 0xffff0000u));
+}
+
+fn weight8(row: u32, i: u32) -> mat2x4<f32> {
+  let q = weights[plane_at(row, i >> 2u, i & 3u, 4u)];
+  return mat2x4<f32>(four_numbers(q.x, q.y), four_numbers(q.z, q.w));
+}
+
+fn numbers16(at: u32) -> mat4x4<f32> {
+  let p = weights[at];
+  let q = weights[at + 32u];
+  return mat4x4<f32>(four_numbers(p.x, p.y), four_numbers(p.z, p.w), four_numbers(q.x, q.y),
+                     four_numbers(q.z, q.w));
+}
+
+fn unit_dot(row: u32, u: u32, xa: mat4x4<f32>, xb: mat4x4<f32>, sums: vec2<f32>) -> f32 {
+  let at = plane_at(row, u, 0u, 4u);
+  return dot16(numbers16(at), xa) + dot16(numbers16(at + 64u), xb);
+}

@@ -1,0 +1,20 @@
+// Weights stored as tile_q4 (base/dtype.h): the fragment contract of weights/README.md.
+//!import weights/weight_bytes
+//!import weights/tile_at
+
+fn weight8(row: u32, i: u32) -> mat2x4<f32> {
+  let at = plane_at(row, i >> 2u, 0u, 1u);
+  let q = weights[at];
+  let words = (select(q.xy, q.zw, (i & 1u) == 1u) >> vec2<u32>(2u * (i & 2u))) & vec2<u32>(0x0f0f0f0fu);
+  let s = unpack2x16float(scales[at]);
+  return mat2x4<f32>(vec4<f32>(unpack4xU8(words.x)) * s.x - s.y, vec4<f32>(unpack4xU8(words.y)) * s.x - s.y);
+}
+
+fn unit_dot(row: u32, u: u32, xa: mat4x4<f32>, xb: mat4x4<f32>, sums: vec2<f32>) -> f32 {
+  let at = plane_at(row, u, 0u, 1u);
+  let q = weights[at];
+  let s = unpack2x16float(scales[at]);
+  let low = dot_u8(q & vec4<u32>(0x0f0f0f0fu), xa);
+  let high = dot_u8((q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb);
+  return s.x * (low + high) - s.y * (sums.x + sums.y);
+}
