@@ -12,6 +12,8 @@ include(CMakePackageConfigHelpers)
 add_library(doppler_shared SHARED $<TARGET_OBJECTS:doppler_api> $<TARGET_OBJECTS:doppler_base>)
 add_library(doppler::doppler ALIAS doppler_shared)
 target_link_libraries(doppler_shared PRIVATE doppler_engine)
+# A program that uses libdoppler.so may have an OpenSSL of its own.
+target_link_options(doppler_shared PRIVATE LINKER:--exclude-libs,libcrypto.a)
 target_include_directories(doppler_shared INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(doppler_shared INTERFACE cxx_std_23)
