@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
-#include "formats/quant/repack.h"
-
 namespace doppler::model {
 
-MemoryPlan plan_memory(const ModelConfig& c, const formats::Checkpoint& checkpoint, bool exact,
-                       uint32_t ctx_len, uint32_t chunk, kernels::CacheFormat cache_format) {
+MemoryPlan plan_memory(const ModelConfig& c, const formats::Checkpoint& checkpoint,
+                       formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
+                       kernels::CacheFormat cache_format) {
   MemoryPlan plan;
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
-    const auto format = formats::device_format(tensor.type, exact);
+    const auto format = formats::device_format(tensor.type, tensor.shape.back(), layout);
     if (tensor.shape.size() == 2 && format) {
       plan.weight_bytes += weight_layout(*format, tensor.shape[0], tensor.shape[1]).total_bytes;
     } else {

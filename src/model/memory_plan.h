@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "formats/checkpoint.h"
+#include "formats/quant/repack.h"
 #include "gpu/caps.h"
 #include "kernels/rope/rope.h"
 #include "model/config.h"
@@ -19,8 +20,9 @@ struct MemoryPlan {
   uint64_t total() const { return weight_bytes + cache_bytes + scratch_bytes; }
 };
 
-MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& checkpoint, bool exact,
-                       uint32_t ctx_len, uint32_t chunk, kernels::CacheFormat cache_format);
+MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& checkpoint,
+                       formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
+                       kernels::CacheFormat cache_format);
 
 // Error: the device cannot hold it, or not bind a layer's cache at once; says what each part takes and, if a
 // shorter context would fit, which.

@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "kernels/catalogue.h"
 #include "kernels/step/step.h"
+#include "kernels/variant.h"
 #include "model/plan_runner.h"
 
 namespace doppler::model {
@@ -38,9 +39,12 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     const uint64_t rows = kAllLogitsBytes / (config.vocab_size * 4ull);
     options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
   }
-  const bool exact = options.policy.name == "exact";
+  const bool dp4a =
+      kernels::refuse_by_device(kernels::Lane::kDp4a, kernels::kNeedDp4a, device.caps(), options.policy)
+          .empty();
+  const formats::LayoutPolicy layout{.exact = options.policy.name == "exact", .tiles = dp4a};
   const MemoryPlan estimate =
-      plan_memory(config, checkpoint, exact, options.ctx_len, options.chunk, options.cache_format);
+      plan_memory(config, checkpoint, layout, options.ctx_len, options.chunk, options.cache_format);
   DP_CO_CHECK(check_memory(estimate, device.caps(), options.ctx_len));
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
@@ -51,7 +55,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   const auto weights_start = Clock::now();
   UploadProgress on_upload;
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { progress("weights", done, total); };
-  WeightLoader loader(device, builder, checkpoint, exact, on_upload);
+  WeightLoader loader(device, builder, checkpoint, layout, on_upload);
   const std::unique_ptr<FamilyModel> family =
       family_of(runner->config_).make(runner->config_, runner->options_.ctx_len);
   DP_CO_CHECK_WHILE(co_await family->load(loader), "loading %s", checkpoint.name().c_str());

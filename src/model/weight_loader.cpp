@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "formats/quant/codec.h"
-#include "formats/quant/repack.h"
 #include "kernels/glu/glu.h"
 
 namespace doppler::model {
@@ -24,8 +23,8 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
 }  // namespace
 
 WeightLoader::WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint,
-                           bool exact, UploadProgress progress)
-    : device_(device), plan_(plan), checkpoint_(checkpoint), exact_(exact), progress_(std::move(progress)) {
+                           formats::LayoutPolicy layout, UploadProgress progress)
+    : device_(device), plan_(plan), checkpoint_(checkpoint), layout_(layout), progress_(std::move(progress)) {
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) total_bytes_ += tensor.bytes;
 }
 
@@ -41,8 +40,8 @@ Result<const formats::TensorInfo*> WeightLoader::checked(const std::string& full
   return tensor;
 }
 
-Result<WeightFormat> WeightLoader::format_of(const formats::TensorInfo& tensor) const {
-  auto format = formats::device_format(tensor.type, exact_);
+Result<WeightFormat> WeightLoader::format_of(const formats::TensorInfo& tensor, uint32_t k) const {
+  auto format = formats::device_format(tensor.type, k, layout_);
   if (!format)
     return forward(std::move(format).error().add_while("reading tensor " + printable(tensor.name)));
   return format;
@@ -106,6 +105,43 @@ Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFo
   co_return Result<void>();
 }
 
+// span.target_row is where a tile begins. Both planes go up tile by tile.
+Task<Result<void>> WeightLoader::upload_tiles(const gpu::Buffer& buffer, const WeightLayout& layout,
+                                              Span span, uint32_t k) {
+  const formats::TensorInfo& tensor = *span.source.tensor;
+  formats::ByteSource& file = checkpoint_.file(tensor.file);
+  const uint64_t row_bytes = tensor.bytes / span.source.rows;
+  const uint64_t begin = tensor.offset + span.first * row_bytes;
+  const std::span<const uint8_t> mapped = file.mapped();
+  const uint64_t tiles_at_once =
+      std::max<uint64_t>(1, kPieceBytes / (kTileRows * std::max(row_bytes, layout.plane0_row_bytes)));
+  std::vector<uint8_t> plane0, plane1;
+  for (uint64_t row = 0; row < span.rows; row += tiles_at_once * kTileRows) {
+    const uint64_t rows = std::min(tiles_at_once * kTileRows, span.rows - row);
+    const uint64_t padded = (rows + kTileRows - 1) / kTileRows * kTileRows;
+    std::vector<uint8_t> held;
+    const uint8_t* from = nullptr;
+    if (!mapped.empty()) {
+      from = mapped.data() + begin + row * row_bytes;
+    } else {
+      DP_CO_TRY(held, co_await file.read(begin + row * row_bytes, rows * row_bytes));
+      from = held.data();
+    }
+    plane0.assign(padded * layout.plane0_row_bytes, 0);
+    plane1.assign(padded * layout.plane1_row_bytes, 0);
+    DP_CO_CHECK(formats::repack_tiles(tensor.type, from, 0, rows, k, plane0.data(), plane1.data()));
+    const uint64_t target = span.target_row + row;
+    DP_CO_CHECK(co_await device_.upload(buffer, target * layout.plane0_row_bytes, plane0));
+    if (!plane1.empty()) {
+      DP_CO_CHECK(
+          co_await device_.upload(buffer, layout.plane1_offset + target * layout.plane1_row_bytes, plane1));
+    }
+    if (!mapped.empty()) file.done_with(begin + row * row_bytes, rows * row_bytes);
+    note_read(rows * row_bytes);
+  }
+  co_return Result<void>();
+}
+
 Task<Result<kernels::Weight>> WeightLoader::upload_stacked(std::string label, WeightFormat format,
                                                            std::vector<Source> sources, uint32_t k) {
   kernels::Weight weight{.format = format, .n = 0, .k = k, .pieces = {}};
@@ -116,7 +152,9 @@ Task<Result<kernels::Weight>> WeightLoader::upload_stacked(std::string label, We
   const uint64_t limit = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);
   const WeightLayout one_row = weight_layout(format, 1, k);
   const uint64_t bytes_per_row = one_row.plane0_row_bytes + one_row.plane1_row_bytes;
-  const uint64_t most_rows = limit < 1024 ? 0 : (limit - 1024) / bytes_per_row;
+  const bool tiled = weight_format_info(format).tiled;
+  uint64_t most_rows = limit < 1024 ? 0 : (limit - 1024) / bytes_per_row;
+  if (tiled) most_rows = most_rows / kTileRows * kTileRows;
   if (most_rows == 0) {
     co_return fail(ErrorKind::kUnsupported, "One row of \"%s\" takes %s, but this device binds at most %s.",
                    label.c_str(), format_bytes(bytes_per_row).c_str(), format_bytes(limit).c_str());
@@ -127,12 +165,17 @@ Task<Result<kernels::Weight>> WeightLoader::upload_stacked(std::string label, We
     const uint64_t rows = std::min<uint64_t>(most_rows, weight.n - first);
     const WeightLayout layout = weight_layout(format, rows, k);
     DP_CO_TRY(gpu::Buffer buffer, co_await make_buffer(label, layout.total_bytes));
-    std::vector<uint8_t> plane1(layout.plane1_offset == 0 ? 0 : layout.total_bytes - layout.plane1_offset);
+    std::vector<uint8_t> plane1;
+    if (layout.plane1_offset != 0 && !tiled) plane1.resize(layout.total_bytes - layout.plane1_offset);
     for (uint64_t row = 0; row < rows;) {
       const Source& source = sources[source_index];
       const uint64_t count = std::min<uint64_t>(rows - row, source.rows - source_row);
       const Span span{.source = source, .first = source_row, .rows = count, .target_row = row};
-      DP_CO_CHECK(co_await upload_rows(buffer, format, layout, span, k, plane1));
+      if (tiled) {
+        DP_CO_CHECK(co_await upload_tiles(buffer, layout, span, k));
+      } else {
+        DP_CO_CHECK(co_await upload_rows(buffer, format, layout, span, k, plane1));
+      }
       row += count;
       source_row += count;
       if (source_row == source.rows) {
@@ -162,8 +205,10 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
     for (; i < matrices.size(); ++i) {
       const Matrix& matrix = matrices[i];
       DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", {matrix.rows, k}));
-      DP_CO_TRY(const WeightFormat this_format, format_of(*tensor));
+      DP_CO_TRY(const WeightFormat this_format, format_of(*tensor, k));
       if (!sources.empty() && this_format != format) break;
+      // In a tile format only whole tiles stand on one another.
+      if (weight_format_info(this_format).tiled && rows % kTileRows != 0) break;
       format = this_format;
       sources.push_back({tensor, matrix.rows});
       label += (label.empty() ? "" : "+") + matrix.name;
@@ -193,7 +238,7 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
 
 Task<Result<kernels::Weight>> WeightLoader::matrix(std::string name, uint32_t rows, uint32_t k) {
   DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows, k}));
-  DP_CO_TRY(const WeightFormat format, format_of(*tensor));
+  DP_CO_TRY(const WeightFormat format, format_of(*tensor, k));
   std::vector<Source> sources = {{tensor, rows}};
   co_return co_await upload_stacked(name, format, std::move(sources), k);
 }

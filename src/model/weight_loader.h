@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/checkpoint.h"
+#include "formats/quant/repack.h"
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
 #include "kernels/linear/linear.h"
@@ -38,9 +39,8 @@ class WeightLoader {
     uint32_t rows;
   };
 
-  // exact: formats that have no lossless device format become f32 instead of f16.
-  WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint, bool exact,
-               UploadProgress progress);
+  WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint,
+               formats::LayoutPolicy layout, UploadProgress progress);
 
   // Every matrix is `name`.weight [rows, k], with `name`.bias [rows] where the checkpoint has one. Errors name the
   // tensor, its shape or type and what was expected.
@@ -61,7 +61,7 @@ class WeightLoader {
   };
   Result<const formats::TensorInfo*> checked(const std::string& full_name,
                                              std::initializer_list<uint64_t> shape) const;
-  Result<WeightFormat> format_of(const formats::TensorInfo& tensor) const;
+  Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
   Task<Result<kernels::Weight>> upload_stacked(std::string label, WeightFormat format,
                                                std::vector<Source> sources, uint32_t k);
   // Rows [first, first + rows) of `source` into rows from `target_row` on of the piece.
@@ -71,13 +71,15 @@ class WeightLoader {
   };
   Task<Result<void>> upload_rows(const gpu::Buffer& buffer, WeightFormat format, const WeightLayout& layout,
                                  Span span, uint32_t k, std::vector<uint8_t>& plane1);
+  Task<Result<void>> upload_tiles(const gpu::Buffer& buffer, const WeightLayout& layout, Span span,
+                                  uint32_t k);
   Task<Result<gpu::Buffer>> make_buffer(std::string name, uint64_t bytes);
   void note_read(uint64_t bytes);
 
   gpu::Device& device_;
   gpu::PlanBuilder& plan_;
   const formats::Checkpoint& checkpoint_;
-  bool exact_;
+  formats::LayoutPolicy layout_;
   UploadProgress progress_;
   uint64_t total_bytes_ = 0, read_bytes_ = 0, weight_bytes_ = 0;
   std::vector<gpu::Buffer> buffers_;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/dtype.h"
 #include "base/result.h"
@@ -27,5 +28,24 @@ bool is_plain_copy(DType from, WeightFormat to, uint64_t k);
 // Padding is zeroed. Besides device_format()'s choices, any type can become f32 or f16.
 Result<> repack_rows(DType from, WeightFormat to, const uint8_t* src, uint64_t rows, uint64_t k,
                      uint8_t* plane0, uint8_t* plane1);
+
+// The tile format that the fast lanes read instead, for rows of k weights; none for f32 and for rows that are not
+// whole units of 32:
+//
+//   q4_0 q4_1 q4_k   tile_q4      q3_k q6_k     tile_q6      f16    tile_f16      q2_k, mxfp4   tile_f16
+//   q5_0 q5_1 q5_k   tile_q5      q8_0 iq4_nl   tile_q8      bf16   tile_bf16
+std::optional<WeightFormat> tile_format(DType type, uint64_t k);
+
+// What a load may choose: `exact` as above; `tiles`: the tile format where there is one.
+struct LayoutPolicy {
+  bool exact = false;
+  bool tiles = false;
+};
+Result<WeightFormat> device_format(DType type, uint64_t k, LayoutPolicy policy);
+
+// `rows` whole rows from `src` to rows first_row.. of a piece in tile_format(from, k), whose planes begin at plane0
+// and plane1 (null if the format has none). Rows that nobody writes keep what the planes held: zero them first.
+Result<> repack_tiles(DType from, const uint8_t* src, uint64_t first_row, uint64_t rows, uint64_t k,
+                      uint8_t* plane0, uint8_t* plane1);
 
 }  // namespace doppler::formats
