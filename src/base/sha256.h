@@ -20,7 +20,7 @@ using Sha256 = std::array<uint8_t, 32>;
 std::string sha256_hex(const Sha256& digest);                         // 64 lower-case digits
 std::optional<Sha256> sha256_from_hex(std::string_view hexadecimal);  // only 64 lower-case digits
 
-inline std::span<const uint8_t> bytes_of(std::string_view text) {
+inline std::span<const uint8_t> text_bytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 

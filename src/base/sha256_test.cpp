@@ -19,12 +19,12 @@ TEST(Sha256, GivesTheStandardsDigests) {
       {std::string(1'000'000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
   };
   for (const Example& row : examples) {
-    EXPECT_EQ(sha256_hex(sha256(bytes_of(row.text))), row.digest);
+    EXPECT_EQ(sha256_hex(sha256(text_bytes(row.text))), row.digest);
     Sha256Hasher hasher;  // in pieces, and twice with the same object
     for (int round = 0; round < 2; ++round) {
       const size_t half = row.text.size() / 2;
-      hasher.update(bytes_of(std::string_view(row.text).substr(0, half)));
-      hasher.update(bytes_of(std::string_view(row.text).substr(half)));
+      hasher.update(text_bytes(std::string_view(row.text).substr(0, half)));
+      hasher.update(text_bytes(std::string_view(row.text).substr(half)));
       EXPECT_EQ(sha256_hex(hasher.finish()), row.digest);
     }
   }

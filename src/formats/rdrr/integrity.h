@@ -2,7 +2,7 @@
 // the manifest under its own last member, "manifest_sha256", which is over all bytes of manifest.json before
 // its 64 digits; after them only `"\n}\n` may follow. "model_sha256" names the content: SHA-256 over the
 // digests (32 bytes each) of all shards in order, then over file name, NUL and digest of each asset in order.
-// Read next: verify_native.h (a whole folder), shard_gate.h (while loading).
+// Read next: folder_check_native.h (a whole folder), shard_gate.h (while loading).
 #pragma once
 
 #include <string>
@@ -14,12 +14,16 @@
 
 namespace doppler::formats {
 
-// Empty: this host cannot hash (base/sha256.h). An error names the file; `name` is what it is called there.
+// kNotHashed: this host cannot (base/sha256.h), so nothing was compared. An error names the file by `name`.
 enum class HashCheck : uint8_t { kOk, kNotHashed };
 Task<Result<HashCheck>> check_rdrr_manifest_hash(std::string_view text, std::string_view name);
 Task<Result<HashCheck>> check_rdrr_model_hash(const RdrrManifest& manifest, std::string_view name);
-Task<Result<HashCheck>> check_rdrr_bytes(std::span<const uint8_t> bytes, const Sha256& expected,
+Task<Result<HashCheck>> check_rdrr_bytes(std::span<const uint8_t> bytes, Sha256 expected,
                                          std::string_view name);
+// The sentence for a file whose hash is another.
+Result<> compare_rdrr_hash(const Sha256& found, const Sha256& expected, std::string_view name);
+// What model_sha256 is the hash of.
+std::vector<uint8_t> rdrr_model_hash_input(const RdrrManifest& manifest);
 
 // Native builds only (integrity_native.cpp).
 Sha256 rdrr_model_sha256(const RdrrManifest& manifest);

@@ -22,13 +22,14 @@ inline constexpr uint32_t kRdrrMajor = 1, kRdrrMinor = 0;
 inline constexpr uint64_t kRdrrAlignment = 256;  // of tensors in their shard, and of the shards' size
 inline constexpr uint64_t kRdrrShardBytes = 64ull << 20;
 inline constexpr uint64_t kRdrrMaxShardBytes = 1ull << 40;
-inline constexpr uint64_t kRdrrMaxManifestBytes = 256ull << 20;  // 2^20 tensors at 200 bytes each
-inline constexpr uint64_t kRdrrMaxTensors = 1ull << 20;
+inline constexpr uint64_t kRdrrMaxManifestBytes = 64ull << 20;  // 2^18 tensors at 200 bytes each
+inline constexpr uint64_t kRdrrMaxTensors = 1ull << 18;
 inline constexpr uint64_t kRdrrMaxShards = 1ull << 20;
 inline constexpr uint64_t kRdrrMaxAssets = 64;
 inline constexpr uint64_t kRdrrMaxAssetBytes = 1ull << 30;  // as a GGUF header (gguf.h)
 inline constexpr uint64_t kRdrrMaxDims = 8;
 inline constexpr uint64_t kRdrrMaxNameBytes = 4096;  // tensor names, ids
+inline constexpr uint64_t kRdrrMaxMembers = 1024;    // of any object: the largest real ones have 20
 inline constexpr uint64_t kRdrrMaxHints = 4096;
 inline constexpr uint64_t kRdrrMaxSelfTestTokens = 4096;
 
@@ -95,6 +96,7 @@ struct RdrrQuantization {
 struct RdrrPlace {
   std::string asset;
   std::string key;  // empty: the whole file
+  Json unknown;
 };
 
 struct RdrrDraft {
@@ -111,12 +113,13 @@ struct RdrrKernelHint {
   Json unknown;
 };
 
-// Logits the model must give again: those of the last of `tokens`' positions named, the largest few of each.
+// Logits the model must give again, after prefilling `tokens`: at each position named, the largest few.
 struct RdrrSelfTest {
   struct Position {
     uint32_t position = 0;
     std::vector<uint32_t> ids;  // largest logit first
     std::vector<float> logits;
+    Json unknown;
   };
   std::vector<uint32_t> tokens;
   std::vector<Position> positions;
@@ -163,7 +166,7 @@ Result<> rdrr_lay_out(RdrrManifest& manifest);
 // The same checks that parsing makes, of a manifest that was built.
 Result<> check_rdrr_manifest(const RdrrManifest& manifest, std::string_view name);
 
-// The text of manifest.json up to the value of its last member, "manifest_sha256"; integrity.h completes it.
+// The text of manifest.json up to the 64 digits of its last member, "manifest_sha256"; integrity.h adds them.
 std::string rdrr_manifest_body(const RdrrManifest& manifest);
 
 }  // namespace doppler::formats

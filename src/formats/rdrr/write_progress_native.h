@@ -1,0 +1,45 @@
+// What an interrupted RdrrWriter leaves for the next one: progress.txt in the working folder, a line that names
+// the plan (a hash) and one line with the SHA-256 of each shard that is complete. Also keeps other processes
+// out, by a lock on that file. Not part of the WebAssembly build.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "formats/rdrr/manifest.h"
+
+namespace doppler::formats {
+
+class WriteProgress {
+ public:
+  // Shards of the same plan and fingerprint that are complete are hashed again and kept; everything else in the
+  // folder is removed. Error: another process holds the lock.
+  static Result<std::unique_ptr<WriteProgress>> open(const std::string& folder, const RdrrManifest& plan,
+                                                     std::string_view fingerprint);
+  ~WriteProgress();
+  WriteProgress(const WriteProgress&) = delete;
+  WriteProgress& operator=(const WriteProgress&) = delete;
+
+  const std::vector<Sha256>& done() const { return done_; }  // of shards 0, 1, ... as far as complete
+  Result<> add(const Sha256& shard);                         // the next shard is on the disk
+  Result<> remove();                                         // the file; the lock stays until destruction
+
+ private:
+  WriteProgress(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  Result<> append(const Sha256& digest);
+
+  std::string path_;
+  int fd_;
+  std::vector<Sha256> done_;
+};
+
+// Of files and folders, sorted.
+Result<std::vector<std::string>> names_in_folder(const std::string& folder);
+// Those which are neither the manifest nor named by it.
+Result<std::vector<std::string>> files_beside_rdrr_model(const std::string& folder,
+                                                         const RdrrManifest& manifest);
+
+}  // namespace doppler::formats
