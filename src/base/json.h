@@ -10,11 +10,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_fwd.h"
 #include "base/result.h"
 
 namespace doppler {
-
-using Json = nlohmann::ordered_json;
 
 // Refuses text that is not JSON, deeper than max_depth (a hostile file must not exhaust the stack) or not UTF-8.
 // `what` names the document in the error: "config.json".

@@ -15,6 +15,10 @@ class MappedFile {
  public:
   // Errors name the path: missing, a folder, empty, unreadable.
   static Result<MappedFile> open(const std::string& path);
+  // Several files, one behind the other without a gap: each but the last must have `each` bytes, a multiple of
+  // page_bytes(), and the last at most that.
+  static Result<MappedFile> open_joined(std::span<const std::string> paths, uint64_t each);
+  static uint64_t page_bytes();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();

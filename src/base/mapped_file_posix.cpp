@@ -12,25 +12,74 @@
 
 namespace doppler {
 
+namespace {
+
+class OpenFile {
+ public:
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OpenFile() = default;
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  Result<> open(const std::string& path) {
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) return fail(ErrorKind::kIo, "Cannot open %s: %s.", path.c_str(), std::strerror(errno));
+    struct stat info{};
+    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
+      return fail(ErrorKind::kIo, "%s is not a regular file.", path.c_str());
+    }
+    if (info.st_size == 0) return fail(ErrorKind::kInvalidInput, "%s is empty.", path.c_str());
+    size_ = static_cast<size_t>(info.st_size);
+    return {};
+  }
+  int fd() const { return fd_; }
+  size_t size() const { return size_; }
+
+ private:
+  int fd_ = -1;
+  size_t size_ = 0;
+};
+
+std::unexpected<Error> cannot_map(const std::string& path) {
+  return fail(ErrorKind::kIo, "Cannot map %s: %s.", path.c_str(), std::strerror(errno));
+}
+
+}  // namespace
+
+uint64_t MappedFile::page_bytes() { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(ErrorKind::kIo, "Cannot open %s: %s.", path.c_str(), std::strerror(errno));
-  struct stat info{};
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return fail(ErrorKind::kIo, "%s is not a regular file.", path.c_str());
+  OpenFile file;
+  DP_CHECK(file.open(path));
+  void* data = ::mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, file.fd(), 0);
+  if (data == MAP_FAILED) return cannot_map(path);
+  return MappedFile(static_cast<const uint8_t*>(data), file.size());
+}
+
+Result<MappedFile> MappedFile::open_joined(std::span<const std::string> paths, uint64_t each) {
+  if (paths.size() == 1) return open(paths[0]);
+  OpenFile last;
+  DP_CHECK(last.open(paths.back()));
+  const size_t total = (paths.size() - 1) * each + last.size();
+  // Addresses for all of them; each file then replaces its part.
+  void* data = ::mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return cannot_map(paths[0]);
+  MappedFile joined(static_cast<const uint8_t*>(data), total);
+  for (size_t i = 0; i < paths.size(); ++i) {
+    OpenFile file;
+    DP_CHECK(file.open(paths[i]));
+    if (i + 1 < paths.size() ? file.size() != each : file.size() != last.size() || file.size() > each) {
+      return fail(ErrorKind::kInvalidInput, "%s has %zu bytes; %llu were expected.", paths[i].c_str(),
+                  file.size(), static_cast<unsigned long long>(each));
+    }
+    void* at = static_cast<uint8_t*>(data) + i * each;
+    if (::mmap(at, file.size(), PROT_READ, MAP_SHARED | MAP_FIXED, file.fd(), 0) == MAP_FAILED) {
+      return cannot_map(paths[i]);
+    }
   }
-  if (info.st_size == 0) {
-    ::close(fd);
-    return fail(ErrorKind::kInvalidInput, "%s is empty.", path.c_str());
-  }
-  const auto size = static_cast<size_t>(info.st_size);
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-  const int error = errno;
-  ::close(fd);
-  if (data == MAP_FAILED)
-    return fail(ErrorKind::kIo, "Cannot map %s: %s.", path.c_str(), std::strerror(error));
-  return MappedFile(static_cast<const uint8_t*>(data), size);
+  return joined;
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -49,7 +98,7 @@ MappedFile::~MappedFile() {
 namespace {
 
 void advise(const uint8_t* data, size_t size, uint64_t offset, uint64_t count, int advice) {
-  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t page = MappedFile::page_bytes();
   if (offset >= size) return;
   if (count > size - offset) count = size - offset;
   const uint64_t begin = offset / page * page;

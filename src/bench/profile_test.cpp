@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json.h"
 #include "bench/profile_report.h"
 
 namespace doppler::bench {

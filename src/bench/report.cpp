@@ -4,6 +4,7 @@
 
 #include <ctime>
 
+#include "base/json.h"
 #include "bench/statistics.h"
 
 namespace doppler::bench {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "bench/harness.h"
 #include "kernels/ceiling/ceiling.h"
 

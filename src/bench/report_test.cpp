@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json.h"
+
 namespace doppler::bench {
 namespace {
 

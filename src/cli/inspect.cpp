@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/json.h"
 #include "cli/common.h"
 #include "cli/inspection.h"
 #include "cli/table.h"

@@ -1,4 +1,5 @@
 // The JSON form of an inspection (inspection.h).
+#include "base/json.h"
 #include "cli/inspection.h"
 
 namespace doppler::cli {

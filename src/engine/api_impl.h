@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "doppler/doppler.h"
 #include "engine/generator.h"
 #include "engine/loaded_model.h"

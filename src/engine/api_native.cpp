@@ -2,6 +2,7 @@
 // end with the device's poll loop.
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/mapped_file.h"
 #include "doppler/doppler.h"
 #include "engine/api_impl.h"

@@ -1,5 +1,7 @@
 #include "engine/generation_json.h"
 
+#include "base/json.h"
+
 namespace doppler::engine {
 
 Json generation_json(const ModelInfo& info, const Counters& counters, const Generation& generation) {

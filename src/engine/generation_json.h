@@ -1,7 +1,7 @@
 // One generation as the JSON object that `doppler run --json` prints and the JavaScript package returns.
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "doppler/doppler.h"
 
 namespace doppler::engine {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/json.h"
 #include "engine/vocab_gguf.h"
+#include "tokenizer/template/render_input.h"
 
 namespace doppler::engine {
 namespace {

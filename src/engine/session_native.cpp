@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/json.h"
 #include "engine/api_impl.h"
 
 namespace doppler {

@@ -1,7 +1,22 @@
 // Reading from an open Checkpoint; opening one is in open_checkpoint.cpp.
 #include "formats/checkpoint.h"
 
+#include "base/json.h"
+#include "formats/rdrr/rdrr_reader.h"
+
 namespace doppler::formats {
+namespace {
+
+Result<> check_text_size(const std::string& name, uint64_t bytes, uint64_t most) {
+  if (bytes <= most) return {};
+  return fail(ErrorKind::kInvalidInput, "%s has %s; at most %s are read of such a file.", name.c_str(),
+              format_bytes(bytes).c_str(), format_bytes(most).c_str());
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint() : config_(std::make_unique<Json>()) {}
+Checkpoint::~Checkpoint() = default;
 
 const TensorInfo* Checkpoint::find(std::string_view tensor) const {
   const auto it = index_.find(tensor);
@@ -19,14 +34,18 @@ Task<Result<std::vector<uint8_t>>> Checkpoint::read_tensor(const TensorInfo& ten
 
 Task<Result<std::optional<std::string>>> Checkpoint::read_text(std::string file_name,
                                                                uint64_t max_bytes) const {
+  if (rdrr_) {
+    if (const RdrrAsset* asset = rdrr_->asset(file_name))
+      DP_CO_CHECK(check_text_size(asset->file, asset->bytes, max_bytes));
+    auto reading_asset = read_rdrr_asset(*files_, *rdrr_, std::move(file_name), verify_);
+    DP_CO_TRY(const auto asset_bytes, co_await std::move(reading_asset));
+    if (!asset_bytes) co_return std::optional<std::string>();
+    co_return std::optional<std::string>(std::string(asset_bytes->begin(), asset_bytes->end()));
+  }
   auto opening = files_->open(std::move(file_name));
   DP_CO_TRY(const std::unique_ptr<ByteSource> source, co_await std::move(opening));
   if (!source) co_return std::optional<std::string>();
-  if (source->size() > max_bytes) {
-    co_return fail(ErrorKind::kInvalidInput, "%s has %s; at most %s are read of such a file.",
-                   source->name().c_str(), format_bytes(source->size()).c_str(),
-                   format_bytes(max_bytes).c_str());
-  }
+  DP_CO_CHECK(check_text_size(source->name(), source->size(), max_bytes));
   auto reading = source->read(0, source->size());
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await std::move(reading));
   co_return std::optional<std::string>(std::string(bytes.begin(), bytes.end()));

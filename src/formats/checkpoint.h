@@ -12,13 +12,16 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "formats/gguf/gguf.h"
+#include "formats/rdrr/rdrr_options.h"
 #include "formats/source.h"
 
 namespace doppler::formats {
+
+struct RdrrManifest;  // rdrr/manifest.h
 
 struct TensorInfo {
   std::string name;
@@ -32,7 +35,10 @@ inline constexpr uint64_t kMaxTextBytes = 64 << 20;  // tokenizer.json of a 262k
 
 class Checkpoint {
  public:
+  // Whose names, shapes and description the tensors have; an RDRR model has those of what it was made from.
   enum class Kind { kGguf, kHuggingFace };
+
+  ~Checkpoint();
 
   Kind kind() const { return kind_; }
   const std::string& name() const { return files_->root(); }  // for messages
@@ -40,13 +46,16 @@ class Checkpoint {
   const TensorInfo* find(std::string_view tensor) const;  // null: there is none
 
   const GgufFile* gguf() const { return gguf_ ? &*gguf_ : nullptr; }  // null unless Kind::kGguf
-  const Json& config() const { return config_; }                      // null value unless Kind::kHuggingFace
+  const Json& config() const { return *config_; }                     // null value unless Kind::kHuggingFace
+
+  const RdrrManifest* rdrr() const { return rdrr_.get(); }  // null unless the files are an RDRR folder
 
   size_t file_count() const { return sources_.size(); }
   ByteSource& file(uint32_t number) const { return *sources_[number]; }
   FileSet& files() const { return *files_; }
 
-  // The tensor's bytes in the mapping, or an empty span when its file is not mapped.
+  // The tensor's bytes in the mapping, or an empty span when its file is not mapped. Those of an RDRR model are
+  // verified only after file(tensor.file).ready().
   std::span<const uint8_t> mapped(const TensorInfo& tensor) const;
   // A copy of the tensor's bytes: for small tensors (norms, biases, rope factors).
   Task<Result<std::vector<uint8_t>>> read_tensor(const TensorInfo& tensor) const;
@@ -56,20 +65,23 @@ class Checkpoint {
 
  private:
   friend class CheckpointOpener;
-  Checkpoint() = default;
+  Checkpoint();
 
   Kind kind_ = Kind::kGguf;
   std::unique_ptr<FileSet> files_;
+  std::unique_ptr<const RdrrManifest> rdrr_;  // sources_ may refer to it
+  bool verify_ = false;                       // its assets
   std::vector<std::unique_ptr<ByteSource>> sources_;
   std::optional<GgufFile> gguf_;
-  Json config_;
+  std::unique_ptr<Json> config_;
   std::vector<TensorInfo> tensors_;
   std::unordered_map<std::string_view, uint32_t> index_;  // into tensors_, which no longer changes
 };
 
 // Recognises the kind by content: a GGUF file (also the first of a split one), a folder with config.json and
-// safetensors, a lone .safetensors with config.json beside it, a folder with one .gguf. Anything else is an
-// error that says what it looks like.
-Task<Result<std::unique_ptr<Checkpoint>>> open_checkpoint(std::unique_ptr<FileSet> files);
+// safetensors, a lone .safetensors with config.json beside it, a folder with one .gguf, an RDRR folder. Anything
+// else is an error that says what it looks like. `rdrr` is for RDRR alone: other formats have no hashes.
+Task<Result<std::unique_ptr<Checkpoint>>> open_checkpoint(std::unique_ptr<FileSet> files,
+                                                          RdrrOptions rdrr = {});
 
 }  // namespace doppler::formats

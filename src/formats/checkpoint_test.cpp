@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/json.h"
 #include "formats/file_set_native.h"
 #include "formats/gguf/gguf_writer.h"
 #include "formats/recognise.h"
@@ -162,7 +163,7 @@ TEST(Checkpoint, SaysWhatIsNoModel) {
   EXPECT_NE(refusal(text(std::string(100, '\0')), "x").find("unfinished download"), std::string::npos);
   EXPECT_NE(refusal(text("Hello, world."), "x").find("begins neither as GGUF nor as safetensors"),
             std::string::npos);
-  EXPECT_EQ(refusal({}), "model holds no model: neither config.json nor a .gguf file.");
+  EXPECT_EQ(refusal({}), "model holds no model: neither config.json nor a .gguf file nor manifest.json.");
   EXPECT_EQ(refusal({{"a.gguf", small_gguf()}, {"b.gguf", small_gguf()}}),
             "Folder model holds 2 GGUF files; name one of them, such as a.gguf.");
   EXPECT_NE(refusal({{"config.json", bytes_of_text("{}")}, {"pytorch_model.bin", {1}}})

@@ -33,6 +33,15 @@ class MappedSource final : public ByteSource {
   MappedFile file_;
 };
 
+// Writing, replacing, touching a file: each changes one of these.
+std::string identity_of(const struct stat& info) {
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * 1'000'000'000ll + time.tv_nsec; };
+  return format_text("%llx:%llx:%llu:%lld:%lld", static_cast<unsigned long long>(info.st_dev),
+                     static_cast<unsigned long long>(info.st_ino),
+                     static_cast<unsigned long long>(info.st_size), nanoseconds(info.st_mtim),
+                     nanoseconds(info.st_ctim));
+}
+
 class NativeFileSet final : public FileSet {
  public:
   NativeFileSet(std::string root, std::string folder, std::string main_file)
@@ -65,6 +74,30 @@ class NativeFileSet final : public FileSet {
     }
     DP_CO_TRY(MappedFile file, MappedFile::open(path));
     co_return std::unique_ptr<ByteSource>(std::make_unique<MappedSource>(path, std::move(file)));
+  }
+
+  Result<JoinedFiles> map_joined(std::span<const JoinedPart> parts) override {
+    const uint64_t each = parts[0].bytes;
+    JoinedFiles joined;
+    if (parts.size() > 1 && each % MappedFile::page_bytes() != 0) return joined;
+    std::vector<std::string> paths;
+    for (const JoinedPart& part : parts) {
+      paths.push_back(folder_ + "/" + part.file);
+      struct stat info{};
+      if (::stat(paths.back().c_str(), &info) != 0) {
+        return fail(ErrorKind::kInvalidInput, "%s is missing.", paths.back().c_str());
+      }
+      const auto size = static_cast<uint64_t>(info.st_size);
+      if (size != part.bytes) {
+        return fail(ErrorKind::kInvalidInput, "%s is damaged: it has %llu bytes, but %llu are expected.",
+                    paths.back().c_str(), static_cast<unsigned long long>(size),
+                    static_cast<unsigned long long>(part.bytes));
+      }
+      joined.identities.push_back(identity_of(info));
+    }
+    DP_TRY(MappedFile file, MappedFile::open_joined(paths, each));
+    joined.source = std::make_unique<MappedSource>(folder_, std::move(file));
+    return joined;
   }
 
  private:

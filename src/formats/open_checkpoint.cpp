@@ -1,7 +1,11 @@
 // Recognises what a FileSet holds and reads its headers and tables into a Checkpoint (checkpoint.h).
 #include <algorithm>
 
+#include "base/json.h"
+#include "base/log.h"
 #include "formats/checkpoint.h"
+#include "formats/rdrr/rdrr_reader.h"
+#include "formats/rdrr/unpacked_source.h"
 #include "formats/recognise.h"
 #include "formats/safetensors/safetensors.h"
 #include "formats/safetensors/safetensors_index.h"
@@ -77,7 +81,8 @@ std::string split_name(std::string_view any, int64_t number, int64_t count) {
 
 class CheckpointOpener {
  public:
-  explicit CheckpointOpener(std::unique_ptr<FileSet> files) : result_(new Checkpoint()) {
+  CheckpointOpener(std::unique_ptr<FileSet> files, RdrrOptions rdrr)
+      : result_(new Checkpoint()), rdrr_options_(std::move(rdrr)) {
     result_->files_ = std::move(files);
   }
 
@@ -92,6 +97,12 @@ class CheckpointOpener {
   FileSet& files() const { return *result_->files_; }
 
   Task<Result<>> open_folder() {
+    auto looking = holds_rdrr();
+    DP_CO_TRY(const bool is_rdrr, co_await std::move(looking));
+    if (is_rdrr) {
+      auto reading = read_rdrr();
+      co_return co_await std::move(reading);
+    }
     auto opening = open_if_there("config.json");
     DP_CO_TRY(SourcePtr config, co_await std::move(opening));
     if (config) {
@@ -114,13 +125,14 @@ class CheckpointOpener {
                      "Folder %s holds %zu GGUF files; name one of them, such as %s.", files().root().c_str(),
                      ggufs.size(), printable(ggufs[0]).c_str());
     }
-    co_return fail(ErrorKind::kInvalidInput, "%s holds no model: neither config.json nor a .gguf file.",
-                   files().root().c_str());
+    co_return fail(ErrorKind::kInvalidInput,
+                   "%s holds no model: neither config.json nor a .gguf file nor %s.", files().root().c_str(),
+                   kRdrrManifestName);
   }
 
   Task<Result<>> open_file() {
     const std::string name = files().main_file();
-    if (name == "config.json" || name == kIndexName) {
+    if (name == "config.json" || name == kIndexName || name == kRdrrManifestName) {
       auto reading = open_folder();
       co_return co_await std::move(reading);
     }
@@ -149,6 +161,64 @@ class CheckpointOpener {
     }
     auto reading = open_hugging_face(std::move(config), name);
     co_return co_await std::move(reading);
+  }
+
+  // manifest.json with shards beside it, or alone in its kind (other folders may have a file of that name).
+  Task<Result<bool>> holds_rdrr() {
+    auto opening = open_if_there(kRdrrManifestName);
+    DP_CO_TRY(const SourcePtr manifest, co_await std::move(opening));
+    if (!manifest) co_return false;
+    auto opening_shard = open_if_there(rdrr_shard_name(0));
+    DP_CO_TRY(const SourcePtr shard, co_await std::move(opening_shard));
+    if (shard) co_return true;
+    auto opening_config = open_if_there("config.json");
+    DP_CO_TRY(const SourcePtr config, co_await std::move(opening_config));
+    co_return !config;
+  }
+
+  Task<Result<>> read_rdrr() {
+    auto opening = open_rdrr(files(), rdrr_options_);
+    DP_CO_TRY(OpenRdrr open, co_await std::move(opening));
+    result_->rdrr_ = std::move(open.manifest);
+    result_->verify_ = open.verified;
+    result_->sources_.push_back(std::move(open.tensors));
+    add_rdrr_tensors();
+    auto describing =
+        result_->rdrr_->source == RdrrSource::kGguf ? read_rdrr_metadata() : read_config("config.json");
+    co_return co_await std::move(describing);
+  }
+
+  void add_rdrr_tensors() {
+    size_t unpacked = 0;
+    for (const RdrrTensor& tensor : result_->rdrr_->tensors) {
+      const uint64_t position = rdrr_position(*result_->rdrr_, tensor);
+      if (is_row_major(tensor)) {
+        result_->tensors_.push_back({tensor.name, tensor.type, tensor.shape, 0, position, tensor.bytes});
+        continue;
+      }
+      SourcePtr source = make_unpacked(*result_->sources_[0], position, tensor);
+      const auto number = static_cast<uint32_t>(result_->sources_.size());
+      result_->tensors_.push_back({tensor.name, DType::kF32, tensor.shape, number, 0, source->size()});
+      result_->sources_.push_back(std::move(source));
+      ++unpacked;
+    }
+    if (unpacked != 0) {
+      log(LogLevel::kWarning, "%s: %zu tensors have a layout without kernels; they are unpacked to f32.",
+          files().root().c_str(), unpacked);
+    }
+  }
+
+  Task<Result<>> read_rdrr_metadata() {
+    result_->kind_ = Checkpoint::Kind::kGguf;
+    auto reading = read_rdrr_asset(files(), *result_->rdrr_, kRdrrGgufMetadata, result_->verify_);
+    DP_CO_TRY(const auto bytes, co_await std::move(reading));
+    DP_CO_TRY(GgufParse parse, parse_gguf(*bytes, bytes->size(), kRdrrGgufMetadata));
+    if (!parse.file || !parse.file->tensors().empty()) {
+      co_return fail(ErrorKind::kInvalidInput, "%s of %s must be metadata alone, without tensors.",
+                     kRdrrGgufMetadata, files().root().c_str());
+    }
+    result_->gguf_ = std::move(parse.file);
+    co_return Result<>();
   }
 
   Task<Result<SourcePtr>> open_if_there(std::string name) { return files().open(std::move(name)); }
@@ -204,14 +274,8 @@ class CheckpointOpener {
 
   // `only` is the safetensors file that was named, or empty for those the folder usually has.
   Task<Result<>> open_hugging_face(SourcePtr config, std::string only) {
-    result_->kind_ = Checkpoint::Kind::kHuggingFace;
-    auto reading_config = result_->read_text("config.json", kMaxConfigBytes);
-    DP_CO_TRY(const auto config_text, co_await std::move(reading_config));
-    DP_CO_TRY(result_->config_, parse_json(*config_text, config->name()));
-    if (!result_->config_.is_object()) {
-      co_return fail(ErrorKind::kInvalidInput, "%s must hold a JSON object, but it is %s.",
-                     config->name().c_str(), result_->config_.type_name());
-    }
+    auto reading_config = read_config(config->name());
+    if (auto done = co_await std::move(reading_config); !done) co_return forward(std::move(done).error());
     auto reading_index = result_->read_text(kIndexName);
     DP_CO_TRY(const auto index_text, co_await std::move(reading_index));
     SafetensorsIndex index;
@@ -225,6 +289,19 @@ class CheckpointOpener {
       if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
     }
     co_return check_index(index);
+  }
+
+  // config.json, which is known to be there; `name` is for messages.
+  Task<Result<>> read_config(std::string name) {
+    result_->kind_ = Checkpoint::Kind::kHuggingFace;
+    auto reading_config = result_->read_text("config.json", kMaxConfigBytes);
+    DP_CO_TRY(const auto config_text, co_await std::move(reading_config));
+    DP_CO_TRY(*result_->config_, parse_json(*config_text, name));
+    if (!result_->config_->is_object()) {
+      co_return fail(ErrorKind::kInvalidInput, "%s must hold a JSON object, but it is %s.", name.c_str(),
+                     result_->config_->type_name());
+    }
+    co_return Result<>();
   }
 
   Task<Result<>> open_shard(std::string name) {
@@ -291,10 +368,11 @@ class CheckpointOpener {
   }
 
   std::unique_ptr<Checkpoint> result_;
+  RdrrOptions rdrr_options_;
 };
 
-Task<Result<std::unique_ptr<Checkpoint>>> open_checkpoint(std::unique_ptr<FileSet> files) {
-  CheckpointOpener opener(std::move(files));
+Task<Result<std::unique_ptr<Checkpoint>>> open_checkpoint(std::unique_ptr<FileSet> files, RdrrOptions rdrr) {
+  CheckpointOpener opener(std::move(files), std::move(rdrr));
   auto opening = opener.run();
   co_return co_await std::move(opening);
 }

@@ -16,6 +16,12 @@
 
 namespace doppler::formats {
 
+// A part of a file that the host can stream to the GPU by itself.
+struct StreamPiece {
+  uint32_t stream;  // stream_id() of the file
+  uint64_t offset, bytes;
+};
+
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -29,9 +35,25 @@ class ByteSource {
   virtual Task<Result<std::vector<uint8_t>>> read(uint64_t offset, uint64_t count) = 0;
   // The number under which the host can stream this file straight to the GPU (browser); empty natively.
   virtual std::optional<uint32_t> stream_id() const { return std::nullopt; }
+  // What to stream, in order, for these bytes; empty where stream_id() would be. One file gives one piece.
+  virtual Task<Result<std::vector<StreamPiece>>> stream_pieces(uint64_t offset, uint64_t count) const;
+  // Waits until these bytes of mapped() may be used: a source that verifies what it holds has done so then.
+  // read() waits by itself.
+  virtual Task<Result<>> ready(uint64_t offset, uint64_t count) const;
   // Hints for a mapping: these bytes will be read once, in order (before), or not again (after).
   virtual void will_read(uint64_t /*offset*/, uint64_t /*count*/) const {}
   virtual void done_with(uint64_t /*offset*/, uint64_t /*count*/) const {}
+};
+
+struct JoinedPart {
+  std::string file;  // a plain name
+  uint64_t bytes;
+};
+struct JoinedFiles {
+  std::unique_ptr<ByteSource>
+      source;  // mapped(), end to end; null: this place or these sizes cannot be mapped so
+  std::vector<std::string>
+      identities;  // of each file: a text that changes when the file is written or replaced
 };
 
 class FileSet {
@@ -46,6 +68,9 @@ class FileSet {
   // Opens a file by its name in the folder. A null pointer means that there is none; an error that it could
   // not be read. Names with path separators or ".." are refused.
   virtual Task<Result<std::unique_ptr<ByteSource>>> open(std::string name) = 0;
+  // Several files as one source. Every part but the last has the size of the first, the last at most that.
+  // Errors: a file is missing or has another size.
+  virtual Result<JoinedFiles> map_joined(std::span<const JoinedPart> /*parts*/) { return JoinedFiles(); }
 };
 
 // A byte count as this host's size type. WebAssembly has 32 bits: check_range() refuses reads above its

@@ -1,5 +1,6 @@
 // Architecture numbers from a Hugging Face config.json, in both styles: rope_theta + rope_scaling (transformers 4)
 // and rope_parameters (transformers 5).
+#include "base/json.h"
 #include "model/config_sources.h"
 #include "model/families/family.h"
 

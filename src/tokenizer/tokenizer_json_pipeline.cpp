@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "base/json.h"
 #include "tokenizer/bert_pipeline.h"
 #include "tokenizer/normaliser.h"
 #include "tokenizer/pre_tokenizers.h"

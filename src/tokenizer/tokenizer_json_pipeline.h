@@ -2,7 +2,7 @@
 // VocabSpec. Used by tokenizer_json.cpp alone, once tokens and added tokens are known.
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "tokenizer/vocab.h"
 
 namespace doppler::tokenizer {

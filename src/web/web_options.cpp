@@ -1,5 +1,7 @@
 #include "web/web_options.h"
 
+#include "base/json.h"
+
 namespace doppler::web {
 namespace {
 

@@ -2,7 +2,7 @@
 // the names are those of web/doppler.mjs.
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "doppler/doppler.h"
 #include "web/web_file_set.h"
 

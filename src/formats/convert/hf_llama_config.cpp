@@ -1,6 +1,8 @@
 // Required and optional numbers of config.json, each checked for its range (hf_llama_config.h).
 #include "formats/convert/hf_llama_config.h"
 
+#include "base/json.h"
+
 namespace doppler::formats {
 namespace {
 

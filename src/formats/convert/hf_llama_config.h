@@ -1,7 +1,7 @@
 // config.json of a llama checkpoint, as the numbers that GGUF metadata needs.
 #pragma once
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "formats/gguf/llama_metadata.h"
 
 namespace doppler::formats {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
+
 namespace doppler::formats {
 namespace {
 

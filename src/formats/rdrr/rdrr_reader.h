@@ -3,7 +3,7 @@
 // RDRR too; code that wants the manifest reads Checkpoint::rdrr().
 // Natively the shards are mapped one behind the other; before bytes of a shard are used for the first time the
 // shard is hashed by threads that run ahead of the reader (shard_gate.h). Elsewhere whole shards go through a
-// cache of bounded size, or straight from the host to the GPU.
+// cache of bounded size, or straight from the host to the GPU (rdrr_sources.h).
 #pragma once
 
 #include <memory>
@@ -13,31 +13,28 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "formats/rdrr/manifest.h"
+#include "formats/rdrr/rdrr_options.h"
 #include "formats/source.h"
 
 namespace doppler::formats {
 
-struct RdrrOptions {
-  bool verify = true;                   // false: hashes are not looked at, which is logged as a warning
-  uint64_t cache_bytes = 256ull << 20;  // of verified shards in memory, where files are not mapped
-};
-
 struct OpenRdrr {
-  RdrrManifest manifest;
-  std::vector<std::string> unknown;     // members that this version does not know
-  std::unique_ptr<ByteSource> tensors;  // a tensor's bytes begin at rdrr_position()
+  std::unique_ptr<const RdrrManifest> manifest;  // `tensors` refers to it
+  std::vector<std::string> unknown;              // members that this version does not know
+  bool verified = false;                         // hashes are compared; false: not asked for, or no hash here
+  std::unique_ptr<ByteSource> tensors;           // a tensor's bytes begin at rdrr_position()
 };
 
-// Errors: no or a bad manifest.json, its hash is wrong, a shard is missing or of another size.
-// Unknown members are logged. A missing SHA-256 on this host is logged with what stays unverified.
+// Errors: no or a bad manifest.json, its hash is wrong, a shard is missing or of another size. Unknown members
+// are logged, and so is what stays unverified.
 Task<Result<OpenRdrr>> open_rdrr(FileSet& files, RdrrOptions options);
 
 // Where a tensor begins in OpenRdrr::tensors.
 uint64_t rdrr_position(const RdrrManifest& manifest, const RdrrTensor& tensor);
 
-// An asset's bytes, checked against its size and hash; empty: the manifest names no such asset.
+// An asset's bytes, of the manifest's size and (if verify) hash; empty: the manifest names no such asset.
 Task<Result<std::optional<std::vector<uint8_t>>>> read_rdrr_asset(FileSet& files,
                                                                   const RdrrManifest& manifest,
-                                                                  std::string_view file, bool verify);
+                                                                  std::string file, bool verify);
 
 }  // namespace doppler::formats

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "tokenizer/template/interpreter.h"
 #include "tokenizer/template/lexer.h"
 #include "tokenizer/template/parser.h"
+#include "tokenizer/template/render_input.h"
 
 namespace doppler::tmpl {
 

@@ -3,6 +3,7 @@
 // It behaves as jinja2 does in the environment that Hugging Face transformers sets up (immutable sandbox,
 // trim_blocks, lstrip_blocks, loop controls, its tojson, raise_exception, strftime_now), for the subset of
 // the language that README.md names. Templates are hostile input: limits.h bounds what they can cost.
+// Read next: render_input.h (what a template sees).
 #pragma once
 
 #include <memory>
@@ -11,34 +12,11 @@
 #include <string>
 #include <string_view>
 
-#include "base/json.h"
 #include "base/result.h"
 
 namespace doppler::tmpl {
 
-// A date for strftime_now, as a calendar shows it (month and day from 1).
-struct DateTime {
-  int year = 2024;
-  int month = 1;
-  int day = 1;
-  int hour = 0;
-  int minute = 0;
-  int second = 0;
-};
-
-DateTime local_now();
-
-// What the template sees. Every field becomes the variable of its name.
-struct RenderInput {
-  Json messages = Json::array();
-  Json tools;      // null: the template sees none
-  Json documents;  // likewise
-  bool add_generation_prompt = true;
-  std::string bos_token;  // empty text where the model has none
-  std::string eos_token;
-  Json extra = Json::object();  // further variables by name ("enable_thinking"); they override the above
-  std::optional<DateTime> now;  // for strftime_now; default: the local time
-};
+struct RenderInput;  // render_input.h
 
 struct ChatMessage {
   std::string role;

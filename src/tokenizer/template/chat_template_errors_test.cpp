@@ -4,6 +4,7 @@
 
 #include "tokenizer/template/chat_template.h"
 #include "tokenizer/template/limits.h"
+#include "tokenizer/template/render_input.h"
 
 namespace doppler::tmpl {
 namespace {

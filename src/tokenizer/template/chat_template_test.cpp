@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tokenizer/template/render_input.h"
+
 namespace doppler::tmpl {
 namespace {
 

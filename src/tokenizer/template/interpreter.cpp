@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tokenizer/template/print.h"
+#include "tokenizer/template/render_input.h"
 
 namespace doppler::tmpl {
 

@@ -10,6 +10,8 @@
 
 namespace doppler::tmpl {
 
+struct RenderInput;  // render_input.h
+
 struct Scope {
   Scope* parent = nullptr;
   std::vector<std::pair<uint32_t, Value>> variables;  // by index of Program::names

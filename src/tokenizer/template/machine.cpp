@@ -4,6 +4,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "base/json.h"
+
 namespace doppler::tmpl {
 
 Result<void> Machine::spend(uint64_t steps) {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
+#include "base/json_fwd.h"
 #include "base/result.h"
-#include "tokenizer/template/chat_template.h"
+#include "tokenizer/template/date_time.h"
 #include "tokenizer/template/limits.h"
 #include "tokenizer/template/value.h"
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "tokenizer/template/chat_template.h"
+#include "tokenizer/template/render_input.h"
 
 namespace {
 
