@@ -1,22 +1,34 @@
 #!/bin/bash
-# Runs what pack.sh packed, on a machine with a GPU and nothing else: benchmarks, profiles, then every kernel and golden
-# test under both providers. Most valuable first; each step has its own time limit, none stops the others, and what is
-# done is in OUT at any moment. OUT gets few files: summary.txt, and results.tar.gz with all tables, JSON and logs.
-#   run.sh [--shapes SHAPE,SHAPE] [--quick] [--minutes N] [--providers dawn,wgpu] OUT
-# --quick: short tests and few repetitions, to try the script itself on a CPU.
+# Runs what pack.sh packed, on a machine with a GPU and nothing else. Most valuable first; each step has its own time
+# limit, none stops the others, and what is done is in OUT at any moment. OUT gets few files: summary.txt, and
+# results.tar.gz with all tables, JSON and logs.
+#   run.sh [flags] OUT
+#   --steps LIST      of devices,compare,bench,profile,tests,times; default all (compare: if a base was packed)
+#   --shapes LIST     SHAPE:QUANT,...         --lanes LIST       default fast
+#   --prompt LIST     default 512; 0: none    --generate LIST    default 128; 0: none
+#   --depth LIST      tokens cached before    --repetitions N    default 5
+#   --rounds N        of compare: base, candidate, base, candidate, ...; default 3
+#   --tests REGEX     which test programs     --filter PATTERN   which of their tests (gtest)
+#   --times REGEX     which kernel benches    --providers LIST   default dawn,wgpu; only tests use all of them
+#   --flags "..."     more flags of bench and profile, such as "--kernel matvec=matvec.q4_k.tile.s8"
+#   --minutes N       default 9               --quick            little of everything, to try the script on a CPU
+# One shape, decode only, takes some seconds: run.sh --steps bench --shapes llama-3.2-1b:q4_k_m --prompt 0 OUT
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
+steps=devices,compare,bench,profile,tests,times
 shapes=llama-3.2-1b:q4_k_m,llama-3.1-8b:q4_k_m
+lanes=fast
 providers=dawn,wgpu
 minutes=9
-quick=no
+repetitions=5; prompt=512; generate=128; depth=0; rounds=3
+tests=.; filter='*'; times=.; more=
 while [ $# -gt 1 ]; do
   case $1 in
-    --shapes) shapes=$2; shift 2 ;;
-    --providers) providers=$2; shift 2 ;;
-    --minutes) minutes=$2; shift 2 ;;
-    --quick) quick=yes; shift ;;
+    --steps | --shapes | --lanes | --providers | --minutes | --prompt | --generate | --depth | --repetitions | --rounds | \
+      --tests | --filter | --times) declare "${1#--}=$2"; shift 2 ;;
+    --flags) more=$2; shift 2 ;;
+    --quick) repetitions=2; prompt=32; generate=16; rounds=2; shift ;;
     *) echo "run.sh: \"$1\" is not known; see the head of this file." >&2; exit 2 ;;
   esac
 done
@@ -25,14 +37,24 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 started=$(date +%s)
 deadline=$((started + minutes * 60))
+wanted() { [[ ,$steps, == *,$1,* ]]; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 results=$work/results
 mkdir -p "$results" "$work/data"
 tar -C "$work" -xJf "$here/programs.tar.xz"
-for families in "$here"/families_*.tar.xz; do tar -C "$work/data" -xJf "$families"; done
-xz -dc "$here/libdawn.so.xz" > "$work/lib/libdawn.so"
+for families in "$here"/families_*.tar.xz; do [ ! -f "$families" ] || tar -C "$work/data" -xJf "$families"; done
+# The library is large and rarely changes: unpacked once per machine.
+store=${TMPDIR:-/tmp}/doppler-gpu-$(id -u)
+dawn=$store/$(sha256sum < "$here/libdawn.so.xz" | cut -c 1-16).so
+if [ ! -f "$dawn" ]; then
+  mkdir -p "$store" && xz -dc "$here/libdawn.so.xz" > "$dawn.$$" && mv "$dawn.$$" "$dawn"
+fi
+ln -s "$dawn" "$work/lib/libdawn.so"
+commit=unknown; base_commit=
+# shellcheck disable=SC1091 # written by pack.sh: commit and base_commit
+. "$here/bundle.txt"
 export LD_LIBRARY_PATH="$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export DOPPLER_GOLDEN_DIR=$work/data
 export XDG_CACHE_HOME=$work/cache
@@ -43,11 +65,7 @@ if [ -z "${VK_DRIVER_FILES:-}" ]; then
     if [ -f "$file" ]; then export VK_DRIVER_FILES=$file; break; fi
   done
 fi
-
-repetitions=5; prompt=512; generate=128; depth=128
-if [ $quick = yes ]; then repetitions=2; prompt=32; generate=16; depth=16; fi
 first_provider=${providers%%,*}
-first_shape=${shapes%%,*}
 
 # step NAME SECONDS COMMAND...: output to NAME.log; a line for the summary.
 step() {
@@ -75,60 +93,100 @@ step() {
 # keep: what there is so far is in OUT, whatever happens next.
 keep() {
   {
-    echo "run.sh, $(date -u +%Y-%m-%dT%H:%M:%SZ), $(($(date +%s) - started)) s so far"
+    echo "run.sh, $(date -u +%Y-%m-%dT%H:%M:%SZ), $(($(date +%s) - started)) s so far, commit $commit${base_commit:+, base $base_commit}"
     cat "$results/steps.txt" 2>/dev/null
     for provider in ${providers//,/ }; do
-      tests=$(cat "$results"/test.*."$provider".log 2>/dev/null)
-      printf '%s: %s tests passed, %s failed\n' "$provider" \
-        "$(echo "$tests" | sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' | awk '{n += $1} END {print n + 0}')" \
-        "$(echo "$tests" | sed -n 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' | awk '{n += $1} END {print n + 0}')"
+      said=$(cat "$results"/test.*."$provider".log 2>/dev/null)
+      [ -z "$said" ] || printf '%s: %s tests passed, %s failed\n' "$provider" \
+        "$(echo "$said" | sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' | awk '{n += $1} END {print n + 0}')" \
+        "$(echo "$said" | sed -n 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' | awk '{n += $1} END {print n + 0}')"
     done
+    cat "$results"/compare.*.log 2>/dev/null
     cat "$results"/bench.*.log 2>/dev/null | awk '/^\| model/ {if (!head++) {print; getline; print} else getline; rows = 1; next} rows && /^\|/ {print; next} {rows = 0}'
   } > "$out/summary.txt"
   tar -C "$work" -czf "$out/results.tar.gz" results
 }
 
 doppler=$work/bin/doppler
-bench() { # LANE SHAPE SECONDS
-  local name=bench.$2.$1.$first_provider
-  step "${name//:/_}" "$3" "$doppler" bench --synthetic "$2" --lane "$1" --webgpu "$first_provider" -r $repetitions \
-    -p $prompt -n $generate -o json --output "$results/${name//:/_}.json"
-}
-profile() { # SHAPE SECONDS
-  local name=profile.$1.$first_provider
-  step "${name//:/_}" "$2" "$doppler" profile --synthetic "$1" --webgpu "$first_provider" -p $prompt -d $depth -r $repetitions \
-    --json --output "$results/${name//:/_}.json"
+# stamp FILE COMMIT: a report says which commit it measured.
+stamp() { [ ! -f "$1" ] || sed -i "0,/^  \"version\":/s//  \"commit\": \"$2\",\n  \"version\":/" "$1"; }
+bench() { # NAME PROGRAM COMMIT PROVIDER LANE SHAPE
+  local name=${1//:/_}
+  # shellcheck disable=SC2086 # $more is several flags
+  step "$name" 90 "$2" bench --synthetic "$6" --lane "$5" --webgpu "$4" -r "$repetitions" -p "$prompt" -n "$generate" \
+    -d "$depth" -o json --output "$results/$name.json" $more
+  stamp "$results/$name.json" "$3"
 }
 
-step devices 30 "$doppler" devices --json
-for shape in ${shapes//,/ }; do bench fast "$shape" 90; done
-keep
-for shape in ${shapes//,/ }; do profile "$shape" 60; done
-keep
-bench exact "$first_shape" 60
-keep
+if wanted devices; then step devices 30 "$doppler" devices --json; fi
+if wanted compare && [ -n "$base_commit" ]; then
+  for shape in ${shapes//,/ }; do
+    for lane in ${lanes//,/ }; do
+      name=$shape.$lane.$first_provider
+      base_files= candidate_files=
+      for ((round = 1; round <= rounds; ++round)); do
+        bench "base$round.$name" "$work/base/doppler" "$base_commit" "$first_provider" "$lane" "$shape"
+        bench "candidate$round.$name" "$doppler" "$commit" "$first_provider" "$lane" "$shape"
+        base_files+=,$results/base$round.${name//:/_}.json
+        candidate_files+=,$results/candidate$round.${name//:/_}.json
+      done
+      name=compare.${name//:/_}
+      step "$name" 10 "$doppler" compare --base "${base_files#,}" --candidate "${candidate_files#,}" --output "$results/$name.json"
+      keep
+    done
+  done
+fi
+if wanted bench; then
+  for shape in ${shapes//,/ }; do
+    for lane in ${lanes//,/ }; do
+      bench "bench.$shape.$lane.$first_provider" "$doppler" "$commit" "$first_provider" "$lane" "$shape"
+    done
+  done
+  keep
+fi
+if wanted profile; then
+  profile_depth=${depth%%,*}; [ "$profile_depth" = 0 ] && profile_depth=128
+  [ "${generate%%,*}" = 0 ] && profile_depth=0
+  for shape in ${shapes//,/ }; do
+    for lane in ${lanes//,/ }; do
+      name=profile.$shape.$lane.$first_provider
+      name=${name//:/_}
+      # shellcheck disable=SC2086 # $more is several flags
+      step "$name" 60 "$doppler" profile --synthetic "$shape" --lane "$lane" --webgpu "$first_provider" -p "${prompt%%,*}" \
+        -d "$profile_depth" -r "$repetitions" --json --output "$results/$name.json" $more
+      stamp "$results/$name.json" "$commit"
+    done
+  done
+  keep
+fi
 
 # Tests share the device, four programs at a time: nothing is timed meanwhile.
-export results deadline work
-export -f step
-for provider in ${providers//,/ }; do
-  export DOPPLER_WEBGPU=$provider
-  for program in $(cd "$work/bin" && { ls | grep -E '^(golden|gpu)_test$'; ls | grep '_test$' | grep -vE '^(golden|gpu)_test$'; }); do
-    echo "test.$program.$provider 100 $work/bin/$program --gtest_brief=1"
-  done | xargs -P 4 -L 1 bash -c 'step "$@"' step
-  keep
-done
-unset DOPPLER_WEBGPU
-
-export DOPPLER_WEBGPU=$first_provider
-for program in $(cd "$work/bin" && ls | grep '_bench$'); do
-  step "time.$program.$first_provider" 45 "$work/bin/$program"
-done
-for provider in ${providers//,/ }; do
-  [ "$provider" = "$first_provider" ] && continue
-  first_provider=$provider
-  bench fast "$first_shape" 60
-done
+programs_like() { (cd "$work/bin" && ls) | grep -E "$1" | grep -E "$2"; }
+if wanted tests; then
+  export results deadline work
+  export -f step
+  for provider in ${providers//,/ }; do
+    export DOPPLER_WEBGPU=$provider
+    for program in $(programs_like '^(golden|gpu)_test$' "$tests") $(programs_like '_test$' "$tests" | grep -vE '^(golden|gpu)_test$'); do
+      echo "test.$program.$provider 100 $work/bin/$program --gtest_brief=1 --gtest_filter=$filter"
+    done | xargs -r -P 4 -L 1 bash -c 'step "$@"' step
+    keep
+  done
+  unset DOPPLER_WEBGPU
+fi
+if wanted times; then
+  export DOPPLER_WEBGPU=$first_provider
+  for program in $(programs_like '_bench$' "$times"); do
+    step "time.$program.$first_provider" 45 "$work/bin/$program"
+  done
+  unset DOPPLER_WEBGPU
+fi
+if wanted bench && wanted tests; then # a full run: the other providers too
+  for provider in ${providers//,/ }; do
+    [ "$provider" = "$first_provider" ] ||
+      bench "bench.${shapes%%,*}.${lanes%%,*}.$provider" "$doppler" "$commit" "$provider" "${lanes%%,*}" "${shapes%%,*}"
+  done
+fi
 keep
 echo
 cat "$out/summary.txt"
