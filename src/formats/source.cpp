@@ -10,14 +10,6 @@ bool is_plain_file_name(std::string_view name) {
   return name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
-Task<Result<std::vector<StreamPiece>>> ByteSource::stream_pieces(uint64_t offset, uint64_t count) const {
-  std::vector<StreamPiece> pieces;
-  if (const auto stream = stream_id()) pieces.push_back({*stream, offset, count});
-  co_return pieces;
-}
-
-Task<Result<>> ByteSource::ready(uint64_t /*offset*/, uint64_t /*count*/) const { co_return Result<>(); }
-
 Result<> check_range(const ByteSource& source, uint64_t offset, uint64_t count) {
   constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<ptrdiff_t>::max());
   if (count > kMost) {

@@ -36,10 +36,14 @@ class ByteSource {
   // The number under which the host can stream this file straight to the GPU (browser); empty natively.
   virtual std::optional<uint32_t> stream_id() const { return std::nullopt; }
   // What to stream, in order, for these bytes; empty where stream_id() would be. One file gives one piece.
-  virtual Task<Result<std::vector<StreamPiece>>> stream_pieces(uint64_t offset, uint64_t count) const;
+  virtual Task<Result<std::vector<StreamPiece>>> stream_pieces(uint64_t offset, uint64_t count) const {
+    std::vector<StreamPiece> pieces;
+    if (const auto stream = stream_id()) pieces.push_back({*stream, offset, count});
+    co_return pieces;
+  }
   // Waits until these bytes of mapped() may be used: a source that verifies what it holds has done so then.
   // read() waits by itself.
-  virtual Task<Result<>> ready(uint64_t offset, uint64_t count) const;
+  virtual Task<Result<>> ready(uint64_t /*offset*/, uint64_t /*count*/) const { co_return Result<>(); }
   // Hints for a mapping: these bytes will be read once, in order (before), or not again (after).
   virtual void will_read(uint64_t /*offset*/, uint64_t /*count*/) const {}
   virtual void done_with(uint64_t /*offset*/, uint64_t /*count*/) const {}

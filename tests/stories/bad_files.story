@@ -37,7 +37,7 @@ exit 1
 == a folder without a model
 $ mkdir folder
 $ doppler inspect folder
-~doppler: .*folder holds no model: neither config\.json nor a \.gguf file\.
+~doppler: .*folder holds no model: neither config\.json nor a \.gguf file nor manifest\.json\.
 exit 1
 
 == control characters in a name are not printed as they are

@@ -1,8 +1,13 @@
 // Looking things up in a parsed GGUF header; parsing is in gguf_parser.cpp.
 #include "formats/gguf/gguf.h"
 
+#include "formats/byte_reader.h"
+
 namespace doppler::formats {
 namespace {
+
+constexpr size_t kTensorCountOffset = 8;  // after magic and version
+constexpr size_t kFixedBytes = 24;        // then the counts of tensors and of metadata fields
 
 std::string described(const GgufValue& value) {
   if (!value.is_array()) return std::string("a value of type ") + gguf_type_name(value.type());
@@ -42,6 +47,16 @@ Result<std::optional<std::vector<T>>> get_many(const GgufFile& file, std::string
 }
 
 }  // namespace
+
+std::span<const uint8_t> GgufFile::metadata_bytes() const {
+  return std::span(header_).subspan(kFixedBytes, static_cast<size_t>(metadata_end_) - kFixedBytes);
+}
+
+std::vector<uint8_t> GgufFile::without_tensors() const {
+  std::vector<uint8_t> bytes(header_.begin(), header_.begin() + static_cast<ptrdiff_t>(metadata_end_));
+  store_le<uint64_t>(bytes.data() + kTensorCountOffset, 0);
+  return bytes;
+}
 
 const GgufValue* GgufFile::find(std::string_view key) const {
   const auto it = index_.find(key);

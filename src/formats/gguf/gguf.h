@@ -43,6 +43,11 @@ class GgufFile {
   std::span<const Entry> metadata() const { return metadata_; }  // in file order
   std::span<const GgufTensor> tensors() const { return tensors_; }
 
+  // The metadata fields as they stand in the file, byte for byte.
+  std::span<const uint8_t> metadata_bytes() const;
+  // A GGUF file of the same version and metadata, byte for byte, with no tensors.
+  std::vector<uint8_t> without_tensors() const;
+
   const GgufValue* find(std::string_view key) const;  // null: absent
   // Empty when absent; an error when present with another type (as base/json.h does).
   Result<std::optional<std::string>> get_string(std::string_view key) const;
@@ -62,6 +67,7 @@ class GgufFile {
   GgufFile() = default;
 
   std::vector<uint8_t> header_;  // what the views below point into
+  uint64_t metadata_end_ = 0;    // in it
   uint32_t version_ = 0;
   uint32_t alignment_ = 32;
   uint64_t data_offset_ = 0;

@@ -126,6 +126,7 @@ class GgufParser {
       if (!complete) return false;
       file_.index_.emplace(key, file_.metadata_.size() - 1);
     }
+    file_.metadata_end_ = reader_.position();
     return true;
   }
 

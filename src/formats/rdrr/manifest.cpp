@@ -71,12 +71,7 @@ Result<uint64_t> rdrr_tensor_bytes(const RdrrTensor& tensor) {
 
 Result<> rdrr_lay_out(RdrrManifest& manifest) {
   const uint64_t size = manifest.shard_bytes;
-  if (size == 0 || size % kRdrrAlignment != 0 || size > kRdrrMaxShardBytes) {
-    return fail(ErrorKind::kInvalidInput,
-                "A shard size of %llu bytes was given; multiples of %llu up to %llu are allowed.",
-                static_cast<unsigned long long>(size), static_cast<unsigned long long>(kRdrrAlignment),
-                static_cast<unsigned long long>(kRdrrMaxShardBytes));
-  }
+  DP_CHECK(check_rdrr_shard_bytes(size, "The plan"));
   uint64_t end = 0;
   for (RdrrTensor& tensor : manifest.tensors) {
     DP_TRY(tensor.bytes, rdrr_tensor_bytes(tensor));

@@ -166,6 +166,9 @@ Result<> rdrr_lay_out(RdrrManifest& manifest);
 // The same checks that parsing makes, of a manifest that was built.
 Result<> check_rdrr_manifest(const RdrrManifest& manifest, std::string_view name);
 
+// The part of it that the places of tensors rest on.
+Result<> check_rdrr_shard_bytes(uint64_t bytes, std::string_view name);
+
 // The text of manifest.json up to the 64 digits of its last member, "manifest_sha256"; integrity.h adds them.
 std::string rdrr_manifest_body(const RdrrManifest& manifest);
 

@@ -85,12 +85,7 @@ class Checker {
 
   Result<> check_shards() {
     DP_CHECK(counted("shards", m_.shards.size(), 1, kRdrrMaxShards));
-    if (m_.shard_bytes == 0 || m_.shard_bytes % kRdrrAlignment != 0 || m_.shard_bytes > kRdrrMaxShardBytes) {
-      return fail(ErrorKind::kInvalidInput,
-                  "%s: \"shard_bytes\" is %llu; multiples of %llu up to %llu are allowed.", name(),
-                  static_cast<Ull>(m_.shard_bytes), static_cast<Ull>(kRdrrAlignment),
-                  static_cast<Ull>(kRdrrMaxShardBytes));
-    }
+    DP_CHECK(check_rdrr_shard_bytes(m_.shard_bytes, name_));
     for (size_t i = 0; i < m_.shards.size(); ++i) {
       const RdrrShard& shard = m_.shards[i];
       if (shard.file != rdrr_shard_name(i)) {
@@ -215,6 +210,14 @@ class Checker {
 };
 
 }  // namespace
+
+Result<> check_rdrr_shard_bytes(uint64_t bytes, std::string_view name) {
+  if (bytes != 0 && bytes % kRdrrAlignment == 0 && bytes <= kRdrrMaxShardBytes) return {};
+  return fail(ErrorKind::kInvalidInput,
+              "%s: \"shard_bytes\" is %llu; multiples of %llu up to %llu are allowed.",
+              std::string(name).c_str(), static_cast<Ull>(bytes), static_cast<Ull>(kRdrrAlignment),
+              static_cast<Ull>(kRdrrMaxShardBytes));
+}
 
 Result<> check_rdrr_manifest(const RdrrManifest& manifest, std::string_view name) {
   return Checker(manifest, name).run();

@@ -64,6 +64,7 @@ class Parser {
     DP_CHECK(read_hints(top));
     DP_CHECK(read_self_test(top));
     DP_TRY(m_.shard_bytes, top.count("shard_bytes", kAny));
+    DP_CHECK(check_rdrr_shard_bytes(m_.shard_bytes, name_));
     DP_CHECK(read_files(top, "assets", m_.assets, kRdrrMaxAssets));
     DP_CHECK(read_files(top, "shards", m_.shards, kRdrrMaxShards));
     DP_CHECK(read_tensors(top));
