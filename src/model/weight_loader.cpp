@@ -67,6 +67,7 @@ Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFo
   const uint64_t begin = tensor.offset + span.first * row_bytes;
   const uint64_t target = span.target_row * layout.plane0_row_bytes;
   const std::span<const uint8_t> mapped = file.mapped();
+  if (!mapped.empty()) DP_CO_CHECK(co_await file.ready(begin, span.rows * row_bytes));
   if (formats::is_plain_copy(tensor.type, format, k)) {
     if (!mapped.empty()) {
       file.will_read(begin, span.rows * row_bytes);
@@ -75,9 +76,15 @@ Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFo
       note_read(span.rows * row_bytes);
       co_return Result<void>();
     }
-    if (const auto stream = file.stream_id()) {
-      DP_CO_CHECK(co_await device_.upload_stream(buffer, target, *stream, begin, span.rows * row_bytes));
-      note_read(span.rows * row_bytes);
+    DP_CO_TRY(const auto pieces, co_await file.stream_pieces(begin, span.rows * row_bytes));
+    uint64_t streamed = 0;
+    for (const formats::StreamPiece& piece : pieces) {
+      DP_CO_CHECK(
+          co_await device_.upload_stream(buffer, target + streamed, piece.stream, piece.offset, piece.bytes));
+      streamed += piece.bytes;
+    }
+    if (streamed != 0) {
+      note_read(streamed);
       co_return Result<void>();
     }
   }
