@@ -28,6 +28,7 @@ constexpr Verb kVerbs[] = {
     {"kernels", kernels_verb, "the kernel variants, and which are chosen and why"},
     {"synth", synth_verb, "write a model of a real shape with random weights"},
     {"bench", bench_verb, "measure prefill and decode speed"},
+    {"compare", compare_verb, "ratios of two builds, from their bench reports"},
     {"profile", profile_verb, "where the time of a step goes, kernel by kernel"},
 };
 

@@ -17,6 +17,7 @@ int perplexity_verb(std::span<const std::string> arguments);
 int kernels_verb(std::span<const std::string> arguments);
 int synth_verb(std::span<const std::string> arguments);
 int bench_verb(std::span<const std::string> arguments);
+int compare_verb(std::span<const std::string> arguments);
 int profile_verb(std::span<const std::string> arguments);
 
 }  // namespace doppler::cli

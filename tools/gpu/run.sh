@@ -11,6 +11,7 @@
 #   --tests REGEX     which test programs     --filter PATTERN   which of their tests (gtest)
 #   --times REGEX     which kernel benches    --providers LIST   default dawn,wgpu; only tests use all of them
 #   --flags "..."     more flags of bench and profile, such as "--kernel matvec=matvec.q4_k.tile.s8"
+#   --candidate-flags "..."  more flags of bench, not given to the base
 #   --minutes N       default 9               --quick            little of everything, to try the script on a CPU
 # One shape, decode only, takes some seconds: run.sh --steps bench --shapes llama-3.2-1b:q4_k_m --prompt 0 OUT
 set -u
@@ -22,12 +23,13 @@ lanes=fast
 providers=dawn,wgpu
 minutes=9
 repetitions=5; prompt=512; generate=128; depth=0; rounds=3
-tests=.; filter='*'; times=.; more=
+tests=.; filter='*'; times=.; more=; candidate_more=
 while [ $# -gt 1 ]; do
   case $1 in
     --steps | --shapes | --lanes | --providers | --minutes | --prompt | --generate | --depth | --repetitions | --rounds | \
       --tests | --filter | --times) declare "${1#--}=$2"; shift 2 ;;
     --flags) more=$2; shift 2 ;;
+    --candidate-flags) candidate_more=$2; shift 2 ;;
     --quick) repetitions=2; prompt=32; generate=16; rounds=2; shift ;;
     *) echo "run.sh: \"$1\" is not known; see the head of this file." >&2; exit 2 ;;
   esac
@@ -111,10 +113,11 @@ doppler=$work/bin/doppler
 # stamp FILE COMMIT: a report says which commit it measured.
 stamp() { [ ! -f "$1" ] || sed -i "0,/^  \"version\":/s//  \"commit\": \"$2\",\n  \"version\":/" "$1"; }
 bench() { # NAME PROGRAM COMMIT PROVIDER LANE SHAPE
-  local name=${1//:/_}
-  # shellcheck disable=SC2086 # $more is several flags
+  local name=${1//:/_} own=
+  [ "$2" = "$doppler" ] && own=$candidate_more
+  # shellcheck disable=SC2086 # $more and $own are several flags
   step "$name" 90 "$2" bench --synthetic "$6" --lane "$5" --webgpu "$4" -r "$repetitions" -p "$prompt" -n "$generate" \
-    -d "$depth" -o json --output "$results/$name.json" $more
+    -d "$depth" -o json --output "$results/$name.json" $more $own
   stamp "$results/$name.json" "$3"
 }
 
