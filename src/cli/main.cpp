@@ -19,6 +19,7 @@ struct Verb {
 
 constexpr Verb kVerbs[] = {
     {"run", run_verb, "answer a prompt, or chat (-i)"},
+    {"pull", pull_verb, "fetch a model into the store"},
     {"devices", devices_verb, "list the GPUs and what they offer"},
     {"inspect", inspect_verb, "what is in a model file, and what it needs"},
     {"tokenize", tokenize_verb, "text to token ids"},

@@ -19,5 +19,6 @@ int synth_verb(std::span<const std::string> arguments);
 int bench_verb(std::span<const std::string> arguments);
 int compare_verb(std::span<const std::string> arguments);
 int profile_verb(std::span<const std::string> arguments);
+int pull_verb(std::span<const std::string> arguments);
 
 }  // namespace doppler::cli

@@ -15,6 +15,7 @@ MAY_INCLUDE = {
     "gpu": {"base"},
     "kernels": {"gpu", "base"},
     "formats": {"base"},
+    "store": {"formats", "base"},
     "tokenizer": {"base"},
     "model": {"kernels", "gpu", "formats", "base"},
     # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
@@ -23,7 +24,7 @@ MAY_INCLUDE = {
     "serve": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to.
-    "cli": {"doppler", "engine", "kernels", "formats", "bench", "serve", "base"},
+    "cli": {"doppler", "engine", "kernels", "formats", "store", "bench", "serve", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
     "web": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
 }

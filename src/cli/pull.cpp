@@ -1,0 +1,149 @@
+// doppler pull: fetches a model into the store. What happens is in store/pull.h; here are flags, the progress line
+// and the report.
+#include "store/pull.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/json.h"
+#include "cli/common.h"
+#include "cli/transfer_line.h"
+#include "cli/verbs.h"
+
+namespace doppler::cli {
+namespace {
+
+constexpr char kHub[] = "https://huggingface.co";
+
+std::atomic<bool> g_stop = false;
+
+// The first signal stops the download in order, the next one ends the program.
+void on_signal(int number) {
+  g_stop = true;
+  std::signal(number, SIG_DFL);
+}
+
+struct PullFlags {
+  std::vector<std::string> words;
+  store::PullOptions options;
+  std::string endpoint;
+  bool json = false, quiet = false;
+};
+
+std::string from_environment(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+void add_flags(Args& args, PullFlags& flags) {
+  store::PullOptions& options = flags.options;
+  args.words("SOURCE", &flags.words);
+  args.text("name", 0, "NAME", "name in the store (default: after the source)", &options.plan.name);
+  args.custom("sha256", 0, "DIGEST", "what a single file must hash to",
+              [&options](std::string_view value) -> Result<void> {
+                options.plan.sha256 = sha256_from_hex(value);
+                if (options.plan.sha256) return {};
+                return fail(ErrorKind::kInvalidInput,
+                            "Flag --sha256 was given \"%s\"; it takes 64 digits 0-9 a-f.",
+                            printable(value).c_str());
+              });
+  args.flag("replace", 0, "fetch again, and put it in the place of a model of that name", &options.replace);
+  args.count("connections", 0, "N", "ranges fetched side by side (default 4)", &options.connections);
+  args.count("retries", 0, "N", "tries in a row after a failure that may pass (default 5)",
+             &options.web.retries);
+  args.count("timeout", 0, "SECONDS", "without a byte, until it counts as a failure (default 30)",
+             &options.web.times.stall_seconds);
+  args.flag("json", 0, "print one JSON object", &flags.json);
+  args.flag("quiet", 'q', "no progress", &flags.quiet);
+  add_log_flag(args);
+}
+
+Result<void> check(const PullFlags& flags) {
+  if (flags.words.size() != 1) {
+    return fail(ErrorKind::kInvalidInput,
+                "One source is needed: an address, org/name[:file or quantisation][@revision], or a path.");
+  }
+  constexpr uint32_t kMostConnections = 64;
+  if (flags.options.connections == 0 || flags.options.connections > kMostConnections) {
+    return fail(ErrorKind::kInvalidInput, "Flag --connections was given %u; allowed is 1 to %u.",
+                flags.options.connections, kMostConnections);
+  }
+  if (flags.options.web.times.stall_seconds == 0) {
+    return fail(ErrorKind::kInvalidInput, "Flag --timeout was given 0; at least 1 is needed.");
+  }
+  return {};
+}
+
+void print_report(const store::Pulled& pulled, double seconds, bool json) {
+  const store::StoredModel& model = pulled.model;
+  if (json) {
+    Json report = store::record_json(model.record);
+    report["name"] = model.name;
+    report["path"] = model.load_path();
+    report["bytes"] = model.record.bytes();
+    report["was_there"] = pulled.was_there;
+    report["resumed_bytes"] = pulled.resumed_bytes;
+    report["received_bytes"] = pulled.received_bytes;
+    report["seconds"] = seconds;
+    std::printf("%s\n", to_text(report, 2).c_str());
+    return;
+  }
+  if (pulled.was_there) {
+    std::printf("%s is stored already: %s, %s\n", model.name.c_str(),
+                format_bytes(model.record.bytes()).c_str(), model.load_path().c_str());
+    return;
+  }
+  bool is_verified = true;
+  for (const store::StoredFile& file : model.record.files) is_verified = is_verified && file.is_verified;
+  const std::string resumed =
+      pulled.resumed_bytes ? " (" + format_bytes(pulled.resumed_bytes) + " were there already)" : "";
+  std::printf("%s: %s%s in %.1f s, %s\ndoppler run -m %s \"...\" uses it\n", model.name.c_str(),
+              format_bytes(model.record.bytes()).c_str(), resumed.c_str(), seconds,
+              is_verified ? "hashes checked" : "not checked: the source names no hash", model.name.c_str());
+}
+
+}  // namespace
+
+int pull_verb(std::span<const std::string> arguments) {
+  PullFlags flags;
+  Args args("doppler pull [flags] SOURCE",
+            "Fetches a model into the store: from an address, a Hugging Face repository "
+            "(org/name[:file or quantisation][@revision]) or a path. The same command goes on after an "
+            "interruption.");
+  add_flags(args, flags);
+  if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (auto checked = check(flags); !checked) return exit_usage(checked.error());
+  auto models = store::ModelStore::open();
+  if (!models) return exit_failed(models.error());
+
+  store::PullOptions& options = flags.options;
+  options.plan.hub = from_environment("HF_ENDPOINT", kHub);
+  while (options.plan.hub.ends_with('/')) options.plan.hub.pop_back();
+  options.web.token = from_environment("HF_TOKEN", "");
+  options.web.token_origin = options.plan.hub;
+  options.web.stop = &g_stop;
+  TransferLine line;
+  options.on_notice = [&](const std::string& text) {
+    line.clear();
+    std::fprintf(stderr, "doppler: %s\n", text.c_str());
+  };
+  if (!flags.quiet) {
+    options.on_progress = [&](const store::PullProgress& p) {
+      line.show("pulling " + p.name, p.done, p.total);
+    };
+  }
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  const auto start = std::chrono::steady_clock::now();
+  auto pulled = store::pull(flags.words[0], *models, options);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  line.clear();
+  if (!pulled) return exit_failed(pulled.error());
+  print_report(*pulled, seconds, flags.json);
+  return 0;
+}
+
+}  // namespace doppler::cli

@@ -1,0 +1,253 @@
+#include "store/hub.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "store/model_store.h"
+
+namespace doppler::store {
+namespace {
+
+constexpr size_t kMostFiles = 10'000;
+constexpr size_t kMostPathBytes = 1024;
+constexpr size_t kShownChoices = 30;
+// What one takes who does not know: small enough for most devices, near the original in quality.
+constexpr const char* kUsualQuantisations[] = {"Q4_K_M", "Q4_0", "Q8_0"};
+// The texts of a Hugging Face folder that formats/ and tokenizer/ read.
+constexpr const char* kFolderTexts[] = {
+    "config.json",        "tokenizer.json",          "tokenizer_config.json",
+    "tokenizer.model",    "generation_config.json",  "chat_template.jinja",
+    "chat_template.json", "special_tokens_map.json", "vocab.json",
+    "merges.txt",         "added_tokens.json"};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+bool is_word(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && text[0] != '.' && text[0] != '-' &&
+         std::ranges::all_of(text, [](unsigned char c) {
+           return c < 0x80 && (std::isalnum(c) || c == '.' || c == '_' || c == '-');
+         });
+}
+
+// Folders of words: "a/b/c.gguf".
+bool is_clean_path(std::string_view path) {
+  if (path.empty() || path.size() > kMostPathBytes) return false;
+  return std::ranges::none_of(split(path, '/'), [](const std::string& part) {
+    return part.empty() || part == "." || part == ".." ||
+           std::ranges::any_of(part, [](unsigned char c) { return c < ' ' || c == 0x7f || c == '\\'; });
+  });
+}
+
+bool is_gguf(const HubFile& file) { return lower(file.path).ends_with(".gguf"); }
+
+// A part of a name between separators: "q4_k_m" in "model-q4_k_m.gguf", not in "model-iq4_k_m2.gguf".
+bool has_quantisation(std::string_view path, std::string_view quantisation) {
+  const std::string text = lower(path), word = lower(quantisation);
+  const auto is_edge = [&](size_t at) {
+    return at >= text.size() || std::string_view("-./").find(text[at]) != std::string_view::npos;
+  };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || is_edge(at - 1)) && is_edge(at + word.size())) return true;
+  }
+  return false;
+}
+
+std::string names_of(const std::vector<HubFile>& files) {
+  std::string out;
+  for (size_t i = 0; i < files.size() && i < kShownChoices; ++i) {
+    out += (i ? ", " : "") + printable(files[i].path);
+  }
+  if (files.size() > kShownChoices) out += format_text(" and %zu more", files.size() - kShownChoices);
+  return out;
+}
+
+// The other parts of a split file come with the first.
+Result<HubChoice> choose_gguf(const std::vector<HubFile>& ggufs, const HubFile& chosen) {
+  HubChoice out{.kind = "gguf", .entry = base_name(chosen.path), .name = {}, .files = {chosen}};
+  const std::string stem = split_stem(chosen.path);
+  if (!stem.empty()) {
+    out.files.clear();
+    std::ranges::copy_if(ggufs, std::back_inserter(out.files),
+                         [&](const HubFile& file) { return split_stem(file.path) == stem; });
+    std::ranges::sort(out.files, {}, &HubFile::path);
+    out.entry = base_name(out.files[0].path);
+  }
+  const std::string file = stem.empty() ? out.entry.substr(0, out.entry.size() - 5) : base_name(stem);
+  out.name = store_name_of(file);
+  return out;
+}
+
+// One file (or one split one) that has the quantisation in its name.
+std::vector<HubFile> with_quantisation(const std::vector<HubFile>& ggufs, std::string_view quantisation) {
+  std::vector<HubFile> out;
+  for (const HubFile& file : ggufs) {
+    const std::string stem = split_stem(file.path);
+    const bool is_seen =
+        !stem.empty() && std::ranges::any_of(out, [&](const auto& f) { return split_stem(f.path) == stem; });
+    if (!is_seen && has_quantisation(file.path, quantisation)) out.push_back(file);
+  }
+  return out;
+}
+
+Result<HubChoice> choose_folder(const HubRepo& repo, const HubName& name) {
+  HubChoice out{.kind = "huggingface", .entry = {}, .name = store_name_of(base_name(name.repo)), .files = {}};
+  for (const HubFile& file : repo.files) {
+    const bool is_text = std::ranges::find(kFolderTexts, file.path) != std::end(kFolderTexts);
+    const bool is_weights =
+        file.path.find('/') == std::string::npos &&
+        (file.path.ends_with(".safetensors") || file.path == "model.safetensors.index.json");
+    if (is_text || is_weights) out.files.push_back(file);
+  }
+  const auto has = [&](std::string_view end) {
+    return std::ranges::any_of(out.files, [&](const HubFile& file) { return file.path.ends_with(end); });
+  };
+  if (!has(".safetensors") || !has("config.json")) {
+    return fail(ErrorKind::kInvalidInput,
+                "The repository %s has neither a GGUF file nor safetensors with a config.json; it has: %s.",
+                name.repo.c_str(), names_of(repo.files).c_str());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string HubName::text() const {
+  return repo + (selector.empty() ? "" : ":" + selector) + (revision.empty() ? "" : "@" + revision);
+}
+
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+std::string split_stem(std::string_view file) {
+  constexpr size_t kTail = std::string_view("-00001-of-00003.gguf").size();
+  if (file.size() <= kTail) return {};
+  const std::string_view tail = file.substr(file.size() - kTail);
+  const auto digits = [&](size_t at) {
+    return std::ranges::all_of(tail.substr(at, 5), [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  if (tail[0] != '-' || !digits(1) || tail.substr(6, 4) != "-of-" || !digits(10) ||
+      tail.substr(15) != ".gguf")
+    return {};
+  return std::string(file.substr(0, file.size() - kTail));
+}
+
+std::optional<HubName> parse_hub_name(std::string_view text) {
+  HubName out;
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return {};
+  size_t end = std::min(text.find_first_of(":@", slash), text.size());
+  const std::string_view org = text.substr(0, slash), repo = text.substr(slash + 1, end - slash - 1);
+  if (!is_word(org) || !is_word(repo)) return {};
+  out.repo = std::string(text.substr(0, end));
+  if (end < text.size() && text[end] == ':') {
+    const size_t at = std::min(text.find('@', end), text.size());
+    out.selector = std::string(text.substr(end + 1, at - end - 1));
+    if (!is_clean_path(out.selector)) return {};
+    end = at;
+  }
+  if (end < text.size()) {
+    out.revision = std::string(text.substr(end + 1));
+    if (!is_clean_path(out.revision)) return {};
+  }
+  return out;
+}
+
+std::optional<HubName> hub_name_of_page(std::string_view path) {
+  std::vector<std::string> parts = split(path, '/');  // the first is empty
+  while (!parts.empty() && parts.back().empty()) parts.pop_back();
+  if (parts.size() < 3 || !parts[0].empty() || !is_word(parts[1]) || !is_word(parts[2])) return {};
+  HubName out{.repo = parts[1] + "/" + parts[2], .selector = {}, .revision = {}};
+  if (parts.size() == 3) return out;
+  if (parts.size() < 5 || (parts[3] != "blob" && parts[3] != "resolve" && parts[3] != "tree")) return {};
+  out.revision = parts[4];
+  for (size_t i = 5; i < parts.size(); ++i) out.selector += (i > 5 ? "/" : "") + parts[i];
+  if (!is_clean_path(out.revision) || (!out.selector.empty() && !is_clean_path(out.selector))) return {};
+  return out;
+}
+
+Result<HubRepo> parse_hub_repo(std::string_view text) {
+  constexpr const char* kWhat = "The answer of the hub";
+  DP_TRY(const Json json, parse_json(text, kWhat, 32));
+  HubRepo out;
+  DP_TRY(const auto commit, get_string(json, "sha"));
+  const Json* files = find(json, "siblings");
+  if (!commit || !is_word(*commit) || !files || !files->is_array()) {
+    return fail(ErrorKind::kIo, "%s names no commit or no files.", kWhat);
+  }
+  if (files->size() > kMostFiles) {
+    return fail(ErrorKind::kIo, "%s lists %zu files; at most %zu are read.", kWhat, files->size(),
+                kMostFiles);
+  }
+  out.commit = *commit;
+  for (const Json& entry : *files) {
+    DP_TRY(const auto path, get_string(entry, "rfilename"));
+    DP_TRY(const auto size, get_integer(entry, "size"));
+    if (!path || !is_clean_path(*path) || (size && *size < 0)) {
+      return fail(ErrorKind::kIo, "%s has a file with a wrong name or size (\"%s\").", kWhat,
+                  printable(path.value_or("")).c_str());
+    }
+    HubFile file{.path = *path, .bytes = {}, .sha256 = {}};
+    if (size) file.bytes = static_cast<uint64_t>(*size);
+    if (const Json* lfs = find(entry, "lfs"); lfs && lfs->is_object()) {
+      DP_TRY(const auto digest, get_string(*lfs, "sha256"));
+      file.sha256 = sha256_from_hex(digest.value_or(""));
+      if (!file.sha256) {
+        return fail(ErrorKind::kIo, "%s has no SHA-256 for \"%s\".", kWhat, printable(*path).c_str());
+      }
+    }
+    out.files.push_back(std::move(file));
+  }
+  return out;
+}
+
+Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name) {
+  std::vector<HubFile> ggufs;
+  std::ranges::copy_if(repo.files, std::back_inserter(ggufs), is_gguf);
+  // Projectors for pictures lie beside the models and are none.
+  const auto is_projector = [](const HubFile& file) {
+    return lower(base_name(file.path)).starts_with("mmproj");
+  };
+  if (!name.selector.empty()) {
+    for (const HubFile& file : ggufs) {
+      if (file.path == name.selector || base_name(file.path) == name.selector)
+        return choose_gguf(ggufs, file);
+    }
+  }
+  std::erase_if(ggufs, is_projector);
+  if (!name.selector.empty()) {
+    const std::vector<HubFile> found = with_quantisation(ggufs, name.selector);
+    if (found.size() == 1) return choose_gguf(ggufs, found[0]);
+    return fail(ErrorKind::kInvalidInput,
+                "\"%s\" is the name or quantisation of %s GGUF file in %s; it has: %s.",
+                printable(name.selector).c_str(), found.empty() ? "no" : "more than one", name.repo.c_str(),
+                names_of(found.empty() ? (ggufs.empty() ? repo.files : ggufs) : found).c_str());
+  }
+  const bool has_manifest =
+      std::ranges::any_of(repo.files, [](const HubFile& file) { return file.path == "manifest.json"; });
+  const bool has_shards =
+      std::ranges::any_of(repo.files, [](const HubFile& file) { return file.path == "shard_00000.bin"; });
+  if (has_manifest && has_shards) {
+    return HubChoice{.kind = "rdrr", .entry = {}, .name = store_name_of(base_name(name.repo)), .files = {}};
+  }
+  if (ggufs.empty()) return choose_folder(repo, name);
+  for (const char* usual : kUsualQuantisations) {
+    const std::vector<HubFile> found = with_quantisation(ggufs, usual);
+    if (found.size() == 1) return choose_gguf(ggufs, found[0]);
+  }
+  const std::string stem = split_stem(ggufs[0].path);
+  const bool is_one = ggufs.size() == 1 || (!stem.empty() && std::ranges::all_of(ggufs, [&](const auto& f) {
+                        return split_stem(f.path) == stem;
+                      }));
+  if (is_one) return choose_gguf(ggufs, ggufs[0]);
+  return fail(ErrorKind::kInvalidInput,
+              "%s has several GGUF files; name one as %s:FILE or %s:QUANTISATION. It has: %s.",
+              name.repo.c_str(), name.repo.c_str(), name.repo.c_str(), names_of(ggufs).c_str());
+}
+
+}  // namespace doppler::store

@@ -1,0 +1,64 @@
+// How far each piece of a file has been downloaded, in a small file beside it, so that a later run goes on at the
+// byte, also after kill -9. Bytes are written to the file before they are noted here: what is noted is there.
+//
+// On disk: a JSON object of one line, filled up with spaces to kJournalHead bytes, then for each piece how many
+// of its bytes are written, as 64-bit little-endian numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/sha256.h"
+
+namespace doppler::store {
+
+inline constexpr uint64_t kJournalHead = 4096;
+inline constexpr uint64_t kPieceBytes = 8ull << 20;     // one range request each
+inline constexpr uint64_t kMostFileBytes = 1ull << 46;  // 64 TiB: the table then has 32 MiB
+
+struct JournalKey {
+  uint64_t bytes = 0;
+  std::string validator;         // of the server's file (remote.h); empty: it has none
+  std::optional<Sha256> sha256;  // expected
+};
+
+class Journal {
+ public:
+  // Opens or makes `path`. What an earlier run noted is kept if it was the same file: same size, and the same
+  // expected hash or validator. Without a hash, nothing is kept over a restart of the machine: what the disk has
+  // of unflushed bytes is then unknown, and nothing would notice. changed() says that notes were thrown away.
+  static Result<Journal> open(const std::string& path, const JournalKey& key);
+  Journal(Journal&& other) noexcept;
+  Journal& operator=(Journal&& other) noexcept;
+  ~Journal();
+
+  bool changed() const { return changed_; }
+  size_t pieces() const { return done_.size(); }
+  uint64_t begin(size_t piece) const { return piece * kPieceBytes; }
+  uint64_t size(size_t piece) const;
+  uint64_t done(size_t piece) const { return done_[piece]; }
+  uint64_t total_done() const;
+  // Bytes from the beginning of the file without a gap.
+  uint64_t contiguous() const;
+
+  Result<void> note(size_t piece, uint64_t done);
+  Result<void> reset();  // nothing is done
+
+ private:
+  Journal(int file, std::string path, JournalKey key)
+      : file_(file), path_(std::move(path)), key_(std::move(key)) {}
+  Result<void> write_new();
+  int file_ = -1;
+  std::string path_;
+  JournalKey key_;
+  std::vector<uint64_t> done_;
+  bool changed_ = false;
+};
+
+// For `list`: bytes noted in a journal, whatever file it is of; empty if it is none.
+std::optional<uint64_t> journalled_bytes(const std::string& path);
+
+}  // namespace doppler::store

@@ -1,0 +1,211 @@
+#include "store/model_store.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "store/files.h"
+#include "store/store_writer.h"
+
+namespace doppler::store {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kMostNameBytes = 128;
+
+bool is_name_character(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x80 && (std::isalnum(byte) || c == '.' || c == '_' || c == '-');
+}
+
+Result<void> link_or_copy(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::create_hard_link(from, to, error);
+  if (!error) return {};
+  fs::copy_file(from, to, error);
+  if (!error) return {};
+  return fail(ErrorKind::kIo, "Cannot copy %s to %s: %s.", from.c_str(), to.c_str(), error.message().c_str());
+}
+
+}  // namespace
+
+bool is_store_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMostNameBytes &&
+         std::isalnum(static_cast<unsigned char>(name[0])) && std::ranges::all_of(name, is_name_character) &&
+         !name.ends_with(kUnfinishedSuffix);
+}
+
+std::string store_name_of(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    const bool starts = name.empty() && !std::isalnum(static_cast<unsigned char>(c));
+    if (is_name_character(c) && !starts) {
+      name += c;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  name.resize(std::min(name.size(), kMostNameBytes));
+  while (!name.empty() && (name.back() == '-' || name.back() == '.')) name.pop_back();
+  while (name.ends_with(kUnfinishedSuffix))
+    name.resize(name.size() - std::string_view(kUnfinishedSuffix).size());
+  return name;
+}
+
+Result<std::string> store_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (const std::string home = variable("DOPPLER_HOME"); !home.empty()) return home + "/models";
+  if (const std::string data = variable("XDG_DATA_HOME"); !data.empty()) return data + "/doppler/models";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.local/share/doppler/models";
+  return fail(ErrorKind::kInvalidInput,
+              "There is no place for models: none of DOPPLER_HOME, XDG_DATA_HOME and HOME is set.");
+}
+
+std::string StoredModel::load_path() const {
+  return record.entry.empty() ? folder : folder + "/" + record.entry;
+}
+
+Result<ModelStore> ModelStore::open() {
+  DP_TRY(std::string folder, store_folder());
+  return ModelStore(std::move(folder));
+}
+
+bool ModelStore::has(const std::string& name) const {
+  std::error_code error;
+  return is_store_name(name) && fs::is_directory(path_of(name), error);
+}
+
+Result<StoredModel> ModelStore::find(const std::string& name) const {
+  if (!is_store_name(name)) {
+    return fail(ErrorKind::kInvalidInput,
+                "\"%s\" is no name of a stored model: letters, digits and . _ - are allowed, at most %zu.",
+                printable(name).c_str(), kMostNameBytes);
+  }
+  StoredModel model{.name = name, .folder = path_of(name), .record = {}};
+  if (!has(name)) {
+    const StoreListing listing = list();
+    std::vector<std::string> names;
+    for (const auto& stored : listing.models) names.push_back(stored.name);
+    const bool is_unfinished = std::ranges::any_of(
+        listing.unfinished, [&](const auto& unfinished) { return unfinished.name == name; });
+    if (is_unfinished) {
+      return fail(ErrorKind::kInvalidInput,
+                  "The download of \"%s\" is not finished; \"doppler pull %s\" goes on.", name.c_str(),
+                  name.c_str());
+    }
+    const auto suggestion = nearest(name, names);
+    return fail(
+        ErrorKind::kInvalidInput, "There is no model \"%s\" in %s%s.", name.c_str(), folder_.c_str(),
+        suggestion ? ("; did you mean " + *suggestion).c_str() : " (doppler list shows what there is)");
+  }
+  const std::string path = model.folder + "/" + kRecordName;
+  const auto text = read_small_file(path);
+  if (!text) return fail(ErrorKind::kIo, "%s cannot be read.", path.c_str());
+  DP_TRY(model.record, parse_record(*text, path));
+  return model;
+}
+
+StoreListing ModelStore::list() const {
+  StoreListing out;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    if (name.ends_with(kUnfinishedSuffix)) {
+      if (auto unfinished = read_unfinished(folder_, name.substr(0, name.size() - 5))) {
+        out.unfinished.push_back(std::move(*unfinished));
+      } else {
+        out.problems.push_back(path_of(name) + " is no download of Doppler.");
+      }
+    } else if (has(name)) {
+      auto model = find(name);
+      if (model) {
+        out.models.push_back(std::move(*model));
+      } else {
+        out.problems.push_back(model.error().sentence());
+      }
+    }
+  }
+  return out;
+}
+
+Result<uint64_t> ModelStore::remove(const std::string& name) const {
+  std::error_code error;
+  const bool is_unfinished =
+      is_store_name(name) && fs::is_directory(path_of(name) + kUnfinishedSuffix, error);
+  if (!has(name) && !is_unfinished) return forward(find(name).error());
+  uint64_t freed = 0;
+  const auto drop = [&](const std::string& folder) -> Result<void> {
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      freed += it->is_regular_file(error) ? disk_bytes(it->path().string()) : 0;
+    }
+    // Renamed first: half a folder is never a model, whenever this ends.
+    const std::string doomed = folder_ + "/." + name + ".removed";
+    DP_CHECK(remove_tree(doomed));
+    DP_CHECK(rename_path(folder, doomed));
+    return remove_tree(doomed);
+  };
+  if (is_unfinished) {
+    const std::string folder = path_of(name) + kUnfinishedSuffix;
+    DP_TRY(const File lock, lock_unfinished(folder, name));
+    DP_CHECK(drop(folder));
+  }
+  if (has(name)) DP_CHECK(drop(path_of(name)));
+  return freed;
+}
+
+Result<StoredModel> ModelStore::copy(const std::string& name, const std::string& to) const {
+  DP_TRY(const StoredModel model, find(name));
+  if (!is_store_name(to)) return forward(find(to).error());
+  if (has(to)) {
+    return fail(ErrorKind::kInvalidInput, "There is a model \"%s\" already; doppler rm %s removes it.",
+                to.c_str(), to.c_str());
+  }
+  const std::string temporary = folder_ + "/." + to + ".copy";
+  DP_CHECK(remove_tree(temporary));
+  DP_CHECK(make_folders(temporary));
+  for (const StoredFile& file : model.record.files) {
+    DP_CHECK(link_or_copy(model.folder + "/" + file.file, temporary + "/" + file.file));
+  }
+  DP_CHECK(write_small_file(temporary + "/" + kRecordName, to_text(record_json(model.record), 2) + "\n"));
+  DP_CHECK(rename_path(temporary, path_of(to)));
+  return find(to);
+}
+
+Result<void> ModelStore::copy_out(const std::string& name, const std::string& path) const {
+  DP_TRY(const StoredModel model, find(name));
+  std::error_code error;
+  const bool is_single = model.record.files.size() == 1;
+  fs::path target = path;
+  if (is_single && fs::is_directory(target, error)) target /= model.record.files[0].file;
+  if (fs::exists(target, error)) {
+    return fail(ErrorKind::kInvalidInput, "%s exists already; nothing was copied.", target.string().c_str());
+  }
+  const std::string temporary = target.string() + kUnfinishedSuffix;
+  DP_CHECK(remove_tree(temporary));
+  if (!is_single) DP_CHECK(make_folders(temporary));
+  for (const StoredFile& file : model.record.files) {
+    const std::string to = is_single ? temporary : temporary + "/" + file.file;
+    fs::copy_file(model.folder + "/" + file.file, to, error);
+    if (error) {
+      return fail(ErrorKind::kIo, "Cannot copy %s to %s: %s.", file.file.c_str(), to.c_str(),
+                  error.message().c_str());
+    }
+  }
+  return rename_path(temporary, target.string());
+}
+
+}  // namespace doppler::store

@@ -1,0 +1,182 @@
+#include "store/pull.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "formats/recognise.h"
+#include "store/download.h"
+#include "store/store_writer.h"
+#include "store/url.h"
+
+namespace doppler::store {
+namespace {
+
+constexpr size_t kCopyBytes = 4 << 20;
+
+class Pull {
+ public:
+  Pull(const PullPlan& plan, const ModelStore& store, const PullOptions& options, Web& web)
+      : plan_(plan), store_(store), options_(options), web_(web) {}
+
+  Result<Pulled> run();
+
+ private:
+  Result<Pulled> run_with(StoreWriter& writer);
+  Result<void> check_disk() const;
+  Result<StoredFile> fetch(const StoreWriter& writer, const PlannedFile& planned);
+  Result<StoredFile> copy(const StoreWriter& writer, const PlannedFile& planned);
+  Result<void> check_is_model(const std::string& path) const;
+  void show(const PlannedFile& file, uint64_t done_of_file, uint64_t total_of_file) const;
+
+  const PullPlan& plan_;
+  const ModelStore& store_;
+  const PullOptions& options_;
+  Web& web_;
+  Pulled pulled_;
+  uint64_t done_before_ = 0;  // bytes of the files before this one
+};
+
+// For all files together; each download looks again at what is missing of it.
+Result<void> Pull::check_disk() const {
+  uint64_t needed = 0;
+  for (const PlannedFile& file : plan_.files) needed += file.bytes.value_or(0);
+  const auto unfinished = read_unfinished(store_.folder(), plan_.name);
+  const uint64_t there = unfinished ? std::min(needed, unfinished->bytes_done) : 0;
+  return check_space(store_.folder(), needed - there, plan_.source);
+}
+
+void Pull::show(const PlannedFile& file, uint64_t done_of_file, uint64_t total_of_file) const {
+  if (!options_.on_progress) return;
+  PullProgress progress{.name = plan_.name,
+                        .file = file.file,
+                        .done = done_before_ + done_of_file,
+                        .resumed = pulled_.resumed_bytes};
+  bool is_known = true;
+  for (const PlannedFile& planned : plan_.files) {
+    is_known = is_known && (planned.bytes || plan_.files.size() == 1);
+    progress.total += planned.bytes ? *planned.bytes : total_of_file;
+  }
+  if (!is_known) progress.total = 0;
+  options_.on_progress(progress);
+}
+
+Result<StoredFile> Pull::fetch(const StoreWriter& writer, const PlannedFile& planned) {
+  const DownloadJob job{.url = planned.from,
+                        .path = writer.path_of(planned.file),
+                        .bytes = planned.bytes,
+                        .sha256 = planned.sha256};
+  const DownloadOptions options{
+      .connections = options_.connections,
+      .on_progress = [&](uint64_t done, uint64_t total) { show(planned, done, total); },
+      .on_notice = options_.on_notice,
+  };
+  DP_TRY(const Downloaded done, download(web_, job, options));
+  pulled_.resumed_bytes += done.resumed_bytes;
+  pulled_.received_bytes += done.received_bytes;
+  return StoredFile{
+      .file = planned.file, .bytes = done.bytes, .sha256 = done.sha256, .is_verified = done.is_verified};
+}
+
+Result<StoredFile> Pull::copy(const StoreWriter& writer, const PlannedFile& planned) {
+  const std::string path = writer.path_of(planned.file) + kUnfinishedSuffix;
+  DP_TRY(const File from, File::open(planned.from, O_RDONLY));
+  DP_TRY(File to, File::open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW));
+  DP_TRY(const uint64_t bytes, from.size());
+  std::vector<uint8_t> buffer(kCopyBytes);
+  Sha256Hasher hasher;
+  uint64_t done = 0;
+  for (;;) {
+    DP_CHECK(check_not_stopped(options_.web.stop));
+    DP_TRY(const size_t count, from.read_at(buffer, done));
+    if (count == 0) break;
+    const std::span<const uint8_t> some = std::span(buffer).first(count);
+    DP_CHECK(to.write_at(some, done));
+    hasher.update(some);
+    done += count;
+    show(planned, done, bytes);
+  }
+  DP_CHECK(to.flush());
+  const StoredFile stored{.file = planned.file,
+                          .bytes = done,
+                          .sha256 = hasher.finish(),
+                          .is_verified = planned.sha256.has_value()};
+  if (planned.sha256 && *planned.sha256 != stored.sha256) {
+    DP_CHECK(remove_tree(path));
+    return fail(ErrorKind::kInvalidInput, "The SHA-256 of %s is %s, but it should be %s.",
+                planned.from.c_str(), sha256_hex(stored.sha256).c_str(), sha256_hex(*planned.sha256).c_str());
+  }
+  return stored;
+}
+
+// An address may give anything; only what begins like a model is stored.
+Result<void> Pull::check_is_model(const std::string& path) const {
+  if (plan_.kind != "gguf") return {};
+  DP_TRY(const File file, File::open(path, O_RDONLY));
+  DP_TRY(const uint64_t size, file.size());
+  std::vector<uint8_t> first(formats::kRecogniseBytes);
+  DP_TRY(const size_t count, file.read_at(first, 0));
+  const formats::Recognised found = formats::recognise(std::span(first).first(count), size);
+  if (found.look == formats::FileLook::kGguf) return {};
+  return fail(ErrorKind::kInvalidInput, "%s is no GGUF file%s%s; nothing was stored.", plan_.source.c_str(),
+              found.reason.empty() ? "" : ", but ", found.reason.c_str());
+}
+
+Result<Pulled> Pull::run() {
+  DP_TRY(StoreWriter writer, StoreWriter::open(store_, plan_));
+  auto done = run_with(writer);
+  if (done) return done;
+  // Without a byte there is nothing to go on with.
+  const auto left = read_unfinished(store_.folder(), plan_.name);
+  if (left && left->bytes_done == 0) DP_CHECK(writer.discard());
+  return done;
+}
+
+Result<Pulled> Pull::run_with(StoreWriter& writer) {
+  DP_CHECK(check_disk());
+  std::vector<StoredFile> files;
+  for (const PlannedFile& planned : plan_.files) {
+    auto stored = plan_.is_local ? copy(writer, planned) : fetch(writer, planned);
+    if (!stored) {
+      return forward(plan_.files.size() == 1 ? std::move(stored).error()
+                                             : std::move(stored).error().add_while(
+                                                   "fetching " + planned.file + " of " + plan_.source));
+    }
+    done_before_ += stored->bytes;
+    files.push_back(std::move(*stored));
+  }
+  if (auto good = check_is_model(writer.path_of(plan_.files[0].file) + kUnfinishedSuffix); !good) {
+    DP_CHECK(writer.discard());
+    return forward(std::move(good).error());
+  }
+  DP_TRY(pulled_.model, writer.finish(std::move(files), options_.replace));
+  return std::move(pulled_);
+}
+
+}  // namespace
+
+Result<Pulled> pull(const std::string& source, const ModelStore& store, const PullOptions& options) {
+  Web web(options.web);
+  DP_TRY(const PullPlan plan, plan_pull(source, options.plan, store, web));
+  DP_CHECK(make_folders(store.folder()));
+  DP_TRY(const bool was_finished_now, finish_remains(store, plan.name));
+  if (store.has(plan.name) && (!options.replace || was_finished_now)) {
+    DP_TRY(StoredModel model, store.find(plan.name));
+    if (model.record.source != plan.source) {
+      return fail(ErrorKind::kInvalidInput,
+                  "There is a model \"%s\" already, from %s; --name gives this one another name, --replace "
+                  "its place.",
+                  plan.name.c_str(), printable(model.record.source, 300).c_str());
+    }
+    if (!plan.revision.empty() && model.record.revision != plan.revision && options.on_notice) {
+      options.on_notice(
+          format_text("%s is stored as of commit %.12s, the source is at %.12s now; --replace fetches it.",
+                      plan.name.c_str(), model.record.revision.c_str(), plan.revision.c_str()));
+    }
+    return Pulled{.model = std::move(model), .was_there = true};
+  }
+  return Pull(plan, store, options, web).run();
+}
+
+}  // namespace doppler::store

@@ -1,0 +1,37 @@
+// `doppler pull` as a function: plans, downloads or copies, checks, puts into the store. What it promises is in
+// docs/design/store.md: an interrupted pull goes on at the byte, and nothing half is ever a model.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "store/model_store.h"
+#include "store/plan.h"
+#include "store/remote.h"
+
+namespace doppler::store {
+
+struct PullProgress {
+  std::string name, file;
+  uint64_t done = 0, total = 0;  // of all files; total 0: not known
+  uint64_t resumed = 0;          // of done: from an earlier run
+};
+
+struct PullOptions {
+  PlanOptions plan;
+  WebOptions web;
+  uint32_t connections = 4;
+  bool replace = false;
+  std::function<void(const PullProgress&)> on_progress;
+  std::function<void(const std::string& line)> on_notice;
+};
+
+struct Pulled {
+  StoredModel model;
+  bool was_there = false;  // stored already, nothing was fetched
+  uint64_t resumed_bytes = 0, received_bytes = 0;
+};
+
+Result<Pulled> pull(const std::string& source, const ModelStore& store, const PullOptions& options);
+
+}  // namespace doppler::store
