@@ -36,7 +36,8 @@ struct LoadOptions {
   uint32_t ctx_len = 0;       // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;         // tokens of a prefill chunk; 0: 512
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
-  std::string cache_dir;                       // for compiled kernels; "": none
+  std::string cache_dir;                       // compiled kernels, which shards were verified; "": none
+  bool verify = true;         // compare an RDRR model's bytes with its hashes (once, if there is a cache_dir)
   std::string chat_template;                   // Jinja text that replaces the model's own
   ProgressCallback progress;
 };

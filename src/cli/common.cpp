@@ -113,6 +113,7 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   add_kv_flag(args, "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
              &flags.load.ctx_len);
+  args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
   args.custom("trace", 0, "FILE", "write a Chrome trace of the run (open it in Perfetto)",
               [](std::string_view file) -> Result<void> {
@@ -178,6 +179,7 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const s
 
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
   LoadOptions options = flags.load;
+  options.verify = !flags.no_verify;
   if (options.cache_dir.empty()) options.cache_dir = user_cache_dir();
   ProgressLine line;
   options.progress = [&](std::string_view stage, uint64_t done, uint64_t total) {

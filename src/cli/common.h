@@ -13,11 +13,12 @@
 
 namespace doppler::cli {
 
-// --model, --webgpu, --device, --lane, --kernel, --kv, --ctx, --chunk, --synthetic, --trace, --log-level.
+// --model, --webgpu, --device, --lane, --kernel, --kv, --ctx, --no-verify, --chunk, --synthetic, --trace, --log-level.
 struct ModelFlags {
   std::string model;
   std::string synthetic;  // SHAPE[:QUANT] instead of a file
   std::string template_file;
+  bool no_verify = false;
   LoadOptions load;
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);

@@ -22,6 +22,7 @@ constexpr Verb kVerbs[] = {
     {"pull", pull_verb, "fetch a model into the store"},
     {"devices", devices_verb, "list the GPUs and what they offer"},
     {"inspect", inspect_verb, "what is in a model file, and what it needs"},
+    {"verify", verify_verb, "check a model's bytes, structure and logits; repair it"},
     {"tokenize", tokenize_verb, "text to token ids"},
     {"detokenize", detokenize_verb, "token ids to text"},
     {"logits", logits_verb, "logits (and hidden states) of given tokens, as safetensors"},

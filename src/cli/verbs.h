@@ -20,5 +20,6 @@ int bench_verb(std::span<const std::string> arguments);
 int compare_verb(std::span<const std::string> arguments);
 int profile_verb(std::span<const std::string> arguments);
 int pull_verb(std::span<const std::string> arguments);
+int verify_verb(std::span<const std::string> arguments);
 
 }  // namespace doppler::cli

@@ -40,7 +40,8 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
   DP_TRY(impl->loaded,
          gpu::run_to_completion(*impl->device,
                                 engine::load_model(*impl->device, std::move(files), std::move(runner),
-                                                   options.chat_template, std::move(progress))));
+                                                   options.chat_template, std::move(progress),
+                                                   {.verify = options.verify, .stamp_folder = options.cache_dir})));
   impl->info = engine::describe(*impl->loaded, *impl->device);
   return Model::Impl::wrap(std::move(impl));
 }

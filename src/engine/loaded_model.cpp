@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/json.h"
+#include "engine/kernel_hints.h"
 #include "engine/vocab_gguf.h"
 #include "tokenizer/template/render_input.h"
 
@@ -117,15 +118,17 @@ Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint,
   co_return out;
 }
 
-Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device,
-                                                      std::unique_ptr<formats::FileSet> files,
-                                                      model::RunnerOptions options,
-                                                      std::string template_override,
-                                                      model::LoadProgress progress) {
+Task<Result<std::unique_ptr<LoadedModel>>> load_model(
+    gpu::Device& device, std::unique_ptr<formats::FileSet> files, model::RunnerOptions options,
+    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr) {
   const auto start = std::chrono::steady_clock::now();
   auto loaded = std::make_unique<LoadedModel>();
-  DP_CO_TRY(loaded->checkpoint, co_await formats::open_checkpoint(std::move(files)));
+  DP_CO_TRY(loaded->checkpoint, co_await formats::open_checkpoint(std::move(files), std::move(rdrr)));
   DP_CO_TRY(loaded->text, co_await load_text_model(*loaded->checkpoint, std::move(template_override)));
+  if (const formats::RdrrManifest* manifest = loaded->checkpoint->rdrr();
+      manifest && manifest->kernel_hints) {
+    DP_CO_CHECK(co_await apply_kernel_hints(*manifest->kernel_hints, device.caps(), options.policy));
+  }
   DP_CO_TRY(loaded->runner, co_await model::PlanRunner::load(device, *loaded->checkpoint, std::move(options),
                                                              std::move(progress)));
   loaded->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -36,11 +36,9 @@ struct LoadedModel {
   double load_seconds = 0;
   gpu::Counters after_load;  // objects created later must not be more
 };
-Task<Result<std::unique_ptr<LoadedModel>>> load_model(gpu::Device& device,
-                                                      std::unique_ptr<formats::FileSet> files,
-                                                      model::RunnerOptions options,
-                                                      std::string template_override,
-                                                      model::LoadProgress progress);
+Task<Result<std::unique_ptr<LoadedModel>>> load_model(
+    gpu::Device& device, std::unique_ptr<formats::FileSet> files, model::RunnerOptions options,
+    std::string template_override, model::LoadProgress progress, formats::RdrrOptions rdrr = {});
 
 // The conversation as the model's template writes it, with the opening of the answer if asked.
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "formats/rdrr/folder_check_native.h"
-#include "formats/rdrr/rdrr_test_helpers.h"
+#include "formats/rdrr/test_models.h"
 #include "formats/rdrr/write_progress_native.h"
 
 namespace doppler::formats {

@@ -4,7 +4,7 @@
 #include "formats/checkpoint.h"
 #include "formats/file_set_native.h"
 #include "formats/quant/codec.h"
-#include "formats/rdrr/rdrr_test_helpers.h"
+#include "formats/rdrr/test_models.h"
 
 namespace doppler::formats {
 namespace {

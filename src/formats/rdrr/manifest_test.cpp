@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "formats/rdrr/integrity.h"
-#include "formats/rdrr/rdrr_test_helpers.h"
+#include "formats/rdrr/test_models.h"
 
 namespace doppler::formats {
 namespace {

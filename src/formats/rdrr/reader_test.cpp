@@ -6,7 +6,7 @@
 #include "formats/file_set_native.h"
 #include "formats/rdrr/integrity.h"
 #include "formats/rdrr/rdrr_reader.h"
-#include "formats/rdrr/rdrr_test_helpers.h"
+#include "formats/rdrr/test_models.h"
 #include "formats/rdrr/write_progress_native.h"
 
 namespace doppler::formats {

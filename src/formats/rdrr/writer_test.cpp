@@ -5,8 +5,8 @@
 #include <map>
 
 #include "formats/rdrr/integrity.h"
-#include "formats/rdrr/rdrr_test_helpers.h"
 #include "formats/rdrr/rdrr_writer.h"
+#include "formats/rdrr/test_models.h"
 #include "formats/rdrr/write_progress_native.h"
 
 namespace doppler::formats {

@@ -1,0 +1,17 @@
+// The members of an RDRR manifest that describe the model's architecture, made from what the engine reads of it:
+// the converter writes them, `doppler verify` compares them.
+#pragma once
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+#include "model/config.h"
+
+namespace doppler::engine {
+
+// "n_layers": 16, "rope_theta": 500000.0, ...: RdrrManifest::architecture.
+Json rdrr_architecture(const model::ModelConfig& config);
+
+// Error: a number of the manifest is another than the model's; names it and both.
+Result<void> check_rdrr_architecture(const Json& architecture, const model::ModelConfig& config);
+
+}  // namespace doppler::engine

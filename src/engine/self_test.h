@@ -1,0 +1,29 @@
+// A model's self test: logits that it gave when it was converted, kept in an RDRR manifest, and the comparison
+// with those it gives now. Both run in the exact lane (f32 arithmetic, weights as stored), so that they may be
+// made on one device and checked on another.
+#pragma once
+
+#include "base/task.h"
+#include "formats/rdrr/manifest.h"
+#include "model/plan_runner.h"
+
+namespace doppler::engine {
+
+// The lane a runner must be loaded with, and the context that is enough; RunnerOptions::all_logits too.
+inline constexpr char kSelfTestLane[] = "exact";
+inline constexpr uint32_t kSelfTestCtxLen = 64;
+
+// The largest logits at three positions after ids that any vocabulary has.
+Task<Result<formats::RdrrSelfTest>> make_self_test(model::PlanRunner& runner);
+
+struct SelfTestResult {
+  uint32_t compared = 0;  // logits
+  float worst = 0;        // largest difference
+  float allowed = 0;
+  uint32_t position = 0, id = 0;  // where the worst is
+  bool passed() const { return worst <= allowed; }
+};
+// Errors: tokens or ids outside the vocabulary, a context that is too short.
+Task<Result<SelfTestResult>> run_self_test(model::PlanRunner& runner, const formats::RdrrSelfTest& test);
+
+}  // namespace doppler::engine

@@ -1,0 +1,56 @@
+#include "kernels/wgsl_digest.h"
+
+#include <set>
+
+#include "gpu/wgsl_source.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr std::string_view kImport = "//!import ";
+
+std::string_view folder_of(std::string_view path) { return path.substr(0, path.find('/')); }
+
+void add_imported_folders(std::string_view text, std::set<std::string_view>& folders) {
+  for (size_t at = text.find(kImport); at != text.npos; at = text.find(kImport, at + 1)) {
+    const std::string_view name = text.substr(at + kImport.size());
+    folders.insert(name.substr(0, name.find_first_of("/\n")));
+  }
+}
+
+}  // namespace
+
+std::string wgsl_of_operation(std::string_view variant) {
+  const std::string_view operation = variant.substr(0, variant.find('.'));
+  bool is_folder = false;
+  for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {
+    is_folder = is_folder || folder_of(source.path) == operation;
+  }
+  const auto belongs = [&](std::string_view path) {
+    if (is_folder) return folder_of(path) == operation;
+    return path.substr(path.find('/') + 1).starts_with(operation);
+  };
+  std::set<std::string_view> imported;
+  for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {
+    if (belongs(source.path)) add_imported_folders(source.text, imported);
+  }
+  for (size_t known = 0; known != imported.size();) {  // what the imported files import
+    known = imported.size();
+    for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {
+      if (imported.contains(folder_of(source.path))) add_imported_folders(source.text, imported);
+    }
+  }
+  std::string all;
+  bool found = false;
+  for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {
+    found = found || belongs(source.path);
+    if (!belongs(source.path) && !imported.contains(folder_of(source.path))) continue;
+    for (const std::string_view part : {source.path, source.text}) {
+      all += part;
+      all += '\0';
+    }
+  }
+  return found ? all : std::string();
+}
+
+}  // namespace doppler::kernels
