@@ -4,6 +4,7 @@
 
 #include "kernels/attention/variants.h"
 #include "kernels/embed/variants.h"
+#include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/linear/product.h"
 #include "kernels/quantize_q8/variants.h"
@@ -74,6 +75,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("rope_kv", rope_kv_variants(), RopeKv{});
   add("glu", glu_variants(), Glu{});
   add("quantize_q8", quantize_q8_variants(), QuantizeQ8{});
+  add("fragment_f16", fragment_f16_variants(), FragmentF16{});
   const Weight no_table;
   add("embed", embed_variants(), Embed{.table = no_table, .tokens = {}, .y = {}});
   add("argmax", argmax_variants(), Sample{});

@@ -299,10 +299,13 @@ Result<void> record_gated(kernels::Context& ctx, const Projection& projection, c
                           const kernels::Activation& y, kernels::Activate activate) {
   if (projection.parts.size() == 1) {
     const Projection::Part& part = projection.parts[0];
-    return kernels::record(
-        ctx,
-        kernels::Linear{
-            .weight = part.weight, .x = x, .y = y.f32, .y_q8 = y.q8, .bias = part.bias, .gate = activate});
+    return kernels::record(ctx, kernels::Linear{.weight = part.weight,
+                                                .x = x,
+                                                .y = y.f32,
+                                                .y_q8 = y.q8,
+                                                .y_f16 = y.f16,
+                                                .bias = part.bias,
+                                                .gate = activate});
   }
   // Gate and up are stored in different formats: two products, then the activation on its own.
   const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * projection.n * 4;
@@ -315,6 +318,11 @@ Result<void> record_gated(kernels::Context& ctx, const Projection& projection, c
 bool wants_q8(const kernels::Context& ctx, const Projection& projection) {
   return std::ranges::any_of(
       projection.parts, [&](const Projection::Part& part) { return kernels::wants_q8(ctx, part.weight); });
+}
+
+bool wants_f16(const kernels::Context& ctx, const Projection& projection) {
+  return std::ranges::any_of(
+      projection.parts, [&](const Projection::Part& part) { return kernels::wants_f16(ctx, part.weight); });
 }
 
 }  // namespace doppler::model

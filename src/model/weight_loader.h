@@ -93,5 +93,6 @@ Result<void> record_gated(kernels::Context& ctx, const Projection& projection, c
                           const kernels::Activation& y, kernels::Activate activate);
 // True if any part reads x.q8.
 bool wants_q8(const kernels::Context& ctx, const Projection& projection);
+bool wants_f16(const kernels::Context& ctx, const Projection& projection);  // ... x.f16
 
 }  // namespace doppler::model

@@ -10,6 +10,7 @@
 #include "kernels/attention/attention_decode_portable.wgsl.h"
 #include "kernels/attention/attention_decode_subgroup.wgsl.h"
 #include "kernels/attention/attention_prefill.wgsl.h"
+#include "kernels/attention/attention_prefill_matrix.wgsl.h"
 #include "kernels/attention/variants.h"
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/linear.h"
@@ -69,6 +70,10 @@ Result<void> check_views(const Context& ctx, const Attention& op) {
     const auto k = static_cast<uint32_t>(row_floats(op));
     DP_CHECK(check_view(op.y.q8, q8_bytes(ctx.max_rows, k), "q8 of attention"));
   }
+  if (op.y.f16.valid()) {
+    const auto k = static_cast<uint32_t>(row_floats(op));
+    DP_CHECK(check_view(op.y.f16, f16_bytes(ctx.max_rows, k), "f16 of attention"));
+  }
   return {};
 }
 
@@ -99,6 +104,7 @@ void add_costs(const Attention& op, Launch& launch) {
   launch.bytes = 2 * row_floats(op) * sizeof(float);
   launch.fixed_bytes = 2 * op.cache.bytes() / op.cache.ctx_len * keys;
   launch.operations = 4 * row_floats(op) * keys;
+  launch.keys = visible_keys(op);
 }
 
 void choose_fragments(const Attention& op, Launch& launch) {
@@ -140,6 +146,16 @@ Result<void> record_combine(Context& ctx, const Attention& op, const DecodeSizes
   launch.bytes = row_floats(op) * sizeof(float) * (sizes.splits + 1);
   launch.operations = 2 * row_floats(op) * sizes.splits;
   return dispatch(ctx, launch);
+}
+
+// The forms of y that the kernel did not write itself.
+Result<void> record_other_forms(Context& ctx, const Attention& op, bool has_q8, bool has_f16) {
+  const auto k = static_cast<uint32_t>(row_floats(op));
+  if (op.y.q8.valid() && !has_q8) DP_CHECK(record(ctx, QuantizeQ8{.x = op.y.f32, .q8 = op.y.q8, .k = k}));
+  if (op.y.f16.valid() && !has_f16) {
+    DP_CHECK(record(ctx, FragmentF16{.x = op.y.f32, .f16 = op.y.f16, .k = k}));
+  }
+  return {};
 }
 
 Result<void> record_decode(Context& ctx, const Attention& op) {
@@ -192,15 +208,37 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
   if (joined) DP_CHECK(record_combine(ctx, op, sizes, partials, row->name, y));
-  if (op.y.q8.valid() && !q8_inside) {
-    return record(ctx, QuantizeQ8{.x = op.y.f32, .q8 = op.y.q8, .k = static_cast<uint32_t>(row_floats(op))});
+  return record_other_forms(ctx, op, q8_inside, false);
+}
+
+Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPrefillRow& row) {
+  Launch launch{.variant = row.name,
+                .entry = "attention/attention_prefill_matrix",
+                .layout = wgsl::attention_prefill_matrix::kLayout};
+  launch.matrix = true;
+  launch.consts = shared_consts(op);
+  for (const gpu::WgslConst& value :
+       {u32_const("SUBGROUPS", row.rows / 16), bool_const("HAS_F16", op.y.f16.valid()),
+        u32_const("F16_COLUMNS", row_floats(op))}) {
+    launch.consts.push_back(value);
   }
-  return {};
+  launch.bindings = {ctx.state,
+                     op.q,
+                     op.cache.k,
+                     op.cache.v,
+                     op.sinks.valid() ? op.sinks : op.q,
+                     op.y.f32,
+                     op.y.f16.valid() ? op.y.f16 : unused_binding(ctx)};
+  launch.grid = {.x = 1, .y = op.n_heads, .rows_axis = 0, .rows_per_group = row.rows};
+  add_costs(op, launch);
+  DP_CHECK(dispatch(ctx, launch));
+  return record_other_forms(ctx, op, false, true);
 }
 
 Result<void> record_prefill(Context& ctx, const Attention& op) {
   DP_TRY(const AttentionPrefillRow* row,
          select("attention_prefill", attention_prefill_variants(), op, shape_text(op), ctx));
+  if (row->kernel == PrefillKernel::kMatrix) return record_matrix(ctx, op, *row);
   const uint32_t vec4s = op.cache.padded_head_dim() / 4;
   Launch launch{.variant = row->name,
                 .entry = "attention/attention_prefill",
@@ -217,8 +255,7 @@ Result<void> record_prefill(Context& ctx, const Attention& op) {
   launch.grid = {.x = 1, .y = op.n_heads, .rows_axis = 0, .rows_per_group = row->rows};
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
-  if (!op.y.q8.valid()) return {};
-  return record(ctx, QuantizeQ8{.x = op.y.f32, .q8 = op.y.q8, .k = static_cast<uint32_t>(row_floats(op))});
+  return record_other_forms(ctx, op, false, false);
 }
 
 }  // namespace

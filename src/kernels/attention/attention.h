@@ -1,7 +1,8 @@
 // Causal attention of the rows of this step over the cache, grouped heads (query head h reads kv head
 // h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
-// 2022). Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
-// device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored.
+// 2022), on the matrix units where there are any. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
+// device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored;
+// attention_prefill.matrix, which rounds q and the probabilities to f16: 1e-3.
 #pragma once
 
 #include "kernels/common/activation.h"
@@ -13,7 +14,7 @@ namespace doppler::kernels {
 struct Attention {
   TensorView q;     // f32 [rows, n_heads * head_dim], rotated
   CacheView cache;  // holds keys and values of positions [0, pos + rows)
-  Activation y;     // f32 [rows, n_heads * head_dim], and q8 if valid
+  Activation y;     // f32 [rows, n_heads * head_dim], and q8 and f16 if valid
   uint32_t n_heads = 0;
   float scale = 0;      // of q.k, usually head_dim^-0.5
   uint32_t window = 0;  // 0: all; W: the last W keys, the row's own included

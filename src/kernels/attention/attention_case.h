@@ -14,7 +14,8 @@
 
 namespace doppler::kernels::testing {
 
-inline constexpr double kBound = 1e-5;  // attention.h
+inline constexpr double kBound = 1e-5;        // attention.h
+inline constexpr double kMatrixBound = 1e-3;  // attention.h
 
 struct AttentionCase {
   uint32_t n_heads = 8;
@@ -64,6 +65,7 @@ class AttentionData {
     op.cache.v = run.input(stored(v_, case_.ctx_len));
     op.y.f32 = run.output(max_rows_ * row * sizeof(float));
     if (case_.q8) op.y.q8 = run.output(q8_bytes(max_rows_, static_cast<uint32_t>(row)));
+    if (case_.q8) op.y.f16 = run.output(f16_bytes(max_rows_, static_cast<uint32_t>(row)));
     op.n_heads = case_.n_heads;
     op.scale = 1 / std::sqrt(static_cast<float>(case_.head_dim));
     op.window = case_.window;
@@ -86,6 +88,12 @@ class AttentionData {
       for (uint32_t head = 0; head < case_.n_heads; ++head) append(y, pos + row, row, head, double{scale});
     }
     return y;
+  }
+
+  // q as the matrix kernel sees it: multiplied by what its logits are multiplied by, and rounded to f16.
+  void round_q(float scale) {
+    const float factor = case_.softcap > 0 ? scale / case_.softcap : scale * 1.44269504f;
+    for (float& value : q) value = f16_to_f32(f32_to_f16(value * factor)) / factor;
   }
 
   std::vector<float> q;

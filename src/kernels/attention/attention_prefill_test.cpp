@@ -1,6 +1,7 @@
 // attention of a chunk against double precision: every number of rows around a tile, chunks that begin inside
 // the context, windows narrower than a tile and ones that begin before the chunk, softcap, sinks, q8.
 #include "kernels/attention/attention_case.h"
+#include "kernels/testing/f16_check.h"
 #include "kernels/testing/q8_check.h"
 
 namespace doppler::kernels::testing {
@@ -9,7 +10,7 @@ namespace {
 constexpr uint32_t kMaxRows = 70;
 
 void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, const Attention& op,
-                  uint32_t pos, uint32_t rows) {
+                  uint32_t pos, uint32_t rows, bool is_matrix) {
   SCOPED_TRACE(format_text("%u rows at %u", rows, pos));
   const uint32_t n = c.n_heads * c.head_dim;
   data.store(run, op, pos + rows);
@@ -17,9 +18,16 @@ void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, c
   run.state.pos = pos;
   run.replay(rows);
   const std::vector<float> y = run.read<float>(op.y.f32, uint64_t{rows} * n);
-  EXPECT_LT(rel_l2(y, data.want(pos, rows, op.scale)), kBound);
+  if (is_matrix) {
+    AttentionData rounded = data;
+    rounded.round_q(op.scale);
+    EXPECT_LT(rel_l2(y, rounded.want(pos, rows, op.scale)), kMatrixBound);
+  } else {
+    EXPECT_LT(rel_l2(y, data.want(pos, rows, op.scale)), kBound);
+  }
   const std::vector<uint32_t> all = run.read<uint32_t>(op.y.f32, uint64_t{kMaxRows} * n);
   for (size_t i = size_t{rows} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
+  if (c.q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(kMaxRows, n) / 2), y, rows, n);
   if (c.q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(kMaxRows, n)), y, kMaxRows, rows, n);
 }
 
@@ -32,7 +40,8 @@ void expect_prefill(const AttentionCase& c, const Chunks& chunks) {
     const Attention op = data.bind(run);
     if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
     ASSERT_EQ(run.choices().front().variant, policy.forced.at("attention_prefill"));
-    for (const auto& [pos, rows] : chunks) expect_chunk(c, data, run, op, pos, rows);
+    const bool is_matrix = run.choices().front().variant.ends_with("matrix");
+    for (const auto& [pos, rows] : chunks) expect_chunk(c, data, run, op, pos, rows, is_matrix);
   });
 }
 

@@ -36,9 +36,12 @@ struct DecodeSizes {
 };
 DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps);
 
+enum class PrefillKernel : uint8_t { kMatrix, kTiles };  // attention_prefill_matrix, attention_prefill
+
 struct AttentionPrefillRow : Variant<Attention> {
+  PrefillKernel kernel = PrefillKernel::kTiles;
   uint32_t workgroup = 0;
-  uint32_t rows = 0;         // query rows of a workgroup, a multiple of 4
+  uint32_t rows = 0;         // query rows of a workgroup, a multiple of 4; 16 for each subgroup of kMatrix
   uint32_t keys = 0;         // of a tile; a multiple of 4 * workgroup / (rows / 4)
   uint32_t chunk = 0;        // dimensions staged at once, a multiple of 8
   uint32_t value_vec4s = 0;  // of workgroup memory for values

@@ -1,5 +1,5 @@
-// A matrix of activations [rows, k]: always f32, and optionally also quantised to 8 bits for the dp4a lane by
-// the kernel that produced it, so that nobody reads it twice.
+// A matrix of activations [rows, k]: always f32, and optionally also quantised to 8 bits for the dp4a lane, or in f16
+// for the matrix units, by the kernel that produced it, so that nobody reads it twice.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace doppler::kernels {
 struct Activation {
   TensorView f32;  // [rows, k] f32, row stride exactly k
   TensorView q8;   // invalid, or q8_bytes(rows, k) bytes, see below; only when k is a multiple of 32
+  TensorView f16;  // invalid, or f16_bytes(rows, k) bytes, see below; only when k is a multiple of 16
 };
 
 // Layout of q8: plane 0 holds, per row and block of 32, 32 int8 (8 u32 words, element 4i+j in byte j of word
@@ -21,6 +22,13 @@ inline uint64_t q8_plane1_offset(uint32_t max_rows, uint32_t k) {
 }
 inline uint64_t q8_bytes(uint32_t max_rows, uint32_t k) {
   return q8_plane1_offset(max_rows, k) + static_cast<uint64_t>(max_rows) * (k / 32) * 8;
+}
+
+// Layout of f16: tiles of 16 rows by 16 columns, which a matrix unit loads as one; tile number
+// (row / 16) * (k / 16) + column / 16 is 256 f16, row after row. Of every four columns the middle two are
+// exchanged: 0, 2, 1, 3, the order in which packed weights come out of their words. Beyond +-65504: that.
+inline uint64_t f16_bytes(uint32_t max_rows, uint32_t k) {
+  return (static_cast<uint64_t>(max_rows) + 15) / 16 * 16 * k * 2;
 }
 
 }  // namespace doppler::kernels

@@ -10,6 +10,7 @@ Result<void> dispatch(Context& ctx, const Launch& launch) {
   DP_TRY(std::string wgsl, gpu::compose_wgsl(launch.entry, ctx.plan.caps(),
                                              {.f16 = launch.f16,
                                               .subgroups = launch.subgroups,
+                                              .matrix = launch.matrix,
                                               .consts = launch.consts,
                                               .substitutions = launch.substitutions}));
   gpu::DispatchDesc desc;
@@ -24,6 +25,7 @@ Result<void> dispatch(Context& ctx, const Launch& launch) {
   desc.bytes = launch.bytes;
   desc.fixed_bytes = launch.fixed_bytes;
   desc.operations = launch.operations;
+  desc.keys = launch.keys;
   DP_CHECK_WHILE(ctx.plan.dispatch(desc), "recording %s for %s", desc.pipeline.label.c_str(),
                  ctx.role.c_str());
   return {};

@@ -20,10 +20,12 @@ struct Launch {
   std::vector<std::pair<std::string_view, std::string_view>> substitutions;
   bool subgroups = false;
   bool f16 = false;
+  bool matrix = false;               // subgroup matrices
   std::vector<TensorView> bindings;  // as in the layout, without the uniform
   std::span<const uint8_t> params;   // the uniform binding, if there is one
   gpu::Grid grid;
   uint64_t bytes = 0, fixed_bytes = 0, operations = 0;  // gpu/plan.h, PlanEntry
+  uint32_t keys = 0;                                    // likewise
 };
 // Role: ctx.role.
 Result<void> dispatch(Context& ctx, const Launch& launch);

@@ -45,18 +45,29 @@ Result<void> record(Context& ctx, const Glu& op) {
     }
     DP_CHECK(check_view(op.y.q8, q8_bytes(ctx.max_rows, op.n), "q8 of glu"));
   }
+  if (op.y.f16.valid()) {
+    if (op.n % 16 != 0) {
+      return fail(ErrorKind::kInternal, "Row length (%u) of glu's f16 output is not a multiple of 16.", op.n);
+    }
+    DP_CHECK(check_view(op.y.f16, f16_bytes(ctx.max_rows, op.n), "f16 of glu"));
+  }
   DP_TRY(const Variant<Glu>* row,
          select("glu", glu_variants(), op, format_text("%s %u", activate_name(op.activate), op.n), ctx));
 
   const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations);
   Launch launch{.variant = row->name, .entry = "glu/glu_portable", .layout = wgsl::glu_portable::kLayout};
-  launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("N", op.n),
+  launch.consts = {u32_const("WORKGROUP", workgroup),
+                   u32_const("N", op.n),
                    u32_const("ACTIVATE", static_cast<uint32_t>(op.activate)),
                    bool_const("HAS_Q8", op.y.q8.valid()),
+                   bool_const("HAS_F16", op.y.f16.valid()),
+                   u32_const("F16_COLUMNS", op.n),
                    u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.n) / 4)};
-  launch.bindings = {op.gate_up, op.y.f32, op.y.q8.valid() ? op.y.q8 : unused_binding(ctx)};
+  launch.bindings = {op.gate_up, op.y.f32, op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
+                     op.y.f16.valid() ? op.y.f16 : unused_binding(ctx)};
   launch.grid = {.x = (op.n + workgroup * 4 - 1) / (workgroup * 4), .rows_axis = 1, .rows_per_group = 1};
-  launch.bytes = 3 * row_bytes + (op.y.q8.valid() ? op.n + op.n / 4 : 0);
+  launch.bytes =
+      3 * row_bytes + (op.y.q8.valid() ? op.n + op.n / 4 : 0) + (op.y.f16.valid() ? 2ull * op.n : 0);
   launch.operations = 8ull * op.n;
   return dispatch(ctx, launch);
 }

@@ -2,9 +2,11 @@
 // invocation four of them. Shared: the q8 blocks (common/q8_store, with its barriers). Error: relative L2 < 1e-6.
 //!import common/activate
 //!import common/q8_store
+//!import common/f16_store
 @group(0) @binding(0) var<storage, read> gate_up: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y_q8: array<u32>;
+@group(0) @binding(3) var<storage, read_write> y_f16: array<vec2<u32>>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
@@ -18,6 +20,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
       y[row * N + i] = values[j];
     }
   }
+  if (HAS_F16 && first < N) { store_f16_quad(row, first, values); }
   if (HAS_Q8) {
     store_q8(t, (row * N + first) / 4u, values, first < N);
   }

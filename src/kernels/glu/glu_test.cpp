@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/glu/variants.h"
+#include "kernels/testing/f16_check.h"
 #include "kernels/testing/kernel_harness.h"
 #include "kernels/testing/q8_check.h"
 
@@ -39,6 +40,7 @@ TEST_P(GluTest, EveryVariantMatchesTheOracle) {
     const TensorView y_view = run.output(uint64_t{kMaxRows} * n * 4);
     Glu op{.gate_up = run.input(gate_up), .y = {.f32 = y_view}, .n = n, .activate = activate};
     if (q8) op.y.q8 = run.output(q8_bytes(kMaxRows, n));
+    if (q8) op.y.f16 = run.output(f16_bytes(kMaxRows, n));
     if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
     run.replay(rows);
     std::vector<double> want;
@@ -48,6 +50,7 @@ TEST_P(GluTest, EveryVariantMatchesTheOracle) {
     }
     const std::vector<float> y = run.read<float>(y_view, uint64_t{rows} * n);
     EXPECT_LT(rel_l2(y, want), 1e-6);
+    if (q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(kMaxRows, n) / 2), y, rows, n);
     if (q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(kMaxRows, n)), y, kMaxRows, rows, n);
     const std::vector<uint32_t> all = run.read<uint32_t>(y_view, uint64_t{kMaxRows} * n);
     for (size_t i = size_t{rows} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";

@@ -46,6 +46,9 @@ Result<void> check(const Context& ctx, const Linear& op) {
   if (op.y_q8.valid() && (!gated || weight.n % 64 != 0)) {
     return fail(ErrorKind::kInternal, "y_q8 of %u outputs needs a gate and blocks of 32.", weight.n / 2);
   }
+  if (op.y_f16.valid() && (!gated || weight.n % 32 != 0)) {
+    return fail(ErrorKind::kInternal, "y_f16 of %u outputs needs a gate and tiles of 16.", weight.n / 2);
+  }
   const uint32_t columns = gated ? weight.n / 2 : weight.n;
   const uint32_t stride = op.y_stride == 0 ? columns : op.y_stride;
   if (op.y_column > stride || columns > stride - op.y_column) {
@@ -56,17 +59,22 @@ Result<void> check(const Context& ctx, const Linear& op) {
   DP_CHECK(check_view(op.x.f32, floats * weight.k, "x of " + ctx.role));
   DP_CHECK(check_view(op.y, floats * stride, "y of " + ctx.role));
   if (op.x.q8.valid()) DP_CHECK(check_view(op.x.q8, q8_bytes(ctx.max_rows, weight.k), "x.q8 of " + ctx.role));
+  if (op.x.f16.valid()) {
+    DP_CHECK(check_view(op.x.f16, f16_bytes(ctx.max_rows, weight.k), "x.f16 of " + ctx.role));
+  }
   if (op.bias.valid()) DP_CHECK(check_view(op.bias, sizeof(float) * weight.n, "bias of " + ctx.role));
   return {};
 }
 
-const ProductRow* forced_row(const Policy& policy, const ProductShape& shape) {
-  const auto forced = policy.forced.find(product_operation(shape));
-  if (forced == policy.forced.end()) return nullptr;
-  for (const ProductRow& row : product_variants(shape)) {
-    if (row.name == forced->second) return &row;
-  }
-  return nullptr;
+std::string shape_text(const ProductShape& shape) {
+  return format_text("%s %ux%u", weight_format_info(shape.format).name, shape.n, shape.k);
+}
+
+// What record() will choose, or null where it will fail.
+const ProductRow* coming_row(const Context& ctx, const Weight& weight, Activate gate) {
+  const ProductShape shape = shape_of(weight, ctx.max_rows, gate);
+  return would_select(product_operation(shape), product_variants(shape), shape, shape_text(shape),
+                      ctx.plan.caps(), ctx.policy);
 }
 
 // The product into [rows, 2n], then the activation as a kernel of its own.
@@ -75,10 +83,11 @@ Result<void> record_gate_apart(Context& ctx, const Linear& op) {
   Linear product = op;
   product.gate = Activate::kNone;
   product.y_q8 = {};
+  product.y_f16 = {};
   product.y = ctx.plan.scratch("gate_up", bytes);
   DP_CHECK(record(ctx, product));
   return record(ctx, Glu{.gate_up = product.y,
-                         .y = {.f32 = op.y, .q8 = op.y_q8},
+                         .y = {.f32 = op.y, .q8 = op.y_q8, .f16 = op.y_f16},
                          .n = op.weight.n / 2,
                          .activate = op.gate});
 }
@@ -86,10 +95,13 @@ Result<void> record_gate_apart(Context& ctx, const Linear& op) {
 }  // namespace
 
 bool wants_q8(const Context& ctx, const Weight& weight, Activate gate) {
-  const ProductShape shape = shape_of(weight, ctx.max_rows, gate);
-  if (const ProductRow* row = forced_row(ctx.policy, shape)) return row->q8;
-  const ProductRow* row = would_select(product_variants(shape), shape, ctx.plan.caps(), ctx.policy);
+  const ProductRow* row = coming_row(ctx, weight, gate);
   return row != nullptr && row->q8;
+}
+
+bool wants_f16(const Context& ctx, const Weight& weight, Activate gate) {
+  const ProductRow* row = coming_row(ctx, weight, gate);
+  return row != nullptr && row->f16;
 }
 
 Result<void> record(Context& ctx, const Linear& op) {
@@ -99,17 +111,23 @@ Result<void> record(Context& ctx, const Linear& op) {
 
   const ProductShape shape = shape_of(op.weight, ctx.max_rows, op.gate);
   DP_TRY(const ProductRow* row,
-         (select<ProductRow, ProductShape>(
-             product_operation(shape), product_variants(shape), shape,
-             format_text("%s %ux%u", weight_format_info(shape.format).name, shape.n, shape.k), ctx)));
+         (select<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
+                                           shape_text(shape), ctx)));
   Linear product = op;
   if (row->q8 && !op.x.q8.valid()) {
     product.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(ctx.max_rows, op.weight.k));
     DP_CHECK(record(ctx, QuantizeQ8{.x = op.x.f32, .q8 = product.x.q8, .k = op.weight.k}));
   }
+  if (row->f16 && !op.x.f16.valid()) {
+    product.x.f16 = ctx.plan.scratch("x_f16", f16_bytes(ctx.max_rows, op.weight.k));
+    DP_CHECK(record(ctx, FragmentF16{.x = op.x.f32, .f16 = product.x.f16, .k = op.weight.k}));
+  }
   DP_CHECK(ctx.max_rows == 1 ? record_matvec(ctx, product, *row) : record_matmul(ctx, product, *row));
   if (op.y_q8.valid()) {
     DP_CHECK(record(ctx, QuantizeQ8{.x = op.y, .q8 = op.y_q8, .k = op.weight.n / 2}));
+  }
+  if (op.y_f16.valid()) {
+    DP_CHECK(record(ctx, FragmentF16{.x = op.y, .f16 = op.y_f16, .k = op.weight.n / 2}));
   }
   return {};
 }

@@ -1,7 +1,9 @@
 // y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul for a prefill chunk,
 // chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats), with optional
 // epilogues. Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights;
-// dp4a variants the same against an oracle that quantises the activations likewise.
+// dp4a variants the same against an oracle that quantises the activations likewise. Matrix variants: below 3e-5
+// against one that rounds x and the weights to f16 likewise (the units round each of their sums towards zero, so that
+// it grows with k: 2e-6 at 2,048 columns, 2e-5 at 14,336).
 #pragma once
 
 #include <cstdint>
@@ -36,6 +38,7 @@ struct Linear {
   Activation x;             // [rows, k]
   TensorView y;             // f32 [rows, n]; with `gate`: [rows, n/2]
   TensorView y_q8;          // optional: y also as q8 (common/activation.h); only with `gate`
+  TensorView y_f16;         // likewise in f16 tiles
   TensorView bias;          // optional f32 [n]
   bool accumulate = false;  // y += ... instead of y = ...: the residual
   // Not kNone: the first n/2 rows are gates, the others ups: y = activate(gate) * up.
@@ -52,6 +55,9 @@ Result<void> record(Context& ctx, const Linear& op);
 // True if the variant that record() would choose reads x.q8: then the producer of x should write it too.
 bool wants_q8(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
 
+// The same of x.f16.
+bool wants_f16(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
+
 // y[rows, k] -> q8, as a dispatch of its own.
 struct QuantizeQ8 {
   TensorView x;  // f32 [rows, k]
@@ -59,5 +65,13 @@ struct QuantizeQ8 {
   uint32_t k = 0;
 };
 Result<void> record(Context& ctx, const QuantizeQ8& op);
+
+// y[rows, k] -> f16 in tiles, as a dispatch of its own.
+struct FragmentF16 {
+  TensorView x;  // f32 [rows, k], k a multiple of 16
+  TensorView f16;
+  uint32_t k = 0;
+};
+Result<void> record(Context& ctx, const FragmentF16& op);
 
 }  // namespace doppler::kernels

@@ -39,11 +39,13 @@ struct Timing {
 
 // The matrices of one layer and the head.
 std::vector<Shape> model_shapes(std::string_view model) {
-  constexpr WeightFormat q4 = WeightFormat::kQ4_K, q6 = WeightFormat::kQ6_K, q8 = WeightFormat::kQ8_0;
+  constexpr WeightFormat q4 = WeightFormat::kTileQ4, q6 = WeightFormat::kTileQ6, q8 = WeightFormat::kTileQ8;
   if (model == "1b")
-    return {{q4, 3072, 2048}, {q4, 2048, 2048}, {q4, 16384, 2048}, {q6, 2048, 8192}, {q6, 128256, 2048}};
+    return {{q4, 3072, 2048}, {q4, 2048, 2048}, {q4, 16384, 2048},
+            {q4, 2048, 8192}, {q6, 2048, 8192}, {q6, 128256, 2048}};
   if (model == "8b")
-    return {{q4, 6144, 4096}, {q4, 4096, 4096}, {q4, 28672, 4096}, {q6, 4096, 14336}, {q6, 128256, 4096}};
+    return {{q4, 6144, 4096},  {q4, 4096, 4096},  {q4, 28672, 4096},
+            {q4, 4096, 14336}, {q6, 4096, 14336}, {q6, 128256, 4096}};
   if (model == "storyteller") {
     return {{q8, 512, 512}, {q8, 2560, 512}, {q8, 512, 1280}, {q8, 8192, 512},
             {q4, 512, 512}, {q4, 2560, 512}, {q4, 512, 1280}, {q4, 8192, 512}};
@@ -110,6 +112,7 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
   const auto copies = static_cast<uint32_t>(std::clamp<uint64_t>(kWorkingSet / bytes, 1, kMostCopies));
   DP_TRY(const TensorView x, bench.make(builder, uint64_t{4} * rows * shape.k));
   DP_TRY(const TensorView q8, bench.make(builder, q8_bytes(rows, (shape.k + 31) / 32 * 32)));
+  DP_TRY(const TensorView f16, bench.make(builder, f16_bytes(rows, (shape.k + 31) / 32 * 32)));
   DP_TRY(const TensorView y, bench.make(builder, uint64_t{4} * rows * shape.n));
   DP_TRY(const TensorView state, bench.make(builder, sizeof(StepState)));
   const StepState step{.rows = rows};
@@ -125,8 +128,10 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
     DP_TRY(const TensorView weights, bench.make(builder, bytes));
     const Weight weight{
         .format = shape.format, .n = shape.n, .k = shape.k, .pieces = {{weights, 0, shape.n}}};
-    DP_CHECK(
-        record(ctx, Linear{.weight = weight, .x = {.f32 = x, .q8 = row.q8 ? q8 : TensorView{}}, .y = y}));
+    DP_CHECK(record(
+        ctx, Linear{.weight = weight,
+                    .x = {.f32 = x, .q8 = row.q8 ? q8 : TensorView{}, .f16 = row.f16 ? f16 : TensorView{}},
+                    .y = y}));
   }
   builder.end();
   DP_TRY(const gpu::BuiltPlans built, gpu::run_to_completion(device, builder.build(device, {})));

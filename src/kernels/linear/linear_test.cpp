@@ -4,15 +4,18 @@
 // and given.
 #include <cmath>
 
+#include "kernels/fragment_f16/variants.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/test_weights.h"
 #include "kernels/quantize_q8/variants.h"
+#include "kernels/testing/f16_check.h"
 #include "kernels/testing/q8_check.h"
 
 namespace doppler::kernels::testing {
 namespace {
 
-constexpr double kBound = 1e-5;  // linear.h
+constexpr double kBound = 1e-5;        // linear.h
+constexpr double kMatrixBound = 3e-5;  // linear.h
 
 struct Case {
   uint32_t n, k;
@@ -73,7 +76,8 @@ void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, co
   if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
   run.replay(c.rows);
 
-  const std::vector<double> want = oracle(c, weight, row.q8 ? through_q8(x) : x, bias, before);
+  const std::vector<double> want = row.f16 ? oracle(c, through_f16(weight), through_f16(x), bias, before)
+                                           : oracle(c, weight, row.q8 ? through_q8(x) : x, bias, before);
   const std::vector<float> y = run.read<float>(op.y, uint64_t{c.max_rows} * stride);
   std::vector<float> got;
   for (size_t i = 0; i < y.size(); ++i) {
@@ -84,7 +88,7 @@ void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, co
       ASSERT_EQ(y[i], before[i]) << "a value that is not an output, number " << i;
     }
   }
-  EXPECT_LT(rel_l2(got, want), kBound);
+  EXPECT_LT(rel_l2(got, want), row.f16 ? kMatrixBound : kBound);
   if (c.y_q8) {
     expect_q8(run.read<uint8_t>(op.y_q8, q8_bytes(c.max_rows, columns)), got, c.max_rows, c.rows, columns);
   }
@@ -101,6 +105,20 @@ class LinearTest : public ::testing::TestWithParam<WeightFormat> {
           if (row.name == policy.forced.begin()->second) run_case(c, weight, row, policy);
         }
       });
+    }
+  }
+  // Of the rows that read x as f16 only.
+  void run_matrix(std::initializer_list<Case> cases) {
+    for (const Case& c : cases) {
+      const ProductShape shape{.format = GetParam(), .n = c.n, .k = c.k, .max_rows = c.max_rows};
+      for (const ProductRow& row : product_variants(shape)) {
+        Policy policy;
+        policy.forced[product_operation(shape)] = row.name;
+        if (!row.f16) continue;
+        const std::string reason = refuse(row, shape, device().caps(), policy);
+        if (!reason.empty()) return note_refusal(row.name, reason);
+        run_case(c, random_weight(GetParam(), c.n, c.k, 11), row, policy);
+      }
     }
   }
 };
@@ -140,6 +158,18 @@ TEST_P(LinearTest, ChunksWithEpilogues) {
             .rows_per_piece = 24,
             .gate = Activate::kSilu,
             .y_q8 = true}});
+}
+
+// Whole tiles and edges of them, every step width (k / 32 divisible by four, two and one), splits of the columns.
+TEST_P(LinearTest, ChunksOnMatrixUnits) {
+  run_matrix(
+      {{.n = 128, .k = 512, .max_rows = 256, .rows = 256},
+       {.n = 128, .k = 512, .max_rows = 256, .rows = 256, .accumulate = true},
+       {.n = 100, .k = 256, .max_rows = 300, .rows = 290, .bias = true, .accumulate = true},
+       {.n = 64, .k = 192, .max_rows = 128, .rows = 128},
+       {.n = 96, .k = 96, .max_rows = 70, .rows = 70, .bias = true},
+       {.n = 64, .k = 4096, .max_rows = 256, .rows = 200, .accumulate = true, .y_stride = 80, .y_column = 9},
+       {.n = 128, .k = 256, .max_rows = 130, .rows = 130, .gate = Activate::kSilu, .y_q8 = true}});
 }
 
 // The smallest and oddest shapes differ by how x is read and rows are counted, not by format: two of them are
@@ -207,6 +237,22 @@ TEST(QuantizeQ8, EveryVariantMatchesTheOracle) {
       if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
       run.replay(2);
       expect_q8(run.read<uint8_t>(op.q8, q8_bytes(kMaxRows, k)), x, kMaxRows, 2, k);
+    });
+  }
+}
+
+TEST(FragmentF16, EveryVariantMatchesTheOracle) {
+  constexpr uint32_t kMaxRows = 19;
+  for (const uint32_t k : {16u, 96u, 1312u}) {
+    std::vector<float> x = random_floats(size_t{kMaxRows} * k, 6);
+    x[1] = 1e6f;
+    x[2] = -1e6f;
+    for_each_variant("fragment_f16", fragment_f16_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, kMaxRows);
+      const FragmentF16 op{.x = run.input(x), .f16 = run.output(f16_bytes(kMaxRows, k)), .k = k};
+      if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+      run.replay(18);
+      expect_f16(run.read<uint16_t>(op.f16, f16_bytes(kMaxRows, k) / 2), x, 18, k);
     });
   }
 }

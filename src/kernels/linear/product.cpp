@@ -34,6 +34,7 @@ std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation
       row.refuse = from.refuse;
       row.algorithm = from.algorithm;
       row.q8 = from.q8;
+      row.f16 = from.f16;
       tables[i].push_back(row);
     }
   }

@@ -22,11 +22,21 @@ struct ProductShape {
   bool whole_units() const { return k % 32 == 0 && k % weight_format_info(format).row_multiple == 0; }
 };
 
-enum class Algorithm : uint8_t { kTiled, kWholeRows, kSubgroup, kWorkgroup, kTile, kTileOfCpu, kPortable };
+enum class Algorithm : uint8_t {
+  kTiled,
+  kWholeRows,
+  kSubgroup,
+  kWorkgroup,
+  kTile,
+  kTileOfCpu,
+  kMatrix,
+  kPortable
+};
 
 struct ProductRow : Variant<ProductShape> {
   Algorithm algorithm = Algorithm::kPortable;
-  bool q8 = false;  // reads x.q8
+  bool q8 = false;   // reads x.q8
+  bool f16 = false;  // reads x.f16
 };
 
 // Rows of one format, best first; names "matvec.q4_k.dp4a". The operation they are forced by: "matvec.q4_k".
@@ -44,6 +54,7 @@ struct ProductTemplate {
   Algorithm algorithm = Algorithm::kPortable;
   bool q8 = false;     // such rows exist for quantised weights only
   bool tiled = false;  // such rows exist for tile formats only
+  bool f16 = false;    // reads x.f16
 };
 // The table of each format, with names that live as long as the program.
 std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation,
@@ -73,5 +84,6 @@ std::string_view weight_fragment(WeightFormat format, bool q8);
 
 Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row);
+Result<void> record_matmul_matrix(Context& ctx, const Linear& op, const ProductRow& row);
 
 }  // namespace doppler::kernels

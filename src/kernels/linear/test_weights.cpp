@@ -231,6 +231,18 @@ std::vector<float> through_q8(const std::vector<float>& x) {
   return rounded;
 }
 
+std::vector<float> through_f16(const std::vector<float>& x) {
+  std::vector<float> rounded;
+  for (const float value : x) rounded.push_back(f16_to_f32(f32_to_f16(value)));
+  return rounded;
+}
+
+TestWeight through_f16(const TestWeight& weight) {
+  TestWeight rounded = weight;
+  for (double& value : rounded.values) value = f16_to_f32(f32_to_f16(static_cast<float>(value)));
+  return rounded;
+}
+
 std::vector<double> product(const TestWeight& weight, std::span<const float> x, uint32_t m) {
   std::vector<double> y(size_t{m} * weight.n);
   for (size_t row = 0; row < m; ++row) {

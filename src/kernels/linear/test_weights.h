@@ -28,6 +28,10 @@ Weight upload(KernelRun& run, const TestWeight& weight, uint32_t rows_per_piece 
 // What the 8-bit blocks of common/activation.h make of x: rows of k, a multiple of 32.
 std::vector<float> through_q8(const std::vector<float>& x);
 
+// What matrix variants multiply: x and the weights rounded to f16.
+std::vector<float> through_f16(const std::vector<float>& x);
+TestWeight through_f16(const TestWeight& weight);
+
 // y[m, n] = x[m, k] W^T in double precision.
 std::vector<double> product(const TestWeight& weight, std::span<const float> x, uint32_t m);
 

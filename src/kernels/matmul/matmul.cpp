@@ -6,6 +6,7 @@
 namespace doppler::kernels {
 
 Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row) {
+  if (row.algorithm == Algorithm::kMatrix) return record_matmul_matrix(ctx, op, row);
   constexpr uint32_t kTile = 64;  // TILE of both kernels
   constexpr uint32_t kUnit = 32;  // columns
   const Weight& weight = op.weight;

@@ -28,6 +28,13 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
     }
     DP_CHECK(check_view(op.y.q8, q8_bytes(out_rows, op.n), "q8 of rms_norm"));
   }
+  if (op.y.f16.valid()) {
+    if (op.n % 16 != 0) {
+      return fail(ErrorKind::kInternal, "Row length (%u) of rms_norm's f16 output is not a multiple of 16.",
+                  op.n);
+    }
+    DP_CHECK(check_view(op.y.f16, f16_bytes(out_rows, op.n), "f16 of rms_norm"));
+  }
   DP_TRY(const RmsNormRow* row, select("rms_norm", rms_norm_variants(), op, format_text("%u", op.n), ctx));
 
   Launch launch{.variant = row->name, .entry = row->entry, .layout = row->layout};
@@ -36,13 +43,21 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                    f32_const("EPS", op.eps),
                    bool_const("HAS_ADD", op.add.valid()),
                    bool_const("HAS_Q8", op.y.q8.valid()),
+                   bool_const("HAS_F16", op.y.f16.valid()),
+                   u32_const("F16_COLUMNS", op.n),
                    bool_const("LAST_ROW_ONLY", op.last_row_only),
                    u32_const("Q8_PLANE1", q8_plane1_offset(out_rows, op.n) / 4)};
   launch.subgroups = (row->needs & kNeedSubgroups) != 0;
-  launch.bindings = {ctx.state, op.x,     op.add.valid() ? op.add : op.weight,
-                     op.weight, op.y.f32, op.y.q8.valid() ? op.y.q8 : unused_binding(ctx)};
+  launch.bindings = {ctx.state,
+                     op.x,
+                     op.add.valid() ? op.add : op.weight,
+                     op.weight,
+                     op.y.f32,
+                     op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
+                     op.y.f16.valid() ? op.y.f16 : unused_binding(ctx)};
   launch.grid = {.x = 1, .rows_axis = 0, .rows_per_group = op.last_row_only ? 0u : 1u};
-  launch.bytes = row_bytes * (op.add.valid() ? 4 : 2) + (op.y.q8.valid() ? op.n + op.n / 4 : 0);
+  launch.bytes = row_bytes * (op.add.valid() ? 4 : 2) + (op.y.q8.valid() ? op.n + op.n / 4 : 0) +
+                 (op.y.f16.valid() ? 2ull * op.n : 0);
   launch.fixed_bytes = row_bytes;
   launch.operations = 4ull * op.n;
   return dispatch(ctx, launch);

@@ -11,7 +11,7 @@ struct RmsNorm {
   TensorView x;       // f32 [rows, n]
   TensorView add;     // optional f32 [rows, n]: x += add first (x is then written too)
   TensorView weight;  // f32 [n]
-  Activation y;       // f32 [rows, n], and q8 if valid
+  Activation y;       // f32 [rows, n], and q8 and f16 if valid
   uint32_t n = 0;
   float eps = 1e-5f;
   bool last_row_only = false;  // normalises row `rows - 1` into y's row 0: before the head in prefill

@@ -3,6 +3,7 @@
 //!import common/step_state
 //!import common/row_sum_portable
 //!import common/q8_store
+//!import common/f16_store
 //!import rms_norm/rms_norm_row
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read_write> x: array<f32>;
@@ -10,6 +11,7 @@
 @group(0) @binding(3) var<storage, read> weight: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y_q8: array<u32>;
+@group(0) @binding(6) var<storage, read_write> y_f16: array<vec2<u32>>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {

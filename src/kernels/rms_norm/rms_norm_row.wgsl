@@ -30,6 +30,7 @@ fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
         y[group * N + i] = values[j];
       }
     }
+    if (HAS_F16 && first < N) { store_f16_quad(group, first, values); }
     if (HAS_Q8) {
       store_q8(t, (group * N + first) / 4u, values, first < N);
     }

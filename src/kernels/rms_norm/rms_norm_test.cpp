@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/rms_norm/variants.h"
+#include "kernels/testing/f16_check.h"
 #include "kernels/testing/kernel_harness.h"
 #include "kernels/testing/q8_check.h"
 
@@ -39,6 +40,7 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
                .last_row_only = last};
     if (add) op.add = run.input(residual);
     if (q8) op.y.q8 = run.output(q8_bytes(out_rows, n));
+    if (q8) op.y.f16 = run.output(f16_bytes(out_rows, n));
     if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
     run.replay(rows);
 
@@ -61,6 +63,7 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
     const std::vector<float> y = run.read<float>(y_view, uint64_t{made} * n);
     EXPECT_LT(rel_l2(y, want), 1e-6);
     EXPECT_EQ(run.read<float>(x_view, x.size()), sums) << "the residual stream, untouched outside its rows";
+    if (q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(out_rows, n) / 2), y, made, n);
     if (q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(out_rows, n)), y, out_rows, made, n);
     const std::vector<uint32_t> all = run.read<uint32_t>(y_view, uint64_t{out_rows} * n);
     for (size_t i = size_t{made} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";

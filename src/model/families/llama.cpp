@@ -86,10 +86,17 @@ class Llama final : public FamilyModel {
     co_return Result<void>();
   }
 
-  // A normalised activation, also in 8 bits where its reader wants that.
-  Activation scratch_activation(kernels::Context& ctx, const char* label, uint32_t k, bool q8) const {
-    Activation a{.f32 = ctx.plan.scratch(label, static_cast<uint64_t>(ctx.max_rows) * k * 4), .q8 = {}};
-    if (q8) a.q8 = ctx.plan.scratch(std::string(label) + ".q8", kernels::q8_bytes(ctx.max_rows, k));
+  // A normalised activation, also in the forms that its reader (a Projection or Weight) wants.
+  template <class Reader>
+  Activation scratch_activation(kernels::Context& ctx, const char* label, uint32_t k,
+                                const Reader& reader) const {
+    Activation a{.f32 = ctx.plan.scratch(label, static_cast<uint64_t>(ctx.max_rows) * k * 4)};
+    if (wants_q8(ctx, reader)) {
+      a.q8 = ctx.plan.scratch(std::string(label) + ".q8", kernels::q8_bytes(ctx.max_rows, k));
+    }
+    if (wants_f16(ctx, reader)) {
+      a.f16 = ctx.plan.scratch(std::string(label) + ".f16", kernels::f16_bytes(ctx.max_rows, k));
+    }
     return a;
   }
 
@@ -110,7 +117,7 @@ class Llama final : public FamilyModel {
     const uint64_t rows = ctx.max_rows;
 
     ctx.role = role_label(Role::kAttentionNorm, i);
-    const Activation h = scratch_activation(ctx, "attn_in", c_.hidden_dim, wants_q8(ctx, layer.qkv));
+    const Activation h = scratch_activation(ctx, "attn_in", c_.hidden_dim, layer.qkv);
     DP_CHECK(norm(ctx, x, layer.attention_norm, h, false));  // [R, H]
 
     ctx.role = format_text("blk.%u.attn_qkv", i);
@@ -129,7 +136,7 @@ class Llama final : public FamilyModel {
                                                   .attention_factor = attention_factor_}));  // [R, Q]
 
     ctx.role = format_text("blk.%u.attention", i);
-    const Activation y = scratch_activation(ctx, "attn_y", q_dim, wants_q8(ctx, layer.attention_out));
+    const Activation y = scratch_activation(ctx, "attn_y", q_dim, layer.attention_out);
     DP_CHECK(kernels::record(ctx, kernels::Attention{.q = q,
                                                      .cache = io.cache[i],
                                                      .y = y,
@@ -146,11 +153,11 @@ class Llama final : public FamilyModel {
   Result<void> feed_forward(kernels::Context& ctx, TensorView x, uint32_t i) const {
     const Layer& layer = layers_[i];
     ctx.role = role_label(Role::kFfnNorm, i);
-    const Activation h = scratch_activation(ctx, "ffn_in", c_.hidden_dim, wants_q8(ctx, layer.gate_up));
+    const Activation h = scratch_activation(ctx, "ffn_in", c_.hidden_dim, layer.gate_up);
     DP_CHECK(norm(ctx, x, layer.ffn_norm, h, false));  // [R, H]
 
     ctx.role = format_text("blk.%u.ffn_gate_up", i);
-    const Activation y = scratch_activation(ctx, "ffn_y", c_.ffn_dim, wants_q8(ctx, layer.down));
+    const Activation y = scratch_activation(ctx, "ffn_y", c_.ffn_dim, layer.down);
     DP_CHECK(record_gated(ctx, layer.gate_up, h, y, c_.activation));  // [R, F]
 
     ctx.role = role_label(Role::kDown, i);
@@ -163,8 +170,7 @@ class Llama final : public FamilyModel {
     const bool last_row = io.head == Head::kLast;
     kernels::Context head_ctx = ctx;  // one row from here on
     if (last_row) head_ctx.max_rows = 1;
-    const Activation h =
-        scratch_activation(head_ctx, "final", c_.hidden_dim, kernels::wants_q8(head_ctx, weight));
+    const Activation h = scratch_activation(head_ctx, "final", c_.hidden_dim, weight);
     ctx.role = role_label(Role::kFinalNorm, 0);
     DP_CHECK(norm(ctx, x, final_norm_, h, last_row));  // [1 or R, H]
     head_ctx.role = role_label(Role::kOutput, 0);

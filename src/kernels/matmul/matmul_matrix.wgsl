@@ -1,0 +1,217 @@
+// y = x W^T for a chunk of rows on the matrix units: f16 inputs, f32 sums (fragments of 16 x 16 x 16).
+// Map: a workgroup of SUBGROUPS_M x SUBGROUPS_N subgroups makes BM rows of x by BN weight rows, each subgroup 64 by 64
+// of it, which it holds in 4 x 4 fragments. Grid: x over weight rows, y over rows of x, z over splits of the columns.
+// Shared: w_tile, BK columns of the workgroup's weight rows as f16, [weight row][column], which every invocation fills
+// with whole units of 32 columns; the next step's units are in registers while this one's are multiplied. x is read
+// straight from storage, where its fragments are contiguous, a fragment of columns ahead.
+// Barriers: before w_tile is filled (its readers are done) and after. `corner` passes fragments at the edge of y, one
+// a subgroup, to invocations that check what they write.
+// Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
+// Read next: weights/stage_tile_q4, common/activation.h (the order of x's numbers).
+//!import matmul/matmul_matrix_bindings
+//!import common/fragments
+//!import linear/linear_epilogue
+//!import weights/stage
+
+const BM = 64u * SUBGROUPS_M;
+const BN = 64u * SUBGROUPS_N;
+const kSubgroups = SUBGROUPS_M * SUBGROUPS_N;
+const kWorkgroup = 32u * kSubgroups;
+const kStride = BK + 8u;  // of w_tile, in numbers: 16 bytes more, so that rows begin in different banks
+const kStepUnits = BK / 32u;
+const kEach = BN * kStepUnits / kWorkgroup;  // units an invocation brings in a step
+
+var<workgroup> w_tile: array<f16, BN * kStride>;
+var<workgroup> corner: array<f32, 256u * kSubgroups>;
+
+fn load_left(at: u32) -> Left {
+  return subgroupMatrixLoad<Left>(&x, at, false, 16u);
+}
+
+fn load_right(at: u32) -> Right {
+  return subgroupMatrixLoad<Right>(&w_tile, at, true, kStride);
+}
+
+fn load_sum(at: u32) -> Sum {
+  return subgroupMatrixLoad<Sum>(&y, at, false, params.y_stride);
+}
+
+fn store_sum(at: u32, sum: Sum) {
+  subgroupMatrixStore(&y, at, sum, false, params.y_stride);
+}
+
+// Where a subgroup and its invocation are, for fragments that are written number by number.
+struct Place {
+  subgroup: u32,
+  lane: u32,
+  row: u32,     // the first of the subgroup's
+  column: u32,  // likewise, in this piece
+  y_at: u32,    // of column 0
+}
+
+fn finish_sum(sum: Sum, place: Place, down: u32, right: u32) {
+  subgroupMatrixStore(&corner, place.subgroup * 256u, sum, false, 16u);
+  workgroupBarrier();
+  for (var e = place.lane; e < 256u; e += 32u) {
+    let row = place.row + down + e / 16u;
+    let column = place.column + right + e % 16u;
+    if (row < state.rows && column < params.rows) {
+      finish(column, corner[place.subgroup * 256u + e], row * params.y_stride + place.y_at + column);
+    }
+  }
+  workgroupBarrier();
+}
+
+@compute @workgroup_size(kWorkgroup)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32,
+        @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_invocation_id) lane: u32) {
+  let column0 = group.x * BN;
+  let row0 = group.y * BM;
+  let begin = group.z * params.split_units;
+  let end = min(begin + params.split_units, params.units);
+  let first_column = (subgroup % SUBGROUPS_N) * 64u;  // of this subgroup within the workgroup's
+  let first_row = row0 + (subgroup / SUBGROUPS_N) * 64u;
+  let y_first = group.z * params.y_split + params.y_first;
+  let y0 = first_row * params.y_stride + y_first + column0 + first_column;
+  let y1 = y0 + 16u * params.y_stride;
+  let y2 = y0 + 32u * params.y_stride;
+  let y3 = y0 + 48u * params.y_stride;
+  let is_inside = row0 + BM <= state.rows && column0 + BN <= params.rows;
+  // Past the last tile of x the last one is multiplied again; its sums are not written.
+  let last_tile = params.x_tiles - 1u;
+  let x0 = min(first_row / 16u, last_tile) * params.k_tiles * 256u;
+  let x1 = min(first_row / 16u + 1u, last_tile) * params.k_tiles * 256u;
+  let x2 = min(first_row / 16u + 2u, last_tile) * params.k_tiles * 256u;
+  let x3 = min(first_row / 16u + 3u, last_tile) * params.k_tiles * 256u;
+  let last_row = params.rows - 1u;
+
+  var s00: Sum;
+  var s01: Sum;
+  var s02: Sum;
+  var s03: Sum;
+  var s10: Sum;
+  var s11: Sum;
+  var s12: Sum;
+  var s13: Sum;
+  var s20: Sum;
+  var s21: Sum;
+  var s22: Sum;
+  var s23: Sum;
+  var s30: Sum;
+  var s31: Sum;
+  var s32: Sum;
+  var s33: Sum;
+  if (ACCUMULATE && !HAS_BIAS && is_inside) {
+    s00 = load_sum(y0);
+    s01 = load_sum(y0 + 16u);
+    s02 = load_sum(y0 + 32u);
+    s03 = load_sum(y0 + 48u);
+    s10 = load_sum(y1);
+    s11 = load_sum(y1 + 16u);
+    s12 = load_sum(y1 + 32u);
+    s13 = load_sum(y1 + 48u);
+    s20 = load_sum(y2);
+    s21 = load_sum(y2 + 16u);
+    s22 = load_sum(y2 + 32u);
+    s23 = load_sum(y2 + 48u);
+    s30 = load_sum(y3);
+    s31 = load_sum(y3 + 16u);
+    s32 = load_sum(y3 + 32u);
+    s33 = load_sum(y3 + 48u);
+  }
+
+  // Unit e of a step: weight row e % BN, and e / BN of the step's units.
+  var units: array<StageUnit, kEach>;
+  for (var e = 0u; e < kEach; e++) {
+    let unit = local + e * kWorkgroup;
+    units[e] = fetch_unit(min(column0 + unit % BN, last_row), begin + unit / BN);
+  }
+  for (var u = begin; u < end; u += kStepUnits) {
+    workgroupBarrier();
+    for (var e = 0u; e < kEach; e++) {
+      let unit = local + e * kWorkgroup;
+      stage_unit(units[e], unit % BN * kStride + unit / BN * 32u);
+    }
+    workgroupBarrier();
+    let next = min(u + kStepUnits, end - kStepUnits);
+    for (var e = 0u; e < kEach; e++) {
+      let unit = local + e * kWorkgroup;
+      units[e] = fetch_unit(min(column0 + unit % BN, last_row), next + unit / BN);
+    }
+    if (first_row < state.rows) {
+      var l0 = load_left(x0 + 2u * u * 256u);
+      var l1 = load_left(x1 + 2u * u * 256u);
+      var l2 = load_left(x2 + 2u * u * 256u);
+      var l3 = load_left(x3 + 2u * u * 256u);
+      for (var k = 0u; k < BK / 16u; k++) {
+        let next_x = min(2u * u + k + 1u, params.k_tiles - 1u) * 256u;
+        let n0 = load_left(x0 + next_x);
+        let n1 = load_left(x1 + next_x);
+        let n2 = load_left(x2 + next_x);
+        let n3 = load_left(x3 + next_x);
+        let w = first_column * kStride + k * 16u;
+        let r0 = load_right(w);
+        let r1 = load_right(w + 16u * kStride);
+        let r2 = load_right(w + 32u * kStride);
+        let r3 = load_right(w + 48u * kStride);
+        s00 = subgroupMatrixMultiplyAccumulate(l0, r0, s00);
+        s01 = subgroupMatrixMultiplyAccumulate(l0, r1, s01);
+        s02 = subgroupMatrixMultiplyAccumulate(l0, r2, s02);
+        s03 = subgroupMatrixMultiplyAccumulate(l0, r3, s03);
+        s10 = subgroupMatrixMultiplyAccumulate(l1, r0, s10);
+        s11 = subgroupMatrixMultiplyAccumulate(l1, r1, s11);
+        s12 = subgroupMatrixMultiplyAccumulate(l1, r2, s12);
+        s13 = subgroupMatrixMultiplyAccumulate(l1, r3, s13);
+        s20 = subgroupMatrixMultiplyAccumulate(l2, r0, s20);
+        s21 = subgroupMatrixMultiplyAccumulate(l2, r1, s21);
+        s22 = subgroupMatrixMultiplyAccumulate(l2, r2, s22);
+        s23 = subgroupMatrixMultiplyAccumulate(l2, r3, s23);
+        s30 = subgroupMatrixMultiplyAccumulate(l3, r0, s30);
+        s31 = subgroupMatrixMultiplyAccumulate(l3, r1, s31);
+        s32 = subgroupMatrixMultiplyAccumulate(l3, r2, s32);
+        s33 = subgroupMatrixMultiplyAccumulate(l3, r3, s33);
+        l0 = n0;
+        l1 = n1;
+        l2 = n2;
+        l3 = n3;
+      }
+    }
+  }
+
+  if (is_inside && !HAS_BIAS) {
+    store_sum(y0, s00);
+    store_sum(y0 + 16u, s01);
+    store_sum(y0 + 32u, s02);
+    store_sum(y0 + 48u, s03);
+    store_sum(y1, s10);
+    store_sum(y1 + 16u, s11);
+    store_sum(y1 + 32u, s12);
+    store_sum(y1 + 48u, s13);
+    store_sum(y2, s20);
+    store_sum(y2 + 16u, s21);
+    store_sum(y2 + 32u, s22);
+    store_sum(y2 + 48u, s23);
+    store_sum(y3, s30);
+    store_sum(y3 + 16u, s31);
+    store_sum(y3 + 32u, s32);
+    store_sum(y3 + 48u, s33);
+    return;
+  }
+  let place = Place(subgroup, lane, first_row, column0 + first_column, y_first);
+  finish_sum(s00, place, 0u, 0u);
+  finish_sum(s01, place, 0u, 16u);
+  finish_sum(s02, place, 0u, 32u);
+  finish_sum(s03, place, 0u, 48u);
+  finish_sum(s10, place, 16u, 0u);
+  finish_sum(s11, place, 16u, 16u);
+  finish_sum(s12, place, 16u, 32u);
+  finish_sum(s13, place, 16u, 48u);
+  finish_sum(s20, place, 32u, 0u);
+  finish_sum(s21, place, 32u, 16u);
+  finish_sum(s22, place, 32u, 32u);
+  finish_sum(s23, place, 32u, 48u);
+  finish_sum(s30, place, 48u, 0u);
+  finish_sum(s31, place, 48u, 16u);
+  finish_sum(s32, place, 48u, 32u);
+  finish_sum(s33, place, 48u, 48u);
+}
