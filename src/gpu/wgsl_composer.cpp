@@ -15,11 +15,16 @@ constexpr std::string_view kImport = "//!import ";
 
 std::string directives(const Caps& caps, const ComposeOptions& options) {
   std::string text;
-  if (options.f16) text += "enable f16;\n";
-  if (options.subgroups && caps.dialect == WgslDialect::kTint) {
+  if (options.f16 || options.matrix) text += "enable f16;\n";
+  if ((options.subgroups || options.matrix) && caps.dialect == WgslDialect::kTint) {
     // naga knows neither line: it has subgroups without `enable` and analyses no uniformity. Our kernels use
     // subgroup operations under conditions that are uniform in a way Tint cannot prove.
     text += "enable subgroups;\ndiagnostic(off, subgroup_uniformity);\n";
+  }
+  if (options.matrix) {
+    text +=
+        "enable chromium_experimental_subgroup_matrix;\n"
+        "diagnostic(off, chromium.subgroup_matrix_uniformity);\n";
   }
   return text;
 }
@@ -118,6 +123,10 @@ Result<std::string> compose_wgsl(std::string_view entry, const Caps& caps, const
   }
   if (options.subgroups && !caps.subgroups) {
     return fail(ErrorKind::kUnsupported, "Kernel %s needs subgroups, which this device lacks.",
+                std::string(entry).c_str());
+  }
+  if (options.matrix && !caps.matrix_f16) {
+    return fail(ErrorKind::kUnsupported, "Kernel %s needs f16 subgroup matrices, which this device lacks.",
                 std::string(entry).c_str());
   }
   Composer composer(options);

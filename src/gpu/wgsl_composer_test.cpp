@@ -89,6 +89,18 @@ TEST_F(WgslComposerTest, NamesWhatIsMissing) {
   caps_.subgroups = false;
   EXPECT_EQ(compose("op/main", {.subgroups = true}),
             "error: Kernel op/main needs subgroups, which this device lacks.");
+  EXPECT_EQ(compose("op/main", {.matrix = true}),
+            "error: Kernel op/main needs f16 subgroup matrices, which this device lacks.");
+}
+
+TEST_F(WgslComposerTest, MatricesBringTheirExtensions) {
+  caps_.dialect = WgslDialect::kTint;
+  caps_.matrix_f16 = true;
+  EXPECT_TRUE(
+      compose("op/shared", {.matrix = true})
+          .starts_with("enable f16;\nenable subgroups;\ndiagnostic(off, subgroup_uniformity);\n"
+                       "enable chromium_experimental_subgroup_matrix;\n"
+                       "diagnostic(off, chromium.subgroup_matrix_uniformity);\n// "));
 }
 
 }  // namespace
