@@ -8,6 +8,7 @@
 #include "cli/inspection.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "formats/rdrr/manifest.h"
 
 namespace doppler::cli {
 namespace {
@@ -151,11 +152,19 @@ void print_tensors(const formats::Checkpoint& checkpoint) {
   std::printf("\n%s", table.text().c_str());
 }
 
+std::string format_name(const formats::Checkpoint& checkpoint) {
+  const formats::GgufFile* gguf = checkpoint.gguf();
+  const std::string source =
+      gguf ? format_text("GGUF version %u", gguf->version()) : std::string("Hugging Face folder");
+  const formats::RdrrManifest* rdrr = checkpoint.rdrr();
+  return rdrr ? format_text("RDRR version %u.%u made from a ", rdrr->major, rdrr->minor) + source : source;
+}
+
 void print(const Inspection& found, const InspectFlags& flags) {
   const formats::Checkpoint& checkpoint = *found.checkpoint;
   const formats::GgufFile* gguf = checkpoint.gguf();
   std::printf("%s: %s, %s parameters, %s\n", printable(checkpoint.name(), 4096).c_str(),
-              gguf ? format_text("GGUF version %u", gguf->version()).c_str() : "Hugging Face folder",
+              format_name(checkpoint).c_str(),
               count_text(found.total.parameters).c_str(), format_bytes(found.total.bytes).c_str());
   if (found.config) {
     print_config(*found.config);
