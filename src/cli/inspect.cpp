@@ -162,7 +162,6 @@ std::string format_name(const formats::Checkpoint& checkpoint) {
 
 void print(const Inspection& found, const InspectFlags& flags) {
   const formats::Checkpoint& checkpoint = *found.checkpoint;
-  const formats::GgufFile* gguf = checkpoint.gguf();
   std::printf("%s: %s, %s parameters, %s\n", printable(checkpoint.name(), 4096).c_str(),
               format_name(checkpoint).c_str(),
               count_text(found.total.parameters).c_str(), format_bytes(found.total.bytes).c_str());
