@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/trace.h"
+#include "kernels/attention/attention.h"
 #include "kernels/step/step.h"
 
 namespace doppler::model {
@@ -102,11 +103,19 @@ Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample
   return ticket;
 }
 
-Result<Ticket> PlanRunner::decode(uint32_t steps) {
+Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits) {
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
-  const uint32_t count = std::min({steps, kMaxBatch, until_wrap});
-  return submit(decode_plan(settings_.greedy), 1, count, count);
+  auto all =
+      static_cast<uint32_t>(std::min({uint64_t{steps} * submits, uint64_t{kMaxBatch}, uint64_t{until_wrap}}));
+  // The plan for short sequences as far as it goes.
+  const uint32_t pos = host_state_.pos;
+  if (pos < kernels::kShortKeys) all = std::min(all, kernels::kShortKeys - pos);
+  host_state_.pos += all;
+  const gpu::Plan& plan = decode_plan(settings_.greedy, pos + all);
+  uint32_t left = all;
+  for (; left > steps; left -= steps) DP_CHECK(submit(plan, 1, steps, 0));
+  return submit(plan, 1, left, all);
 }
 
 Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32_t times, uint32_t sampled) {
@@ -123,7 +132,7 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
                                               .offset = ring_index_ % kernels::kTokenRing * 4ull,
                                               .bytes = sampled * 4ull}};
   DP_CHECK(device_.submit({&work, 1}, &request));
-  next_slot_ = (next_slot_ + 1) % kTickets;
+  next_slot_ = (next_slot_ + 1) % options_.tickets;
   ring_index_ += sampled;
   return ticket;
 }
@@ -219,7 +228,10 @@ const gpu::Plan& PlanRunner::plan(std::string_view name) const {
   return it == built_.plans.end() ? built_.plans.front() : *it;  // names are those of record_plans()
 }
 
-const gpu::Plan& PlanRunner::decode_plan(bool greedy) const {
+const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {
+  if (keys <= kernels::kShortKeys && options_.ctx_len > kernels::kShortKeys) {
+    return plan(greedy ? "decode.short.greedy" : "decode.short.sample");
+  }
   return plan(greedy ? "decode.greedy" : "decode.sample");
 }
 const gpu::Plan& PlanRunner::prefill_plan() const { return plan("prefill.greedy"); }

@@ -26,11 +26,14 @@ struct RunnerOptions {
   kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
   bool all_logits = false;  // plans for logits() instead of generation
   bool hidden = false;      // ... with the residual stream too
+  uint32_t tickets = 0;     // that may be outstanding, 2 to kMaxTickets; 0: kTickets
+  uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
-inline constexpr uint32_t kMaxBatch = 256;  // decode steps of one submit
-inline constexpr uint32_t kTickets = 4;     // submits in flight whose tokens are still to be read
+inline constexpr uint32_t kMaxBatch = 256;  // decode steps of one ticket
+inline constexpr uint32_t kTickets = 4;     // in flight, their tokens still to be read
+inline constexpr uint32_t kMaxTickets = 64;
 
 // stage: "weights" (bytes), "kernels" (pipelines).
 using LoadProgress = std::function<void(const char* stage, uint64_t done, uint64_t total)>;
@@ -49,10 +52,10 @@ class PlanRunner final : public StepRunner {
   uint32_t ctx_len() const override { return options_.ctx_len; }
   uint32_t chunk() const override { return options_.chunk; }
   uint32_t max_batch() const override { return kMaxBatch; }
-  uint32_t max_tickets() const override { return kTickets; }
+  uint32_t max_tickets() const override { return options_.tickets; }
   Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) override;
   Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) override;
-  Result<Ticket> decode(uint32_t steps) override;
+  Result<Ticket> decode(uint32_t steps, uint32_t submits) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) override;
   Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) override;
@@ -72,8 +75,8 @@ class PlanRunner final : public StepRunner {
   const std::vector<kernels::Choice>& choices() const { return choices_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
   const LoadTimes& load_times() const { return load_times_; }
-  // The plan that decode (or prefill with sampling) replays, for profiles.
-  const gpu::Plan& decode_plan(bool greedy) const;
+  // The plan that decode() replays for a sequence of `keys` tokens, or prefill() with sampling: for profiles.
+  const gpu::Plan& decode_plan(bool greedy, uint32_t keys) const;
   const gpu::Plan& prefill_plan() const;
   // For profiles, which run prefill_plan() themselves: writes what prefill() writes first, and submits
   // nothing.
@@ -87,7 +90,7 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
   Result<void> record_plans(gpu::PlanBuilder& builder, FamilyModel& family);
   Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name,
-                           uint32_t max_rows, Head head, bool greedy);
+                           uint32_t max_rows, Head head, bool greedy, uint32_t max_keys);
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   Result<void> write_state();
@@ -118,7 +121,7 @@ class PlanRunner final : public StepRunner {
 
   // Of the generation under way.
   GenerationSettings settings_;
-  kernels::StepState host_state_;        // as the next prefill will write it
+  kernels::StepState host_state_;        // as the next prefill will write it; pos: of the next token at most
   std::vector<uint32_t> recent_tokens_;  // the last kPenaltyRing tokens before the first sampled one
   uint32_t next_slot_ = 0;
   uint32_t ring_index_ = 0;

@@ -4,9 +4,10 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
 #include "kernels/step/step.h"
-#include "kernels/variant.h"
+#include "model/load_plan.h"
 #include "model/plan_runner.h"
 
 namespace doppler::model {
@@ -28,21 +29,22 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                                                            RunnerOptions options, LoadProgress progress) {
   DP_CO_CHECK(kernels::check_forced_names(device.caps(), options.policy));
   DP_CO_TRY(ModelConfig config, read_config(checkpoint));
-  if (options.ctx_len == 0) options.ctx_len = std::min(config.ctx_len, kDefaultCtxLen);
+  fill_defaults(options, config);
   if (options.ctx_len > config.ctx_len) {
     log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",
         options.ctx_len, config.ctx_len);
   }
-  if (options.chunk == 0) options.chunk = kDefaultChunk;
-  options.chunk = std::min(options.chunk, options.ctx_len);
+  if (options.tickets == 0) options.tickets = kTickets;
+  if (options.tickets < 2 || options.tickets > kMaxTickets) {
+    co_return fail(ErrorKind::kInvalidInput, "A ring of %u readbacks was asked for; allowed is 2 to %u.",
+                   options.tickets, kMaxTickets);
+  }
+  if (options.layers != 0) config.n_layers = std::min(config.n_layers, options.layers);
   if (options.all_logits) {
     const uint64_t rows = kAllLogitsBytes / (config.vocab_size * 4ull);
     options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
   }
-  const bool dp4a =
-      kernels::refuse_by_device(kernels::Lane::kDp4a, kernels::kNeedDp4a, device.caps(), options.policy)
-          .empty();
-  const formats::LayoutPolicy layout{.exact = options.policy.name == "exact", .tiles = dp4a};
+  const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
   const MemoryPlan estimate =
       plan_memory(config, checkpoint, layout, options.ctx_len, options.chunk, options.cache_format);
   DP_CO_CHECK(check_memory(estimate, device.caps(), options.ctx_len));
@@ -68,7 +70,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   gpu::BuildProgress on_build;
   if (progress) on_build = [&](uint32_t done, uint32_t total) { progress("kernels", done, total); };
   DP_CO_TRY(runner->built_, co_await builder.build(device, on_build));
-  DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(kTickets, kMaxBatch * 4));
+  DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
   DP_CO_CHECK(co_await device.idle());  // weights arrived; errors of the whole load surface here
   runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
   runner->load_times_.pipelines_seconds = seconds_since(pipelines_start);
@@ -133,7 +135,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
 }
 
 Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name,
-                                     uint32_t max_rows, Head head, bool greedy) {
+                                     uint32_t max_rows, Head head, bool greedy, uint32_t max_keys) {
   builder.begin(name, max_rows);
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
@@ -144,6 +146,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& fam
   const StepIo io{.tokens = views_.tokens,
                   .cache = views_.cache,
                   .head = head,
+                  .max_keys = max_keys,
                   .logits = views_.logits,
                   .hidden = head == Head::kAll ? views_.hidden : kernels::TensorView{}};
   DP_CHECK_WHILE(family.record(ctx, io), "recording the plan %s", name);
@@ -176,17 +179,24 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& fa
     bool decode;
     Head head;
     bool greedy;
+    uint32_t max_keys = 0;
   };
   static constexpr Row kGeneration[] = {
-      {"prefill", false, Head::kNone, true},         {"prefill.greedy", false, Head::kLast, true},
-      {"prefill.sample", false, Head::kLast, false}, {"decode.greedy", true, Head::kLast, true},
+      {"prefill", false, Head::kNone, true},
+      {"prefill.greedy", false, Head::kLast, true},
+      {"prefill.sample", false, Head::kLast, false},
+      {"decode.greedy", true, Head::kLast, true},
       {"decode.sample", true, Head::kLast, false},
+      {"decode.short.greedy", true, Head::kLast, true, kernels::kShortKeys},
+      {"decode.short.sample", true, Head::kLast, false, kernels::kShortKeys},
   };
   static constexpr Row kLogits[] = {{"prefill.logits", false, Head::kAll, true}};
   const std::span<const Row> rows =
       options_.all_logits ? std::span<const Row>(kLogits) : std::span<const Row>(kGeneration);
   for (const Row& row : rows) {
-    DP_CHECK(record_plan(builder, family, row.name, row.decode ? 1 : options_.chunk, row.head, row.greedy));
+    if (row.max_keys >= options_.ctx_len) continue;
+    DP_CHECK(record_plan(builder, family, row.name, row.decode ? 1 : options_.chunk, row.head, row.greedy,
+                         row.max_keys));
   }
   return {};
 }

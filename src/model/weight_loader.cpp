@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "formats/quant/codec.h"
-#include "kernels/glu/glu.h"
 
 namespace doppler::model {
 namespace {
@@ -262,9 +261,11 @@ Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name
   co_return out;
 }
 
-Task<Result<kernels::TensorView>> WeightLoader::vector(std::string name, uint32_t count) {
+Task<Result<kernels::TensorView>> WeightLoader::vector(std::string name, uint32_t count,
+                                                              float plus) {
   DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* tensor, checked(name + ".weight", {count}));
-  DP_CO_TRY(const std::vector<float> floats, co_await host_vector(name + ".weight"));
+  DP_CO_TRY(std::vector<float> floats, co_await host_vector(name + ".weight"));
+  for (float& value : floats) value += plus;
   std::vector<uint32_t> words(count);
   std::memcpy(words.data(), floats.data(), count * sizeof(float));
   co_return co_await values(name, std::move(words));
@@ -278,51 +279,6 @@ Task<Result<kernels::TensorView>> WeightLoader::values(std::string name, std::ve
   const kernels::TensorView view = plan_.external(buffer);
   buffers_.push_back(std::move(buffer));
   co_return view;
-}
-
-Result<void> record(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
-                    kernels::TensorView y, bool accumulate) {
-  for (const Projection::Part& part : projection.parts) {
-    const kernels::Linear op{.weight = part.weight,
-                             .x = x,
-                             .y = y,
-                             .bias = part.bias,
-                             .accumulate = accumulate,
-                             .y_stride = projection.n,
-                             .y_column = part.column};
-    DP_CHECK(kernels::record(ctx, op));
-  }
-  return {};
-}
-
-Result<void> record_gated(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
-                          const kernels::Activation& y, kernels::Activate activate) {
-  if (projection.parts.size() == 1) {
-    const Projection::Part& part = projection.parts[0];
-    return kernels::record(ctx, kernels::Linear{.weight = part.weight,
-                                                .x = x,
-                                                .y = y.f32,
-                                                .y_q8 = y.q8,
-                                                .y_f16 = y.f16,
-                                                .bias = part.bias,
-                                                .gate = activate});
-  }
-  // Gate and up are stored in different formats: two products, then the activation on its own.
-  const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * projection.n * 4;
-  const kernels::TensorView gate_up = ctx.plan.scratch("gate_up", bytes);
-  DP_CHECK(record(ctx, projection, x, gate_up, /*accumulate=*/false));
-  return kernels::record(
-      ctx, kernels::Glu{.gate_up = gate_up, .y = y, .n = projection.n / 2, .activate = activate});
-}
-
-bool wants_q8(const kernels::Context& ctx, const Projection& projection) {
-  return std::ranges::any_of(
-      projection.parts, [&](const Projection::Part& part) { return kernels::wants_q8(ctx, part.weight); });
-}
-
-bool wants_f16(const kernels::Context& ctx, const Projection& projection) {
-  return std::ranges::any_of(
-      projection.parts, [&](const Projection::Part& part) { return kernels::wants_f16(ctx, part.weight); });
 }
 
 }  // namespace doppler::model

@@ -46,7 +46,8 @@ class WeightLoader {
   // tensor, its shape or type and what was expected.
   Task<Result<Projection>> projection(std::vector<Matrix> matrices, uint32_t k);
   Task<Result<kernels::Weight>> matrix(std::string name, uint32_t rows, uint32_t k);
-  Task<Result<kernels::TensorView>> vector(std::string name, uint32_t count);  // `name`.weight as f32
+  // `name`.weight as f32, `plus` added to each number.
+  Task<Result<kernels::TensorView>> vector(std::string name, uint32_t count, float plus = 0);
   Task<Result<std::vector<float>>> host_vector(std::string full_name);
   // Values computed by the host (rope table).
   Task<Result<kernels::TensorView>> values(std::string name, std::vector<uint32_t> words);
@@ -88,11 +89,40 @@ class WeightLoader {
 // Records y = x W^T + b for all parts. y: f32 [rows, projection.n].
 Result<void> record(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
                     kernels::TensorView y, bool accumulate);
-// y = activate(gate) * up, where the projection stacks gate and up. y: [rows, projection.n / 2].
+// y = activate(gate) * up, where the projection stacks gate and up. y: [rows, projection.n / 2], in the forms that are
+// valid.
 Result<void> record_gated(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
                           const kernels::Activation& y, kernels::Activate activate);
 // True if any part reads x.q8.
 bool wants_q8(const kernels::Context& ctx, const Projection& projection);
 bool wants_f16(const kernels::Context& ctx, const Projection& projection);  // ... x.f16
+// True if nobody reads anything but x.f16.
+bool wants_only_f16(const kernels::Context& ctx, const Projection& projection);
+inline bool wants_only_f16(const kernels::Context& ctx, const kernels::Weight& weight) {
+  return kernels::wants_f16(ctx, weight);
+}
+// Adds scratch for the forms of a [max_rows, k] activation that `reader` wants beside f32.
+void add_forms(kernels::Context& ctx, const Projection& reader, uint32_t k, const std::string& label,
+               kernels::Activation& activation);
+// Scratch for the gated product's result, in the forms that `reader` needs.
+kernels::Activation gated_scratch(kernels::Context& ctx, const Projection& projection,
+                                  const Projection& reader, kernels::Activate activate);
+
+// An RMS norm of the residual stream and the projection that reads it.
+struct NormedReader {
+  kernels::TensorView weight;  // f32 [reader.k]
+  float eps = 0;
+  const Projection& reader;
+  std::string role;                                   // of the norm, where it is a kernel of its own
+  kernels::Activate gate = kernels::Activate::kNone;  // what record_gated() will be given
+  bool last_row_only = false;                         // normalises the last row of a chunk into row 0
+};
+// norm(x): f32 [rows, k], and in 8 bits where the reader wants that.
+Result<kernels::Activation> record_norm(kernels::Context& ctx, kernels::TensorView x,
+                                        const NormedReader& next);
+// x += y W^T + b, then norm(x): begun and finished by the two products themselves where both can.
+Result<kernels::Activation> record_add_norm(kernels::Context& ctx, const Projection& projection,
+                                            const kernels::Activation& y, kernels::TensorView x,
+                                            const NormedReader& next);
 
 }  // namespace doppler::model

@@ -8,6 +8,7 @@
 
 #include "kernels/attention/attention_combine.wgsl.h"
 #include "kernels/attention/attention_decode_portable.wgsl.h"
+#include "kernels/attention/attention_decode_rope.wgsl.h"
 #include "kernels/attention/attention_decode_subgroup.wgsl.h"
 #include "kernels/attention/attention_prefill.wgsl.h"
 #include "kernels/attention/attention_prefill_matrix.wgsl.h"
@@ -57,6 +58,8 @@ Result<void> check_views(const Context& ctx, const Attention& op) {
                 static_cast<unsigned long long>(fits));
   }
   const uint64_t bytes = row_floats(op) * sizeof(float) * ctx.max_rows;
+  if (op.rope && op.rope->q_out != op.q)
+    return fail(ErrorKind::kInternal, "q of attention is not what rope writes.");
   DP_CHECK(check_view(op.q, bytes, "q of attention"));
   DP_CHECK(check_view(cache.k, cache.bytes(), "k of attention"));
   DP_CHECK(check_view(cache.v, cache.bytes(), "v of attention"));
@@ -110,6 +113,8 @@ void add_costs(const Attention& op, Launch& launch) {
 void choose_fragments(const Attention& op, Launch& launch) {
   if (op.cache.format == CacheFormat::kF32) {
     launch.substitutions.emplace_back("attention/attention_cache_f16", "attention/attention_cache_f32");
+    launch.substitutions.emplace_back("attention/attention_cache_f16_store",
+                                      "attention/attention_cache_f32_store");
   }
 }
 
@@ -161,6 +166,7 @@ Result<void> record_other_forms(Context& ctx, const Attention& op, bool has_q8, 
 Result<void> record_decode(Context& ctx, const Attention& op) {
   DP_TRY(const AttentionDecodeRow* row,
          select("attention_decode", attention_decode_variants(), op, shape_text(op), ctx));
+  if (op.rope && !row->rope) DP_CHECK(record(ctx, *op.rope));
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
   const uint32_t head_dim = op.cache.head_dim;
   const bool q8_inside = op.y.q8.valid() && head_dim % 32 == 0;
@@ -197,13 +203,33 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
   }
   choose_fragments(op, launch);
   choose_output(output, launch);
-  launch.bindings = {ctx.state,
-                     op.q,
-                     op.cache.k,
-                     op.cache.v,
-                     op.sinks.valid() ? op.sinks : op.q,
-                     output.result,
-                     output.q8.valid() ? output.q8 : unused_binding(ctx)};
+  if (row->rope) {
+    const RopeKv& rope = *op.rope;
+    launch.entry = "attention/attention_decode_rope";
+    launch.layout = wgsl::attention_decode_rope::kLayout;
+    for (const gpu::WgslConst& value :
+         {u32_const("N_KV_HEADS", op.cache.n_kv_heads), u32_const("ROTARY_DIM", rope.rotary_dim),
+          bool_const("INTERLEAVED", rope.interleaved),
+          f32_const("ATTENTION_FACTOR", rope.attention_factor)}) {
+      launch.consts.push_back(value);
+    }
+    launch.bindings = {ctx.state,
+                       rope.qkv,
+                       rope.rotary_dim > 0 ? rope.table : rope.qkv,
+                       op.cache.k,
+                       op.cache.v,
+                       op.sinks.valid() ? op.sinks : rope.qkv,
+                       output.result,
+                       output.q8.valid() ? output.q8 : unused_binding(ctx)};
+  } else {
+    launch.bindings = {ctx.state,
+                       op.q,
+                       op.cache.k,
+                       op.cache.v,
+                       op.sinks.valid() ? op.sinks : op.q,
+                       output.result,
+                       output.q8.valid() ? output.q8 : unused_binding(ctx)};
+  }
   launch.grid = {.x = op.cache.n_kv_heads * sizes.head_chunks, .y = sizes.splits};
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
@@ -219,7 +245,7 @@ Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPre
   launch.consts = shared_consts(op);
   for (const gpu::WgslConst& value :
        {u32_const("SUBGROUPS", row.rows / 16), bool_const("HAS_F16", op.y.f16.valid()),
-        u32_const("F16_COLUMNS", row_floats(op))}) {
+        bool_const("HAS_F32", !op.y.only_f16 || op.y.q8.valid()), u32_const("F16_COLUMNS", row_floats(op))}) {
     launch.consts.push_back(value);
   }
   launch.bindings = {ctx.state,
@@ -263,7 +289,9 @@ Result<void> record_prefill(Context& ctx, const Attention& op) {
 Result<void> record(Context& ctx, const Attention& op) {
   DP_CHECK_WHILE(check_shape(op), "recording %s", ctx.role.c_str());
   DP_CHECK_WHILE(check_views(ctx, op), "recording %s", ctx.role.c_str());
-  return ctx.max_rows == 1 ? record_decode(ctx, op) : record_prefill(ctx, op);
+  if (ctx.max_rows == 1) return record_decode(ctx, op);
+  if (op.rope) DP_CHECK(record(ctx, *op.rope));
+  return record_prefill(ctx, op);
 }
 
 }  // namespace doppler::kernels

@@ -20,7 +20,15 @@ struct Attention {
   uint32_t window = 0;  // 0: all; W: the last W keys, the row's own included
   float softcap = 0;    // 0: none; c: logits = c * tanh(logits / c), before the mask
   TensorView sinks;     // optional f32 [n_heads]: one more logit in the denominator
+  // Optional: what is to be rotated and written into this cache first, in the same dispatch where the variant can. q is
+  // then rope->q_out. Must live until record() returns.
+  const RopeKv* rope = nullptr;
+  // Decode: the most keys this plan will be replayed with, 0: the context. Up to kShortKeys one dispatch does it all.
+  uint32_t max_keys = 0;
 };
+// Up to here one workgroup a head reads all keys in a few rounds of loads; more keys are worth the second dispatch that
+// joins splits.
+inline constexpr uint32_t kShortKeys = 512;
 Result<void> record(Context& ctx, const Attention& op);
 
 }  // namespace doppler::kernels

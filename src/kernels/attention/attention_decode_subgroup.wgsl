@@ -1,13 +1,6 @@
-// Decode attention with subgroup operations.
-// One workgroup: HEADS query heads that share a kv head, one split of the keys. LANES lanes of a subgroup are one
-// worker: it reads a key and its value together (coalesced, VECTORS times eight dimensions a lane), keeps its own
-// softmax in registers, and goes on WORKERS keys further, KEYS of them at a time, so that loads overlap.
-// No barrier inside the loop; at the end the workers are joined through workgroup memory.
-// Barriers: worker_max before, worker_sum and gathered after the joint maximum; gathered free again per head.
-// Error: f32 sums, relative L2 below 1e-5.
-//!import attention/attention_cache_f16
-//!import attention/attention_decode_range
-//!import attention/attention_output_y
+// Decode attention with subgroup operations, for a q and a cache that rope/ has prepared: see attention_decode_core.
+// Twin of attention_decode_rope.
+//!import attention/attention_decode_core
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> q: array<f32>;
 @group(0) @binding(2) var<storage, read> k_cache: array<Eight>;
@@ -16,12 +9,7 @@
 @group(0) @binding(5) var<storage, read_write> result: array<f32>;
 @group(0) @binding(6) var<storage, read_write> y_q8: array<u32>;
 
-const kWorkers = WORKGROUP / LANES;
-
-var<workgroup> worker_max: array<f32, HEADS * kWorkers>;
-var<workgroup> worker_sum: array<f32, HEADS * kWorkers>;
-var<workgroup> head_max: array<f32, HEADS>;
-var<workgroup> gathered: array<vec4f, kWorkers * D8 * 2u>;
+fn prepare(first_head: u32, heads: u32, kv_head: u32, writes_newest: bool, thread: u32) {}
 
 fn q_at(head: u32, d: u32) -> f32 {
   if (d >= HEAD_DIM) {
@@ -30,164 +18,16 @@ fn q_at(head: u32, d: u32) -> f32 {
   return q[head * HEAD_DIM + d] * Q_SCALE;
 }
 
-fn q4_at(head: u32, d: u32) -> vec4f {
+fn q4_at(first_head: u32, h: u32, d: u32) -> vec4f {
+  let head = first_head + h;
   return vec4f(q_at(head, d), q_at(head, d + 1u), q_at(head, d + 2u), q_at(head, d + 3u));
 }
+
+fn key_at(row: u32, column: u32, newest_row: u32) -> Eight { return k_cache[row + column]; }
+fn value_at(row: u32, column: u32, newest_row: u32) -> Eight { return v_cache[row + column]; }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
         @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) invocation: u32) {
-  let split = group.y;
-  let keys = keys_of_step();
-  let share = keys_per_split(keys);
-  let begin = keys.begin + split * share;
-  if (begin >= keys.end) {
-    return;
-  }
-  let end = min(begin + share, keys.end);
-
-  let thread = subgroup * subgroup_size + invocation;
-  let worker = thread / LANES;
-  let lane = thread % LANES;
-  let kv_head = group.x / HEAD_CHUNKS;
-  let first_in_group = group.x % HEAD_CHUNKS * HEADS;
-  let heads = min(HEADS, GROUP - first_in_group);
-  let first_head = kv_head * GROUP + first_in_group;
-  let kv_base = kv_head * CTX_LEN * D8;
-
-  var q_low: array<vec4f, HEADS * VECTORS>;
-  var q_high: array<vec4f, HEADS * VECTORS>;
-  var low: array<vec4f, HEADS * VECTORS>;
-  var high: array<vec4f, HEADS * VECTORS>;
-  var highest: array<f32, HEADS>;
-  var sum: array<f32, HEADS>;
-  for (var h = 0u; h < HEADS; h++) {
-    let head = first_head + min(h, heads - 1u);
-    for (var v = 0u; v < VECTORS; v++) {
-      let d = (lane + v * LANES) * 8u; // past the padded head: q is zero there, so keys do not matter
-      q_low[h * VECTORS + v] = q4_at(head, d);
-      q_high[h * VECTORS + v] = q4_at(head, d + 4u);
-      low[h * VECTORS + v] = vec4f();
-      high[h * VECTORS + v] = vec4f();
-    }
-    highest[h] = kLowest;
-    sum[h] = 0.0;
-  }
-
-  for (var tile = begin; tile < end; tile += kWorkers * KEYS) {
-    var k: array<Eight, KEYS * VECTORS>;
-    var values: array<Eight, KEYS * VECTORS>;
-    for (var u = 0u; u < KEYS; u++) {
-      let row = kv_base + min(tile + u * kWorkers + worker, end - 1u) * D8;
-      for (var v = 0u; v < VECTORS; v++) {
-        k[u * VECTORS + v] = k_cache[row + min(lane + v * LANES, D8 - 1u)];
-      }
-    }
-    for (var u = 0u; u < KEYS; u++) {
-      let row = kv_base + min(tile + u * kWorkers + worker, end - 1u) * D8;
-      for (var v = 0u; v < VECTORS; v++) {
-        values[u * VECTORS + v] = v_cache[row + min(lane + v * LANES, D8 - 1u)];
-      }
-    }
-
-    var s: array<f32, HEADS * KEYS>;
-    for (var i = 0u; i < HEADS * KEYS; i++) {
-      s[i] = 0.0;
-    }
-    for (var u = 0u; u < KEYS; u++) {
-      for (var v = 0u; v < VECTORS; v++) {
-        let k_low = low4(k[u * VECTORS + v]);
-        let k_high = high4(k[u * VECTORS + v]);
-        for (var h = 0u; h < HEADS; h++) {
-          s[h * KEYS + u] += dot(k_low, q_low[h * VECTORS + v]) + dot(k_high, q_high[h * VECTORS + v]);
-        }
-      }
-    }
-    for (var step = LANES / 2u; step > 0u; step >>= 1u) {
-      for (var i = 0u; i < HEADS * KEYS; i++) {
-        s[i] += subgroupShuffleXor(s[i], step);
-      }
-    }
-
-    for (var h = 0u; h < HEADS; h++) {
-      let before = highest[h];
-      for (var u = 0u; u < KEYS; u++) {
-        let seen = tile + u * kWorkers + worker < end;
-        s[h * KEYS + u] = select(kLowest, logit(s[h * KEYS + u]), seen);
-        highest[h] = max(highest[h], s[h * KEYS + u]);
-      }
-      let factor = exp2(before - highest[h]);
-      sum[h] *= factor;
-      for (var u = 0u; u < KEYS; u++) {
-        let seen = tile + u * kWorkers + worker < end;
-        s[h * KEYS + u] = select(0.0, exp2(s[h * KEYS + u] - highest[h]), seen);
-        sum[h] += s[h * KEYS + u];
-      }
-      for (var v = 0u; v < VECTORS; v++) {
-        low[h * VECTORS + v] *= factor;
-        high[h * VECTORS + v] *= factor;
-      }
-    }
-    for (var u = 0u; u < KEYS; u++) {
-      for (var v = 0u; v < VECTORS; v++) {
-        let v_low = low4(values[u * VECTORS + v]);
-        let v_high = high4(values[u * VECTORS + v]);
-        for (var h = 0u; h < HEADS; h++) {
-          low[h * VECTORS + v] += s[h * KEYS + u] * v_low;
-          high[h * VECTORS + v] += s[h * KEYS + u] * v_high;
-        }
-      }
-    }
-  }
-
-  if (lane == 0u) {
-    for (var h = 0u; h < HEADS; h++) {
-      worker_max[h * kWorkers + worker] = highest[h];
-    }
-  }
-  workgroupBarrier();
-  for (var h = 0u; h < HEADS; h++) {
-    var top = kLowest;
-    for (var w = 0u; w < kWorkers; w++) {
-      top = max(top, worker_max[h * kWorkers + w]);
-    }
-    let factor = exp2(highest[h] - top);
-    if (thread == 0u) {
-      head_max[h] = top;
-    }
-    for (var v = 0u; v < VECTORS; v++) {
-      low[h * VECTORS + v] *= factor;
-      high[h * VECTORS + v] *= factor;
-    }
-    if (lane == 0u) {
-      worker_sum[h * kWorkers + worker] = sum[h] * factor;
-    }
-  }
-
-  for (var h = 0u; h < heads; h++) {
-    // Not low[h]: registers cannot be indexed by a variable without moving to memory.
-    for (var i = 0u; i < HEADS * VECTORS; i++) {
-      let column = lane + i % VECTORS * LANES;
-      if (i / VECTORS == h && column < D8) {
-        gathered[(worker * D8 + column) * 2u] = low[i];
-        gathered[(worker * D8 + column) * 2u + 1u] = high[i];
-      }
-    }
-    workgroupBarrier();
-    for (var d4 = thread; d4 < D8 * 2u; d4 += WORKGROUP) {
-      var weighted = vec4f();
-      var total = 0.0;
-      for (var w = 0u; w < kWorkers; w++) {
-        weighted += gathered[w * D8 * 2u + d4];
-        total += worker_sum[h * kWorkers + w];
-      }
-      for (var i = 0u; i < 4u; i++) {
-        if (d4 * 4u + i < HEAD_DIM) {
-          put(split, first_head, h, d4 * 4u + i, weighted[i], head_max[h], total);
-        }
-      }
-    }
-    workgroupBarrier();
-  }
-  finish(thread, first_head, heads);
+  attend(group.x, group.y, subgroup * subgroup_size + invocation);
 }

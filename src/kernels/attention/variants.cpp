@@ -9,9 +9,6 @@
 namespace doppler::kernels {
 namespace {
 
-// Up to here one workgroup per group of heads reads all keys in a few rounds of loads; more keys are worth
-// the second dispatch that joins splits (2.3 us on an H200). An estimate: attention_bench is to confirm it.
-constexpr uint32_t kSingleKeys = 512;
 // Enough to fill a large GPU: about one for each of an H200's 132 multiprocessors, 16 splits for 8 kv heads.
 constexpr uint32_t kTargetWorkgroups = 128;
 constexpr uint32_t kMostSplits = 32;
@@ -38,8 +35,8 @@ std::string only_cpu(const Attention&, const gpu::Caps& caps) {
 
 std::string only_short(const Attention& op, const gpu::Caps&) {
   const uint32_t keys = visible_keys(op);
-  if (keys <= kSingleKeys) return "";
-  return format_text("one workgroup a kv head is too few for %u keys (up to %u)", keys, kSingleKeys);
+  if (keys <= kShortKeys) return "";
+  return format_text("one workgroup a kv head is too few for %u keys (up to %u)", keys, kShortKeys);
 }
 
 // Lanes of a subgroup that share a key: as many as have work, at most a third more.
@@ -92,9 +89,32 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
 
 constexpr Lane kSub = Lane::kSubgroups;
 
-const std::array<AttentionDecodeRow, 5> kDecode = {{
+std::string with_rope(const Attention& op, const gpu::Caps& caps) {
+  if (!op.rope) return "q and the cache are rotated already";
+  return fits_registers(op, caps);
+}
+
+std::string short_with_rope(const Attention& op, const gpu::Caps& caps) {
+  std::string reason = with_rope(op, caps);
+  return reason.empty() ? only_short(op, caps) : reason;
+}
+
+const std::array<AttentionDecodeRow, 7> kDecode = {{
     // A CPU device runs the invocations of a workgroup as one vector, and has few cores: splits gain nothing.
     {{"attention_decode.cpu", Lane::kPortable, 0, only_cpu}, DecodeKernel::kWorkgroup, false, 8, 4},
+    {{"attention_decode.rope.single", kSub, kNeedSubgroups, short_with_rope},
+     DecodeKernel::kSubgroup,
+     false,
+     256,
+     4,
+     true,
+     1},
+    {{"attention_decode.rope.split", kSub, kNeedSubgroups, with_rope},
+     DecodeKernel::kSubgroup,
+     true,
+     128,
+     4,
+     true},
     {{"attention_decode.subgroup.single", kSub, kNeedSubgroups, short_and_fits},
      DecodeKernel::kSubgroup,
      false,
@@ -134,7 +154,10 @@ std::span<const AttentionDecodeRow> attention_decode_variants() { return kDecode
 std::span<const AttentionPrefillRow> attention_prefill_variants() { return kPrefill; }
 
 uint32_t visible_keys(const Attention& op) {
-  return op.window == 0 ? op.cache.ctx_len : std::min(op.window, op.cache.ctx_len);
+  uint32_t keys = op.cache.ctx_len;
+  if (op.window != 0) keys = std::min(keys, op.window);
+  if (op.max_keys != 0) keys = std::min(keys, op.max_keys);
+  return keys;
 }
 
 DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps) {
@@ -154,7 +177,7 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
   sizes.vectors = (eights(op) + sizes.lanes - 1) / sizes.lanes;
   const uint32_t by_registers = std::max(kMostHeadVectors / sizes.vectors, 1u);
   const uint32_t by_memory = std::max(kMostHeadFloats / op.cache.padded_head_dim(), 1u);
-  sizes.heads = std::min({group, by_registers, by_memory});
+  sizes.heads = row.heads != 0 ? row.heads : std::min({group, by_registers, by_memory});
   sizes.head_chunks = (group + sizes.heads - 1) / sizes.heads;
   sizes.keys_per_split = op.cache.ctx_len;
   if (row.splits) {

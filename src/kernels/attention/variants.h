@@ -21,6 +21,8 @@ struct AttentionDecodeRow : Variant<Attention> {
   bool splits = false;        // over workgroups, with a combine after it
   uint32_t workgroup = 0;     // invocations, at most
   uint32_t keys_at_once = 1;  // of an invocation or worker: KEYS_EACH, KEYS
+  bool rope = false;          // rotates and fills the cache too
+  uint32_t heads = 0;         // query heads of a workgroup; 0: as many as registers hold
 };
 std::span<const AttentionDecodeRow> attention_decode_variants();
 

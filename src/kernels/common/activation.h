@@ -9,9 +9,14 @@
 namespace doppler::kernels {
 
 struct Activation {
-  TensorView f32;  // [rows, k] f32, row stride exactly k
-  TensorView q8;   // invalid, or q8_bytes(rows, k) bytes, see below; only when k is a multiple of 32
-  TensorView f16;  // invalid, or f16_bytes(rows, k) bytes, see below; only when k is a multiple of 16
+  TensorView f32;         // [rows, k] f32, row stride exactly k
+  TensorView q8;          // invalid, or q8_bytes(rows, k) bytes, see below; only when k is a multiple of 32
+  TensorView f16;         // invalid, or f16_bytes(rows, k) bytes, see below; only when k is a multiple of 16
+  bool only_f16 = false;  // nobody reads f32: the producer may leave it unwritten
+  // Valid for the output of a begun norm: f32 [k / 32], the sums of x^2 of each block of 32. What f32 or q8 (one of
+  // them is there) holds is x * weight, and the reader multiplies its sums by 1 / sqrt(mean(x^2) + norm_eps). One row.
+  TensorView square_sums;
+  float norm_eps = 0;
 };
 
 // Layout of q8: plane 0 holds, per row and block of 32, 32 int8 (8 u32 words, element 4i+j in byte j of word
@@ -30,5 +35,27 @@ inline uint64_t q8_bytes(uint32_t max_rows, uint32_t k) {
 inline uint64_t f16_bytes(uint32_t max_rows, uint32_t k) {
   return (static_cast<uint64_t>(max_rows) + 15) / 16 * 16 * k * 2;
 }
+
+// An RMS norm of one row that the producer of the row begins and its readers finish: Activation::square_sums.
+// `buffer` holds x * weight, in 8 bits or f32, and from the next multiple of 256 bytes on the sums.
+struct BegunNorm {
+  TensorView buffer;
+  TensorView weight;  // f32 [k]
+  uint32_t k = 0;
+  float eps = 0;
+  bool q8 = false;
+
+  static uint64_t sums_offset(uint32_t k, bool q8) {
+    return ((q8 ? q8_bytes(1, k) : 4ull * k) + 255) / 256 * 256;
+  }
+  static uint64_t bytes(uint32_t k, bool q8) { return sums_offset(k, q8) + k / 32 * 4ull; }
+  Activation activation() const {
+    const TensorView x = buffer.sub(0, q8 ? q8_bytes(1, k) : 4ull * k);
+    return {.f32 = q8 ? TensorView{} : x,
+            .q8 = q8 ? x : TensorView{},
+            .square_sums = buffer.sub(sums_offset(k, q8), k / 32 * 4ull),
+            .norm_eps = eps};
+  }
+};
 
 }  // namespace doppler::kernels

@@ -3,6 +3,7 @@
 // The kernel declares y_q8: array<u32>; Q8_PLANE1 is the first word of plane 1.
 // Barriers: the first after the maxima are known; the second after the sums, which also keeps the next call's
 // maxima from overtaking this one's readers. Must be called in uniform control flow.
+//!import common/q8_block
 var<workgroup> q8_maxima: array<f32, WORKGROUP>;
 var<workgroup> q8_sums: array<i32, WORKGROUP>;
 
@@ -18,13 +19,11 @@ fn store_q8(t: u32, word: u32, values: vec4f, is_active: bool) {
     largest = max(largest, q8_maxima[first + i]);
   }
   let d = largest / 127.0;
-  let inverse = select(0.0, 127.0 / largest, largest > 0.0);
-  let q = vec4i(clamp(round(values * inverse), vec4f(-127.0), vec4f(127.0)));
+  let q = q8_quantise(values, largest);
   q8_sums[t] = q.x + q.y + q.z + q.w;
   workgroupBarrier();
   if (is_active) {
-    let bytes = bitcast<vec4u>(q) & vec4u(0xFFu);
-    y_q8[word] = bytes.x | (bytes.y << 8u) | (bytes.z << 16u) | (bytes.w << 24u);
+    y_q8[word] = q8_word(q);
     if (t == first) {
       var sum = 0;
       for (var i = 0u; i < 8u; i++) {

@@ -56,8 +56,14 @@ Result<void> check(const Context& ctx, const Linear& op) {
                 op.y_column + columns, stride);
   }
   const uint64_t floats = uint64_t{ctx.max_rows} * sizeof(float);
-  DP_CHECK(check_view(op.x.f32, floats * weight.k, "x of " + ctx.role));
-  DP_CHECK(check_view(op.y, floats * stride, "y of " + ctx.role));
+  if (op.x.f32.valid() || (!op.x.q8.valid() && !op.x.f16.valid())) {
+    DP_CHECK(check_view(op.x.f32, floats * weight.k, "x of " + ctx.role));
+  }
+  if (op.y.valid() || !op.y_q8.valid()) DP_CHECK(check_view(op.y, floats * stride, "y of " + ctx.role));
+  if (op.next.buffer.valid()) {
+    DP_CHECK(check_view(op.next.buffer, BegunNorm::bytes(weight.n, op.next.q8), "next of " + ctx.role));
+    DP_CHECK(check_view(op.next.weight, sizeof(float) * weight.n, "norm weight of " + ctx.role));
+  }
   if (op.x.q8.valid()) DP_CHECK(check_view(op.x.q8, q8_bytes(ctx.max_rows, weight.k), "x.q8 of " + ctx.role));
   if (op.x.f16.valid()) {
     DP_CHECK(check_view(op.x.f16, f16_bytes(ctx.max_rows, weight.k), "x.f16 of " + ctx.role));
@@ -77,6 +83,12 @@ const ProductRow* coming_row(const Context& ctx, const Weight& weight, Activate 
                       ctx.plan.caps(), ctx.policy);
 }
 
+// Whether the row makes the gated product in one dispatch: a matvec, or matrix units over whole tiles of gates.
+bool gates_itself(const ProductRow* row, uint32_t max_rows, const Weight& weight) {
+  if (weight.pieces.size() > 1) return false;
+  return max_rows == 1 || (row != nullptr && row->algorithm == Algorithm::kMatrix && weight.n % 64 == 0);
+}
+
 // The product into [rows, 2n], then the activation as a kernel of its own.
 Result<void> record_gate_apart(Context& ctx, const Linear& op) {
   const uint64_t bytes = uint64_t{ctx.max_rows} * op.weight.n * sizeof(float);
@@ -87,7 +99,7 @@ Result<void> record_gate_apart(Context& ctx, const Linear& op) {
   product.y = ctx.plan.scratch("gate_up", bytes);
   DP_CHECK(record(ctx, product));
   return record(ctx, Glu{.gate_up = product.y,
-                         .y = {.f32 = op.y, .q8 = op.y_q8, .f16 = op.y_f16},
+                         .y = {.f32 = op.y, .q8 = op.y_q8, .f16 = op.y_f16, .only_f16 = op.y_only_f16},
                          .n = op.weight.n / 2,
                          .activate = op.gate});
 }
@@ -104,16 +116,36 @@ bool wants_f16(const Context& ctx, const Weight& weight, Activate gate) {
   return row != nullptr && row->f16;
 }
 
+bool finishes_norm(const Context& ctx, const Weight& weight, Activate gate) {
+  const ProductRow* row = coming_row(ctx, weight, gate);
+  const bool joined = gate == Activate::kNone || weight.pieces.size() == 1;
+  return row != nullptr && row->algorithm == Algorithm::kTiled && joined;
+}
+
+bool begins_norm(const Context& ctx, const Weight& weight) {
+  return finishes_norm(ctx, weight, Activate::kNone) && weight.pieces.size() == 1 &&
+         weight.n % kTileRows == 0;
+}
+
 Result<void> record(Context& ctx, const Linear& op) {
   DP_CHECK(check(ctx, op));
   const bool gated = op.gate != Activate::kNone;
-  if (gated && (ctx.max_rows > 1 || op.weight.pieces.size() > 1)) return record_gate_apart(ctx, op);
+  if (gated && !gates_itself(coming_row(ctx, op.weight, op.gate), ctx.max_rows, op.weight)) {
+    return record_gate_apart(ctx, op);
+  }
 
   const ProductShape shape = shape_of(op.weight, ctx.max_rows, op.gate);
   DP_TRY(const ProductRow* row,
          (select<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
                                            shape_text(shape), ctx)));
   Linear product = op;
+  const bool is_tiled = row->algorithm == Algorithm::kTiled;
+  if (!is_tiled && (op.x.square_sums.valid() || op.next.buffer.valid() || !op.y.valid())) {
+    return fail(ErrorKind::kInternal, "%s of %s neither finishes nor begins norms, and writes y as f32.",
+                std::string(row->name).c_str(), ctx.role.c_str());
+  }
+  if (!row->q8 && !row->f16)
+    DP_CHECK(check_view(op.x.f32, sizeof(float) * ctx.max_rows * op.weight.k, "x of " + ctx.role));
   if (row->q8 && !op.x.q8.valid()) {
     product.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(ctx.max_rows, op.weight.k));
     DP_CHECK(record(ctx, QuantizeQ8{.x = op.x.f32, .q8 = product.x.q8, .k = op.weight.k}));
@@ -122,11 +154,12 @@ Result<void> record(Context& ctx, const Linear& op) {
     product.x.f16 = ctx.plan.scratch("x_f16", f16_bytes(ctx.max_rows, op.weight.k));
     DP_CHECK(record(ctx, FragmentF16{.x = op.x.f32, .f16 = product.x.f16, .k = op.weight.k}));
   }
+  if (is_tiled) return record_matvec_tile(ctx, product, *row);
   DP_CHECK(ctx.max_rows == 1 ? record_matvec(ctx, product, *row) : record_matmul(ctx, product, *row));
   if (op.y_q8.valid()) {
     DP_CHECK(record(ctx, QuantizeQ8{.x = op.y, .q8 = op.y_q8, .k = op.weight.n / 2}));
   }
-  if (op.y_f16.valid()) {
+  if (op.y_f16.valid() && row->algorithm != Algorithm::kMatrix) {
     DP_CHECK(record(ctx, FragmentF16{.x = op.y, .f16 = op.y_f16, .k = op.weight.n / 2}));
   }
   return {};

@@ -36,9 +36,10 @@ enum class Activate : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf };
 struct Linear {
   const Weight& weight;
   Activation x;             // [rows, k]
-  TensorView y;             // f32 [rows, n]; with `gate`: [rows, n/2]
+  TensorView y;             // f32 [rows, n]; with `gate`: [rows, n/2], optional if y_q8 is all that is read
   TensorView y_q8;          // optional: y also as q8 (common/activation.h); only with `gate`
   TensorView y_f16;         // likewise in f16 tiles
+  bool y_only_f16 = false;  // y itself may be left unwritten
   TensorView bias;          // optional f32 [n]
   bool accumulate = false;  // y += ... instead of y = ...: the residual
   // Not kNone: the first n/2 rows are gates, the others ups: y = activate(gate) * up.
@@ -47,6 +48,8 @@ struct Linear {
   // [rows, y_stride], and this product writes columns [y_column, y_column + n). 0: y_stride is n.
   uint32_t y_stride = 0;
   uint32_t y_column = 0;
+  // Optional, with accumulate, where begins_norm() says so: the norm that reads y next is begun.
+  BegunNorm next;
 };
 // May record more than one dispatch (pieces, quantisation of x where a dp4a variant was chosen and x.q8 is
 // missing, gate as a second kernel in prefill). Scratch it needs it takes from ctx.plan.
@@ -57,6 +60,12 @@ bool wants_q8(const Context& ctx, const Weight& weight, Activate gate = Activate
 
 // The same of x.f16.
 bool wants_f16(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
+
+// True if record() would finish a begun norm of x itself (Activation::square_sums), for which x need not be there in
+// any other form.
+bool finishes_norm(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
+// True if record() would begin the norm that reads the product's sum (Linear::next).
+bool begins_norm(const Context& ctx, const Weight& weight);
 
 // y[rows, k] -> q8, as a dispatch of its own.
 struct QuantizeQ8 {

@@ -83,6 +83,7 @@ XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows);
 std::string_view weight_fragment(WeightFormat format, bool q8);
 
 Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row);
+Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matmul_matrix(Context& ctx, const Linear& op, const ProductRow& row);
 

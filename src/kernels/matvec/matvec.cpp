@@ -30,14 +30,6 @@ uint32_t lanes_for(uint32_t units, uint32_t step, uint32_t most) {
   return std::min((lanes + step - 1) / step * step, most);
 }
 
-// Invocations that share a row of a tile.
-uint32_t tile_slices(uint32_t units, const gpu::Caps& caps) {
-  constexpr uint32_t kUnitsEach = 4, kMost = 16;
-  const uint32_t most =
-      std::min({kMost, caps.max_invocations / kTileRows, caps.max_workgroup_size_x / kTileRows});
-  return std::clamp(units / kUnitsEach, 1u, most);
-}
-
 Shape shape_for(const ProductRow& row, const gpu::Caps& caps, uint32_t k, bool gated) {
   constexpr uint32_t kMost = 256;     // many small workgroups of 256 won in trials on an H200
   constexpr uint32_t kSubgroup = 32;  // where the device names no larger one
@@ -46,10 +38,6 @@ Shape shape_for(const ProductRow& row, const gpu::Caps& caps, uint32_t k, bool g
   const uint32_t rows = gated ? 1 : 2;
   Shape shape;
   switch (row.algorithm) {
-    case Algorithm::kTiled:
-      return {.entry = "matvec/matvec_tile",
-              .workgroup = tile_slices(units, caps) * kTileRows,
-              .outputs = kTileRows};
     case Algorithm::kWholeRows:
       return {.entry = "matvec/matvec_whole_rows",
               .workgroup = kCpuWorkgroup,
@@ -87,9 +75,6 @@ Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row
   launch.consts = {u32_const("WORKGROUP", shape.workgroup), bool_const("HAS_BIAS", op.bias.valid()),
                    bool_const("ACCUMULATE", op.accumulate),
                    u32_const("ACTIVATE", static_cast<uint32_t>(op.gate))};
-  if (row.algorithm == Algorithm::kTiled) {
-    launch.consts[0] = u32_const("SLICES", shape.workgroup / kTileRows);
-  }
   launch.consts.push_back(shape.threads_per_row != 0 ? u32_const("THREADS_PER_ROW", shape.threads_per_row)
                                                      : u32_const("ROWS", shape.outputs / shape.workgroup));
   launch.substitutions = {{"weights/format", weight_fragment(weight.format, row.q8)},

@@ -1,12 +1,11 @@
 // A tile_q4 unit times activations quantised to 8 bits: see weights/README.md for the contract of unit_dot_q8.
 //!import weights/weight_tile_q4
-//!import weights/dot_bytes
+//!import weights/tile_dot
 
-fn unit_dot_q8(row: u32, u: u32, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
-  let at = plane_at(row, u, 0u, 1u);
-  let q = weights[at];
-  let s = unpack2x16float(scales[at]);
-  let products = idot16(q & vec4<u32>(0x0f0f0f0fu), xa) + idot16((q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb);
+fn words_dot_q8(w: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
+  let s = unpack2x16float(w.s);
+  let products =
+      idot16(w.q & vec4<u32>(0x0f0f0f0fu), xa) + idot16((w.q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb);
   return s.x * da.x * f32(products) - s.y * da.y;
 }
 

@@ -1,16 +1,16 @@
 // A tile_q6 unit times activations quantised to 8 bits: see weights/README.md for the contract of unit_dot_q8.
 //!import weights/weight_tile_q6
-//!import weights/dot_bytes
+//!import weights/tile_dot
 
-fn unit_dot_q8(row: u32, u: u32, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
-  let w = load_unit(row, u);
+fn words_dot_q8(words: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
+  let w = bytes_of(words);
   return da.x * (w.scale.x * f32(idot16(w.first, xa)) + w.scale.y * f32(idot16(w.second, xb)));
 }
 
 const HAS_MINIMUM = false;
 
 fn bytes16(row: u32, g: u32) -> vec4<u32> {
-  let w = load_unit(row, g >> 1u);
+  let w = bytes_of(load_words(row, g >> 1u));
   return select(w.first, w.second, (g & 1u) == 1u);
 }
 

@@ -11,14 +11,23 @@ fn weight8(row: u32, i: u32) -> mat2x4<f32> {
   return mat2x4<f32>(four_numbers(q.x, q.y), four_numbers(q.z, q.w));
 }
 
-fn numbers16(at: u32) -> mat4x4<f32> {
-  let p = weights[at];
-  let q = weights[at + 32u];
+struct Words {
+  a: vec4<u32>,
+  b: vec4<u32>,
+  c: vec4<u32>,
+  d: vec4<u32>,
+}
+
+fn load_words(row: u32, u: u32) -> Words {
+  let at = plane_at(row, u, 0u, 4u);
+  return Words(weights[at], weights[at + 32u], weights[at + 64u], weights[at + 96u]);
+}
+
+fn numbers16(p: vec4<u32>, q: vec4<u32>) -> mat4x4<f32> {
   return mat4x4<f32>(four_numbers(p.x, p.y), four_numbers(p.z, p.w), four_numbers(q.x, q.y),
                      four_numbers(q.z, q.w));
 }
 
-fn unit_dot(row: u32, u: u32, xa: mat4x4<f32>, xb: mat4x4<f32>, sums: vec2<f32>) -> f32 {
-  let at = plane_at(row, u, 0u, 4u);
-  return dot16(numbers16(at), xa) + dot16(numbers16(at + 64u), xb);
+fn words_dot(w: Words, xa: mat4x4<f32>, xb: mat4x4<f32>, sums: vec2<f32>) -> f32 {
+  return dot16(numbers16(w.a, w.b), xa) + dot16(numbers16(w.c, w.d), xb);
 }

@@ -2,31 +2,40 @@
 //!import weights/weight_bytes
 //!import weights/tile_at
 
-struct UnitTileQ5 {
+struct Words {
+  q: vec4<u32>,
+  s: u32,
+  fifth: u32,
+}
+
+struct Bytes {
   first: vec4<u32>,
   second: vec4<u32>,
   scale: vec2<f32>,  // scale, minimum
 }
 
-fn load_unit(row: u32, u: u32) -> UnitTileQ5 {
-  let q = weights[plane_at(row, u, 0u, 1u)];
-  let s = unpack2x16float(scales[plane_at(row, u, 0u, 2u)]);
-  let fifth = vec4<u32>(scales[plane_at(row, u, 1u, 2u)]);
-  let low = (q & vec4<u32>(0x0f0f0f0fu)) | ((fifth << vec4<u32>(4u, 3u, 2u, 1u)) & vec4<u32>(0x10101010u));
-  let high = ((q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu)) |
+fn load_words(row: u32, u: u32) -> Words {
+  let at = plane_at(row, u, 0u, 2u);
+  return Words(weights[plane_at(row, u, 0u, 1u)], scales[at], scales[at + 32u]);
+}
+
+fn bytes_of(w: Words) -> Bytes {
+  let fifth = vec4<u32>(w.fifth);
+  let low = (w.q & vec4<u32>(0x0f0f0f0fu)) | ((fifth << vec4<u32>(4u, 3u, 2u, 1u)) & vec4<u32>(0x10101010u));
+  let high = ((w.q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu)) |
              ((fifth >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(0x10101010u));
-  return UnitTileQ5(low, high, s);
+  return Bytes(low, high, unpack2x16float(w.s));
 }
 
 fn weight8(row: u32, i: u32) -> mat2x4<f32> {
-  let w = load_unit(row, i >> 2u);
+  let w = bytes_of(load_words(row, i >> 2u));
   let half = select(w.first, w.second, (i & 2u) == 2u);
   let words = select(half.xy, half.zw, (i & 1u) == 1u);
   return mat2x4<f32>(vec4<f32>(unpack4xU8(words.x)) * w.scale.x - w.scale.y,
                      vec4<f32>(unpack4xU8(words.y)) * w.scale.x - w.scale.y);
 }
 
-fn unit_dot(row: u32, u: u32, xa: mat4x4<f32>, xb: mat4x4<f32>, sums: vec2<f32>) -> f32 {
-  let w = load_unit(row, u);
+fn words_dot(words: Words, xa: mat4x4<f32>, xb: mat4x4<f32>, sums: vec2<f32>) -> f32 {
+  let w = bytes_of(words);
   return w.scale.x * (dot_u8(w.first, xa) + dot_u8(w.second, xb)) - w.scale.y * (sums.x + sums.y);
 }

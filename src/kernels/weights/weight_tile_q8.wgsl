@@ -2,16 +2,24 @@
 //!import weights/weight_bytes
 //!import weights/tile_at
 
-fn unit_scale(row: u32, u: u32) -> f32 { return unpack2x16float(scales[plane_at(row, u, 0u, 1u)]).x; }
+struct Words {
+  first: vec4<u32>,
+  second: vec4<u32>,
+  s: u32,
+}
+
+fn load_words(row: u32, u: u32) -> Words {
+  let at = plane_at(row, u, 0u, 2u);
+  return Words(weights[at], weights[at + 32u], scales[plane_at(row, u, 0u, 1u)]);
+}
 
 fn weight8(row: u32, i: u32) -> mat2x4<f32> {
   let q = weights[plane_at(row, i >> 2u, (i >> 1u) & 1u, 2u)];
   let words = select(q.xy, q.zw, (i & 1u) == 1u);
-  let d = unit_scale(row, i >> 2u);
+  let d = unpack2x16float(scales[plane_at(row, i >> 2u, 0u, 1u)]).x;
   return mat2x4<f32>(vec4<f32>(unpack4xI8(words.x)) * d, vec4<f32>(unpack4xI8(words.y)) * d);
 }
 
-fn unit_dot(row: u32, u: u32, xa: mat4x4<f32>, xb: mat4x4<f32>, sums: vec2<f32>) -> f32 {
-  let at = plane_at(row, u, 0u, 2u);
-  return unit_scale(row, u) * (dot_i8(weights[at], xa) + dot_i8(weights[at + 32u], xb));
+fn words_dot(w: Words, xa: mat4x4<f32>, xb: mat4x4<f32>, sums: vec2<f32>) -> f32 {
+  return unpack2x16float(w.s).x * (dot_i8(w.first, xa) + dot_i8(w.second, xb));
 }

@@ -23,6 +23,7 @@ struct StepIo {
   kernels::TensorView tokens;             // u32 [max_rows]
   std::vector<kernels::CacheView> cache;  // one a layer
   Head head = Head::kLast;
+  uint32_t max_keys = 0;       // of a decode plan: the longest sequence it is replayed with; 0: the context
   kernels::TensorView logits;  // f32 [vocab_size], or [max_rows, vocab_size] with Head::kAll
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
@@ -41,10 +42,13 @@ struct HuggingFaceType {
 };
 
 struct Family {
+  using AddGguf = Result<void> (*)(ModelConfig& config, const formats::GgufFile& gguf);
   std::string_view name;
   std::span<const std::string_view> gguf_architectures;
   std::span<const HuggingFaceType> huggingface_types;
   std::unique_ptr<FamilyModel> (*make)(const ModelConfig& config, uint32_t ctx_len);
+  AddGguf add_gguf = nullptr;  // numbers that only this family's GGUF files have; null: none
+  bool gguf_turns_neighbours = true;  // GGUF files rotate pairs (2i, 2i+1): their q and k rows are permuted for it
 
   bool config_has_window(std::string_view model_type) const;
 };
@@ -55,5 +59,6 @@ Result<const Family*> find_family_huggingface(std::string_view model_type);
 const Family& family_of(const ModelConfig& config);
 
 std::unique_ptr<FamilyModel> make_llama(const ModelConfig& config, uint32_t ctx_len);
+std::unique_ptr<FamilyModel> make_gemma3(const ModelConfig& config, uint32_t ctx_len);
 
 }  // namespace doppler::model

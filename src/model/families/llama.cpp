@@ -3,8 +3,6 @@
 // D = head_dim, Q = n_heads * D, K = n_kv_heads * D.
 #include "kernels/attention/attention.h"
 #include "kernels/embed/embed.h"
-#include "kernels/glu/glu.h"
-#include "kernels/rms_norm/rms_norm.h"
 #include "model/families/family.h"
 #include "model/rope_frequencies.h"
 #include "model/tensor_names.h"
@@ -31,9 +29,11 @@ class Llama final : public FamilyModel {
       DP_CO_CHECK_WHILE(co_await load_layer(loader, i), "loading layer %u", i);
     }
     DP_CO_TRY(final_norm_, co_await loader.vector(name(Role::kFinalNorm), c_.hidden_dim));
+    kernels::Weight output = embedding_;
     if (!c_.tied_embeddings) {
-      DP_CO_TRY(output_, co_await loader.matrix(name(Role::kOutput), c_.vocab_size, c_.hidden_dim));
+      DP_CO_TRY(output, co_await loader.matrix(name(Role::kOutput), c_.vocab_size, c_.hidden_dim));
     }
+    head_ = {.parts = {{.weight = std::move(output)}}, .n = c_.vocab_size, .k = c_.hidden_dim};
     co_return co_await load_rope(loader);
   }
 
@@ -44,12 +44,30 @@ class Llama final : public FamilyModel {
     DP_CHECK(
         kernels::record(ctx, kernels::Embed{.table = embedding_, .tokens = io.tokens, .y = x}));  // [R, H]
     DP_CHECK(keep_hidden(ctx, io, x, 0));
+    DP_TRY(Activation h, record_norm(ctx, x, before_attention(0)));  // [R, H]
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
-      DP_CHECK(attention(ctx, io, x, i));
-      DP_CHECK(feed_forward(ctx, x, i));
+      const Layer& layer = layers_[i];
+      DP_TRY(const Activation y, attention(ctx, io, h, i));  // [R, Q]
+      ctx.role = role_label(Role::kAttentionOut, i);
+      DP_TRY(h, record_add_norm(ctx, layer.attention_out, y, x, before_ffn(i)));  // [R, H]
+      ctx.role = format_text("blk.%u.ffn_gate_up", i);
+      const Activation g = gated_scratch(ctx, layer.gate_up, layer.down, c_.activation);
+      DP_CHECK(record_gated(ctx, layer.gate_up, h, g, c_.activation));  // [R, F]
+      ctx.role = role_label(Role::kDown, i);
+      if (i + 1 < c_.n_layers) {
+        DP_TRY(h, record_add_norm(ctx, layer.down, g, x, before_attention(i + 1)));  // [R, H]
+      } else if (io.head == Head::kNone) {
+        DP_CHECK(model::record(ctx, layer.down, g, x, /*accumulate=*/true));
+      } else {
+        DP_TRY(h, record_add_norm(ctx, layer.down, g, x, before_head(io)));  // [1 or R, H]
+      }
       DP_CHECK(keep_hidden(ctx, io, x, i + 1));
     }
-    return head(ctx, io, x);
+    if (io.head == Head::kNone) return {};
+    ctx.role = role_label(Role::kOutput, 0);
+    kernels::Context head_ctx = ctx;
+    if (io.head == Head::kLast) head_ctx.max_rows = 1;
+    return model::record(head_ctx, head_, h, io.logits, /*accumulate=*/false);  // [1 or R, V]
   }
 
  private:
@@ -86,57 +104,50 @@ class Llama final : public FamilyModel {
     co_return Result<void>();
   }
 
-  // A normalised activation, also in the forms that its reader (a Projection or Weight) wants.
-  template <class Reader>
-  Activation scratch_activation(kernels::Context& ctx, const char* label, uint32_t k,
-                                const Reader& reader) const {
-    Activation a{.f32 = ctx.plan.scratch(label, static_cast<uint64_t>(ctx.max_rows) * k * 4)};
-    if (wants_q8(ctx, reader)) {
-      a.q8 = ctx.plan.scratch(std::string(label) + ".q8", kernels::q8_bytes(ctx.max_rows, k));
-    }
-    if (wants_f16(ctx, reader)) {
-      a.f16 = ctx.plan.scratch(std::string(label) + ".f16", kernels::f16_bytes(ctx.max_rows, k));
-    }
-    return a;
+  NormedReader before_attention(uint32_t i) const {
+    return {.weight = layers_[i].attention_norm,
+            .eps = c_.norm_eps,
+            .reader = layers_[i].qkv,
+            .role = role_label(Role::kAttentionNorm, i)};
+  }
+  NormedReader before_ffn(uint32_t i) const {
+    return {.weight = layers_[i].ffn_norm,
+            .eps = c_.norm_eps,
+            .reader = layers_[i].gate_up,
+            .role = role_label(Role::kFfnNorm, i),
+            .gate = c_.activation};
+  }
+  NormedReader before_head(const StepIo& io) const {
+    return {.weight = final_norm_,
+            .eps = c_.norm_eps,
+            .reader = head_,
+            .role = role_label(Role::kFinalNorm, 0),
+            .last_row_only = io.head == Head::kLast};
   }
 
-  Result<void> norm(kernels::Context& ctx, TensorView x, TensorView weight, const Activation& y,
-                    bool last_row) const {
-    return kernels::record(ctx, kernels::RmsNorm{.x = x,
-                                                 .add = {},
-                                                 .weight = weight,
-                                                 .y = y,
-                                                 .n = c_.hidden_dim,
-                                                 .eps = c_.norm_eps,
-                                                 .last_row_only = last_row});
-  }
-
-  Result<void> attention(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t i) const {
+  // Rotation, cache and attention of the normalised h; the result in the forms that the output projection reads.
+  Result<Activation> attention(kernels::Context& ctx, const StepIo& io, const Activation& h,
+                               uint32_t i) const {
     const Layer& layer = layers_[i];
     const uint32_t q_dim = c_.n_heads * c_.head_dim;
     const uint64_t rows = ctx.max_rows;
-
-    ctx.role = role_label(Role::kAttentionNorm, i);
-    const Activation h = scratch_activation(ctx, "attn_in", c_.hidden_dim, layer.qkv);
-    DP_CHECK(norm(ctx, x, layer.attention_norm, h, false));  // [R, H]
 
     ctx.role = format_text("blk.%u.attn_qkv", i);
     const TensorView qkv = ctx.plan.scratch("qkv", rows * layer.qkv.n * 4);
     DP_CHECK(model::record(ctx, layer.qkv, h, qkv, /*accumulate=*/false));  // [R, Q + 2K]
 
-    ctx.role = format_text("blk.%u.rope", i);
-    const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
-    DP_CHECK(kernels::record(ctx, kernels::RopeKv{.qkv = qkv,
-                                                  .q_out = q,
-                                                  .cache = io.cache[i],
-                                                  .table = rope_table_,
-                                                  .n_heads = c_.n_heads,
-                                                  .rotary_dim = c_.rope.rotary_dim,
-                                                  .interleaved = c_.rope.interleaved,
-                                                  .attention_factor = attention_factor_}));  // [R, Q]
-
     ctx.role = format_text("blk.%u.attention", i);
-    const Activation y = scratch_activation(ctx, "attn_y", q_dim, layer.attention_out);
+    const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
+    const kernels::RopeKv rope{.qkv = qkv,
+                               .q_out = q,
+                               .cache = io.cache[i],
+                               .table = rope_table_,
+                               .n_heads = c_.n_heads,
+                               .rotary_dim = c_.rope.rotary_dim,
+                               .interleaved = c_.rope.interleaved,
+                               .attention_factor = attention_factor_};
+    Activation y{.f32 = ctx.plan.scratch("attn_y", rows * q_dim * 4)};
+    add_forms(ctx, layer.attention_out, q_dim, "attn_y", y);
     DP_CHECK(kernels::record(ctx, kernels::Attention{.q = q,
                                                      .cache = io.cache[i],
                                                      .y = y,
@@ -144,38 +155,10 @@ class Llama final : public FamilyModel {
                                                      .scale = c_.attention_scale,
                                                      .window = c_.window,
                                                      .softcap = 0,
-                                                     .sinks = {}}));  // [R, Q]
-
-    ctx.role = role_label(Role::kAttentionOut, i);
-    return model::record(ctx, layer.attention_out, y, x, /*accumulate=*/true);  // [R, H]
-  }
-
-  Result<void> feed_forward(kernels::Context& ctx, TensorView x, uint32_t i) const {
-    const Layer& layer = layers_[i];
-    ctx.role = role_label(Role::kFfnNorm, i);
-    const Activation h = scratch_activation(ctx, "ffn_in", c_.hidden_dim, layer.gate_up);
-    DP_CHECK(norm(ctx, x, layer.ffn_norm, h, false));  // [R, H]
-
-    ctx.role = format_text("blk.%u.ffn_gate_up", i);
-    const Activation y = scratch_activation(ctx, "ffn_y", c_.ffn_dim, layer.down);
-    DP_CHECK(record_gated(ctx, layer.gate_up, h, y, c_.activation));  // [R, F]
-
-    ctx.role = role_label(Role::kDown, i);
-    return model::record(ctx, layer.down, y, x, /*accumulate=*/true);  // [R, H]
-  }
-
-  Result<void> head(kernels::Context& ctx, const StepIo& io, TensorView x) const {
-    if (io.head == Head::kNone) return {};
-    const kernels::Weight& weight = c_.tied_embeddings ? embedding_ : output_;
-    const bool last_row = io.head == Head::kLast;
-    kernels::Context head_ctx = ctx;  // one row from here on
-    if (last_row) head_ctx.max_rows = 1;
-    const Activation h = scratch_activation(head_ctx, "final", c_.hidden_dim, weight);
-    ctx.role = role_label(Role::kFinalNorm, 0);
-    DP_CHECK(norm(ctx, x, final_norm_, h, last_row));  // [1 or R, H]
-    head_ctx.role = role_label(Role::kOutput, 0);
-    return kernels::record(head_ctx,
-                           kernels::Linear{.weight = weight, .x = h, .y = io.logits});  // [1 or R, V]
+                                                     .sinks = {},
+                                                     .rope = &rope,
+                                                     .max_keys = io.max_keys}));  // [R, Q]
+    return y;
   }
 
   Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t index) const {
@@ -186,7 +169,8 @@ class Llama final : public FamilyModel {
 
   const ModelConfig c_;
   const uint32_t ctx_len_;
-  kernels::Weight embedding_, output_;
+  kernels::Weight embedding_;
+  Projection head_;
   std::vector<Layer> layers_;
   TensorView final_norm_, rope_table_;
   float attention_factor_ = 1.0f;

@@ -1,0 +1,119 @@
+// Norms that one product begins and the next finishes (Activation::square_sums), against RMSNorm and product in double
+// precision; both ends in one plan, as a layer records them.
+#include <cmath>
+
+#include "kernels/linear/product.h"
+#include "kernels/linear/test_weights.h"
+#include "kernels/testing/q8_check.h"
+
+namespace doppler::kernels::testing {
+namespace {
+
+constexpr float kEps = 1e-5f;
+
+// The norm's output as the reader sees it: through 8-bit blocks of x * weight where it reads those.
+std::vector<float> normed(const std::vector<double>& x, const std::vector<float>& weight, bool q8) {
+  double squares = 0;
+  std::vector<float> h(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    squares += x[i] * x[i];
+    h[i] = static_cast<float>(x[i] * weight[i]);
+  }
+  if (q8) h = through_q8(h);
+  const double factor = 1 / std::sqrt(squares / static_cast<double>(x.size()) + kEps);
+  for (float& value : h) value = static_cast<float>(value * factor);
+  return h;
+}
+
+Policy forced(WeightFormat format, const char* suffix) {
+  Policy policy;
+  const std::string operation = std::string("matvec.") + weight_format_info(format).name;
+  policy.forced[operation] = operation + suffix;
+  return policy;
+}
+
+class BegunNormTest : public ::testing::TestWithParam<WeightFormat> {};
+
+// x += W1 a (begins the norm), y = W2 norm(x) or the gated form of it (finish it).
+TEST_P(BegunNormTest, IsFinishedByTheNextProduct) {
+  constexpr uint32_t kHidden = 288, kIn = 160;
+  const bool quantised = weight_format_info(GetParam()).quantised();
+  for (const bool q8 : {false, true}) {
+    if (q8 && !quantised) continue;
+    for (const Activate gate : {Activate::kNone, Activate::kSilu}) {
+      SCOPED_TRACE(format_text("q8 %d, gate %d", q8, gate != Activate::kNone));
+      const uint32_t n = 128;
+      const TestWeight first = random_weight(GetParam(), kHidden, kIn, 1);
+      const TestWeight second = random_weight(GetParam(), n, kHidden, 2);
+      const std::vector<float> a = random_floats(kIn, 3), before = random_floats(kHidden, 4, 3.0f),
+                               norm_weight = random_floats(kHidden, 5), bias = random_floats(kHidden, 6);
+      KernelRun run(forced(GetParam(), q8 ? ".dp4a.tile" : ".tile"), 1);
+      const Weight w1 = upload(run, first), w2 = upload(run, second);
+      const TensorView x = run.inout(before);
+      const BegunNorm next{.buffer = run.output(BegunNorm::bytes(kHidden, q8)),
+                           .weight = run.input(norm_weight),
+                           .k = kHidden,
+                           .eps = kEps,
+                           .q8 = q8};
+      const uint32_t outputs = gate == Activate::kNone ? n : n / 2;
+      const TensorView y = run.output(outputs * 4), y_q8 = run.output(q8_bytes(1, outputs));
+      const TensorView a_view = run.input(a), bias_view = run.input(bias);
+      ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
+        EXPECT_TRUE(begins_norm(ctx, w1) && finishes_norm(ctx, w2, gate));
+        DP_CHECK(record(ctx, Linear{.weight = w1,
+                                    .x = {.f32 = a_view},
+                                    .y = x,
+                                    .bias = bias_view,
+                                    .accumulate = true,
+                                    .next = next}));
+        Linear reader{.weight = w2, .x = next.activation(), .y = y};
+        reader.gate = gate;
+        if (gate != Activate::kNone) reader.y_q8 = y_q8;
+        return record(ctx, reader);
+      }));
+      run.replay();
+
+      std::vector<double> sum = product(first, q8 ? through_q8(a) : a, 1);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += before[i] + bias[i];
+      EXPECT_LT(rel_l2(run.read<float>(x, kHidden), sum), 1e-5);
+      std::vector<double> want = product(second, normed(sum, norm_weight, q8), 1);
+      if (gate != Activate::kNone) {
+        for (size_t i = 0; i < outputs; ++i) want[i] = want[i] / (1 + std::exp(-want[i])) * want[outputs + i];
+        want.resize(outputs);
+      }
+      const std::vector<float> got = run.read<float>(y, outputs);
+      // x sums in f32, so a code of the blocks may fall on the other side of a tie: then 1 of 127.
+      EXPECT_LT(rel_l2(got, want), q8 ? 2e-3 : 1e-5);
+      if (gate != Activate::kNone) {
+        expect_q8(run.read<uint8_t>(y_q8, q8_bytes(1, outputs)), got, 1, 1, outputs);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, BegunNormTest,
+                         ::testing::Values(WeightFormat::kTileQ4, WeightFormat::kTileQ5,
+                                           WeightFormat::kTileQ6, WeightFormat::kTileQ8,
+                                           WeightFormat::kTileF16, WeightFormat::kTileBF16),
+                         [](const auto& format) {
+                           return std::string(weight_format_info(format.param).name);
+                         });
+
+TEST(BegunNorm, OtherVariantsRefuseIt) {
+  const TestWeight test = random_weight(WeightFormat::kTileQ8, 64, 64, 1);
+  KernelRun run(forced(WeightFormat::kTileQ8, ".portable"), 1);
+  const Weight weight = upload(run, test);
+  const BegunNorm next{
+      .buffer = run.output(BegunNorm::bytes(64, false)), .weight = run.input(random_floats(64, 1)), .k = 64};
+  const Linear op{.weight = weight, .x = next.activation(), .y = run.output(256)};
+  const Result<void> recorded = run.try_record([&](Context& ctx) {
+    EXPECT_FALSE(finishes_norm(ctx, weight));
+    return record(ctx, op);
+  });
+  ASSERT_FALSE(recorded);
+  EXPECT_EQ(recorded.error().sentence(),
+            "matvec.tile_q8.portable of test neither finishes nor begins norms, and writes y as f32.");
+}
+
+}  // namespace
+}  // namespace doppler::kernels::testing

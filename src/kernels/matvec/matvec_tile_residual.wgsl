@@ -1,0 +1,49 @@
+// y += x W^T for one row of x and weights in a tile format, and the start of the RMS norm that reads y next:
+// h = y * norm_weight, as f32 or 8-bit blocks, without the norm's division, and the sum of y^2 of each block of 32.
+// Map: a workgroup makes the 32 outputs of a tile, see matvec/tile_sum.
+// Error: as matvec_tile.
+// Read next: matvec/tile_sum, matvec/tile_block.
+//!import matvec/tile_sum
+//!import matvec/tile_block
+
+@group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> scales: array<u32>;
+@group(0) @binding(2) var<storage, read> x: array<XElement>;
+@group(0) @binding(3) var<storage, read> x_scales: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read> bias: array<f32>;
+@group(0) @binding(5) var<storage, read> norm_weight: array<f32>;
+@group(0) @binding(6) var<storage, read_write> y: array<f32>;
+@group(0) @binding(7) var<storage, read_write> y_q8: array<u32>;  // h, then the sums at H_SUMS
+
+var<workgroup> squares: array<f32, 32>;
+
+@compute @workgroup_size(SLICES * TILE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let tile = group.y * GROUPS_X + group.x;
+  if (tile * TILE >= N) { return; }  // the grid, folded over y, may have more
+  let row = tile * TILE + local % TILE;
+  var value = 0.0;
+  var weight = 0.0;
+  if (local < TILE) {
+    value = y[row];
+    weight = norm_weight[row];
+    if (HAS_BIAS) { value += bias[row]; }
+  }
+  let sum = join_slices(local, vec2<f32>(slice_sum(row, local), 0.0)).x;
+  if (local < TILE) {
+    value += sum;
+    y[row] = value;
+    squares[local] = value * value;
+    if (!H_IS_Q8) { y_q8[row] = bitcast<u32>(value * weight); }
+  }
+  if (H_IS_Q8) {
+    store_block(local, tile, value * weight);
+  } else {
+    workgroupBarrier();  // squares
+  }
+  if (local == 0u) {
+    var total = 0.0;
+    for (var i = 0u; i < TILE; i++) { total += squares[i]; }
+    y_q8[H_SUMS + tile] = bitcast<u32>(total);
+  }
+}

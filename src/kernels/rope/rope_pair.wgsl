@@ -1,0 +1,21 @@
+// The rotation of one pair of a head, the heads padded to whole eights. Consts: ROTARY_DIM, INTERLEAVED,
+// ATTENTION_FACTOR. Binding of the entry: table. See rope.h for the phase's fixed point.
+//!import common/mul_wide
+//!import common/sincos
+
+// The two dimensions of a pair: pairs beyond the rotary ones are neighbours.
+fn pair_places(pair: u32) -> vec2u {
+  if (INTERLEAVED || pair >= ROTARY_DIM / 2u) {
+    return vec2u(2u * pair, 2u * pair + 1u);
+  }
+  return vec2u(pair, pair + ROTARY_DIM / 2u);
+}
+
+fn rotate_pair(values: vec2f, pair: u32, position: u32) -> vec2f {
+  if (pair >= ROTARY_DIM / 2u) {
+    return values;
+  }
+  let step = table[pair];
+  let turn = cos_sin(mul_wide(position, step.x).y + position * step.y) * ATTENTION_FACTOR;
+  return vec2f(values.x * turn.x - values.y * turn.y, values.y * turn.x + values.x * turn.y);
+}
