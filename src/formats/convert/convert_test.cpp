@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "formats/checkpoint.h"
-#include "formats/convert/llama_to_gguf.h"
+#include "formats/convert/convert_native.h"
+#include "formats/file_set_native.h"
 #include "formats/quant/codec.h"
+#include "formats/rdrr/test_models.h"
 #include "formats/safetensors/safetensors_writer.h"
 #include "formats/test_helpers.h"
 
@@ -69,12 +71,22 @@ std::unique_ptr<Checkpoint> open(Files files, std::string main_file = "") {
       run_now(open_checkpoint(std::make_unique<MemoryFileSet>(std::move(files), main_file, &ignored))));
 }
 
-Result<uint64_t> convert(const Files& files, const std::string& mix, MemorySink& sink) {
+// The output file's bytes.
+Result<std::vector<uint8_t>> convert(const Files& files, ConvertOptions options) {
+  const TemporaryFolder home;
   const auto model = open(files);
+  if (options.name.empty()) options.name = "tiny";
+  DP_TRY(const ConvertReport report, convert_model(*model, home / "m.gguf", options));
+  EXPECT_EQ(report.resumed_bytes, 0u);
+  EXPECT_FALSE(std::filesystem::exists(home / "m.gguf.part"));
+  EXPECT_FALSE(std::filesystem::exists(home / "m.gguf.part.journal"));
+  return read_file(home / "m.gguf");
+}
+
+ConvertOptions with_types(const std::string& mix) {
   ConvertOptions options;
-  options.mix = mix;
-  options.name = "tiny";
-  return run_now(convert_llama_to_gguf(*model, options, sink));
+  options.quantize = mix;
+  return options;
 }
 
 std::vector<float> values_of(const Checkpoint& model, const char* name) {
@@ -85,10 +97,7 @@ std::vector<float> values_of(const Checkpoint& model, const char* name) {
 }
 
 TEST(Convert, TinyModelKeepsItsMeaning) {
-  MemorySink sink;
-  const uint64_t bytes_written = must(convert(tiny_model(), "f32", sink));
-  EXPECT_EQ(bytes_written, sink.bytes().size());
-  const auto model = open({{"m.gguf", sink.bytes()}}, "m.gguf");
+  const auto model = open({{"m.gguf", must(convert(tiny_model(), {}))}}, "m.gguf");
   const GgufFile& gguf = *model->gguf();
   EXPECT_EQ(must(gguf.get_string("general.name")), "tiny");
   EXPECT_EQ(must(gguf.get_integer("llama.attention.key_length")), 8);
@@ -117,15 +126,11 @@ TEST(Convert, TinyModelKeepsItsMeaning) {
 }
 
 TEST(Convert, QuantisesMatricesAndKeepsNorms) {
-  Files files = tiny_model();
-  MemorySink sink;
-  EXPECT_EQ(
-      convert(files, "q4_0", sink).error().sentence(),
-      "Column count (16) of tensor \"blk.0.attn_output.weight\" is not a multiple of the q4_0 block (32).");
-  ASSERT_TRUE(convert(files, "f16", sink));
-  const auto model = open({{"m.gguf", sink.bytes()}}, "m.gguf");
-  EXPECT_EQ(model->find("blk.0.ffn_down.weight")->type, DType::kF16);
+  const auto model = open({{"m.gguf", must(convert(tiny_model(), with_types("q4_0")))}}, "m.gguf");
+  EXPECT_EQ(model->find("blk.0.ffn_down.weight")->type, DType::kQ4_0);
+  EXPECT_EQ(model->find("blk.0.attn_output.weight")->type, DType::kF16) << "16 columns are no block";
   EXPECT_EQ(model->find("blk.0.ffn_norm.weight")->type, DType::kF32);
+  EXPECT_EQ(must(model->gguf()->get_integer("general.file_type")), 2);
 }
 
 TEST(Convert, RefusesWhatItCannotKeep) {
@@ -134,21 +139,22 @@ TEST(Convert, RefusesWhatItCannotKeep) {
     std::string text(files[file].begin(), files[file].end());
     text.replace(text.find(what), what.size(), instead);
     files[file] = bytes_of_text(text);
-    MemorySink sink;
-    const auto done = convert(files, "f32", sink);
+    const auto done = convert(files, {});
     return done ? "" : done.error().sentence();
   };
   EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"yarn\""),
-            "Rotary scaling \"yarn\" is not converted; none and \"llama3\" are.");
+            "Rotary scaling \"yarn\" is not converted; none, \"linear\" and \"llama3\" are.");
   EXPECT_EQ(refusal("config.json", "\"llama\"", "\"bert\""),
-            "Only models of type \"llama\" are converted to GGUF; this one is \"bert\".");
+            "Models of type \"bert\" are not converted from Hugging Face's layout to GGUF; these are: llama, "
+            "mistral, "
+            "qwen2, qwen3, gemma3_text, gemma3.");
   EXPECT_EQ(refusal("config.json", "\"intermediate_size\": 64", "\"intermediate_size\": 96"),
             "Tensor \"model.layers.0.mlp.gate_proj.weight\" has the shape [ 64 32 ], but config.json makes "
             "it [ 96 32 ].");
   EXPECT_EQ(refusal("config.json", "\"hidden_size\": 32", "\"hidden_size\": 0"),
             "\"hidden_size\" of config.json is 0; 1 to 16777216 are allowed.");
-  EXPECT_EQ(refusal("config.json", "\"vocab_size\": 6", "\"vocab_size\": 4"),
-            "tokenizer.json gives token \"<s>\" the id 4; 0 to 3 are allowed.");
+  EXPECT_EQ(refusal("tokenizer.json", "\"id\": 4", "\"id\": 9"),
+            "tokenizer.json gives token \"<s>\" the id 9; 0 to 5 are allowed.");
   EXPECT_NE(refusal("tokenizer.json", "1,3", "1,2").find("has no name in GGUF"), std::string::npos);
   EXPECT_NE(refusal("tokenizer.json", "\"BPE\"", "\"Unigram\"").find("holds a Unigram model"),
             std::string::npos);

@@ -1,15 +1,13 @@
-// Lays out GGUF v3 (gguf_writer.h). Data is aligned to 32 bytes, the format's default.
+// Lays out GGUF v3 (gguf_writer.h).
 #include "formats/gguf/gguf_writer.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "formats/source.h"
 
 namespace doppler::formats {
 namespace {
-
-constexpr uint32_t kVersion = 3;
-constexpr uint64_t kAlignment = 32;
-
-uint64_t aligned(uint64_t value) { return (value + kAlignment - 1) / kAlignment * kAlignment; }
 
 template <class T>
 void append(std::vector<uint8_t>& out, T value) {
@@ -66,6 +64,23 @@ void GgufHeader::add_f32s(std::string_view key, std::span<const float> values) {
   for (const float value : values) append(metadata_, value);
 }
 
+void GgufHeader::copy_metadata(const GgufFile& file, std::span<const std::string_view> without) {
+  version_ = file.version();
+  alignment_ = file.alignment();
+  const std::span<const uint8_t> all = file.metadata_bytes();
+  const auto entries = file.metadata();
+  constexpr ptrdiff_t kLengthBytes = 8;  // before each key
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto* begin = reinterpret_cast<const uint8_t*>(entries[i].key.data()) - kLengthBytes;
+    const auto* end = i + 1 < entries.size()
+                          ? reinterpret_cast<const uint8_t*>(entries[i + 1].key.data()) - kLengthBytes
+                          : all.data() + all.size();
+    if (std::ranges::find(without, entries[i].key) != without.end()) continue;
+    metadata_.insert(metadata_.end(), begin, end);
+    ++n_metadata_;
+  }
+}
+
 void GgufHeader::add_tensor(std::string name, DType type, std::vector<uint64_t> shape) {
   const DTypeInfo& info = dtype_info(type);
   uint64_t bytes = shape.back() / info.block_size * info.block_bytes;
@@ -76,7 +91,7 @@ void GgufHeader::add_tensor(std::string name, DType type, std::vector<uint64_t> 
 std::vector<uint8_t> GgufHeader::build() {
   std::vector<uint8_t> out;
   append(out, kGgufMagic);
-  append(out, kVersion);
+  append(out, version_);
   append<uint64_t>(out, tensors_.size());
   append(out, n_metadata_);
   out.insert(out.end(), metadata_.begin(), metadata_.end());
@@ -90,7 +105,7 @@ std::vector<uint8_t> GgufHeader::build() {
     tensor.offset = offset;
     offset = aligned(offset + tensor.bytes);
   }
-  out.resize(static_cast<size_t>(aligned(out.size())));
+  out.resize(host_size(aligned(out.size())));
   for (GgufTensor& tensor : tensors_) tensor.offset += out.size();
   return out;
 }
@@ -114,7 +129,8 @@ Result<> GgufWriter::write(std::span<const uint8_t> bytes) {
   DP_CHECK(sink_.write(bytes));
   written_ += bytes.size();
   if (written_ < tensor.bytes) return {};
-  const std::vector<uint8_t> padding(static_cast<size_t>(aligned(written_) - written_));
+  const uint64_t past = written_ % header_.alignment();
+  const std::vector<uint8_t> padding(host_size(past == 0 ? 0 : header_.alignment() - past));
   ++current_;
   written_ = 0;
   return padding.empty() ? Result<>() : sink_.write(padding);

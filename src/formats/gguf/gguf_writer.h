@@ -25,6 +25,9 @@ class GgufHeader {
   void add_strings(std::string_view key, std::span<const std::string> values);
   void add_i32s(std::string_view key, std::span<const int32_t> values);
   void add_f32s(std::string_view key, std::span<const float> values);
+  // Every field of `file` as it stands there, byte for byte, but those whose keys are in `without`; also its version
+  // and alignment. To be called first.
+  void copy_metadata(const GgufFile& file, std::span<const std::string_view> without = {});
   // Shape outermost first; the last dimension must be a multiple of the type's block.
   void add_tensor(std::string name, DType type, std::vector<uint64_t> shape);
 
@@ -33,11 +36,16 @@ class GgufHeader {
   // Header bytes, padded to where the data begins. Fixes the tensors' offsets.
   std::vector<uint8_t> build();
   uint64_t file_bytes() const;  // after build()
+  uint64_t alignment() const { return alignment_; }
 
  private:
   void begin_field(std::string_view key, GgufType type);
   void begin_array(std::string_view key, GgufType element, uint64_t count);
 
+  uint64_t aligned(uint64_t value) const { return (value + alignment_ - 1) / alignment_ * alignment_; }
+
+  uint32_t version_ = 3;
+  uint32_t alignment_ = 32;  // the format's default
   std::vector<uint8_t> metadata_;
   uint64_t n_metadata_ = 0;
   std::vector<GgufTensor> tensors_;

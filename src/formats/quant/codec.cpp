@@ -10,7 +10,7 @@ namespace {
 struct Codec {
   DType type;
   void (*dequantise)(const uint8_t* in, float* out, size_t blocks);
-  void (*quantise)(const float* x, uint8_t* out, size_t blocks);  // null: not written
+  void (*quantise)(const float* x, const float* importance, uint8_t* out, size_t blocks);
 };
 
 constexpr Codec kCodecs[] = {
@@ -18,17 +18,17 @@ constexpr Codec kCodecs[] = {
     {DType::kF16, quant::dequantise_f16, quant::quantise_f16},
     {DType::kBF16, quant::dequantise_bf16, quant::quantise_bf16},
     {DType::kQ4_0, quant::dequantise_q4_0, quant::quantise_q4_0},
-    {DType::kQ4_1, quant::dequantise_q4_1, nullptr},
-    {DType::kQ5_0, quant::dequantise_q5_0, nullptr},
-    {DType::kQ5_1, quant::dequantise_q5_1, nullptr},
+    {DType::kQ4_1, quant::dequantise_q4_1, quant::quantise_q4_1},
+    {DType::kQ5_0, quant::dequantise_q5_0, quant::quantise_q5_0},
+    {DType::kQ5_1, quant::dequantise_q5_1, quant::quantise_q5_1},
     {DType::kQ8_0, quant::dequantise_q8_0, quant::quantise_q8_0},
-    {DType::kQ2_K, quant::dequantise_q2_k, nullptr},
-    {DType::kQ3_K, quant::dequantise_q3_k, nullptr},
+    {DType::kQ2_K, quant::dequantise_q2_k, quant::quantise_q2_k},
+    {DType::kQ3_K, quant::dequantise_q3_k, quant::quantise_q3_k},
     {DType::kQ4_K, quant::dequantise_q4_k, quant::quantise_q4_k},
     {DType::kQ5_K, quant::dequantise_q5_k, quant::quantise_q5_k},
     {DType::kQ6_K, quant::dequantise_q6_k, quant::quantise_q6_k},
-    {DType::kIQ4_NL, quant::dequantise_iq4_nl, nullptr},
-    {DType::kMXFP4, quant::dequantise_mxfp4, nullptr},
+    {DType::kIQ4_NL, quant::dequantise_iq4_nl, quant::quantise_iq4_nl},
+    {DType::kMXFP4, quant::dequantise_mxfp4, quant::quantise_mxfp4},
 };
 
 const Codec* find_codec(DType type) {
@@ -49,9 +49,13 @@ Result<size_t> whole_blocks(DType type, size_t count) {
 
 bool can_dequantise(DType type) { return find_codec(type) != nullptr; }
 
-bool can_quantise(DType type) {
-  const Codec* codec = find_codec(type);
-  return codec && codec->quantise;
+bool can_quantise(DType type) { return find_codec(type) != nullptr; }
+
+std::string quantisable_type_names() {
+  std::string names;
+  for (const Codec& codec : kCodecs)
+    names += (names.empty() ? "" : ", ") + std::string(dtype_info(codec.type).name);
+  return names;
 }
 
 Result<> dequantise(DType type, const uint8_t* blocks, float* out, size_t count) {
@@ -65,14 +69,14 @@ Result<> dequantise(DType type, const uint8_t* blocks, float* out, size_t count)
   return {};
 }
 
-Result<> quantise(DType type, const float* x, uint8_t* out, size_t count) {
-  if (!can_quantise(type)) {
-    return fail(ErrorKind::kUnsupported,
-                "Weights cannot be written as %s; f32, f16, bf16, q8_0, q4_0, q4_k, q5_k and q6_k can.",
-                dtype_info(type).name);
+Result<> quantise(DType type, const float* x, uint8_t* out, size_t count, const float* importance) {
+  const Codec* codec = find_codec(type);
+  if (!codec) {
+    return fail(ErrorKind::kUnsupported, "Weights cannot be written as %s; they can as %s.",
+                dtype_info(type).name, quantisable_type_names().c_str());
   }
   DP_TRY(const size_t n_blocks, whole_blocks(type, count));
-  find_codec(type)->quantise(x, out, n_blocks);
+  codec->quantise(x, importance, out, n_blocks);
   return {};
 }
 

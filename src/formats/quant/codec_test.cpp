@@ -90,6 +90,8 @@ float device_weight(WeightFormat format, const uint8_t* plane0, const uint8_t* p
       EXPECT_TRUE(dequantise(DType::kQ6_K, block, values, 256));
       return values[column % 256];
     }
+    default:
+      ADD_FAILURE() << "tile formats are no answer of device_format(); repack_tiles_test.cpp has them";
   }
   return 0;
 }

@@ -5,6 +5,8 @@
 //         w = d*(s - 32) * (q - 4), q with its third bit
 // 2-bit code of weight 128*n + 32*j + l (n < 2, j < 4, l < 32): bits 2j of qs[32*n + l]. Its third bit: bit
 // 4*n + j of hmask[l]. Its group: weight / 16.
+#include <cstring>
+
 #include "base/half.h"
 #include "formats/byte_reader.h"
 #include "formats/quant/families.h"
@@ -29,7 +31,34 @@ int8_t q3_k_scale(const uint8_t* packed, size_t i) {
   return static_cast<int8_t>(static_cast<int>(low | (high << 4)) - 32);
 }
 
+void store_q3_k_scale(uint8_t* packed, size_t i, int8_t scale) {
+  const auto bits = static_cast<uint32_t>(scale + 32);
+  uint8_t& low = packed[i % 8];
+  uint8_t& high = packed[8 + i % 4];
+  low = static_cast<uint8_t>(low | ((bits & 0xF) << (i < 8 ? 0 : 4)));
+  high = static_cast<uint8_t>(high | (bits >> 4 << (2 * (i / 4))));
+}
+
 }  // namespace
+
+void pack_two_bits(const uint8_t codes[kBlock], uint8_t qs[64]) {
+  for (size_t i = 0; i < 64; ++i) {
+    const uint8_t* at = codes + i / 32 * 128 + i % 32;
+    qs[i] = static_cast<uint8_t>(at[0] | at[32] << 2 | at[64] << 4 | at[96] << 6);
+  }
+}
+
+void pack_q3_k_codes(const int8_t codes[kBlock], const int8_t scales[16], uint8_t* block) {
+  std::memset(block, 0, 108);
+  uint8_t low[kBlock];
+  for (size_t i = 0; i < kBlock; ++i) {
+    const auto code = static_cast<uint32_t>(codes[i] + 4);
+    low[i] = static_cast<uint8_t>(code & 3);
+    block[i % 32] = static_cast<uint8_t>(block[i % 32] | (code >> 2 << (i / 32)));
+  }
+  pack_two_bits(low, block + 32);
+  for (size_t i = 0; i < 16; ++i) store_q3_k_scale(block + 96, i, scales[i]);
+}
 
 void dequantise_q2_k(const uint8_t* in, float* out, size_t blocks) {
   for (size_t b = 0; b < blocks; ++b, in += 84, out += kBlock) {

@@ -12,10 +12,18 @@ constexpr QuantMix kMixes[] = {
     {"bf16", 32, kBF16, kBF16, kBF16, false},
     {"q8_0", 7, kQ8_0, kQ8_0, kQ8_0, false},
     {"q4_0", 2, kQ4_0, kQ4_0, kQ4_0, false},
+    {"q4_1", 3, kQ4_1, kQ4_1, kQ4_1, false},
+    {"q5_0", 8, kQ5_0, kQ5_0, kQ5_0, false},
+    {"q5_1", 9, kQ5_1, kQ5_1, kQ5_1, false},
+    {"q2_k", 21, kQ2_K, kQ2_K, kQ2_K, false},
+    {"q3_k", 11, kQ3_K, kQ3_K, kQ3_K, false},
     {"q4_k", 14, kQ4_K, kQ4_K, kQ4_K, false},
     {"q5_k", 16, kQ5_K, kQ5_K, kQ5_K, false},
     {"q6_k", 18, kQ6_K, kQ6_K, kQ6_K, false},
+    {"iq4_nl", 25, kIQ4_NL, kIQ4_NL, kIQ4_NL, false},
+    {"mxfp4", 38, kMXFP4, kMXFP4, kMXFP4, false},
     {"q4_k_m", 15, kQ4_K, kQ4_K, kQ6_K, true},
+    {"q5_k_m", 17, kQ5_K, kQ5_K, kQ6_K, true},
     {"q4_k_e6", 14, kQ4_K, kQ6_K, kQ6_K, false},  // q4_k with embedding and output in q6_k
     {"q4_0_e8", 2, kQ4_0, kQ8_0, kQ8_0, false},   // q4_0 with embedding and output in q8_0
 };

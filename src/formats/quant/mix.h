@@ -31,7 +31,7 @@ struct TensorPlace {
   bool tied = false;         // the embedding is the output matrix
   bool wide_groups = false;  // 8 query heads share a key/value head in an 80-layer model (Llama 70B)
 };
-// With more_bits, as llama.cpp's Q4_K_M: attn_v and ffn_down are q6_k in the first and last eighth of the
+// With more_bits, as llama.cpp's Q4_K_M and Q5_K_M: attn_v and ffn_down are q6_k in the first and last eighth of the
 // layers and in every third between; wide_groups gives the other attn_v q5_k, since so many heads read each.
 DType type_for(const QuantMix& mix, const TensorPlace& place);
 

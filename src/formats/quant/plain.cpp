@@ -17,13 +17,15 @@ void dequantise_bf16(const uint8_t* in, float* out, size_t numbers) {
   for (size_t i = 0; i < numbers; ++i) out[i] = bf16_to_f32(load_le<uint16_t>(in + 2 * i));
 }
 
-void quantise_f32(const float* x, uint8_t* out, size_t numbers) { std::memcpy(out, x, numbers * 4); }
+void quantise_f32(const float* x, const float* /*importance*/, uint8_t* out, size_t numbers) {
+  std::memcpy(out, x, numbers * 4);
+}
 
-void quantise_f16(const float* x, uint8_t* out, size_t numbers) {
+void quantise_f16(const float* x, const float* /*importance*/, uint8_t* out, size_t numbers) {
   for (size_t i = 0; i < numbers; ++i) store_le(out + 2 * i, f32_to_f16(x[i]));
 }
 
-void quantise_bf16(const float* x, uint8_t* out, size_t numbers) {
+void quantise_bf16(const float* x, const float* /*importance*/, uint8_t* out, size_t numbers) {
   for (size_t i = 0; i < numbers; ++i) store_le(out + 2 * i, f32_to_bf16(x[i]));
 }
 

@@ -1,6 +1,6 @@
-// Writes q4_k, q5_k and q6_k blocks (layouts: k_large.cpp): scales per group by search, then those as small
-// integers times the block's f16 scale, which is refitted once to the codes that result; the better of both
-// is kept.
+// Writes q2_k, q4_k and q5_k blocks (layouts: k_small.cpp, k_large.cpp): scale and minimum per group by search, then
+// those as small integers times the block's two f16 numbers, which are refitted once to the codes that result; the
+// better of both is kept.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,47 +15,63 @@ namespace doppler::formats::quant {
 namespace {
 
 constexpr size_t kBlock = 256;
-constexpr int kMaxScale = 63;  // 6 bits
 
 float round_f16(float value) { return f16_to_f32(f32_to_f16(value)); }
 
-// One q4_k or q5_k block before packing.
+// N: weights a group.
+template <size_t N>
 struct AffineBlock {
+  static constexpr size_t kGroups = kBlock / N;
   float d = 0, dmin = 0;  // as stored, rounded to f16
-  ScaleMin groups[8] = {};
+  ScaleMin groups[kGroups] = {};
   uint8_t codes[kBlock] = {};
-  float error = 0;  // weighted and squared
+  double error = 0;  // weighted and squared
 };
 
 // Codes and error for the block's scales.
-void encode(AffineBlock& block, const float* x, const float* weights, int max_code) {
+template <size_t N>
+void encode(AffineBlock<N>& block, const float* x, const float* weights, int max_code) {
   block.error = 0;
-  for (size_t i = 0; i < kBlock; ++i) {
-    const ScaleMin group = block.groups[i / 32];
-    const float scale = block.d * static_cast<float>(group.scale);
-    const float minimum = block.dmin * static_cast<float>(group.min);
-    const int code = scale > 0 ? nearest_code((x[i] + minimum) / scale, 0, max_code) : 0;
-    block.codes[i] = static_cast<uint8_t>(code);
-    const float difference = scale * static_cast<float>(code) - minimum - x[i];
-    block.error += weights[i] * difference * difference;
+  const auto top = static_cast<float>(max_code);
+  for (size_t g = 0; g < AffineBlock<N>::kGroups; ++g) {
+    const float scale = block.d * static_cast<float>(block.groups[g].scale);
+    const float minimum = block.dmin * static_cast<float>(block.groups[g].min);
+    const float inverse = scale > 0 ? 1 / scale : 0;
+    float errors[N];
+    for (size_t i = 0; i < N; ++i) {
+      const float v = x[N * g + i];
+      const float code = nearest_whole((v + minimum) * inverse, 0, top);
+      const float difference = scale * code - minimum - v;
+      block.codes[N * g + i] = static_cast<uint8_t>(static_cast<int>(code));
+      errors[i] = weights[N * g + i] * difference * difference;
+    }
+    for (const float error : errors) block.error += error;
   }
 }
 
 // With codes and small integers fixed, d and dmin are a linear least-squares problem with two unknowns.
-AffineBlock refit(const AffineBlock& block, const float* x, const float* weights, int max_code) {
+template <size_t N>
+AffineBlock<N> refit(const AffineBlock<N>& block, const float* x, const float* weights, int max_code) {
   double aa = 0, am = 0, mm = 0, ax = 0, mx = 0;
-  for (size_t i = 0; i < kBlock; ++i) {
-    const ScaleMin group = block.groups[i / 32];
-    const double a = static_cast<double>(group.scale) * block.codes[i];
-    const double m = -static_cast<double>(group.min);
-    aa += weights[i] * a * a;
-    am += weights[i] * a * m;
-    mm += weights[i] * m * m;
-    ax += weights[i] * a * x[i];
-    mx += weights[i] * m * x[i];
+  for (size_t g = 0; g < AffineBlock<N>::kGroups; ++g) {
+    double w = 0, wq = 0, wqq = 0, wx = 0, wxq = 0;
+    for (size_t i = N * g; i < N * g + N; ++i) {
+      const float q = block.codes[i], wq_i = weights[i] * q, wx_i = weights[i] * x[i];
+      w += weights[i];
+      wq += wq_i;
+      wqq += wq_i * q;
+      wx += wx_i;
+      wxq += wx_i * q;
+    }
+    const double s = block.groups[g].scale, m = -static_cast<double>(block.groups[g].min);
+    aa += s * s * wqq;
+    am += s * m * wq;
+    mm += m * m * w;
+    ax += s * wxq;
+    mx += m * wx;
   }
   const double determinant = aa * mm - am * am;
-  AffineBlock better = block;
+  AffineBlock<N> better = block;
   if (!(determinant > 0)) return better;
   const double d = (ax * mm - mx * am) / determinant;
   const double dmin = (aa * mx - am * ax) / determinant;
@@ -66,35 +82,37 @@ AffineBlock refit(const AffineBlock& block, const float* x, const float* weights
   return better;
 }
 
-AffineBlock fit_block(const float* x, int max_code) {
+template <size_t N>
+AffineBlock<N> fit_block(const float* x, const float* importance, int max_code, int max_scale) {
+  constexpr size_t kGroups = AffineBlock<N>::kGroups;
   float weights[kBlock];
-  Affine fits[8];
-  float max_scale = 0, max_minimum = 0;
-  for (size_t g = 0; g < 8; ++g) {
-    const std::span<const float> group(x + 32 * g, 32);
-    error_weights(group, weights + 32 * g);
-    fits[g] = fit_affine(group, weights + 32 * g, max_code);
-    max_scale = std::max(max_scale, fits[g].scale);
-    max_minimum = std::max(max_minimum, fits[g].minimum);
+  Affine fits[kGroups];
+  float largest_scale = 0, largest_minimum = 0;
+  for (size_t g = 0; g < kGroups; ++g) {
+    error_weights(x + N * g, importance ? importance + N * g : nullptr, N, weights + N * g);
+    fits[g] = fit_affine<N>(x + N * g, weights + N * g, max_code, Minimum::kNotNegative);
+    largest_scale = std::max(largest_scale, fits[g].scale);
+    largest_minimum = std::max(largest_minimum, fits[g].minimum);
   }
-  AffineBlock block;
-  block.d = round_f16(max_scale / kMaxScale);
-  block.dmin = round_f16(max_minimum / kMaxScale);
-  for (size_t g = 0; g < 8; ++g) {
-    if (block.d > 0) {
-      block.groups[g].scale = static_cast<uint32_t>(nearest_code(fits[g].scale / block.d, 0, kMaxScale));
-    }
+  AffineBlock<N> block;
+  block.d = round_f16(largest_scale / static_cast<float>(max_scale));
+  block.dmin = round_f16(largest_minimum / static_cast<float>(max_scale));
+  for (size_t g = 0; g < kGroups; ++g) {
+    if (block.d > 0)
+      block.groups[g].scale = static_cast<uint32_t>(nearest_code(fits[g].scale / block.d, 0, max_scale));
     if (block.dmin > 0) {
-      block.groups[g].min = static_cast<uint32_t>(nearest_code(fits[g].minimum / block.dmin, 0, kMaxScale));
+      block.groups[g].min = static_cast<uint32_t>(nearest_code(fits[g].minimum / block.dmin, 0, max_scale));
     }
   }
   encode(block, x, weights, max_code);
-  const AffineBlock better = refit(block, x, weights, max_code);
+  const AffineBlock<N> better = refit(block, x, weights, max_code);
   return better.error < block.error ? better : block;
 }
 
+constexpr int kSixBits = 63, kFourBits = 15;
+
 // `fifth` is where q5_k's fifth bits go, or null.
-void pack(const AffineBlock& block, uint8_t* out, uint8_t* fifth, uint8_t* qs) {
+void pack(const AffineBlock<32>& block, uint8_t* out, uint8_t* fifth, uint8_t* qs) {
   store_le(out, f32_to_f16(block.d));
   store_le(out + 2, f32_to_f16(block.dmin));
   pack_scale_mins(block.groups, out + 4);
@@ -103,44 +121,35 @@ void pack(const AffineBlock& block, uint8_t* out, uint8_t* fifth, uint8_t* qs) {
     const size_t pair = i / 32, l = i % 32;
     const uint32_t low = block.codes[64 * pair + l], high = block.codes[64 * pair + 32 + l];
     qs[i] = static_cast<uint8_t>((low & 0xF) | ((high & 0xF) << 4));
-    if (fifth)
+    if (fifth) {
       fifth[l] = static_cast<uint8_t>(fifth[l] | (low >> 4 << (2 * pair)) | (high >> 4 << (2 * pair + 1)));
+    }
   }
 }
 
 }  // namespace
 
-void quantise_q4_k(const float* x, uint8_t* out, size_t blocks) {
-  for (size_t b = 0; b < blocks; ++b, x += kBlock, out += 144) pack(fit_block(x, 15), out, nullptr, out + 16);
+void quantise_q2_k(const float* x, const float* importance, uint8_t* out, size_t blocks) {
+  for (size_t b = 0; b < blocks; ++b, x += kBlock, out += 84, importance += importance ? kBlock : 0) {
+    const AffineBlock<16> block = fit_block<16>(x, importance, 3, kFourBits);
+    for (size_t g = 0; g < 16; ++g) {
+      out[g] = static_cast<uint8_t>(block.groups[g].scale | block.groups[g].min << 4);
+    }
+    pack_two_bits(block.codes, out + 16);
+    store_le(out + 80, f32_to_f16(block.d));
+    store_le(out + 82, f32_to_f16(block.dmin));
+  }
 }
 
-void quantise_q5_k(const float* x, uint8_t* out, size_t blocks) {
-  for (size_t b = 0; b < blocks; ++b, x += kBlock, out += 176)
-    pack(fit_block(x, 31), out, out + 16, out + 48);
+void quantise_q4_k(const float* x, const float* importance, uint8_t* out, size_t blocks) {
+  for (size_t b = 0; b < blocks; ++b, x += kBlock, out += 144, importance += importance ? kBlock : 0) {
+    pack(fit_block<32>(x, importance, 15, kSixBits), out, nullptr, out + 16);
+  }
 }
 
-void quantise_q6_k(const float* x, uint8_t* out, size_t blocks) {
-  for (size_t b = 0; b < blocks; ++b, x += kBlock, out += 210) {
-    float scales[16], extreme = 0, weights[16];
-    for (size_t g = 0; g < 16; ++g) {
-      const std::span<const float> group(x + 16 * g, 16);
-      error_weights(group, weights);
-      scales[g] = fit_symmetric(group, weights, 32);
-      if (std::abs(scales[g]) > std::abs(extreme)) extreme = scales[g];
-    }
-    const uint16_t d_bits = f32_to_f16(extreme / -128);
-    const float d = f16_to_f32(d_bits);
-    int8_t codes[kBlock];
-    for (size_t g = 0; g < 16; ++g) {
-      const int scale = d == 0 ? 0 : nearest_code(scales[g] / d, -128, 127);
-      out[192 + g] = static_cast<uint8_t>(scale);
-      const float step = d * static_cast<float>(scale);
-      for (size_t i = 16 * g; i < 16 * g + 16; ++i) {
-        codes[i] = static_cast<int8_t>(step == 0 ? 0 : nearest_code(x[i] / step, -32, 31));
-      }
-    }
-    pack_q6_k_codes(codes, out);
-    store_le(out + 208, d_bits);
+void quantise_q5_k(const float* x, const float* importance, uint8_t* out, size_t blocks) {
+  for (size_t b = 0; b < blocks; ++b, x += kBlock, out += 176, importance += importance ? kBlock : 0) {
+    pack(fit_block<32>(x, importance, 31, kSixBits), out, out + 16, out + 48);
   }
 }
 

@@ -12,82 +12,122 @@ namespace {
 constexpr int kSteps = 9;
 constexpr float kStep = 0.1f;
 
+constexpr size_t kLanes = 8;
+
+// A sum in lanes.
+struct Sum {
+  float lane[kLanes] = {};
+  double total() const {
+    double sum = 0;
+    for (const float v : lane) sum += v;
+    return sum;
+  }
+};
+
 }  // namespace
 
-void error_weights(std::span<const float> x, float* weights) {
-  float sum = 0;
-  for (const float v : x) sum += v * v;
-  const float rms = std::sqrt(sum / static_cast<float>(x.size()));
-  for (size_t i = 0; i < x.size(); ++i) weights[i] = rms + std::abs(x[i]);
+void error_weights(const float* x, const float* importance, size_t count, float* weights) {
+  float sum = 0, importance_sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += x[i] * x[i];
+  const float rms = std::sqrt(sum / static_cast<float>(count));
+  for (size_t i = 0; i < count; ++i) weights[i] = rms + std::abs(x[i]);
+  if (!importance) return;
+  for (size_t i = 0; i < count; ++i) importance_sum += importance[i];
+  if (importance_sum <= 0) return;  // a group that is never multiplied: as without
+  for (size_t i = 0; i < count; ++i) weights[i] *= importance[i];
 }
 
-float fit_symmetric(std::span<const float> x, const float* weights, int levels) {
+template <size_t N>
+float fit_symmetric(const float* x, const float* weights, int levels) {
   float extreme = 0;
-  for (const float v : x) {
-    if (std::abs(v) > std::abs(extreme)) extreme = v;
+  for (size_t i = 0; i < N; ++i) {
+    if (std::abs(x[i]) > std::abs(extreme)) extreme = x[i];
   }
   if (extreme == 0) return 0;
+  float wx[N];
+  for (size_t i = 0; i < N; ++i) wx[i] = weights[i] * x[i];
+  const auto low = static_cast<float>(-levels), high = static_cast<float>(levels - 1);
   // With codes q for a given inverse scale, the best scale is sum(wxq)/sum(wqq) and lowers the error by
   // sum(wxq)^2/sum(wqq).
-  float best_gain = -1, best_scale = 0;
+  double best_gain = -1, best_scale = 0;
   for (int step = -kSteps; step <= kSteps; ++step) {
     const float inverse = -(static_cast<float>(levels) + kStep * static_cast<float>(step)) / extreme;
-    float wxq = 0, wqq = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      const auto q = static_cast<float>(nearest_code(inverse * x[i], -levels, levels - 1));
-      wxq += weights[i] * x[i] * q;
-      wqq += weights[i] * q * q;
+    Sum wxq, wqq;
+    for (size_t i = 0; i < N; i += kLanes) {
+      for (size_t l = 0; l < kLanes; ++l) {
+        const float q = nearest_whole(inverse * x[i + l], low, high);
+        wxq.lane[l] += wx[i + l] * q;
+        wqq.lane[l] += weights[i + l] * q * q;
+      }
     }
-    if (wqq > 0 && wxq * wxq > best_gain * wqq) {
-      best_gain = wxq * wxq / wqq;
-      best_scale = wxq / wqq;
+    const double xq = wxq.total(), qq = wqq.total();
+    if (qq > 0 && xq * xq > best_gain * qq) {
+      best_gain = xq * xq / qq;
+      best_scale = xq / qq;
     }
   }
-  return best_scale;
+  return static_cast<float>(best_scale);
 }
 
-Affine fit_affine(std::span<const float> x, const float* weights, int max_code) {
-  const auto [low_it, high_it] = std::ranges::minmax_element(x);
-  const float low = std::min(*low_it, 0.0f), high = *high_it;
-  if (!(high > low)) return {0, -low};
-  double w = 0, wx = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    w += weights[i];
-    wx += weights[i] * x[i];
+template <size_t N>
+Affine fit_affine(const float* x, const float* weights, int max_code, Minimum allowed) {
+  float low = x[0], high = x[0];
+  for (size_t i = 0; i < N; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
   }
-  Affine best{(high - low) / static_cast<float>(max_code), -low};
-  float best_error = -1;
-  for (int step = -kSteps; step <= kSteps; ++step) {
-    const float inverse = (static_cast<float>(max_code) + kStep * static_cast<float>(step)) / (high - low);
-    double wq = 0, wqq = 0, wxq = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      const double q = nearest_code(inverse * (x[i] - low), 0, max_code);
-      wq += weights[i] * q;
-      wqq += weights[i] * q * q;
-      wxq += weights[i] * x[i] * q;
+  if (allowed == Minimum::kNotNegative) low = std::min(low, 0.0f);
+  if (!(high > low)) return {0, -low};
+  float wx[N], above[N];
+  Sum w_sum, wx_sum;
+  for (size_t i = 0; i < N; i += kLanes) {
+    for (size_t l = 0; l < kLanes; ++l) {
+      wx[i + l] = weights[i + l] * x[i + l];
+      above[i + l] = x[i + l] - low;
+      w_sum.lane[l] += weights[i + l];
+      wx_sum.lane[l] += wx[i + l];
     }
+  }
+  const double w = w_sum.total(), wxs = wx_sum.total();
+  const auto top = static_cast<float>(max_code);
+  Affine best{(high - low) / top, -low};
+  double best_gain = -1;
+  bool found = false;
+  for (int step = -kSteps; step <= kSteps; ++step) {
+    const float inverse = (top + kStep * static_cast<float>(step)) / (high - low);
+    Sum q_sum, qq_sum, xq_sum;
+    for (size_t i = 0; i < N; i += kLanes) {
+      for (size_t l = 0; l < kLanes; ++l) {
+        const float q = nearest_whole(inverse * above[i + l], 0, top);
+        const float wq = weights[i + l] * q;
+        q_sum.lane[l] += wq;
+        qq_sum.lane[l] += wq * q;
+        xq_sum.lane[l] += wx[i + l] * q;
+      }
+    }
+    const double wq = q_sum.total(), wqq = qq_sum.total(), wxq = xq_sum.total();
     const double determinant = w * wqq - wq * wq;
     if (!(determinant > 0)) continue;
-    double scale = (w * wxq - wx * wq) / determinant;
-    double minimum = (wq * wxq - wqq * wx) / determinant;
-    if (minimum < 0) {
+    double scale = (w * wxq - wxs * wq) / determinant;
+    double minimum = (wq * wxq - wqq * wxs) / determinant;
+    if (minimum < 0 && allowed == Minimum::kNotNegative) {
       minimum = 0;
       scale = wxq / wqq;
     }
     if (!(scale > 0)) continue;
-    const Affine candidate{static_cast<float>(scale), static_cast<float>(minimum)};
-    float error = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      const int q = nearest_code((x[i] + candidate.minimum) / candidate.scale, 0, max_code);
-      const float difference = candidate.scale * static_cast<float>(q) - candidate.minimum - x[i];
-      error += weights[i] * difference * difference;
-    }
-    if (best_error < 0 || error < best_error) {
-      best_error = error;
-      best = candidate;
-    }
+    // The least squares' error is sum(wxx) less this.
+    const double gain = scale * wxq - minimum * wxs;
+    if (found && gain <= best_gain) continue;
+    found = true;
+    best_gain = gain;
+    best = {static_cast<float>(scale), static_cast<float>(minimum)};
   }
   return best;
 }
+
+template float fit_symmetric<16>(const float*, const float*, int);
+template float fit_symmetric<32>(const float*, const float*, int);
+template Affine fit_affine<16>(const float*, const float*, int, Minimum);
+template Affine fit_affine<32>(const float*, const float*, int, Minimum);
 
 }  // namespace doppler::formats::quant

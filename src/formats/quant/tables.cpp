@@ -2,11 +2,14 @@
 //   iq4_nl  f16 d, 16 B nibbles          w = d * table[q]
 //   mxfp4   u8 exponent e, 16 B nibbles  w = 2^(e - 128) * table[q]   (OCP microscaling; the table is
 //   doubled)
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/half.h"
 #include "formats/byte_reader.h"
 #include "formats/quant/families.h"
+#include "formats/quant/scale_search.h"
 
 namespace doppler::formats::quant {
 namespace {
@@ -35,6 +38,73 @@ void scale(const int8_t codes[kBlock], float d, float* out) {
   for (size_t i = 0; i < kBlock; ++i) out[i] = d * static_cast<float>(codes[i]);
 }
 
+// The place of the level nearest to v among 16 rising levels: how many of the midpoints between neighbours lie below.
+uint8_t nearest_level(float v, const float levels[16]) {
+  int place = 0;
+  for (size_t j = 0; j < 15; ++j) place += v > 0.5f * (levels[j] + levels[j + 1]) ? 1 : 0;
+  return static_cast<uint8_t>(place);
+}
+
+struct Levels {
+  float at[16];
+};
+constexpr Levels rising_iq4_nl() {
+  Levels levels{};
+  for (size_t i = 0; i < 16; ++i) levels.at[i] = kIq4Nl[i];
+  return levels;
+}
+constexpr Levels kIq4NlLevels = rising_iq4_nl();
+
+// Steps of the grid around the scales that bring the largest weight to one of the outermost levels, in level units.
+// Twice the steps over the same range changed the error of gaussian blocks by less than 0.1 %.
+constexpr int kSteps = 9;
+constexpr float kStep = 3;
+
+float fit_iq4_nl(const float* x, const float* weights) {
+  float extreme = 0;
+  for (size_t i = 0; i < kBlock; ++i) {
+    if (std::abs(x[i]) > std::abs(extreme)) extreme = x[i];
+  }
+  if (extreme == 0) return 0;
+  double best_gain = -1, best_scale = 0;
+  for (const float outermost : {kIq4NlLevels.at[0], kIq4NlLevels.at[15]}) {
+    for (int step = -kSteps; step <= kSteps; ++step) {
+      const float inverse = (outermost + kStep * static_cast<float>(step)) / extreme;
+      double wxq = 0, wqq = 0;
+      for (size_t i = 0; i < kBlock; ++i) {
+        const float q = kIq4NlLevels.at[nearest_level(inverse * x[i], kIq4NlLevels.at)];
+        wxq += weights[i] * x[i] * q;
+        wqq += weights[i] * q * q;
+      }
+      if (wqq > 0 && wxq * wxq > best_gain * wqq) {
+        best_gain = wxq * wxq / wqq;
+        best_scale = wxq / wqq;
+      }
+    }
+  }
+  return static_cast<float>(best_scale);
+}
+
+// Codes of a block for the power of two 2^(exponent - 128), and their weighted squared error.
+double encode_mxfp4(const float* x, const float* weights, uint8_t exponent, uint8_t codes[kBlock]) {
+  constexpr float kMagnitudes[8] = {0, 1, 2, 3, 4, 6, 8, 12};
+  const float d = power_of_two(exponent), inverse = 1 / d;
+  double error = 0;
+  for (size_t i = 0; i < kBlock; ++i) {
+    const float magnitude = std::abs(x[i]) * inverse;
+    int place = 0;
+    for (size_t j = 0; j < 7; ++j) place += magnitude > 0.5f * (kMagnitudes[j] + kMagnitudes[j + 1]) ? 1 : 0;
+    const float difference = d * kMagnitudes[place] - std::abs(x[i]);
+    error += weights[i] * difference * difference;
+    codes[i] = static_cast<uint8_t>(place | (x[i] < 0 && place != 0 ? 8 : 0));
+  }
+  return error;
+}
+
+void pack_nibbles(const uint8_t codes[kBlock], uint8_t* nibbles) {
+  for (size_t i = 0; i < 16; ++i) nibbles[i] = static_cast<uint8_t>(codes[i] | codes[i + 16] << 4);
+}
+
 }  // namespace
 
 void unpack_iq4_nl_codes(const uint8_t* block, int8_t codes[kBlock]) { look_up(block + 2, kIq4Nl, codes); }
@@ -52,6 +122,41 @@ void dequantise_mxfp4(const uint8_t* in, float* out, size_t blocks) {
     int8_t codes[kBlock];
     look_up(in + 1, kMxfp4, codes);
     scale(codes, power_of_two(in[0]), out);
+  }
+}
+
+void quantise_iq4_nl(const float* x, const float* importance, uint8_t* out, size_t blocks) {
+  for (size_t b = 0; b < blocks; ++b, x += kBlock, out += 18, importance += importance ? kBlock : 0) {
+    float weights[kBlock];
+    error_weights(x, importance, kBlock, weights);
+    const uint16_t d_bits = f32_to_f16(fit_iq4_nl(x, weights));
+    const float d = f16_to_f32(d_bits), inverse = d == 0 ? 0 : 1 / d;
+    uint8_t codes[kBlock];
+    for (size_t i = 0; i < kBlock; ++i) codes[i] = nearest_level(x[i] * inverse, kIq4NlLevels.at);
+    store_le(out, d_bits);
+    pack_nibbles(codes, out + 2);
+  }
+}
+
+// Powers of two below the one that reaches the largest weight clip it, but may still lose less.
+void quantise_mxfp4(const float* x, const float* importance, uint8_t* out, size_t blocks) {
+  constexpr int kBias = 128, kMaxExponent = 254, kCandidates = 3;
+  constexpr float kLargest = 12;
+  for (size_t b = 0; b < blocks; ++b, x += kBlock, out += 17, importance += importance ? kBlock : 0) {
+    float weights[kBlock], largest = 0;
+    error_weights(x, importance, kBlock, weights);
+    for (size_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::abs(x[i]));
+    const int reaches = largest == 0 ? 0 : static_cast<int>(std::ceil(std::log2(largest / kLargest))) + kBias;
+    double best = -1;
+    for (int candidate = 0; candidate < kCandidates; ++candidate) {
+      const auto exponent = static_cast<uint8_t>(std::clamp(reaches - candidate, 0, kMaxExponent));
+      uint8_t codes[kBlock];
+      const double error = encode_mxfp4(x, weights, exponent, codes);
+      if (best >= 0 && error >= best) continue;
+      best = error;
+      out[0] = exponent;
+      pack_nibbles(codes, out + 1);
+    }
   }
 }
 

@@ -1,0 +1,51 @@
+// A conversion as data: every tensor of the output, and of which tensors of the source it is made. Planned in full,
+// with every check, before a byte is written. Read next: plan.h (making one), piece.h (doing a part of one).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "formats/checkpoint.h"
+#include "formats/rdrr/manifest.h"
+
+namespace doppler::formats {
+
+// A tensor of the source, all rows of it, and what is done to them.
+struct TensorPart {
+  const TensorInfo* source = nullptr;
+  // GGUF's llama rotates neighbours (2i, 2i+1), Hugging Face's halves (i, i + head_dim/2): row 2i+j of each head comes
+  // from row i + j*head_dim/2. The number of heads; 0: rows stay in order.
+  uint32_t interleaved_heads = 0;
+  bool plus_one = false;  // norms that are stored as w - 1
+};
+
+struct OutTensor {
+  std::string name;
+  DType type = DType::kF32;
+  std::vector<uint64_t> shape;  // outermost first
+  RdrrRole role = RdrrRole::kWeights;
+  RdrrLayout layout = RdrrLayout::kRow;
+  uint64_t source_index = 0;      // RDRR: place in the source's table
+  std::vector<TensorPart> parts;  // their rows follow each other; empty: `numbers` are the content
+  std::vector<float> numbers;     // f32
+  std::vector<float> importance;  // per column, or per expert and column; empty: none
+  bool matrix = false;            // of a kind that quantisation is for
+
+  uint64_t k() const { return shape.empty() ? 1 : shape.back(); }
+  uint64_t rows() const;
+  uint64_t bytes() const;  // by type, shape and layout
+};
+
+// Rows of one part (columns with RdrrLayout::kColumn) that are converted at once.
+struct Piece {
+  uint32_t tensor, part;
+  uint64_t first, count;
+};
+
+struct Conversion {
+  std::vector<OutTensor> tensors;  // in the output's order
+  std::vector<std::string> notes;  // fallbacks and losses, each a sentence
+};
+
+}  // namespace doppler::formats

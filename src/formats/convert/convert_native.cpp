@@ -1,0 +1,197 @@
+#include "formats/convert/convert_native.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "formats/convert/importance.h"
+#include "formats/convert/model_output.h"
+#include "formats/convert/ordered_work_native.h"
+#include "formats/convert/piece.h"
+#include "formats/convert/plan.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr uint64_t kPieceNumbers =
+    1 << 20;  // 4 MB as floats: large against a system call, small against a core's share
+constexpr uint32_t kMaxThreads = 64;
+
+template <class T>
+T run_now(Task<T> task) {
+  task.start();  // native files never wait
+  return task.take();
+}
+
+// Changes whenever a file of the source does.
+std::string source_identity(const Checkpoint& model) {
+  if (model.rdrr()) return sha256_hex(model.rdrr()->model_sha256);
+  std::string text;
+  for (uint32_t i = 0; i < model.file_count(); ++i) {
+    const ByteSource& file = model.file(i);
+    struct stat info{};
+    const bool there = ::stat(file.name().c_str(), &info) == 0;
+    text += format_text(
+        "%s %llu %lld.%09ld\n", file.name().c_str(), static_cast<unsigned long long>(file.size()),
+        there ? static_cast<long long>(info.st_mtim.tv_sec) : 0ll, there ? info.st_mtim.tv_nsec : 0l);
+  }
+  return text;
+}
+
+// The header and the source fix everything but what happens to the numbers on the way.
+std::string fingerprint_of(const Checkpoint& model, const Conversion& conversion) {
+  std::string text = source_identity(model);
+  Sha256Hasher hasher;
+  for (const OutTensor& tensor : conversion.tensors) {
+    text += format_text("%s %s %s", tensor.name.c_str(), dtype_info(tensor.type).name,
+                        rdrr_layout_name(tensor.layout));
+    for (const TensorPart& part : tensor.parts) {
+      text +=
+          format_text(" %s/%u/%d", part.source->name.c_str(), part.interleaved_heads, part.plus_one ? 1 : 0);
+    }
+    text += "\n";
+    hasher.update({reinterpret_cast<const uint8_t*>(tensor.importance.data()), 4 * tensor.importance.size()});
+  }
+  return text + sha256_hex(hasher.finish());
+}
+
+class Converter {
+ public:
+  Converter(const Checkpoint& model, const Conversion& conversion, const ConvertOptions& options,
+            const ConvertCallbacks& callbacks)
+      : model_(model), tensors_(conversion.tensors), options_(options), callbacks_(callbacks) {}
+
+  Result<> run(ModelOutput& output) {
+    const size_t first = output.first_tensor();
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      total_ += tensors_[i].bytes();
+      if (i < first) {
+        done_ += tensors_[i].bytes();
+      } else {
+        append_pieces(tensors_[i], static_cast<uint32_t>(i), kPieceNumbers, options_.whole_tensors, pieces_);
+      }
+    }
+    uint32_t threads = options_.threads != 0 ? options_.threads : std::thread::hardware_concurrency();
+    threads = std::clamp(threads, 1u, kMaxThreads);
+    copies_.resize(2 * threads);
+    return work_in_order<std::vector<uint8_t>>(
+        0, pieces_.size(), threads, [&](size_t i) { return make_ready(i); },
+        [&](size_t i) { return make(i); },
+        [&](size_t i, std::vector<uint8_t> bytes) { return take(output, i, bytes); });
+  }
+
+ private:
+  const TensorInfo* source_of(const Piece& piece) const {
+    const OutTensor& tensor = tensors_[piece.tensor];
+    return tensor.parts.empty() ? nullptr : tensor.parts[piece.part].source;
+  }
+  SourceRange range_of(const Piece& piece) const {
+    SourceRange range = source_range(tensors_[piece.tensor], piece);
+    if (const TensorInfo* source = source_of(piece)) range.offset += source->offset;
+    return range;
+  }
+
+  // Verified if the source verifies itself; a copy where it is not mapped.
+  Result<> make_ready(size_t i) {
+    const Piece& piece = pieces_[i];
+    const TensorInfo* source = source_of(piece);
+    if (!source) return {};
+    ByteSource& file = model_.file(source->file);
+    const SourceRange range = range_of(piece);
+    if (file.mapped().empty()) {
+      DP_TRY(copies_[i % copies_.size()], run_now(file.read(range.offset, range.bytes)));
+      return {};
+    }
+    file.will_read(range.offset, range.bytes);
+    return run_now(file.ready(range.offset, range.bytes));
+  }
+
+  Result<std::vector<uint8_t>> make(size_t i) {
+    const Piece& piece = pieces_[i];
+    std::span<const uint8_t> bytes;
+    if (const TensorInfo* source = source_of(piece)) {
+      const SourceRange range = range_of(piece);
+      const auto mapped = model_.file(source->file).mapped();
+      bytes = mapped.empty() ? std::span<const uint8_t>(copies_[i % copies_.size()])
+                             : mapped.subspan(host_size(range.offset), host_size(range.bytes));
+    }
+    return convert_piece(tensors_[piece.tensor], piece, bytes);
+  }
+
+  Result<> take(ModelOutput& output, size_t i, const std::vector<uint8_t>& bytes) {
+    const Piece& piece = pieces_[i];
+    if (i == 0 || pieces_[i - 1].tensor != piece.tensor) DP_CHECK(output.begin_tensor(piece.tensor));
+    DP_CHECK(output.write(bytes));
+    if (const TensorInfo* source = source_of(piece)) {
+      const bool last = i + 1 == pieces_.size() || pieces_[i + 1].tensor != piece.tensor;
+      // Pieces of columns all read the whole tensor.
+      if (tensors_[piece.tensor].layout != RdrrLayout::kColumn || last) {
+        const SourceRange range = range_of(piece);
+        model_.file(source->file).done_with(range.offset, range.bytes);
+      }
+    }
+    if (i + 1 == pieces_.size() || pieces_[i + 1].tensor != piece.tensor) DP_CHECK(output.end_tensor());
+    done_ += bytes.size();
+    if (callbacks_.on_progress) callbacks_.on_progress(done_, total_);
+    if (callbacks_.stop && callbacks_.stop()) {
+      return fail(ErrorKind::kCancelled, "The conversion was stopped; the same command goes on with it.");
+    }
+    return {};
+  }
+
+  const Checkpoint& model_;
+  const std::vector<OutTensor>& tensors_;
+  const ConvertOptions& options_;
+  const ConvertCallbacks& callbacks_;
+  std::vector<Piece> pieces_;
+  std::vector<std::vector<uint8_t>> copies_;  // of pieces under way, where the source is not mapped
+  uint64_t done_ = 0, total_ = 0;
+};
+
+ConvertReport describe(const Conversion& conversion) {
+  ConvertReport report;
+  report.tensors = conversion.tensors.size();
+  report.notes = conversion.notes;
+  for (const OutTensor& tensor : conversion.tensors) {
+    report.output_bytes += tensor.bytes();
+    ++report.tensors_of_type[dtype_info(tensor.type).name];
+    for (const TensorPart& part : tensor.parts) report.source_bytes += part.source->bytes;
+  }
+  return report;
+}
+
+template <class Plan, class Open>
+Result<ConvertReport> convert_as(const Checkpoint& model, Plan plan, const std::string& output,
+                                 const ConvertOptions& options, const ConvertCallbacks& callbacks,
+                                 Open open) {
+  if (!options.importance_file.empty()) {
+    DP_TRY(const Importance importance, read_importance(options.importance_file));
+    DP_CHECK(attach_importance(importance, plan.conversion));
+  }
+  ConvertReport report = describe(plan.conversion);
+  DP_TRY(const std::unique_ptr<ModelOutput> out,
+         open(plan, OutputOptions{output, fingerprint_of(model, plan.conversion), options.replace}));
+  if (!out->remains_note().empty()) report.notes.push_back(out->remains_note());
+  for (const std::string& note : report.notes) {
+    if (callbacks.on_note) callbacks.on_note(note);
+  }
+  report.resumed_bytes = out->resumed_bytes();
+  DP_CHECK(Converter(model, plan.conversion, options, callbacks).run(*out));
+  DP_CHECK(out->commit());
+  return report;
+}
+
+}  // namespace
+
+Result<ConvertReport> convert_model(const Checkpoint& model, const std::string& output,
+                                    const ConvertOptions& options, const ConvertCallbacks& callbacks) {
+  if (options.to == OutputKind::kGguf) {
+    DP_TRY(GgufPlan plan, run_now(plan_gguf(model, options)));
+    return convert_as(model, std::move(plan), output, options, callbacks, open_gguf_output);
+  }
+  DP_TRY(RdrrPlan plan, run_now(plan_rdrr(model, options)));
+  return convert_as(model, std::move(plan), output, options, callbacks, open_rdrr_output);
+}
+
+}  // namespace doppler::formats

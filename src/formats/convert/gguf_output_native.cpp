@@ -1,0 +1,167 @@
+// "OUT.part" and "OUT.part.journal" until all is there. A line of the journal follows only after the bytes it speaks
+// of have been flushed, so that neither a killed process nor a lost machine leaves a claim without bytes.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "formats/convert/journal_native.h"
+#include "formats/convert/model_output.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr uint64_t kFlushBytes = 64 << 20;  // at most this much is done again after an interruption, or
+constexpr auto kFlushTime = std::chrono::milliseconds(500);  // this long
+
+class GgufOutput final : public ModelOutput {
+ public:
+  GgufOutput(GgufPlan& plan, OutputOptions options)
+      : path_(std::move(options.path)),
+        part_(path_ + ".part"),
+        replace_(options.replace),
+        header_(plan.header) {}
+  ~GgufOutput() override {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  Result<> open(const std::string& fingerprint) {
+    const std::vector<uint8_t> head = header_.build();
+    Sha256Hasher hasher;
+    hasher.update(head);
+    hasher.update(text_bytes(fingerprint));
+    DP_TRY(journal_, Journal::open(part_ + ".journal", hasher.finish()));
+    fd_ = ::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd_ < 0) return failed(part_);
+    struct stat info{};
+    if (::fstat(fd_, &info) != 0) return failed(part_);
+    const auto there = static_cast<uint64_t>(info.st_size);
+    next_ = journal_->done();
+    const auto& tensors = header_.tensors();
+    if (next_ > tensors.size() || (next_ != 0 && there < end_of(next_ - 1))) {
+      next_ = 0;
+      DP_CHECK(journal_->begin_anew());
+    }
+    if (journal_->was_of_another() || (next_ == 0 && there != 0)) {
+      note_ = part_ + " was left by " +
+              (journal_->was_of_another() ? "another command" : "a run that had finished no tensor") +
+              "; the conversion begins anew.";
+    }
+    resumed_ = next_ == 0 ? 0 : end_of(next_ - 1);
+    if (::ftruncate(fd_, static_cast<off_t>(resumed_)) != 0) return failed(part_);
+    position_ = 0;
+    DP_CHECK(put(head));
+    position_ = next_ < tensors.size() ? tensors[next_].offset : resumed_;
+    flushed_at_ = std::chrono::steady_clock::now();
+    return {};
+  }
+
+  size_t first_tensor() const override { return next_; }
+  uint64_t resumed_bytes() const override { return resumed_; }
+  const std::string& remains_note() const override { return note_; }
+
+  Result<> begin_tensor(size_t tensor) override {
+    if (tensor != next_)
+      return fail(ErrorKind::kInternal, "Tensor %zu was begun, but %zu is next.", tensor, next_);
+    position_ = header_.tensors()[tensor].offset;
+    return {};
+  }
+
+  Result<> write(std::span<const uint8_t> bytes) override {
+    const GgufTensor& tensor = header_.tensors()[next_];
+    if (position_ + bytes.size() > tensor.offset + tensor.bytes) {
+      return fail(ErrorKind::kInternal, "Tensor \"%s\" has %llu bytes, but more were written.",
+                  tensor.name.c_str(), static_cast<unsigned long long>(tensor.bytes));
+    }
+    return put(bytes);
+  }
+
+  Result<> end_tensor() override {
+    const GgufTensor& tensor = header_.tensors()[next_];
+    if (position_ != tensor.offset + tensor.bytes) {
+      return fail(ErrorKind::kInternal, "The data of tensor \"%s\" is incomplete.", tensor.name.c_str());
+    }
+    ++next_;
+    const auto now = std::chrono::steady_clock::now();
+    if (unflushed_ < kFlushBytes && now - flushed_at_ < kFlushTime) return {};
+    if (::fdatasync(fd_) != 0) return failed(part_);
+    DP_CHECK(journal_->add(next_));
+    unflushed_ = 0;
+    flushed_at_ = std::chrono::steady_clock::now();
+    return {};
+  }
+
+  Result<> commit() override {
+    if (next_ != header_.tensors().size()) return fail(ErrorKind::kInternal, "Tensor %zu is missing.", next_);
+    // The padding behind the last tensor.
+    if (::ftruncate(fd_, static_cast<off_t>(header_.file_bytes())) != 0 || ::fsync(fd_) != 0)
+      return failed(part_);
+    if (!replace_ && ::access(path_.c_str(), F_OK) == 0) {
+      return fail(ErrorKind::kIo, "%s exists by now; it is not replaced.", path_.c_str());
+    }
+    if (std::rename(part_.c_str(), path_.c_str()) != 0) return failed(path_);
+    DP_CHECK(flush_folder());
+    journal_->remove();
+    return {};
+  }
+
+ private:
+  static std::unexpected<Error> failed(const std::string& path) {
+    return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
+  }
+  uint64_t end_of(size_t tensor) const {
+    return header_.tensors()[tensor].offset + header_.tensors()[tensor].bytes;
+  }
+
+  Result<> put(std::span<const uint8_t> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position_));
+      if (written < 0 && errno == EINTR) continue;
+      if (written == 0) errno = ENOSPC;
+      if (written <= 0) return failed(part_);
+      position_ += static_cast<uint64_t>(written);
+      unflushed_ += static_cast<uint64_t>(written);
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+    return {};
+  }
+
+  // The new name must survive as well.
+  Result<> flush_folder() const {
+    std::string folder = std::filesystem::path(path_).parent_path().string();
+    if (folder.empty()) folder = ".";
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return failed(folder);
+    const bool flushed = ::fsync(fd) == 0 || errno == EINVAL;  // some file systems cannot, and need not
+    ::close(fd);
+    return flushed ? Result<>() : failed(folder);
+  }
+
+  std::string path_, part_, note_;
+  bool replace_;
+  GgufHeader header_;
+  std::unique_ptr<Journal> journal_;
+  int fd_ = -1;
+  size_t next_ = 0;
+  uint64_t resumed_ = 0, position_ = 0, unflushed_ = 0;
+  std::chrono::steady_clock::time_point flushed_at_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ModelOutput>> open_gguf_output(GgufPlan& plan, OutputOptions options) {
+  if (::access(options.path.c_str(), F_OK) == 0 && !options.replace) {
+    return fail(ErrorKind::kInvalidInput, "%s exists already.", options.path.c_str());
+  }
+  const std::string fingerprint = options.fingerprint;
+  auto output = std::make_unique<GgufOutput>(plan, std::move(options));
+  DP_CHECK(output->open(fingerprint));
+  return output;
+}
+
+}  // namespace doppler::formats

@@ -1,0 +1,133 @@
+// Required and optional numbers of config.json, each checked for its range (hf_config.h).
+#include "formats/convert/hf_config.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr int64_t kMaxDimension = 1 << 24;  // far above any model; keeps products of two within 64 bits
+
+// `otherwise` 0: the number must be given.
+Result<uint32_t> dimension(const Json& config, const char* key, uint32_t otherwise = 0) {
+  DP_TRY(const auto value, get_integer(config, key));
+  if (!value && otherwise != 0) return otherwise;
+  if (!value) return fail(ErrorKind::kInvalidInput, "config.json lacks \"%s\".", key);
+  if (*value < 1 || *value > kMaxDimension) {
+    return fail(ErrorKind::kInvalidInput, "\"%s\" of config.json is %lld; 1 to %lld are allowed.", key,
+                static_cast<long long>(*value), static_cast<long long>(kMaxDimension));
+  }
+  return static_cast<uint32_t>(*value);
+}
+
+Result<float> positive(const Json& object, const char* key, std::optional<float> otherwise = {}) {
+  DP_TRY(const auto value, get_number(object, key));
+  if (!value && otherwise) return *otherwise;
+  if (!value || !(*value > 0) || !(*value < 1e30)) {
+    return fail(ErrorKind::kInvalidInput, "config.json needs a positive number \"%s\".", key);
+  }
+  return static_cast<float>(*value);
+}
+
+Result<> refuse_flag(const Json& config, const char* key) {
+  DP_TRY(const auto value, get_bool(config, key));
+  if (!value.value_or(false)) return {};
+  return fail(ErrorKind::kUnsupported, "Models with \"%s\" are not converted.", key);
+}
+
+// The object with the rope numbers that all layers, or those with full attention, have.
+const Json* rope_fields(const Json& config) {
+  const Json* rope = find(config, "rope_parameters");
+  if (rope && rope->is_object()) {
+    const Json* full = find(*rope, "full_attention");
+    return full && full->is_object() ? full : rope;
+  }
+  rope = find(config, "rope_scaling");
+  return rope && rope->is_object() ? rope : nullptr;
+}
+
+Result<> read_rope(const Json& config, HfShape& shape) {
+  constexpr float kDefaultTheta = 10000.0f, kGemmaTheta = 1e6f, kGemmaLocalTheta = 10000.0f;
+  const bool has_local = (shape.family->has & kHasLocalRope) != 0;
+  const Json none = Json::object();
+  const Json* const found = rope_fields(config);
+  const Json& fields = found ? *found : none;
+  DP_TRY(const float theta, positive(config, "rope_theta", has_local ? kGemmaTheta : kDefaultTheta));
+  DP_TRY(shape.base.rope_theta, positive(fields, "rope_theta", theta));
+  if (has_local) {
+    DP_TRY(shape.local_rope, positive(config, "rope_local_base_freq", kGemmaLocalTheta));
+    const Json* const both = find(config, "rope_parameters");
+    const Json* const local = both ? find(*both, "sliding_attention") : nullptr;
+    if (local && local->is_object()) {
+      DP_TRY(shape.local_rope, positive(*local, "rope_theta", shape.local_rope));
+    }
+  }
+  DP_TRY(auto type, get_string(fields, "rope_type"));
+  if (!type) {
+    DP_TRY(type, get_string(fields, "type"));
+  }
+  if (!type || *type == "default") return {};
+  if (*type == "linear") {
+    DP_TRY(shape.linear_rope, positive(fields, "factor"));
+    return {};
+  }
+  if (*type != "llama3") {
+    return fail(ErrorKind::kUnsupported,
+                "Rotary scaling \"%s\" is not converted; none, \"linear\" and \"llama3\" are.",
+                printable(*type).c_str());
+  }
+  Llama3Rope& rope = shape.base.rope;
+  DP_TRY(rope.factor, positive(fields, "factor"));
+  DP_TRY(rope.low_freq_factor, positive(fields, "low_freq_factor"));
+  DP_TRY(rope.high_freq_factor, positive(fields, "high_freq_factor"));
+  DP_TRY(rope.original_ctx_len, dimension(fields, "original_max_position_embeddings"));
+  return {};
+}
+
+Result<> read_window(const Json& config, HfShape& shape) {
+  DP_TRY(const auto window, get_integer(config, "sliding_window"));
+  if ((shape.family->has & kHasWindow) == 0 || !window) return {};
+  DP_TRY(shape.window, dimension(config, "sliding_window"));
+  return {};
+}
+
+}  // namespace
+
+Result<HfShape> read_hf_config(const Json& whole) {
+  DP_TRY(const auto type, get_string(whole, "model_type"));
+  HfShape shape{};
+  DP_TRY(shape.family, find_hf_family(type.value_or("unknown")));
+  const HfFamily& family = *shape.family;
+  const Json* const nested = find(whole, "text_config");
+  shape.nested = nested && nested->is_object();
+  const Json& config = shape.nested ? *nested : whole;
+  DP_CHECK(refuse_flag(config, "attention_bias"));
+  DP_CHECK(refuse_flag(config, "mlp_bias"));
+  LlamaShape& base = shape.base;
+  DP_TRY(base.n_layers, dimension(config, "num_hidden_layers"));
+  DP_TRY(base.hidden_dim, dimension(config, "hidden_size"));
+  DP_TRY(base.n_heads, dimension(config, "num_attention_heads", family.default_heads));
+  DP_TRY(base.n_kv_heads, dimension(config, "num_key_value_heads",
+                                    family.default_kv_heads ? family.default_kv_heads : base.n_heads));
+  const uint32_t split = std::max(1u, base.hidden_dim / base.n_heads);
+  DP_TRY(base.head_dim,
+         dimension(config, "head_dim", family.default_head_dim ? family.default_head_dim : split));
+  DP_TRY(base.ffn_dim, dimension(config, "intermediate_size"));
+  DP_TRY(base.vocab_size, dimension(config, "vocab_size", family.default_vocab));
+  DP_TRY(base.ctx_len, dimension(config, "max_position_embeddings", family.default_ctx_len));
+  const bool is_gemma = (family.has & kHasSandwichNorms) != 0;  // whose config.json leaves out what is usual
+  DP_TRY(base.rms_eps, is_gemma ? positive(config, "rms_norm_eps", 1e-6f) : positive(config, "rms_norm_eps"));
+  DP_TRY(const auto tied, get_bool(config, "tie_word_embeddings"));
+  base.tied = tied.value_or(is_gemma);
+  if (base.head_dim % 2 != 0) {
+    return fail(ErrorKind::kUnsupported,
+                "\"head_dim\" of config.json is %u, but rotation needs an even number.", base.head_dim);
+  }
+  DP_CHECK(read_rope(config, shape));
+  DP_CHECK(read_window(config, shape));
+  return shape;
+}
+
+}  // namespace doppler::formats

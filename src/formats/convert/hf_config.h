@@ -1,0 +1,23 @@
+// config.json of a checkpoint of a known family, as the numbers that GGUF metadata needs.
+#pragma once
+
+#include "base/json_fwd.h"
+#include "formats/convert/hf_families.h"
+#include "formats/gguf/llama_metadata.h"
+
+namespace doppler::formats {
+
+struct HfShape {
+  const HfFamily* family;
+  LlamaShape base;        // base.rope: Llama 3.1's stretching
+  float linear_rope = 0;  // factor of linear stretching; 0: none
+  float local_rope = 0;   // rope base of the layers with a window; 0: as the others
+  uint32_t window = 0;    // sliding attention window; 0: none
+  bool nested = false;    // the numbers stood in "text_config": a model that also sees
+};
+
+// Reads the old spelling (rope_theta, rope_scaling) and the new one (rope_parameters). Refuses features that the
+// family's GGUF has no place for.
+Result<HfShape> read_hf_config(const Json& config);
+
+}  // namespace doppler::formats

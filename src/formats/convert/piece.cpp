@@ -1,0 +1,173 @@
+// Bytes are copied where type and order stay; otherwise rows go through floats (piece.h).
+#include "formats/convert/piece.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "formats/quant/codec.h"
+
+namespace doppler::formats {
+namespace {
+
+uint64_t rows_of(const TensorPart& part) {
+  uint64_t rows = 1;
+  for (size_t d = 0; d + 1 < part.source->shape.size(); ++d) rows *= part.source->shape[d];
+  return rows;
+}
+
+uint64_t rounded_up(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Rows that must stay together.
+uint64_t row_unit(const OutTensor& tensor, const TensorPart& part) {
+  uint64_t unit = 1;
+  if (part.interleaved_heads != 0) unit = rows_of(part) / part.interleaved_heads;
+  if (tensor.layout == RdrrLayout::kFlat) {
+    const uint64_t block = dtype_info(tensor.type).block_size;
+    unit = std::lcm(unit, block / std::gcd(block, tensor.k()));
+  }
+  return unit;
+}
+
+// Row `row` of the output within the piece comes from this row of the source.
+uint64_t source_row(const TensorPart& part, uint64_t row, uint64_t head_rows) {
+  if (part.interleaved_heads == 0) return row;
+  const uint64_t in_head = row % head_rows;
+  return row - in_head + in_head / 2 + in_head % 2 * (head_rows / 2);
+}
+
+Result<> check_finite(std::span<const float> numbers, const std::string& name) {
+  // A sum of products with zero is zero unless one of them is not finite, and needs no branch.
+  float sum = 0;
+  for (const float v : numbers) sum += v * 0.0f;
+  if (sum == 0) return {};
+  return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" holds weights that are not finite.",
+              printable(name).c_str());
+}
+
+// The importance of the columns of this row; null: none.
+const float* importance_of(const OutTensor& tensor, uint64_t row) {
+  if (tensor.importance.empty()) return nullptr;
+  const uint64_t vectors = tensor.importance.size() / tensor.k();
+  const uint64_t rows_each = std::max<uint64_t>(1, tensor.rows() / vectors);
+  return tensor.importance.data() + std::min(row / rows_each, vectors - 1) * tensor.k();
+}
+
+// Rows of k numbers in the tensor's type; the last block of each is filled up with zeros (kRow), or they follow each
+// other without a gap (kFlat).
+Result<std::vector<uint8_t>> encode(const OutTensor& tensor, std::span<const float> numbers, uint64_t k,
+                                    uint64_t first_row) {
+  const uint64_t rows = numbers.size() / k;
+  const uint64_t block = dtype_info(tensor.type).block_size;
+  if (tensor.layout == RdrrLayout::kFlat && k % block != 0) {
+    std::vector<uint8_t> out(host_size(bytes_of(tensor.type, numbers.size())));
+    DP_CHECK(quantise(tensor.type, numbers.data(), out.data(), numbers.size()));
+    return out;
+  }
+  const uint64_t padded = rounded_up(k, block), row_bytes = bytes_of(tensor.type, padded);
+  std::vector<uint8_t> out(host_size(rows * row_bytes));
+  std::vector<float> row_numbers(host_size(padded)), weights;
+  for (uint64_t row = 0; row < rows; ++row) {
+    const float* x = numbers.data() + row * k;
+    const float* importance =
+        tensor.layout == RdrrLayout::kColumn ? nullptr : importance_of(tensor, first_row + row);
+    if (padded != k) {
+      std::copy_n(x, host_size(k), row_numbers.data());
+      x = row_numbers.data();
+      if (importance) {
+        weights.assign(host_size(padded), 0.0f);
+        std::copy_n(importance, host_size(k), weights.data());
+        importance = weights.data();
+      }
+    }
+    DP_CHECK(quantise(tensor.type, x, out.data() + row * row_bytes, host_size(padded), importance));
+  }
+  return out;
+}
+
+Result<std::vector<uint8_t>> convert_rows(const OutTensor& tensor, const TensorPart& part, const Piece& piece,
+                                          std::span<const uint8_t> source) {
+  const uint64_t k = tensor.k();
+  const DType from = part.source->type;
+  const uint64_t head_rows = part.interleaved_heads == 0 ? 0 : rows_of(part) / part.interleaved_heads;
+  const bool same_bytes = from == tensor.type && !part.plus_one;
+  if (same_bytes && part.interleaved_heads == 0) return std::vector<uint8_t>(source.begin(), source.end());
+
+  const uint64_t row_bytes = source.size() / piece.count;
+  std::vector<uint8_t> ordered;
+  if (part.interleaved_heads != 0) {
+    ordered.resize(source.size());
+    for (uint64_t row = 0; row < piece.count; ++row) {
+      std::memcpy(ordered.data() + row * row_bytes,
+                  source.data() + source_row(part, row, head_rows) * row_bytes, host_size(row_bytes));
+    }
+    if (same_bytes) return ordered;
+    source = ordered;
+  }
+  std::vector<float> numbers(host_size(piece.count * k));
+  DP_CHECK(dequantise(from, source.data(), numbers.data(), numbers.size()));
+  DP_CHECK(check_finite(numbers, part.source->name));
+  if (part.plus_one) {
+    for (float& v : numbers) v += 1.0f;
+  }
+  uint64_t first_row = piece.first;
+  for (uint32_t p = 0; p < piece.part; ++p) first_row += rows_of(tensor.parts[p]);
+  return encode(tensor, numbers, k, first_row);
+}
+
+Result<std::vector<uint8_t>> convert_columns(const OutTensor& tensor, const TensorPart& part,
+                                             const Piece& piece, std::span<const uint8_t> source) {
+  const uint64_t k = tensor.k(), n = tensor.rows();
+  const uint64_t block = dtype_info(part.source->type).block_size;
+  const uint64_t begin = piece.first / block * block;
+  const uint64_t end = rounded_up(piece.first + piece.count, block);
+  const uint64_t row_bytes = bytes_of(part.source->type, k);
+  std::vector<float> numbers(host_size(piece.count * n)), blocks(host_size(end - begin));
+  for (uint64_t row = 0; row < n; ++row) {
+    const uint8_t* at = source.data() + row * row_bytes + bytes_of(part.source->type, begin);
+    DP_CHECK(dequantise(part.source->type, at, blocks.data(), blocks.size()));
+    for (uint64_t c = 0; c < piece.count; ++c) numbers[c * n + row] = blocks[piece.first - begin + c];
+  }
+  DP_CHECK(check_finite(numbers, part.source->name));
+  return encode(tensor, numbers, n, 0);
+}
+
+}  // namespace
+
+void append_pieces(const OutTensor& tensor, uint32_t index, uint64_t numbers, bool whole,
+                   std::vector<Piece>& out) {
+  if (tensor.parts.empty()) out.push_back({index, 0, 0, tensor.rows()});
+  const bool columns = tensor.layout == RdrrLayout::kColumn;
+  for (uint32_t p = 0; p < tensor.parts.size(); ++p) {
+    const TensorPart& part = tensor.parts[p];
+    const uint64_t count = columns ? tensor.k() : rows_of(part);
+    const uint64_t each = columns ? tensor.rows() : tensor.k();
+    const uint64_t unit = columns ? dtype_info(part.source->type).block_size : row_unit(tensor, part);
+    const uint64_t step =
+        whole ? count : rounded_up(std::max<uint64_t>(1, numbers / each / unit * unit), unit);
+    for (uint64_t first = 0; first < count; first += step) {
+      out.push_back({index, p, first, std::min(step, count - first)});
+    }
+  }
+}
+
+SourceRange source_range(const OutTensor& tensor, const Piece& piece) {
+  if (tensor.parts.empty()) return {0, 0};
+  const TensorInfo& source = *tensor.parts[piece.part].source;
+  if (tensor.layout == RdrrLayout::kColumn) return {0, source.bytes};
+  const uint64_t k = tensor.k();
+  return {bytes_of(source.type, piece.first * k), bytes_of(source.type, piece.count * k)};
+}
+
+Result<std::vector<uint8_t>> convert_piece(const OutTensor& tensor, const Piece& piece,
+                                           std::span<const uint8_t> source) {
+  if (tensor.parts.empty()) return encode(tensor, tensor.numbers, tensor.k(), 0);
+  const TensorPart& part = tensor.parts[piece.part];
+  if (tensor.layout == RdrrLayout::kColumn) return convert_columns(tensor, part, piece, source);
+  return convert_rows(tensor, part, piece, source);
+}
+
+}  // namespace doppler::formats

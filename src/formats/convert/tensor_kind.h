@@ -1,0 +1,26 @@
+// What a tensor is by its name, in GGUF's and in Hugging Face's naming: its role, its layer, whether quantisation is
+// for it, and where in a load it is touched.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "formats/quant/mix.h"
+#include "formats/rdrr/manifest.h"
+
+namespace doppler::formats {
+
+struct TensorKind {
+  RdrrRole role = RdrrRole::kWeights;
+  TensorRole place = TensorRole::kOtherMatrix;
+  std::optional<uint32_t> layer;
+  bool quantisable =
+      false;  // a matrix of the plain kind; routers, convolutions and tables of positions are not
+  uint32_t load_rank = 0;  // within its layer, or among the tensors without one
+  bool after_layers = false;
+};
+
+TensorKind tensor_kind(std::string_view name, size_t dimensions);
+
+}  // namespace doppler::formats
