@@ -1,6 +1,7 @@
 // Times every variant of attention that the device takes, on the shapes of real models: GPU timestamps, the
-// least of some repetitions, a dispatch each in a pass of its own. Run by hand: attention_bench;
-// DOPPLER_WEBGPU and DOPPLER_DEVICE choose the device. Figures belong to a named device: it is printed first.
+// least of some repetitions, a dispatch each in a pass of its own. Run by hand: attention_bench [PART OF A NAME],
+// such as "1B prefill" or "matrix"; DOPPLER_WEBGPU and DOPPLER_DEVICE choose the device. Figures belong to a named
+// device: it is printed first.
 #include <cstdio>
 
 #include "kernels/attention/attention_case.h"
@@ -60,12 +61,18 @@ void time_variant(const BenchShape& shape, std::string_view operation, std::stri
   }
 }
 
-void run_all() {
+void run_all(std::string_view part) {
+  const auto time_wanted = [&](const BenchShape& shape, std::string_view operation,
+                               std::string_view variant) {
+    const bool wanted =
+        std::string_view(shape.name).find(part) != part.npos || variant.find(part) != part.npos;
+    if (wanted) time_variant(shape, operation, variant);
+  };
   for (const BenchShape& shape : kShapes) {
     if (shape.rows == 1) {
-      for (const auto& row : attention_decode_variants()) time_variant(shape, "attention_decode", row.name);
+      for (const auto& row : attention_decode_variants()) time_wanted(shape, "attention_decode", row.name);
     } else {
-      for (const auto& row : attention_prefill_variants()) time_variant(shape, "attention_prefill", row.name);
+      for (const auto& row : attention_prefill_variants()) time_wanted(shape, "attention_prefill", row.name);
     }
   }
 }
@@ -73,8 +80,8 @@ void run_all() {
 }  // namespace
 }  // namespace doppler::kernels::testing
 
-int main() {
+int main(int argc, char** argv) {
   doppler::kernels::testing::device();
-  doppler::kernels::testing::run_all();
+  doppler::kernels::testing::run_all(argc > 1 ? argv[1] : "");
   return 0;
 }

@@ -45,17 +45,19 @@ fn position_of(row: u32) -> u32 {
   return min(state.pos + row, CTX_LEN - 1u);
 }
 
-// The i-th eight numbers of `tile`, the pair `rotation` first, so that the lanes of a subgroup write to different
-// banks.
-fn put_eight(i: u32, eight: vec4<u32>, rotation: u32) {
+fn put_pair(at: u32, word: u32) {
+  let pair = bitcast<vec2<f16>>(word);
+  tile[at] = pair.x;
+  tile[at + 1u] = pair.y;
+}
+
+// The i-th eight numbers of `tile`.
+fn put_eight(i: u32, eight: vec4<u32>) {
   let at = i / kEights * kStride + i % kEights * 8u;
-  for (var n = 0u; n < 4u; n++) {
-    let p = (n + rotation) & 3u;
-    let is_odd = (p & 1u) == 1u;
-    let pair = bitcast<vec2<f16>>(select(select(eight.x, eight.y, is_odd), select(eight.z, eight.w, is_odd), p >= 2u));
-    tile[at + 2u * p] = pair.x;
-    tile[at + 2u * p + 1u] = pair.y;
-  }
+  put_pair(at, eight.x);
+  put_pair(at + 2u, eight.y);
+  put_pair(at + 4u, eight.z);
+  put_pair(at + 6u, eight.w);
 }
 
 fn q_eight(row: u32, head: u32, d8: u32) -> vec4<u32> {
@@ -110,9 +112,11 @@ fn write_sum(sum: Sum, row: Row, d: u32, factor: f32) {
   let high = vec4<f32>(logits[i + 4u], logits[i + 5u], logits[i + 6u], logits[i + 7u]) * factor;
   if (row.is_there && d < HEAD_DIM) {
     let column = row.head * HEAD_DIM + d + row.odd * 8u;
-    let at = (row.out * N_HEADS * HEAD_DIM + column) / 4u;
-    result[at] = low;
-    result[at + 1u] = high;
+    if (HAS_F32) {
+      let at = (row.out * N_HEADS * HEAD_DIM + column) / 4u;
+      result[at] = low;
+      result[at + 1u] = high;
+    }
     if (HAS_F16) {
       store_f16_quad(row.out, column, low);
       store_f16_quad(row.out, column + 4u, high);
@@ -134,7 +138,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let end = position_of(min(first_row + ROWS - 1u, last_row)) + 1u;
   let first_position = position_of(first_row);
   let begin = (first_position - min(first_position, WINDOW - 1u)) / KEYS * KEYS;
-  let rotation = (lane / 8u) & 3u;
 
   // q through `tile`, KEYS rows at a time.
   var q0: Left;
@@ -156,7 +159,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var part = 0u; part < ROWS; part += KEYS) {
     workgroupBarrier();
     for (var i = thread; i < KEYS * kEights; i += WORKGROUP) {
-      put_eight(i, q_eight(min(first_row + part + i / kEights, last_row), head, i % kEights), rotation);
+      put_eight(i, q_eight(min(first_row + part + i / kEights, last_row), head, i % kEights));
     }
     workgroupBarrier();
     if (subgroup * 16u >= part && subgroup * 16u < part + KEYS) {
@@ -224,7 +227,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   }
   for (var first_key = begin; first_key < end; first_key += KEYS) {
     workgroupBarrier();
-    for (var e = 0u; e < kEach; e++) { put_eight(thread + e * WORKGROUP, fetched[e], rotation); }
+    for (var e = 0u; e < kEach; e++) { put_eight(thread + e * WORKGROUP, fetched[e]); }
     workgroupBarrier();
     for (var e = 0u; e < kEach; e++) {
       let i = thread + e * WORKGROUP;
@@ -273,7 +276,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     subgroupMatrixStore(&logits, row.logits_at, low, false, kLogitStride);
     subgroupMatrixStore(&logits, row.logits_at + 16u, high, false, kLogitStride);
     workgroupBarrier();
-    for (var e = 0u; e < kEach; e++) { put_eight(thread + e * WORKGROUP, fetched[e], rotation); }
+    for (var e = 0u; e < kEach; e++) { put_eight(thread + e * WORKGROUP, fetched[e]); }
 
     var l: array<f32, kHalfKeys>;
     var top = kLowest;

@@ -61,6 +61,7 @@ Result<void> record(Context& ctx, const Glu& op) {
                    u32_const("ACTIVATE", static_cast<uint32_t>(op.activate)),
                    bool_const("HAS_Q8", op.y.q8.valid()),
                    bool_const("HAS_F16", op.y.f16.valid()),
+                   bool_const("HAS_F32", !op.y.only_f16),
                    u32_const("F16_COLUMNS", op.n),
                    u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.n) / 4)};
   launch.bindings = {op.gate_up, op.y.f32, op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),

@@ -17,7 +17,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
     let i = first + j;
     if (i < N) {
       values[j] = activate(gate_up[row * 2u * N + i]) * gate_up[row * 2u * N + N + i];
-      y[row * N + i] = values[j];
+      if (HAS_F32) { y[row * N + i] = values[j]; }
     }
   }
   if (HAS_F16 && first < N) { store_f16_quad(row, first, values); }

@@ -73,6 +73,7 @@ void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, co
   op.y_column = c.y_column;
   if (c.bias) op.bias = run.input(bias);
   if (c.y_q8) op.y_q8 = run.output(q8_bytes(c.max_rows, columns));
+  if (c.y_q8) op.y_f16 = run.output(f16_bytes(c.max_rows, columns));
   if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
   run.replay(c.rows);
 
@@ -90,6 +91,7 @@ void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, co
   }
   EXPECT_LT(rel_l2(got, want), row.f16 ? kMatrixBound : kBound);
   if (c.y_q8) {
+    expect_f16(run.read<uint16_t>(op.y_f16, f16_bytes(c.max_rows, columns) / 2), got, c.rows, columns);
     expect_q8(run.read<uint8_t>(op.y_q8, q8_bytes(c.max_rows, columns)), got, c.max_rows, c.rows, columns);
   }
 }
@@ -169,7 +171,8 @@ TEST_P(LinearTest, ChunksOnMatrixUnits) {
        {.n = 64, .k = 192, .max_rows = 128, .rows = 128},
        {.n = 96, .k = 96, .max_rows = 70, .rows = 70, .bias = true},
        {.n = 64, .k = 4096, .max_rows = 256, .rows = 200, .accumulate = true, .y_stride = 80, .y_column = 9},
-       {.n = 128, .k = 256, .max_rows = 130, .rows = 130, .gate = Activate::kSilu, .y_q8 = true}});
+       {.n = 128, .k = 256, .max_rows = 130, .rows = 130, .gate = Activate::kSilu, .y_q8 = true},
+       {.n = 192, .k = 512, .max_rows = 300, .rows = 300, .bias = true, .gate = Activate::kGeluTanh}});
 }
 
 // The smallest and oddest shapes differ by how x is read and rows are counted, not by format: two of them are

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t kUnit = 32;     // columns
 constexpr uint32_t kSubTile = 64;  // rows of x and of the weight that a subgroup makes
+constexpr uint32_t kMostSplits = 8;
 
 // The constants of matmul_matrix.wgsl and its grid.
 struct MatrixSizes {
@@ -26,12 +27,12 @@ uint32_t workgroup_bytes(const MatrixSizes& sizes) {
   return kSubTile * (sizes.step_units * kUnit + kPadding) * 2 + sizes.subgroups * kCorner;
 }
 
-// How long a piece takes, in steps of a full device: how many rounds of workgroups, each of which walks over its share
-// of the columns. Measured on an H200 (H200 means 132 multiprocessors), 2026-11-21, mm_sweep over 16 shapes at 512
-// rows: two workgroups a multiprocessor take 1.75 times as long as one.
+// How many us a piece takes on an H200 (132 multiprocessors, 2 workgroups on each at once): rounds of workgroups, each
+// of which walks over its share of the columns. The steps are measured there by kernel_bench --rows 512 on 2026-11-21:
+// 3072 x 2048 for kAlone, 16384 x 2048 for kTogether. Other devices get other times, but the same order.
 double cost(uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outputs) {
   constexpr uint32_t kAtOnce = 264;
-  constexpr double kAlone = 2.1, kTogether = 3.7;         // us a step
+  constexpr double kAlone = 2.9, kTogether = 4.5;         // us a step
   constexpr double kDispatch = 2.5, kBytesPerUs = 3.5e6;  // of the sum over the splits
   const uint32_t all = workgroups * splits;
   const double step = all * 2 <= kAtOnce ? kAlone : kTogether;
@@ -41,8 +42,8 @@ double cost(uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outpu
   return us;
 }
 
-MatrixSizes choose_sizes(const gpu::Caps& caps, uint32_t max_rows, uint32_t n, uint32_t units) {
-  constexpr uint32_t kMostSplits = 8;
+MatrixSizes choose_sizes(const gpu::Caps& caps, uint32_t max_rows, uint32_t n, uint32_t units,
+                         uint32_t most_splits) {
   MatrixSizes sizes;
   if (max_rows <= 2 * kSubTile) sizes.subgroups = 2;
   while (units % sizes.step_units != 0 || workgroup_bytes(sizes) > caps.max_workgroup_bytes) {
@@ -53,7 +54,7 @@ MatrixSizes choose_sizes(const gpu::Caps& caps, uint32_t max_rows, uint32_t n, u
   const uint32_t workgroups = (n + kSubTile - 1) / kSubTile * ((max_rows + tall - 1) / tall);
   const uint32_t steps = units / sizes.step_units;
   double best = 0;
-  for (uint32_t wanted = 1; wanted <= std::min(kMostSplits, steps); ++wanted) {
+  for (uint32_t wanted = 1; wanted <= std::min(most_splits, steps); ++wanted) {
     const uint32_t split_steps = (steps + wanted - 1) / wanted;
     const uint32_t splits = (steps + split_steps - 1) / split_steps;
     const double us = cost(workgroups, steps, splits, uint64_t{max_rows} * n);
@@ -113,10 +114,15 @@ Result<void> record_split_sum(Context& ctx, const Linear& op, const WeightPiece&
 
 Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row, const WeightPiece& piece) {
   const Weight& weight = op.weight;
+  const bool gated = op.gate != Activate::kNone;
   const uint32_t units = weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
-  const MatrixSizes sizes = choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units);
-  const Target target{
-      .y = op.y, .first = op.y_column + piece.first_row, .stride = op.y_stride == 0 ? weight.n : op.y_stride};
+  const MatrixSizes sizes =
+      choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units, gated ? 1 : kMostSplits);
+  const Target target{.y = op.y,
+                      .first = op.y_column + piece.first_row,
+                      .stride = op.y_stride != 0 ? op.y_stride
+                                : gated          ? weight.n / 2
+                                                 : weight.n};
   Target made = target;
   const uint64_t outputs = uint64_t{ctx.max_rows} * piece.rows;
   const bool split = sizes.splits > 1;
@@ -135,17 +141,28 @@ Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row,
   Launch launch{
       .variant = row.name, .entry = "matmul/matmul_matrix", .layout = wgsl::matmul_matrix_bindings::kLayout};
   launch.matrix = true;
-  launch.consts = {u32_const("SUBGROUPS_M", sizes.subgroups), u32_const("SUBGROUPS_N", 1),
+  launch.consts = {u32_const("SUBGROUPS_M", sizes.subgroups),
+                   u32_const("SUBGROUPS_N", 1),
                    u32_const("BK", sizes.step_units * kUnit),
                    bool_const("HAS_BIAS", !split && op.bias.valid()),
-                   bool_const("ACCUMULATE", !split && op.accumulate)};
+                   bool_const("ACCUMULATE", !split && op.accumulate),
+                   bool_const("GATED", gated),
+                   u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
+                   bool_const("HAS_F32", !op.y_only_f16 || op.y_q8.valid()),
+                   bool_const("HAS_F16", op.y_f16.valid()),
+                   u32_const("F16_COLUMNS", std::max(weight.n / 2, 16u))};
   launch.substitutions = {{"weights/stage", stage_fragment(weight.format)}};
   launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
-  launch.bindings = {views.weights, views.scales, op.x.f16, op.bias.valid() ? op.bias : views.weights,
-                     made.y,        ctx.state};
-  launch.grid = {.x = (piece.rows + kSubTile - 1) / kSubTile,
+  launch.bindings = {views.weights,
+                     views.scales,
+                     op.x.f16,
+                     op.bias.valid() ? op.bias : views.weights,
+                     made.y,
+                     ctx.state,
+                     op.y_f16.valid() ? op.y_f16 : unused_binding(ctx)};
+  launch.grid = {.y = (piece.rows + kSubTile - 1) / kSubTile,
                  .z = sizes.splits,
-                 .rows_axis = 1,
+                 .rows_axis = 0,
                  .rows_per_group = sizes.subgroups * kSubTile};
   launch.fixed_bytes = piece_bytes(weight, piece);
   launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows *

@@ -1,6 +1,8 @@
 // y = x W^T for a chunk of rows on the matrix units: f16 inputs, f32 sums (fragments of 16 x 16 x 16).
 // Map: a workgroup of SUBGROUPS_M x SUBGROUPS_N subgroups makes BM rows of x by BN weight rows, each subgroup 64 by 64
-// of it, which it holds in 4 x 4 fragments. Grid: x over weight rows, y over rows of x, z over splits of the columns.
+// of it, which it holds in 4 x 4 fragments. Grid: x over rows of x, so that who shares weights runs together, y over
+// weight rows, z over splits of the columns. With GATED a workgroup's weight rows are 32 gates and their 32 ups, and
+// it makes activate(gate) * up of them: SUBGROUPS_N is 1, the halves are whole tiles.
 // Shared: w_tile, BK columns of the workgroup's weight rows as f16, [weight row][column], which every invocation fills
 // with whole units of 32 columns; the next step's units are in registers while this one's are multiplied. x is read
 // straight from storage, where its fragments are contiguous, a fragment of columns ahead.
@@ -10,6 +12,8 @@
 // Read next: weights/stage_tile_q4, common/activation.h (the order of x's numbers).
 //!import matmul/matmul_matrix_bindings
 //!import common/fragments
+//!import common/activate
+//!import common/f16_store
 //!import linear/linear_epilogue
 //!import weights/stage
 
@@ -62,11 +66,59 @@ fn finish_sum(sum: Sum, place: Place, down: u32, right: u32) {
   workgroupBarrier();
 }
 
+// The r-th weight row of a workgroup.
+fn weight_row(column0: u32, r: u32) -> u32 {
+  if (GATED) { return column0 / 2u + r % 32u + select(0u, params.rows / 2u, r >= 32u); }
+  return min(column0 + r, params.rows - 1u);
+}
+
+fn corner_eight(place: Place) -> array<vec4<f32>, 2> {
+  let at = place.subgroup * 256u + place.lane * 8u;
+  return array<vec4<f32>, 2>(
+      vec4<f32>(corner[at], corner[at + 1u], corner[at + 2u], corner[at + 3u]),
+      vec4<f32>(corner[at + 4u], corner[at + 5u], corner[at + 6u], corner[at + 7u]));
+}
+
+fn gated(gate: vec4<f32>, up: vec4<f32>) -> vec4<f32> {
+  return vec4<f32>(activate(gate.x), activate(gate.y), activate(gate.z), activate(gate.w)) * up;
+}
+
+fn bias_quad(at: u32) -> vec4<f32> {
+  if (!HAS_BIAS) { return vec4<f32>(); }
+  return vec4<f32>(bias[at], bias[at + 1u], bias[at + 2u], bias[at + 3u]);
+}
+
+// An invocation takes eight numbers of half a row of a fragment.
+fn finish_gated(gate: Sum, up: Sum, place: Place, down: u32, right: u32) {
+  workgroupBarrier();
+  subgroupMatrixStore(&corner, place.subgroup * 256u, gate, false, 16u);
+  workgroupBarrier();
+  let gates = corner_eight(place);
+  workgroupBarrier();
+  subgroupMatrixStore(&corner, place.subgroup * 256u, up, false, 16u);
+  workgroupBarrier();
+  let ups = corner_eight(place);
+  let row = place.row + down + place.lane / 2u;
+  for (var half = 0u; half < 2u; half++) {
+    if (row >= state.rows) { break; }
+    let column = place.column + right + place.lane % 2u * 8u + half * 4u;
+    let value = gated(gates[half] + bias_quad(column), ups[half] + bias_quad(params.rows / 2u + column));
+    if (HAS_F16) { store_f16_quad(row, column, value); }
+    if (HAS_F32) {
+      let at = row * params.y_stride + params.y_first + column;
+      y[at] = value.x;
+      y[at + 1u] = value.y;
+      y[at + 2u] = value.z;
+      y[at + 3u] = value.w;
+    }
+  }
+}
+
 @compute @workgroup_size(kWorkgroup)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32,
         @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_invocation_id) lane: u32) {
-  let column0 = group.x * BN;
-  let row0 = group.y * BM;
+  let column0 = group.y * BN;
+  let row0 = group.x * BM;
   let begin = group.z * params.split_units;
   let end = min(begin + params.split_units, params.units);
   let first_column = (subgroup % SUBGROUPS_N) * 64u;  // of this subgroup within the workgroup's
@@ -83,7 +135,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let x1 = min(first_row / 16u + 1u, last_tile) * params.k_tiles * 256u;
   let x2 = min(first_row / 16u + 2u, last_tile) * params.k_tiles * 256u;
   let x3 = min(first_row / 16u + 3u, last_tile) * params.k_tiles * 256u;
-  let last_row = params.rows - 1u;
 
   var s00: Sum;
   var s01: Sum;
@@ -124,7 +175,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var units: array<StageUnit, kEach>;
   for (var e = 0u; e < kEach; e++) {
     let unit = local + e * kWorkgroup;
-    units[e] = fetch_unit(min(column0 + unit % BN, last_row), begin + unit / BN);
+    units[e] = fetch_unit(weight_row(column0, unit % BN), begin + unit / BN);
   }
   for (var u = begin; u < end; u += kStepUnits) {
     workgroupBarrier();
@@ -136,7 +187,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let next = min(u + kStepUnits, end - kStepUnits);
     for (var e = 0u; e < kEach; e++) {
       let unit = local + e * kWorkgroup;
-      units[e] = fetch_unit(min(column0 + unit % BN, last_row), next + unit / BN);
+      units[e] = fetch_unit(weight_row(column0, unit % BN), next + unit / BN);
     }
     if (first_row < state.rows) {
       var l0 = load_left(x0 + 2u * u * 256u);
@@ -178,6 +229,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
   }
 
+  if (GATED) {
+    let place = Place(subgroup, lane, first_row, column0 / 2u, 0u);
+    finish_gated(s00, s02, place, 0u, 0u);
+    finish_gated(s01, s03, place, 0u, 16u);
+    finish_gated(s10, s12, place, 16u, 0u);
+    finish_gated(s11, s13, place, 16u, 16u);
+    finish_gated(s20, s22, place, 32u, 0u);
+    finish_gated(s21, s23, place, 32u, 16u);
+    finish_gated(s30, s32, place, 48u, 0u);
+    finish_gated(s31, s33, place, 48u, 16u);
+    return;
+  }
   if (is_inside && !HAS_BIAS) {
     store_sum(y0, s00);
     store_sum(y0 + 16u, s01);

@@ -1,5 +1,5 @@
 // What the matrix-unit products are given: x as f16 in tiles (common/activation.h), weights in a tile format
-// (base/dtype.h). Bindings a recording does not use (scales, bias) hold anything.
+// (base/dtype.h). Bindings a recording does not use (scales, bias, y, y_f16) hold anything.
 //!import common/step_state
 
 struct Params {
@@ -20,3 +20,4 @@ struct Params {
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 @group(0) @binding(6) var<storage, read> state: StepState;
+@group(0) @binding(7) var<storage, read_write> y_f16: array<vec2<u32>>;
