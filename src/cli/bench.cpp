@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/trace.h"
+#include "cli/dry_run.h"
 #include "cli/measure.h"
 #include "cli/verbs.h"
 
@@ -17,6 +18,7 @@ struct BenchFlags {
   bench::Settings settings;
   bench::Format format = bench::Format::kMarkdown;
   std::string output;
+  bool dry_run = false;
 };
 
 void add_flags(Args& args, BenchFlags& flags) {
@@ -54,6 +56,7 @@ void add_flags(Args& args, BenchFlags& flags) {
                 DP_TRY(flags.format, bench::parse_format(value));
                 return {};
               });
+  args.flag("dry-run", 0, "say what memory this would take and whether it fits; measure nothing", &flags.dry_run);
   args.text("output", 0, "FILE", "write the report there, and the markdown table to standard output",
             &flags.output);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
@@ -109,6 +112,13 @@ int bench_verb(std::span<const std::string> arguments) {
   }
   if (const auto code = parse_or_exit(args, spelled)) return *code;
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
+  if (flags.dry_run) {
+    const uint64_t positions = bench::positions_needed(flags.settings.tests);
+    if (flags.model.load.ctx_len == 0 && positions > model::kDefaultCtxLen) {
+      flags.model.load.ctx_len = static_cast<uint32_t>(positions);  // as load_for() does
+    }
+    return dry_run(flags.model, flags.format == bench::Format::kJson);
+  }
   auto report = measure(flags);
   if (!report) return exit_failed(report.error());
   return deliver(flags.output, bench::to_text(*report, flags.format),

@@ -12,6 +12,7 @@
 #include "base/trace.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
+#include "store/model_store.h"
 
 namespace doppler::cli {
 namespace {
@@ -94,7 +95,7 @@ void add_kv_flag(Args& args, std::string_view help, std::string* kv) {
 
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   args.group("Model and device");
-  args.text("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)",
+  args.text("model", 'm', "MODEL", "GGUF file, model folder or name in the store (default: the shipped model)",
             &flags.model);
   if (allow_synthetic) {
     args.text("synthetic", 0, "SHAPE:QUANT",
@@ -147,6 +148,19 @@ Result<std::string> default_model_path() {
               "The default model (models/storyteller.gguf) was not found; name one with --model.");
 }
 
+Result<std::string> named_model_path(const std::string& model) {
+  std::string named = model;
+  if (named.empty()) {
+    DP_TRY(named, default_model_path());
+  }
+  std::error_code error;
+  if (!store::is_store_name(named) || std::filesystem::exists(named, error)) return named;
+  const auto models = store::ModelStore::open();
+  if (!models || !(models->has(named) || models->has_unfinished(named))) return named;
+  DP_TRY(const store::StoredModel stored, models->find(named));
+  return stored.load_path();
+}
+
 Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model,
                                                       const std::string& synthetic) {
   if (!synthetic.empty()) {
@@ -156,10 +170,7 @@ Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model,
     DP_TRY(std::unique_ptr<formats::SyntheticModel> made, formats::SyntheticModel::make(synthetic));
     return formats::synthetic_file_set(std::move(made));
   }
-  std::string path = model;
-  if (path.empty()) {
-    DP_TRY(path, default_model_path());
-  }
+  DP_TRY(const std::string path, named_model_path(model));
   return formats::open_file_set(path);
 }
 

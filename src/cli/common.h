@@ -29,6 +29,9 @@ int finish_trace(int code);
 
 // The model that was named, or the one that Doppler ships. Shows progress on a terminal.
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras = {});
+// Where the model is that was named: a path that exists, else the name of a model in the store, else the text as it is
+// (opening then says that there is nothing). Empty: the default model. Error: its download is not finished.
+Result<std::string> named_model_path(const std::string& model);
 // The files of --model, of --synthetic or of the default model: at most one of the two may be given.
 Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, const std::string& synthetic);
 // The same, opened: headers and tables, no weights and no GPU.

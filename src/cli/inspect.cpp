@@ -179,6 +179,14 @@ void print(const Inspection& found, const InspectFlags& flags) {
 
 }  // namespace
 
+Result<Inspection> inspect_model(const std::string& model) {
+  InspectFlags flags;
+  flags.words = {model};
+  return inspect(flags);
+}
+
+void print_inspection(const Inspection& found) { print(found, {}); }
+
 std::vector<std::pair<const char*, int32_t>> special_tokens(const tokenizer::Tokenizer& tokenizer) {
   std::vector<std::pair<const char*, int32_t>> all = {{"bos", tokenizer.bos()}, {"eos", tokenizer.eos()},
                                                       {"eot", tokenizer.eot()}, {"unk", tokenizer.unk()},

@@ -40,4 +40,8 @@ uint64_t parameters_of(const formats::TensorInfo& tensor);
 
 Json inspection_json(const Inspection& found);
 
+// The whole of `doppler inspect MODEL`, for `show`.
+Result<Inspection> inspect_model(const std::string& model);
+void print_inspection(const Inspection& found);
+
 }  // namespace doppler::cli

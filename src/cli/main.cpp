@@ -20,6 +20,11 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"run", run_verb, "answer a prompt, or chat (-i)"},
     {"pull", pull_verb, "fetch a model into the store"},
+    {"list", list_verb, "the models of the store"},
+    {"show", show_verb, "a stored model's source, hashes and contents"},
+    {"rm", rm_verb, "remove models from the store"},
+    {"cp", cp_verb, "a stored model under a second name, or out of the store"},
+    {"serve-models", serve_models_verb, "a folder of models over HTTP"},
     {"devices", devices_verb, "list the GPUs and what they offer"},
     {"inspect", inspect_verb, "what is in a model file, and what it needs"},
     {"verify", verify_verb, "check a model's bytes, structure and logits; repair it"},

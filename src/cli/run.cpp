@@ -7,6 +7,7 @@
 
 #include "cli/chat.h"
 #include "cli/common.h"
+#include "cli/dry_run.h"
 #include "cli/generate_flags.h"
 #include "cli/interrupt.h"
 #include "cli/run_report.h"
@@ -21,7 +22,7 @@ struct RunFlags {
   std::vector<std::string> words;
   std::optional<std::vector<int32_t>> tokens;
   std::string save, restore, system;
-  bool interactive = false, json = false, raw = false, quiet = false;
+  bool interactive = false, json = false, raw = false, quiet = false, dry_run = false;
 };
 
 bool is_chat(const Model& model, const RunFlags& flags) {
@@ -100,6 +101,7 @@ int run_verb(std::span<const std::string> arguments) {
   args.text("restore", 0, "FILE", "continue a saved session", &flags.restore);
   args.flag("json", 0, "print one JSON object: text, tokens, timings, memory, counters", &flags.json);
   args.flag("quiet", 'q', "no closing line of figures", &flags.quiet);
+  args.flag("dry-run", 0, "say what memory this would take and whether it fits; load nothing", &flags.dry_run);
   add_generate_flags(args, flags.generate);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
   if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
@@ -109,6 +111,7 @@ int run_verb(std::span<const std::string> arguments) {
   }
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
 
+  if (flags.dry_run) return dry_run(flags.model, flags.json);
   auto model = load_named_model(flags.model);
   if (!model) return exit_failed(model.error());
   Session session = model->new_session();

@@ -20,6 +20,11 @@ int bench_verb(std::span<const std::string> arguments);
 int compare_verb(std::span<const std::string> arguments);
 int profile_verb(std::span<const std::string> arguments);
 int pull_verb(std::span<const std::string> arguments);
+int list_verb(std::span<const std::string> arguments);
+int show_verb(std::span<const std::string> arguments);
+int rm_verb(std::span<const std::string> arguments);
+int cp_verb(std::span<const std::string> arguments);
+int serve_models_verb(std::span<const std::string> arguments);
 int verify_verb(std::span<const std::string> arguments);
 
 }  // namespace doppler::cli

@@ -104,6 +104,11 @@ TEST(MemoryPlan, WhatCannotBeHeldOrBoundIsRefusedWithTheContextThatFits) {
             "The model needs 2.00 GiB (weights 2.00 GiB, cache for 1024 tokens 2.00 MiB, scratch 0 B), but "
             "card has 1.00 GiB. "
             "A smaller or more strongly quantised model is needed.");
+  MemoryPlan plan{.weight_bytes = 2048 * kMiB};
+  plan.smaller = {{"q8_0", 1500 * kMiB}, {"q4_k", 900 * kMiB}, {"q2_k", 500 * kMiB}};
+  EXPECT_EQ(check_memory(plan, caps, 1024).error().message(),
+            "The model needs 2.00 GiB (weights 2.00 GiB, cache for 1024 tokens 0 B, scratch 0 B), but card "
+            "has 1.00 GiB. Quantised to q4_k it would need 900.0 MiB (doppler convert --quantize q4_k).");
 }
 
 }  // namespace

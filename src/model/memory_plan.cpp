@@ -3,19 +3,61 @@
 #include <algorithm>
 
 namespace doppler::model {
+namespace {
+
+constexpr DType kQuantisations[] = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K,
+                                    DType::kQ4_K, DType::kQ3_K, DType::kQ2_K};
+
+uint64_t device_bytes(const formats::TensorInfo& tensor, DType type, formats::LayoutPolicy layout) {
+  if (tensor.shape.size() != 2) return tensor.bytes;
+  const auto format = formats::device_format(type, tensor.shape.back(), layout);
+  return format ? weight_layout(*format, tensor.shape[0], tensor.shape[1]).total_bytes : tensor.bytes;
+}
+
+std::vector<QuantisedSize> smaller_sizes(const formats::Checkpoint& checkpoint, formats::LayoutPolicy layout,
+                                         uint64_t weight_bytes) {
+  std::vector<QuantisedSize> out;
+  for (const DType type : kQuantisations) {
+    uint64_t bytes = 0;
+    for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
+      const bool has_blocks = tensor.shape.size() == 2 && tensor.shape[1] % dtype_info(type).block_size == 0;
+      bytes += has_blocks ? device_bytes(tensor, type, layout) : device_bytes(tensor, tensor.type, layout);
+    }
+    if (bytes < weight_bytes) out.push_back({.type = dtype_info(type).name, .weight_bytes = bytes});
+  }
+  return out;
+}
+
+// What would help somebody whose model does not fit.
+std::string hint(const MemoryPlan& plan, uint64_t memory, uint64_t bindable, uint64_t positions) {
+  const uint64_t fixed = plan.weight_bytes + plan.scratch_bytes;
+  if (fixed < memory) {
+    const uint64_t per_position = std::max<uint64_t>(1, plan.cache_bytes / positions);
+    const uint64_t fits = std::min(bindable, (memory - fixed) / per_position / 256 * 256);
+    if (fits >= 256) {
+      return format_text("A context of %llu tokens would fit (--ctx).",
+                         static_cast<unsigned long long>(fits));
+    }
+  }
+  for (const QuantisedSize& smaller : plan.smaller) {
+    const uint64_t total = plan.total() - plan.weight_bytes + smaller.weight_bytes;
+    if (total > memory) continue;
+    return format_text("Quantised to %s it would need %s (doppler convert --quantize %s).", smaller.type,
+                       format_bytes(total).c_str(), smaller.type);
+  }
+  return "A smaller or more strongly quantised model is needed.";
+}
+
+}  // namespace
 
 MemoryPlan plan_memory(const ModelConfig& c, const formats::Checkpoint& checkpoint,
                        formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                        kernels::CacheFormat cache_format) {
   MemoryPlan plan;
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
-    const auto format = formats::device_format(tensor.type, tensor.shape.back(), layout);
-    if (tensor.shape.size() == 2 && format) {
-      plan.weight_bytes += weight_layout(*format, tensor.shape[0], tensor.shape[1]).total_bytes;
-    } else {
-      plan.weight_bytes += tensor.bytes;
-    }
+    plan.weight_bytes += device_bytes(tensor, tensor.type, layout);
   }
+  plan.smaller = smaller_sizes(checkpoint, layout, plan.weight_bytes);
   const kernels::CacheView layer{.k = {},
                                  .v = {},
                                  .format = cache_format,
@@ -46,20 +88,12 @@ Result<void> check_memory(const MemoryPlan& plan, const gpu::Caps& caps, uint32_
                 format_bytes(binding).c_str(), static_cast<unsigned long long>(bindable));
   }
   if (!is_too_large) return {};
-  std::string hint = "A smaller or more strongly quantised model is needed.";
-  const uint64_t fixed = plan.weight_bytes + plan.scratch_bytes;
-  const uint64_t per_position = std::max<uint64_t>(1, plan.cache_bytes / positions);
-  if (fixed < caps.memory_bytes) {
-    const uint64_t fits = std::min(bindable, (caps.memory_bytes - fixed) / per_position / 256 * 256);
-    if (fits >= 256)
-      hint =
-          format_text("A context of %llu tokens would fit (--ctx).", static_cast<unsigned long long>(fits));
-  }
   return fail(ErrorKind::kOutOfMemory,
               "The model needs %s (weights %s, cache for %u tokens %s, scratch %s), but %s has %s. %s",
               format_bytes(plan.total()).c_str(), format_bytes(plan.weight_bytes).c_str(), ctx_len,
               format_bytes(plan.cache_bytes).c_str(), format_bytes(plan.scratch_bytes).c_str(),
-              caps.adapter.c_str(), format_bytes(caps.memory_bytes).c_str(), hint.c_str());
+              caps.adapter.c_str(), format_bytes(caps.memory_bytes).c_str(),
+              hint(plan, caps.memory_bytes, bindable, positions).c_str());
 }
 
 }  // namespace doppler::model

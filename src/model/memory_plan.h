@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "formats/checkpoint.h"
 #include "formats/quant/repack.h"
@@ -12,11 +13,19 @@
 
 namespace doppler::model {
 
+// What the weights would take if the matrices were quantised anew.
+struct QuantisedSize {
+  const char* type;  // as `doppler convert --quantize` takes it
+  uint64_t weight_bytes;
+};
+
 struct MemoryPlan {
   uint64_t weight_bytes = 0;
   uint64_t cache_bytes = 0;
   uint64_t cache_buffer_bytes = 0;  // of the keys, or the values, of one layer: one binding
   uint64_t scratch_bytes = 0;       // estimate: activations of one prefill chunk, logits
+  std::vector<QuantisedSize> smaller =
+      {};  // than weight_bytes, the largest first; estimates of a plan, not of a load
   uint64_t total() const { return weight_bytes + cache_bytes + scratch_bytes; }
 };
 
@@ -24,8 +33,9 @@ MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& che
                        formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                        kernels::CacheFormat cache_format);
 
-// Error: the device cannot hold it, or not bind a layer's cache at once; says what each part takes and, if a
-// shorter context would fit, which.
+// Error: the device cannot hold it, or not bind a layer's cache at once; says what each part takes and which shorter
+// context, or else which quantisation, would fit. A device whose memory is not known (Caps::memory_bytes 0) is only
+// asked for its bindings.
 Result<void> check_memory(const MemoryPlan& plan, const gpu::Caps& caps, uint32_t ctx_len);
 
 }  // namespace doppler::model

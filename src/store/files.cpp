@@ -28,6 +28,13 @@ Result<File> File::open(const std::string& path, int flags) {
   return File(file, path);
 }
 
+Result<File> File::open_at(const File& folder, const std::string& name, int flags) {
+  const std::string path = folder.path() + "/" + name;
+  const int file = ::openat(folder.number(), name.c_str(), flags | O_CLOEXEC, 0644);
+  if (file < 0) return fail_errno("open", path);
+  return File(file, path);
+}
+
 File::~File() {
   if (file_ >= 0) ::close(file_);
 }

@@ -17,6 +17,7 @@ std::unexpected<Error> fail_errno(const char* verb, const std::string& path);
 class File {
  public:
   static Result<File> open(const std::string& path, int flags);  // open(2); files are made with 0644
+  static Result<File> open_at(const File& folder, const std::string& name, int flags);
   File(File&& other) noexcept : file_(std::exchange(other.file_, -1)), path_(std::move(other.path_)) {}
   File& operator=(File&& other) noexcept {
     std::swap(file_, other.file_);
@@ -26,6 +27,7 @@ class File {
   ~File();
 
   int number() const { return file_; }
+  int release() { return std::exchange(file_, -1); }  // the caller closes it
   const std::string& path() const { return path_; }
   Result<uint64_t> size() const;
   Result<void> resize(uint64_t bytes);

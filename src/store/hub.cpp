@@ -163,6 +163,7 @@ std::optional<HubName> hub_name_of_page(std::string_view path) {
   while (!parts.empty() && parts.back().empty()) parts.pop_back();
   if (parts.size() < 3 || !parts[0].empty() || !is_word(parts[1]) || !is_word(parts[2])) return {};
   HubName out{.repo = parts[1] + "/" + parts[2], .selector = {}, .revision = {}};
+  if (parts[2].ends_with(".gguf")) return {};  // a file beside the repositories
   if (parts.size() == 3) return out;
   if (parts.size() < 5 || (parts[3] != "blob" && parts[3] != "resolve" && parts[3] != "tree")) return {};
   out.revision = parts[4];

@@ -85,6 +85,11 @@ bool ModelStore::has(const std::string& name) const {
   return is_store_name(name) && fs::is_directory(path_of(name), error);
 }
 
+bool ModelStore::has_unfinished(const std::string& name) const {
+  std::error_code error;
+  return is_store_name(name) && fs::is_directory(path_of(name) + kUnfinishedSuffix, error);
+}
+
 Result<StoredModel> ModelStore::find(const std::string& name) const {
   if (!is_store_name(name)) {
     return fail(ErrorKind::kInvalidInput,
@@ -96,9 +101,7 @@ Result<StoredModel> ModelStore::find(const std::string& name) const {
     const StoreListing listing = list();
     std::vector<std::string> names;
     for (const auto& stored : listing.models) names.push_back(stored.name);
-    const bool is_unfinished = std::ranges::any_of(
-        listing.unfinished, [&](const auto& unfinished) { return unfinished.name == name; });
-    if (is_unfinished) {
+    if (has_unfinished(name)) {
       return fail(ErrorKind::kInvalidInput,
                   "The download of \"%s\" is not finished; \"doppler pull %s\" goes on.", name.c_str(),
                   name.c_str());
@@ -144,8 +147,7 @@ StoreListing ModelStore::list() const {
 
 Result<uint64_t> ModelStore::remove(const std::string& name) const {
   std::error_code error;
-  const bool is_unfinished =
-      is_store_name(name) && fs::is_directory(path_of(name) + kUnfinishedSuffix, error);
+  const bool is_unfinished = has_unfinished(name);
   if (!has(name) && !is_unfinished) return forward(find(name).error());
   uint64_t freed = 0;
   const auto drop = [&](const std::string& folder) -> Result<void> {

@@ -75,6 +75,7 @@ class ModelStore {
   // Error: no model of that name (with the nearest one), a damaged record.
   Result<StoredModel> find(const std::string& name) const;
   bool has(const std::string& name) const;  // finished, whatever its record says
+  bool has_unfinished(const std::string& name) const;
   // A finished model, or what a download has left. Error: neither, or a pull of it is running.
   Result<uint64_t> remove(const std::string& name) const;  // bytes freed
   // Under another name, by hard links where the disk has them.

@@ -1,0 +1,92 @@
+#include "cli/dry_run.h"
+
+#include <cstdio>
+
+#include "base/json.h"
+#include "cli/table.h"
+#include "engine/model_options.h"
+#include "model/load_plan.h"
+
+namespace doppler::cli {
+namespace {
+
+struct DryRun {
+  std::string name, kv;
+  gpu::Caps caps;
+  model::LoadPlan plan;
+  Result<void> fits = {};
+};
+
+Result<DryRun> look(const ModelFlags& flags) {
+  DryRun out;
+  DP_TRY(const model::RunnerOptions options, engine::runner_options(flags.load));
+  DP_TRY(const std::unique_ptr<formats::Checkpoint> checkpoint,
+         open_named_checkpoint(flags.model, flags.synthetic));
+  DP_TRY(const std::unique_ptr<gpu::Device> device,
+         run_now(gpu::Device::open(
+             {.provider = flags.load.webgpu, .adapter = flags.load.device, .cache_dir = {}})));
+  out.name = checkpoint->name();
+  out.kv = options.cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16";
+  out.caps = device->caps();
+  DP_TRY(out.plan, model::plan_load(*checkpoint, options, out.caps));
+  out.fits = model::check_memory(out.plan.memory, out.caps, out.plan.ctx_len);
+  return out;
+}
+
+void print_json(const DryRun& dry) {
+  const model::MemoryPlan& memory = dry.plan.memory;
+  const uint64_t known = dry.caps.memory_bytes;
+  const Json out = {{"model", dry.name},
+                    {"ctx_len", dry.plan.ctx_len},
+                    {"chunk", dry.plan.chunk},
+                    {"kv", dry.kv},
+                    {"weight_bytes", memory.weight_bytes},
+                    {"cache_bytes", memory.cache_bytes},
+                    {"cache_buffer_bytes", memory.cache_buffer_bytes},
+                    {"scratch_bytes", memory.scratch_bytes},
+                    {"total_bytes", memory.total()},
+                    {"device",
+                     {{"adapter", dry.caps.adapter},
+                      {"provider", dry.caps.provider},
+                      {"memory_bytes", known ? Json(known) : Json()},
+                      {"max_buffer_bytes", dry.caps.max_buffer_bytes},
+                      {"max_binding_bytes", dry.caps.max_binding_bytes}}},
+                    {"fits", dry.fits.has_value()},
+                    {"problem", dry.fits ? Json() : Json(dry.fits.error().sentence())}};
+  std::printf("%s\n", to_text(out, 2).c_str());
+}
+
+void print(const DryRun& dry) {
+  const model::MemoryPlan& memory = dry.plan.memory;
+  Table table({"Memory on the device", ""});
+  table.add({"weights", format_bytes(memory.weight_bytes)});
+  table.add({"cache",
+             format_text("%s (%u tokens, %s; buffers of %s)", format_bytes(memory.cache_bytes).c_str(),
+                         dry.plan.ctx_len, dry.kv.c_str(), format_bytes(memory.cache_buffer_bytes).c_str())});
+  table.add({"scratch", format_text("about %s (prefill in chunks of %u)",
+                                    format_bytes(memory.scratch_bytes).c_str(), dry.plan.chunk)});
+  table.add({"total", format_bytes(memory.total())});
+  std::printf("%s\n%s\n%s has %s, in buffers of at most %s, bound %s at a time\n",
+              printable(dry.name, 4096).c_str(), table.text().c_str(), dry.caps.adapter.c_str(),
+              dry.caps.memory_bytes ? format_bytes(dry.caps.memory_bytes).c_str() : "memory of unknown size",
+              format_bytes(dry.caps.max_buffer_bytes).c_str(),
+              format_bytes(dry.caps.max_binding_bytes).c_str());
+  if (dry.fits) {
+    std::printf("It fits%s.\n", dry.caps.memory_bytes ? "" : " as far as the device tells");
+  }
+}
+
+}  // namespace
+
+int dry_run(const ModelFlags& flags, bool json) {
+  auto dry = look(flags);
+  if (!dry) return exit_failed(dry.error());
+  if (json) {
+    print_json(*dry);
+  } else {
+    print(*dry);
+  }
+  return dry->fits ? 0 : exit_failed(dry->fits.error());
+}
+
+}  // namespace doppler::cli

@@ -1,0 +1,32 @@
+#include "model/load_plan.h"
+
+#include <algorithm>
+
+#include "kernels/variant.h"
+
+namespace doppler::model {
+
+void fill_defaults(RunnerOptions& options, const ModelConfig& config) {
+  if (options.ctx_len == 0) options.ctx_len = std::min(config.ctx_len, kDefaultCtxLen);
+  if (options.chunk == 0) options.chunk = kDefaultChunk;
+  options.chunk = std::min(options.chunk, options.ctx_len);
+}
+
+formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy) {
+  const bool dp4a = kernels::refuse_by_device(kernels::Lane::kDp4a, kernels::kNeedDp4a, caps, policy).empty();
+  return {.exact = policy.name == "exact", .tiles = dp4a};
+}
+
+Result<LoadPlan> plan_load(const formats::Checkpoint& checkpoint, RunnerOptions options,
+                           const gpu::Caps& caps) {
+  LoadPlan plan;
+  DP_TRY(plan.config, read_config(checkpoint));
+  fill_defaults(options, plan.config);
+  plan.ctx_len = options.ctx_len;
+  plan.chunk = options.chunk;
+  plan.memory = plan_memory(plan.config, checkpoint, weight_layout_policy(caps, options.policy), plan.ctx_len,
+                            plan.chunk, options.cache_format);
+  return plan;
+}
+
+}  // namespace doppler::model

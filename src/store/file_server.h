@@ -1,0 +1,42 @@
+// `doppler serve-models`: a folder over HTTP/1.1, read only: range requests, conditions, CORS, HEAD. One thread and
+// libevent: thousands of slow readers cost no threads, and files go from the disk to the socket by sendfile.
+// Read next: served_file.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace doppler::store {
+
+struct ServeOptions {
+  std::string folder;
+  std::string host = "127.0.0.1";
+  uint16_t port = 0;                // 0: any free one
+  std::string origin = "*";         // whose pages may read (CORS)
+  uint32_t most_connections = 256;  // more get 503
+  uint32_t timeout_seconds = 30;    // of a connection that neither sends nor takes a byte
+};
+
+class FileServer {
+ public:
+  // Listens already; requests are answered in run(). Errors: no such folder, the address is taken or not allowed.
+  static Result<std::unique_ptr<FileServer>> open(ServeOptions options);
+  ~FileServer();
+  FileServer(const FileServer&) = delete;
+  FileServer& operator=(const FileServer&) = delete;
+
+  uint16_t port() const;
+  std::string url() const;  // "http://127.0.0.1:8080/"
+  // Until SIGINT or SIGTERM: the first one lets answers under way end (a few seconds), the second one does not.
+  Result<void> run();
+
+ private:
+  struct State;
+  explicit FileServer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace doppler::store

@@ -1,0 +1,201 @@
+// The grammars of strangers that the store reads (HTTP fields, addresses, hub names and answers, records) and the
+// journal. The program against servers is tested in tests/store. A new case is a row.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "store/http_headers.h"
+#include "store/hub.h"
+#include "store/journal.h"
+#include "store/model_store.h"
+#include "store/retry.h"
+#include "store/url.h"
+
+namespace doppler::store {
+namespace {
+
+TEST(HttpHeaders, ContentRange) {
+  const auto good = [](std::string_view text, uint64_t first, uint64_t last, std::optional<uint64_t> total) {
+    const auto range = parse_content_range(text);
+    ASSERT_TRUE(range && range->range) << text;
+    EXPECT_EQ(*range->range, (ByteRange{first, last})) << text;
+    EXPECT_EQ(range->total, total) << text;
+  };
+  good("bytes 0-99/1234", 0, 99, 1234);
+  good("BYTES 5-5/*", 5, 5, std::nullopt);
+  good("  bytes 0-0/1 ", 0, 0, 1);
+  EXPECT_EQ(parse_content_range("bytes */77")->total, 77u);
+  for (const char* text :
+       {"", "bytes", "bytes ", "bytes 0-99", "bytes 9-5/10", "bytes 0-10/10", "bytes */*", "bytes -5/10",
+        "bytes 5-/10", "bytes 0-9/-10", "lines 0-9/10", "bytes 0-9/10/10", "bytes 0-18446744073709551615/*",
+        "bytes 0-99999999999999999999/*", "bytes=0-9/10", "bytes 0 - 9/10", "bytes +0-9/10"}) {
+    EXPECT_FALSE(parse_content_range(text)) << text;
+  }
+}
+
+TEST(HttpHeaders, RetryAfterAndDates) {
+  EXPECT_EQ(parse_retry_after(" 120 ", 0), 120u);
+  EXPECT_EQ(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT"), 784111777);
+  EXPECT_EQ(http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", 784111700), 77u);
+  EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", 784119999), 0u);
+  for (const char* text : {"", "soon", "-1", "1.5", "99999999999999999999", "Sun, 99 Nov 1994 08:49:37 GMT",
+                           "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Noo 1994 08:49:37 GMT"}) {
+    EXPECT_FALSE(parse_retry_after(text, 0)) << text;
+  }
+}
+
+TEST(HttpHeaders, EntityTags) {
+  EXPECT_EQ(strong_etag("\"abc\""), "\"abc\"");
+  for (const char* text : {"", "abc", "\"\"", "W/\"abc\"", "\"a\"b\"", "\"a b\"", "\"a\r\nX: b\""}) {
+    EXPECT_FALSE(strong_etag(text)) << text;
+  }
+  EXPECT_TRUE(etag_list_names("\"x\", W/\"abc\"", "\"abc\""));
+  EXPECT_TRUE(etag_list_names("*", "\"abc\""));
+  EXPECT_FALSE(etag_list_names("\"abcd\"", "\"abc\""));
+}
+
+TEST(Url, PartsAndWhatIsShown) {
+  const auto url = parse_url("HTTPS://user:secret@Example.org:8443/a%20b/c.gguf?token=x#y");
+  ASSERT_TRUE(url);
+  EXPECT_EQ(url->origin(), "https://example.org:8443");
+  EXPECT_EQ(file_name_of(*url), "c.gguf");
+  EXPECT_EQ(shown_url("https://user:secret@example.org/a.gguf?token=x"), "https://example.org/a.gguf");
+  for (const char* text :
+       {"", "http://", "https:///x", "ftp://a/b", "http://a b/c", "http://a/\nb", "http://a\\b/c"}) {
+    EXPECT_FALSE(parse_url(text)) << text;
+  }
+  for (const char* path :
+       {"/", "/..", "/%2e%2e", "/a%2fb", "/a%5cb", "/.x", "/-x", "/a%00b", "/%zz", "/a%0ab"}) {
+    EXPECT_FALSE(file_name_of({.scheme = "http", .host = "a", .path = path})) << path;
+  }
+}
+
+TEST(Names, WhatTheStoreTakes) {
+  EXPECT_EQ(store_name_of("my model (1)"), "my-model-1");
+  EXPECT_EQ(store_name_of("../../x"), "x");
+  EXPECT_EQ(store_name_of("x.part.part"), "x");
+  EXPECT_EQ(store_name_of("\xff\xfe"), "");
+  for (const char* name : {"", ".", "..", "-x", "a/b", "a.part", "a b", "\xc3\xa4"})
+    EXPECT_FALSE(is_store_name(name)) << name;
+}
+
+TEST(Hub, Names) {
+  const auto name = parse_hub_name("org/na.me-1:Q4_K_M@v1.0");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->repo + " " + name->selector + " " + name->revision, "org/na.me-1 Q4_K_M v1.0");
+  EXPECT_EQ(hub_name_of_page("/org/name/resolve/main/a/b.gguf")->selector, "a/b.gguf");
+  for (const char* text : {"org", "org/", "/name", "../name", "org/na me", "org/name:", "org/name:../x",
+                           "org/name@", "org/name:a//b", "a/b/c"}) {
+    EXPECT_FALSE(parse_hub_name(text)) << text;
+  }
+  EXPECT_EQ(split_stem("a/m-00001-of-00012.gguf"), "a/m");
+  EXPECT_EQ(split_stem("m-00001-of-012.gguf"), "");
+}
+
+TEST(Hub, QuantisationIsAWholeWord) {
+  HubRepo repo{.commit = "c", .files = {}};
+  for (const char* path : {"m-IQ4_NL.gguf", "m-Q4_K_M.gguf", "m-Q4_K_S.gguf", "m.q8_0.gguf"}) {
+    repo.files.push_back({.path = path, .bytes = {}, .sha256 = {}});
+  }
+  const auto chosen = [&](const char* selector) {
+    const auto choice = choose_files(repo, {.repo = "o/m", .selector = selector, .revision = {}});
+    return choice ? choice->entry : std::string("none");
+  };
+  EXPECT_EQ(chosen(""), "m-Q4_K_M.gguf");
+  EXPECT_EQ(chosen("q8_0"), "m.q8_0.gguf");
+  EXPECT_EQ(chosen("Q4_K"), "none");
+  EXPECT_EQ(chosen("q4_k_s"), "m-Q4_K_S.gguf");
+}
+
+TEST(Record, RoundTrip) {
+  const Record record{.source = "s",
+                      .revision = "",
+                      .kind = "gguf",
+                      .entry = "a.gguf",
+                      .stored = "now",
+                      .files = {{.file = "a.gguf", .bytes = 5, .sha256 = {1, 2}, .is_verified = true}}};
+  const auto again = parse_record(to_text(record_json(record)), "x");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(to_text(record_json(*again)), to_text(record_json(record)));
+}
+
+TEST(RetriesTest, GivesUpAfterSoManyWithoutProgressAndForgivesWithIt) {
+  const Failure failure{.error = Error(ErrorKind::kIo, "Lost."), .may_pass = true};
+  Retries retries(2);
+  EXPECT_EQ(retries.next(failure), 500u);
+  EXPECT_EQ(retries.next(failure), 1000u);
+  retries.note_progress(1 << 20);
+  EXPECT_EQ(retries.next(failure), 500u);
+  EXPECT_TRUE(retries.next(failure));
+  EXPECT_EQ(retries.next(failure).error().message(),
+            "Lost. Given up after 3 tries; what has arrived is kept.");
+  EXPECT_FALSE(Retries(2).next({.error = failure.error, .may_pass = true, .wait_seconds = 121}));
+  EXPECT_EQ(Retries(2).next({.error = failure.error, .may_pass = true, .wait_seconds = 7}), 7000u);
+}
+
+class JournalTest : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::remove(path_); }
+  void TearDown() override { std::filesystem::remove(path_); }
+  const std::string path_ = testing::TempDir() + "doppler_journal_test";
+  const JournalKey key_{.bytes = 2 * kPieceBytes + 5, .validator = "\"a\"", .sha256 = {}};
+};
+
+TEST_F(JournalTest, KeepsWhatWasNoted) {
+  {
+    auto journal = Journal::open(path_, key_);
+    ASSERT_TRUE(journal);
+    EXPECT_EQ(journal->pieces(), 3u);
+    EXPECT_EQ(journal->size(2), 5u);
+    ASSERT_TRUE(journal->note(0, kPieceBytes));
+    ASSERT_TRUE(journal->note(2, 3));
+  }
+  auto journal = Journal::open(path_, key_);
+  ASSERT_TRUE(journal);
+  EXPECT_FALSE(journal->changed());
+  EXPECT_EQ(journal->total_done(), kPieceBytes + 3);
+  EXPECT_EQ(journal->contiguous(), kPieceBytes);
+  EXPECT_EQ(journalled_bytes(path_), kPieceBytes + 3);
+}
+
+TEST_F(JournalTest, OfAnotherFileIsBegunAnew) {
+  const auto note = [&](const JournalKey& key) {
+    auto journal = Journal::open(path_, key);
+    ASSERT_TRUE(journal && journal->note(1, 7));
+  };
+  const std::vector<JournalKey> others = {
+      {.bytes = key_.bytes - 1, .validator = key_.validator, .sha256 = {}},
+      {.bytes = key_.bytes, .validator = "\"b\"", .sha256 = {}},
+      {.bytes = key_.bytes, .validator = "", .sha256 = {}},
+      {.bytes = key_.bytes, .validator = key_.validator, .sha256 = Sha256{1}}};
+  for (const JournalKey& other : others) {
+    note(key_);
+    const auto journal = Journal::open(path_, other);
+    ASSERT_TRUE(journal);
+    EXPECT_TRUE(journal->changed());
+    EXPECT_EQ(journal->total_done(), 0u);
+  }
+}
+
+TEST_F(JournalTest, EveryDamagedByteOfTheTableOrAShorterFileGivesNoWrongCount) {
+  {
+    auto journal = Journal::open(path_, key_);
+    ASSERT_TRUE(journal && journal->note(0, 100));
+  }
+  const auto size = std::filesystem::file_size(path_);
+  for (uintmax_t cut = 0; cut < size; cut += 97) {
+    const std::string copy = path_ + ".cut";
+    std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(copy, cut);
+    EXPECT_FALSE(journalled_bytes(copy)) << cut;
+    std::filesystem::remove(copy);
+  }
+  std::fstream(path_, std::ios::in | std::ios::out | std::ios::binary).seekp(kJournalHead + 7).put('\x7f');
+  EXPECT_FALSE(journalled_bytes(path_));
+}
+
+}  // namespace
+}  // namespace doppler::store

@@ -1,0 +1,171 @@
+"""The store's verbs (list, show, rm, cp), models by name, and pulls from a Hugging Face hub, an RDRR folder and paths."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import helpers
+from faulty_server import Drop, FaultyServer, File
+from helpers import StoreCase, model_bytes
+
+MODEL = "models/storyteller.gguf"
+
+
+@unittest.skipUnless(os.path.exists(MODEL), "the shipped model is not there")
+class Verbs(StoreCase):
+    def setUp(self):
+        super().setUp()
+        self.succeed("pull", MODEL)
+
+    def test_list_show_cp_rm(self):
+        self.assertIn("storyteller", self.succeed("list"))
+        listed = self.succeed("list", "--json")["models"][0]
+        self.assertEqual((listed["name"], listed["kind"], listed["bytes"]),
+                         ("storyteller", "gguf", os.path.getsize(MODEL)))
+        shown = self.succeed("show", "storyteller", "--json")
+        with open(MODEL, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        self.assertEqual(shown["stored"]["files"][0]["sha256"], digest)
+        self.assertIn("memory", json.dumps(shown["model"]))
+        text = self.succeed("show", "storyteller")
+        for part in (digest, "source", "Architecture", "Memory on the device"):
+            self.assertIn(part, text)
+        self.succeed("cp", "storyteller", "second")
+        self.assertEqual(os.stat(os.path.join(self.store, "second", "storyteller.gguf")).st_nlink, 2)
+        self.succeed("cp", "storyteller", self.home + "/out.gguf")
+        self.assertEqual(os.path.getsize(self.home + "/out.gguf"), listed["bytes"])
+        self.fail_with("exists already", "cp", "storyteller", self.home + "/out.gguf")
+        self.fail_with('There is a model "second" already', "cp", "storyteller", "second")
+        self.succeed("rm", "storyteller", "second")
+        self.assertEqual(self.succeed("list", "--json")["models"], [])
+        self.assertEqual(os.listdir(self.store), [])
+
+    def test_a_name_stands_for_the_model_in_every_verb_and_a_path_wins(self):
+        self.assertIn("storyteller", self.succeed("inspect", "storyteller"))
+        self.assertTrue(self.succeed("tokenize", "-m", "storyteller", "a fox").strip())
+        code, _, err = subprocess_in(self.home, self, "inspect", "storyteller")
+        self.assertEqual(code, 0, err)
+        with open(os.path.join(self.home, "storyteller"), "wb") as file:
+            file.write(b"no model")
+        code, _, err = subprocess_in(self.home, self, "inspect", "storyteller")
+        self.assertEqual(code, 1, err)
+
+    def test_sentences(self):
+        self.fail_with('There is no model "storytelle" in .*; did you mean storyteller', "show", "storytelle")
+        self.fail_with('"../storyteller" is no name of a stored model', "rm", "../storyteller")
+        self.fail_with('"../x" is no name|Cannot', "cp", "../storyteller", "x")
+        with open(os.path.join(self.store, "storyteller", "doppler.json"), "w", encoding="utf-8") as record:
+            record.write('{"version": 1, "files": [{"file": "../../x"}]}')
+        self.fail_with("lacks the text|wrong name", "show", "storyteller")
+        self.assertEqual(len(self.succeed("list", "--json")["problems"]), 1)
+        self.succeed("rm", "storyteller")
+
+    def test_the_same_source_again_is_no_work_and_another_no_accident(self):
+        self.assertTrue(self.succeed("pull", "--json", MODEL)["was_there"])
+        other = os.path.join(self.home, "storyteller.gguf")
+        shutil.copy(MODEL, other)
+        self.fail_with("already, from .*--name gives this one another name", "pull", other)
+        self.succeed("pull", "--replace", other)
+        self.assertEqual(self.succeed("list", "--json")["models"][0]["source"], os.path.realpath(other))
+
+
+def subprocess_in(folder, case, *arguments):
+    done = subprocess.run([helpers.DOPPLER, *arguments], cwd=folder, env=case.environment, capture_output=True, text=True,
+                          timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Hub(StoreCase):
+    """A hub as huggingface.co answers: an API with names, sizes and SHA-256, and addresses by commit."""
+
+    def setUp(self):
+        super().setUp()
+        self.commit = "0123456789abcdef0123456789abcdef01234567"
+        self.files = {"README.md": b"# hello", "tiny-Q4_K_M.gguf": model_bytes(300_000, 1),
+                      "tiny-Q8_0.gguf": model_bytes(500_000, 2), "mmproj-tiny-f16.gguf": model_bytes(1000, 3),
+                      "big/tiny-F16-00001-of-00002.gguf": model_bytes(1000, 4),
+                      "big/tiny-F16-00002-of-00002.gguf": model_bytes(2000, 5)}
+        self.server = FaultyServer({})
+        self.addCleanup(self.server.close)
+        self.environment["HF_ENDPOINT"] = self.server.url("") + "/"
+        self.publish()
+
+    def publish(self, large=lambda path: path.endswith((".gguf", ".safetensors"))):
+        siblings = []
+        for path, data in self.files.items():
+            entry = {"rfilename": path, "size": len(data), "blobId": "x"}
+            if large(path):
+                entry["lfs"] = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}
+            siblings.append(entry)
+            self.server.files["/org/tiny/resolve/%s/%s" % (self.commit, path)] = File(data)
+        body = json.dumps({"id": "org/tiny", "sha": self.commit, "siblings": siblings}).encode()
+        for revision in ("main", "v1.0"):
+            path = "/api/models/org/tiny/revision/" + revision
+            self.server.files[path] = lambda handler: handler.answer(200, body, {"Content-Type": "application/json"})
+
+    def test_the_usual_quantisation_another_one_a_file_and_a_page(self):
+        for source, file in (("org/tiny", "tiny-Q4_K_M.gguf"), ("org/tiny:q8_0", "tiny-Q8_0.gguf"),
+                             ("org/tiny:mmproj-tiny-f16.gguf@v1.0", "mmproj-tiny-f16.gguf")):
+            report = self.succeed("pull", "--json", source)
+            self.assertEqual((report["entry"], report["revision"]), (file, self.commit))
+            self.assertTrue(report["files"][0]["verified"])
+            self.assertEqual(self.stored(file[:-5], file), self.files[file])
+        page = self.server.url("/org/tiny/blob/main/tiny-Q4_K_M.gguf")
+        self.assertEqual(self.succeed("pull", "--json", "--name", "page", page)["entry"], "tiny-Q4_K_M.gguf")
+
+    def test_a_split_file_comes_whole(self):
+        report = self.succeed("pull", "--json", "org/tiny:F16")
+        self.assertEqual([f["file"] for f in report["files"]],
+                         ["tiny-F16-00001-of-00002.gguf", "tiny-F16-00002-of-00002.gguf"])
+        self.assertEqual(report["name"], "tiny-F16")
+
+    def test_a_folder_of_safetensors_comes_whole_and_goes_on_after_an_interruption(self):
+        self.files = {"config.json": b"{}", "tokenizer.json": b"{}", "model.safetensors": model_bytes(900_000),
+                      "pytorch_model.bin": b"no", "notes/config.json": b"no", ".gitattributes": b"no"}
+        self.publish()
+        path = "/org/tiny/resolve/%s/model.safetensors" % self.commit
+        self.server.files[path].faults = [Drop(after=400_000)]
+        self.fail_with("While fetching model.safetensors of org/tiny", "pull", "org/tiny", "--retries", "0")
+        unfinished = self.succeed("list", "--json")["unfinished"][0]
+        self.assertEqual(unfinished["bytes_total"], 900_004)
+        report = self.succeed("pull", "--json", "tiny")
+        self.assertEqual(self.server.ranges(path), [0, 400_000])
+        self.assertEqual({f["file"] for f in report["files"]}, {"config.json", "tokenizer.json", "model.safetensors"})
+        self.assertEqual(report["path"], os.path.join(self.store, "tiny"))
+
+    def test_a_corrupted_file_of_the_hub_is_refused(self):
+        wrong = bytearray(self.files["tiny-Q8_0.gguf"])
+        wrong[1000] ^= 1
+        self.server.files["/org/tiny/resolve/%s/tiny-Q8_0.gguf" % self.commit] = File(bytes(wrong))
+        self.fail_with("The SHA-256 of .* but it should be", "pull", "org/tiny:Q8_0")
+        self.assertEqual(os.listdir(self.store), [])
+
+    def test_another_size_than_the_hub_says(self):
+        self.server.files["/org/tiny/resolve/%s/tiny-Q8_0.gguf" % self.commit] = File(b"GGUF")
+        self.fail_with("has 4 bytes, but it should have 500000", "pull", "org/tiny:Q8_0")
+
+    def test_sentences(self):
+        self.fail_with(r'"Q2_K" is the name or quantisation of no GGUF file in org/tiny; it has: tiny-Q4_K_M.gguf',
+                       "pull", "org/tiny:Q2_K")
+        self.fail_with("HTTP 404", "pull", "org/missing")
+        self.fail_with("is no file or folder here", "pull", "org/../tiny")
+        for body in (b"", b"[]", b"{" * 100, b'{"sha": "x", "siblings": [{"rfilename": "../../x.gguf"}]}',
+                     b'{"sha": "../..", "siblings": []}', b'{"sha": 5}'):
+            self.server.files["/api/models/org/tiny/revision/main"] = lambda h, body=body: h.answer(200, body)
+            self.fail_with("hub", "pull", "org/tiny")
+
+
+class Rdrr(StoreCase):
+    """Only that what is no manifest is refused; a whole RDRR folder is pulled in serve_test.py."""
+
+    def test_a_manifest_that_is_none(self):
+        server = FaultyServer({"/m/manifest.json": File(b"{}")})
+        self.addCleanup(server.close)
+        self.fail_with("manifest.json", "pull", server.url("/m/"))
+
+
+if __name__ == "__main__":
+    helpers.main()
