@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "bench/plan_costs.h"
 #include "bench/statistics.h"
+#include "engine/tuning.h"
 
 namespace doppler::bench {
 namespace {
@@ -24,13 +25,16 @@ struct Sample {
 
 class Runner {
  public:
-  Runner(Model& model, uint32_t batch) : impl_(model.impl()), steps_(*impl_.loaded->runner), batch_(batch) {}
+  Runner(Model& model, Cadence cadence)
+      : impl_(model.impl()), steps_(*impl_.loaded->runner), cadence_(cadence) {
+    if (cadence_.batch == 0) cadence_.batch = engine::default_batch(*impl_.loaded);
+  }
 
   Result<Sample> once(const Test& test, uint32_t salt) {
     model::GenerationSettings settings;
     settings.greedy = true;
     settings.ignore_stop = true;
-    settings.max_tokens = std::max(1u, test.generate);
+    settings.max_tokens = steps_.ctx_len();  // the loop below ends, not the device
     impl_.resident.clear();
     const std::vector<uint32_t> before = make_prompt(test.depth, impl_.info.vocab_size, salt);
     DP_CHECK(steps_.begin(settings, {}));
@@ -61,6 +65,15 @@ class Runner {
     return sample;
   }
 
+  // GPU time of a decode step among those of `test`.
+  Result<double> gpu_step(const Test& test) {
+    const uint32_t steps = test.generate - 1;
+    DP_TRY([[maybe_unused]] const Sample sample, once({.prompt = 0, .generate = 1, .depth = test.depth}, 0));
+    auto timing = impl_.device->time_replays(steps_.decode_plan(/*greedy=*/true, test.depth + test.generate), 1, steps);
+    DP_TRY(const uint64_t ns, gpu::run_to_completion(*impl_.device, std::move(timing)));
+    return static_cast<double>(ns) / 1e9 / steps;
+  }
+
  private:
   Result<void> evaluate(std::span<const uint32_t> tokens, bool sample) {
     for (size_t at = 0; at < tokens.size();) {
@@ -76,7 +89,10 @@ class Runner {
 
   Result<void> queue(uint32_t wanted) {
     while (in_flight_.size() < steps_.max_tickets() && scheduled_ < wanted) {
-      DP_TRY(const model::Ticket ticket, steps_.decode(std::min(batch_, wanted - scheduled_)));
+      const uint32_t left = wanted - scheduled_;
+      const uint32_t steps = std::min(cadence_.batch, left);
+      DP_TRY(const model::Ticket ticket,
+             steps_.decode(steps, std::min(cadence_.readback_interval, left / steps)));
       scheduled_ += ticket.count;
       in_flight_.push_back(ticket);
     }
@@ -93,7 +109,7 @@ class Runner {
 
   Model::Impl& impl_;
   model::PlanRunner& steps_;
-  uint32_t batch_;
+  Cadence cadence_;
   uint32_t scheduled_ = 0;
   std::deque<model::Ticket> in_flight_;
 };
@@ -107,6 +123,11 @@ Result<void> check(const Test& test, const Model& model) {
 }  // namespace
 
 const char* intent_name(Intent intent) { return intent == Intent::kCalibrate ? "calibrate" : "investigate"; }
+
+double Row::wall_over_gpu() const {
+  const double rate = median(rates);
+  return gpu_seconds > 0 && rate > 0 ? 1 / rate / gpu_seconds : 0;
+}
 
 Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, double read_bandwidth) {
   if (settings.intent == Intent::kCalibrate && is_tracing()) {
@@ -124,7 +145,7 @@ Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, doubl
     for (uint32_t repetition = 0; repetition < settings.warmups + settings.repetitions; ++repetition) {
       const bool counted = repetition >= settings.warmups;
       if (settings.progress) settings.progress(i, counted ? repetition - settings.warmups + 1 : 0);
-      Runner runner(model, settings.batch);
+      Runner runner(model, settings.cadence);
       DP_TRY(const Sample sample, runner.once(row.test, repetition));
       before = sample.before;
       if (!counted) continue;
@@ -144,10 +165,14 @@ Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, doubl
                           before.pipelines_created;
     if (read_bandwidth > 0 && row.test.prompt == 0) {
       // Of the step in the middle of the test.
-      const StepShape shape{.depth = row.test.depth + row.test.generate / 2, .ctx_len = model.info().ctx_len};
-      const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true);
+      const StepShape shape{.depth = row.test.depth + row.test.generate / 2};
+      const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true, shape.depth + 1);
       row.bandwidth_fraction =
           median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth;
+    }
+    if (settings.intent == Intent::kInvestigate && row.test.prompt == 0 &&
+        model.impl().device->caps().timestamps) {
+      DP_TRY(row.gpu_seconds, Runner(model, settings.cadence).gpu_step(row.test));
     }
     rows.push_back(std::move(row));
   }

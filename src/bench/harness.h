@@ -17,11 +17,17 @@ namespace doppler::bench {
 enum class Intent : uint8_t { kCalibrate, kInvestigate };
 const char* intent_name(Intent intent);
 
+// How decode steps are handed to the device.
+struct Cadence {
+  uint32_t batch = 0;              // decode steps of one submit; 0: the model's default (engine/tuning.h)
+  uint32_t readback_interval = 1;  // submits whose tokens come back together
+};
+
 struct Settings {
   std::vector<Test> tests;
   uint32_t repetitions = 5;
   uint32_t warmups = 1;
-  uint32_t batch = 16;  // decode steps of one submit
+  Cadence cadence;
   Intent intent = Intent::kCalibrate;
   // Called before each repetition: test number, repetition (0: warm-up).
   std::function<void(size_t test, uint32_t repetition)> progress;
@@ -34,6 +40,10 @@ struct Row {
   double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
   uint64_t objects_created = 0;   // during the measurement; must be 0
   double bandwidth_fraction = 0;  // decode: weight bytes a token / measured read bandwidth; 0: not measured
+  // Of one decode step inside a submit of many, by two timestamps: investigations only, 0: not measured. Wall clock a
+  // token over it is 1 where the host keeps the device busy.
+  double gpu_seconds = 0;
+  double wall_over_gpu() const;
 };
 
 // Errors: a test that does not fit the context; tracing on with Intent::kCalibrate.

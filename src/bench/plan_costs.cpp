@@ -1,16 +1,21 @@
 #include "bench/plan_costs.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace doppler::bench {
 namespace {
 
-constexpr std::string_view kCacheReader = "attention";  // the last part of the role, as the families name it
+uint64_t part_of(uint64_t whole, double positions, uint32_t keys) {
+  return static_cast<uint64_t>(static_cast<double>(whole) * std::min(1.0, positions / keys));
+}
 
-uint64_t part_of(uint64_t whole, double positions, uint32_t ctx_len) {
-  if (ctx_len == 0) return whole;
-  return static_cast<uint64_t>(static_cast<double>(whole) * std::min(1.0, positions / ctx_len));
+// Mean over the rows of how many positions a row sees: row i the depth + i + 1 before and with it, `keys` at most.
+double mean_positions(const StepShape& shape, uint32_t keys) {
+  const double first = shape.depth + 1.0, last = static_cast<double>(shape.depth) + shape.rows;
+  if (last <= keys) return (first + last) / 2;
+  if (first >= keys) return keys;
+  const double growing = keys - first + 1;  // rows that see fewer, or just as many
+  return ((first + keys) / 2 * growing + keys * (shape.rows - growing)) / shape.rows;
 }
 
 }  // namespace
@@ -21,11 +26,13 @@ Cost cost_of(const gpu::Plan& plan, size_t command, const StepShape& shape) {
   // plan.h: a dispatch's seventh word and a copy's eighth say that figures are per row.
   const uint64_t times = (words[0] == gpu::kDispatch ? words[6] : words[7]) != 0 ? shape.rows : 1;
   Cost cost{.bytes = entry.fixed_bytes + entry.bytes * times, .operations = entry.operations * times};
-  const std::string_view role = entry.role;
-  if (role.substr(role.rfind('.') + 1) != kCacheReader) return cost;
-  // Row i attends to depth + i + 1 positions; their bytes are read once.
-  cost.bytes = part_of(entry.fixed_bytes, shape.depth + shape.rows, shape.ctx_len) + entry.bytes * times;
-  cost.operations = part_of(cost.operations, shape.depth + (shape.rows + 1) / 2.0, shape.ctx_len);
+  if (entry.keys == 0) return cost;
+  // The bytes of a position are read once for all rows that see it: a window moves on with them.
+  const double seen =
+      std::min<double>(static_cast<double>(shape.depth) + shape.rows, entry.keys + shape.rows - 1.0);
+  cost.bytes =
+      static_cast<uint64_t>(static_cast<double>(entry.fixed_bytes) * seen / entry.keys) + entry.bytes * times;
+  cost.operations = part_of(cost.operations, mean_positions(shape, entry.keys), entry.keys);
   return cost;
 }
 

@@ -14,9 +14,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kWallSteps =
-    16;  // decode steps of one submit; several submits are queued, as when generating
 constexpr uint32_t kWallRepetitions = 3;
+
+uint32_t steps_of(const ProfileSettings& settings) {
+  return settings.cadence.batch == 0 ? model::kDefaultBatch : settings.cadence.batch;
+}
 
 class Profiler {
  public:
@@ -28,7 +30,7 @@ class Profiler {
         ceilings_(ceilings) {}
 
   Result<PlanProfile> decode() {
-    const gpu::Plan& plan = runner_.decode_plan(/*greedy=*/true);
+    const gpu::Plan& plan = runner_.decode_plan(/*greedy=*/true, settings_.depth + 1);
     DP_CHECK(fill_cache());
     DP_TRY(const double wall, decode_wall());
     DP_CHECK(fill_cache());  // back to the depth asked for
@@ -97,8 +99,9 @@ class Profiler {
       const auto start = Clock::now();
       std::vector<model::Ticket> tickets;
       uint32_t steps = 0;
-      for (uint32_t t = 0; t < runner_.max_tickets(); ++t) {
-        DP_TRY(const model::Ticket ticket, runner_.decode(kWallSteps));
+      for (uint32_t t = 0; t < model::kTickets && t < runner_.max_tickets(); ++t) {
+        DP_TRY(const model::Ticket ticket,
+               runner_.decode(steps_of(settings_), settings_.cadence.readback_interval));
         tickets.push_back(ticket);
         steps += ticket.count;
       }
@@ -124,7 +127,7 @@ class Profiler {
     std::vector<CommandTime> commands;
     for (size_t i = 0; i < plan.entries.size(); ++i) {
       const gpu::PlanEntry& entry = plan.entries[i];
-      const Cost cost = cost_of(plan, i, {.rows = rows, .depth = depth, .ctx_len = runner_.ctx_len()});
+      const Cost cost = cost_of(plan, i, {.rows = rows, .depth = depth});
       commands.push_back({.kernel = entry.name,
                           .role = entry.role,
                           .seconds = median(samples[i]),
@@ -161,7 +164,8 @@ class Profiler {
 }  // namespace
 
 uint64_t positions_needed(const ProfileSettings& settings) {
-  const uint64_t decoded = uint64_t{kWallSteps} * model::kTickets * (kWallRepetitions + 1) +
+  const uint64_t decoded = uint64_t{steps_of(settings)} * settings.cadence.readback_interval *
+                               model::kTickets * (kWallRepetitions + 1) +
                            settings.warmups + settings.repetitions;
   return std::max<uint64_t>(settings.prompt, settings.depth == 0 ? 0 : settings.depth + decoded) + 1;
 }

@@ -17,6 +17,7 @@ struct ProfileSettings {
   uint32_t prompt = 512;  // rows of the prefill chunk, at most the runner's chunk; 0: prefill is not profiled
   uint32_t repetitions = 10;  // the median of each command counts
   uint32_t warmups = 2;
+  Cadence cadence;  // of the steps whose wall clock is taken; batch 0: 16
   // The plan and the repetition (0: warm-up).
   std::function<void(const std::string& plan, uint32_t repetition)> progress;
 };
@@ -26,6 +27,7 @@ struct CommandTime {
   std::string kernel, role;
   double seconds = 0;
   uint64_t bytes = 0, operations = 0;
+  double floor_seconds = 0;  // the least they can take; set by summarise()
 };
 
 enum class Bound : uint8_t { kBytes, kOperations };
@@ -49,7 +51,8 @@ struct PlanProfile {
   std::vector<Group> by_kernel, by_role;  // longest first
   double gpu_seconds = 0;                 // the sum of all commands
   double floor_seconds = 0;               // the sum of the roles' floors
-  double wall_seconds = 0;                // of the same step run normally: median
+  double gap() const { return gpu_seconds - floor_seconds; }
+  double wall_seconds = 0;  // of the same step run normally: median
 };
 
 // "blk.12.attn_qkv" -> "blk.*.attn_qkv".

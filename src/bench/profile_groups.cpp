@@ -51,7 +51,10 @@ PlanProfile summarise(std::string plan, std::vector<CommandTime> commands,
                       const kernels::Ceilings& ceilings) {
   PlanProfile profile{.plan = std::move(plan), .commands = std::move(commands)};
   std::map<std::string, Group> of_kernels, of_roles;
-  for (const CommandTime& command : profile.commands) {
+  for (CommandTime& command : profile.commands) {
+    Group alone{.bytes = command.bytes, .operations = command.operations};
+    set_floor(alone, command.kernel, ceilings);
+    command.floor_seconds = alone.floor_seconds;
     const std::string kind = role_kind(command.role);
     add(of_kernels[command.kernel], command, kind);
     add(of_roles[kind], command, command.kernel);

@@ -8,6 +8,7 @@ namespace doppler::bench {
 namespace {
 
 constexpr size_t kTopGaps = 3;
+constexpr size_t kHottest = 8;
 constexpr double kHotShare = 0.05;    // of the step: a portable row below that is no news
 constexpr double kLaunchShare = 0.2;  // of the step spent on launching alone: worth a note
 constexpr const char* kNotToBeQuoted =
@@ -49,6 +50,26 @@ std::string table(const char* title, const std::vector<Group>& groups, const Pla
                        rate / 1e9, percent(rate, ceilings.read_bytes_per_second).c_str(), operations / 1e9,
                        percent(operations, peak_of(group)).c_str(), us(group.floor_seconds), us(group.gap()),
                        group.bound == Bound::kBytes ? "bytes" : "operations");
+  }
+  return out;
+}
+
+// The commands that take the most time by themselves, by their place in the model.
+std::string hottest(const PlanProfile& plan) {
+  std::vector<const CommandTime*> order;
+  for (const CommandTime& command : plan.commands) order.push_back(&command);
+  std::ranges::stable_sort(order, [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
+  order.resize(std::min(order.size(), kHottest));
+  size_t width = 0;
+  for (const CommandTime* command : order) width = std::max(width, command->role.size());
+  const int w = static_cast<int>(std::max<size_t>(width, 16));
+  std::string out = format_text("\n%-*s %10s %6s %10s %10s  %s\n", w, "hottest commands", "us", "share",
+                                "floor us", "gap us", "kernel");
+  for (const CommandTime* command : order) {
+    out +=
+        format_text("%-*s %10.2f %5.1f%% %10.2f %10.2f  %s\n", w, command->role.c_str(), us(command->seconds),
+                    share(command->seconds, plan.gpu_seconds) * 100, us(command->floor_seconds),
+                    us(command->seconds - command->floor_seconds), command->kernel.c_str());
   }
   return out;
 }
@@ -136,11 +157,13 @@ std::string profile_text(const ProfileReport& report) {
     out += format_text("\n== %s: %u rows at depth %u, %zu commands, median of %u\n", plan.plan.c_str(),
                        plan.rows, plan.depth, plan.commands.size(), plan.repetitions);
     out += format_text(
-        "GPU time of all commands %.1f us, floor %.1f us; a normal step takes %.1f us of wall clock\n",
-        us(plan.gpu_seconds), us(plan.floor_seconds), us(plan.wall_seconds));
+        "GPU time of all commands %.1f us, floor %.1f us, gap %.1f us; a normal step takes %.1f us of wall "
+        "clock\n",
+        us(plan.gpu_seconds), us(plan.floor_seconds), us(plan.gap()), us(plan.wall_seconds));
     for (const std::string& note : notes(plan, report)) out += "- " + note + "\n";
     out += table("by role", plan.by_role, plan, f.ceilings);
     out += table("by kernel", plan.by_kernel, plan, f.ceilings);
+    out += hottest(plan);
   }
   return out;
 }
@@ -155,7 +178,9 @@ std::string profile_json(const ProfileReport& report) {
                           {"role", command.role},
                           {"seconds", command.seconds},
                           {"bytes", command.bytes},
-                          {"operations", command.operations}});
+                          {"operations", command.operations},
+                          {"floor_seconds", command.floor_seconds},
+                          {"gap_seconds", command.seconds - command.floor_seconds}});
     }
     plans.push_back({{"plan", plan.plan},
                      {"rows", plan.rows},
@@ -163,6 +188,7 @@ std::string profile_json(const ProfileReport& report) {
                      {"repetitions", plan.repetitions},
                      {"gpu_seconds", plan.gpu_seconds},
                      {"floor_seconds", plan.floor_seconds},
+                     {"gap_seconds", plan.gap()},
                      {"wall_seconds", plan.wall_seconds},
                      {"notes", notes(plan, report)},
                      {"by_role", groups_json(plan.by_role, plan, f.ceilings)},

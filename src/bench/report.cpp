@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "bench/statistics.h"
+#include "engine/tuning.h"
 
 namespace doppler::bench {
 namespace {
@@ -55,14 +56,15 @@ std::string markdown(const Report& report) {
   out +=
       "\n| test | TTFT ms | submits/token | dispatches/token | readback B/token | host us/token | of read "
       "bandwidth "
-      "| objects created |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+      "| wall/GPU | objects created |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (const Row& row : report.rows) {
     const std::string ttft = row.ttft_seconds > 0 ? format_text("%.2f", row.ttft_seconds * 1e3) : "-";
     const std::string share =
         row.bandwidth_fraction > 0 ? format_text("%.1f %%", row.bandwidth_fraction * 100) : "-";
-    out += format_text("| %s | %s | %.3f | %.2f | %.2f | %.2f | %s | %llu |\n", row.test.name().c_str(),
+    const std::string busy = row.gpu_seconds > 0 ? format_text("%.3f", row.wall_over_gpu()) : "-";
+    out += format_text("| %s | %s | %.3f | %.2f | %.2f | %.2f | %s | %s | %llu |\n", row.test.name().c_str(),
                        ttft.c_str(), row.submits_per_token, row.dispatches_per_token,
-                       row.readback_bytes_per_token, row.host_us_per_token, share.c_str(),
+                       row.readback_bytes_per_token, row.host_us_per_token, share.c_str(), busy.c_str(),
                        static_cast<unsigned long long>(row.objects_created));
   }
   out += format_text(
@@ -95,6 +97,8 @@ Json row_json(const Row& row) {
           {"readback_bytes_per_token", row.readback_bytes_per_token},
           {"host_us_per_token", row.host_us_per_token},
           {"bandwidth_fraction", row.bandwidth_fraction},
+          {"gpu_seconds_per_token", row.gpu_seconds},
+          {"wall_over_gpu", row.wall_over_gpu()},
           {"objects_created", row.objects_created}};
 }
 
@@ -115,6 +119,8 @@ Json report_json(const Report& report) {
             {"ctx_len", f.ctx_len},
             {"chunk", f.chunk},
             {"batch", f.batch},
+            {"readback_interval", f.readback_interval},
+            {"ring", f.ring},
             {"warmups", f.warmups},
             {"repetitions", f.repetitions}}},
           {"load",
@@ -196,6 +202,8 @@ RunFacts collect_facts(Model& model, const std::string& version, const kernels::
                  .kv = runner.options().cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16",
                  .ctx_len = info.ctx_len,
                  .chunk = runner.options().chunk,
+                 .batch = engine::default_batch(*impl.loaded),
+                 .ring = runner.options().tickets,
                  .load_seconds = info.load_seconds,
                  .weights_seconds = runner.load_times().weights_seconds,
                  .pipelines_seconds = runner.load_times().pipelines_seconds,

@@ -10,8 +10,6 @@
 namespace doppler::cli {
 namespace {
 
-constexpr uint32_t kMostBatch = model::kMaxBatch;
-
 struct BenchFlags {
   ModelFlags model;
   bench::TestLists lists;
@@ -39,7 +37,10 @@ void add_flags(Args& args, BenchFlags& flags) {
   lengths("depth", 'd', "tokens in the cache before each test (default 0)", &flags.lists.depths);
   args.count("repetitions", 'r', "N", "counted runs of each test, after a warm-up (default 5)",
              &flags.settings.repetitions);
-  args.count("batch", 0, "N", "decode steps of one submit (default 16)", &flags.settings.batch);
+  args.count("batch", 0, "N", "decode steps of one submit (default: what tuning found best, or 16)",
+             &flags.settings.cadence.batch);
+  args.count("readback-interval", 0, "N", "submits whose tokens come back together (default 1)",
+             &flags.settings.cadence.readback_interval);
   args.custom("intent", 0, "INTENT", "calibrate (default: figures to be quoted), or investigate (may trace)",
               [&flags](std::string_view value) -> Result<void> {
                 for (const auto intent : {bench::Intent::kCalibrate, bench::Intent::kInvestigate}) {
@@ -65,10 +66,7 @@ void add_flags(Args& args, BenchFlags& flags) {
 Result<void> check(BenchFlags& flags) {
   if (flags.settings.repetitions == 0)
     return fail(ErrorKind::kInvalidInput, "Flag -r was given 0; at least 1 is needed.");
-  if (flags.settings.batch == 0 || flags.settings.batch > kMostBatch) {
-    return fail(ErrorKind::kInvalidInput, "Flag --batch was given %u; allowed is 1 to %u.",
-                flags.settings.batch, kMostBatch);
-  }
+  DP_CHECK(check_cadence(flags.settings.cadence));
   if (flags.settings.intent == bench::Intent::kCalibrate && is_tracing()) {
     return fail(
         ErrorKind::kInvalidInput,
@@ -93,7 +91,8 @@ Result<bench::Report> measure(BenchFlags& flags) {
   bench::Report report{.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings),
                        .intent = flags.settings.intent,
                        .rows = std::move(*rows)};
-  report.facts.batch = flags.settings.batch;
+  if (flags.settings.cadence.batch != 0) report.facts.batch = flags.settings.cadence.batch;
+  report.facts.readback_interval = flags.settings.cadence.readback_interval;
   report.facts.warmups = flags.settings.warmups;
   report.facts.repetitions = flags.settings.repetitions;
   return report;

@@ -68,13 +68,13 @@ class ProgressLine {
   std::string stage_;
 };
 
+}  // namespace
+
 std::string user_cache_dir() {
   if (const char* base = std::getenv("XDG_CACHE_HOME"); base && *base) return std::string(base) + "/doppler";
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/doppler";
   return {};
 }
-
-}  // namespace
 
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
@@ -116,6 +116,8 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
              &flags.load.ctx_len);
   args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
+  args.count("ring", 0, "N", "answers of the device that may be outstanding, 2 to 64 (default 4)", &flags.load.ring);
+  args.flag("no-tuning", 0, "the tables' choices, not those that doppler tune stored", &flags.no_tuning);
   args.custom("trace", 0, "FILE", "write a Chrome trace of the run (open it in Perfetto)",
               [](std::string_view file) -> Result<void> {
                 g_trace_file = std::string(file);
@@ -192,6 +194,7 @@ Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
   LoadOptions options = flags.load;
   options.verify = !flags.no_verify;
   if (options.cache_dir.empty()) options.cache_dir = user_cache_dir();
+  if (flags.no_tuning) options.tuned = false;
   ProgressLine line;
   options.progress = [&](std::string_view stage, uint64_t done, uint64_t total) {
     line.show(stage, done, total);

@@ -19,11 +19,14 @@ struct ModelFlags {
   std::string synthetic;  // SHAPE[:QUANT] instead of a file
   std::string template_file;
   bool no_verify = false;
+  bool no_tuning = false;
   LoadOptions load;
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
 void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16 or f32
 void add_log_flag(Args& args);
+// $XDG_CACHE_HOME/doppler or ~/.cache/doppler: compiled kernels, tuning. Empty: neither variable is set.
+std::string user_cache_dir();
 // Writes what --trace recorded, if it was given; `code` is the verb's exit code, 1 if the file cannot be written.
 int finish_trace(int code);
 

@@ -49,7 +49,21 @@ void add_generate_flags(Args& args, GenerateFlags& flags) {
                 o.when_full = value == "slide" ? WhenFull::kSlide : WhenFull::kStop;
                 return {};
               });
-  args.count("batch", 0, "N", "decode steps of one submit, 1 to 256 (default 16)", &o.batch);
+  args.count("batch", 0, "N", "decode steps of one submit, 1 to 256 (default: what tuning found best, or 16)",
+             &o.batch);
+  args.count("readback-interval", 0, "N", "submits whose tokens come back together (default 1)",
+             &o.readback_interval);
+  args.custom("stop-check", 0, "device|host",
+              "who looks for an end token: the device, which then stops (default), or the host alone",
+              [&o](std::string_view value) -> Result<void> {
+                if (value != "device" && value != "host") {
+                  return fail(ErrorKind::kInvalidInput,
+                              "Flag --stop-check was given \"%s\"; allowed are device and host.",
+                              printable(value).c_str());
+                }
+                o.stop_on_device = value == "device";
+                return {};
+              });
 }
 
 }  // namespace doppler::cli

@@ -7,6 +7,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "kernels/catalogue.h"
+#include "kernels/tuning.h"
 
 namespace doppler::cli {
 namespace {
@@ -70,12 +71,46 @@ int list(const KernelsFlags& flags) {
   return 0;
 }
 
-Json choice_json(const kernels::Choice& choice) {
+// What tuning measured for a choice; null where the table decided.
+const kernels::TunedChoice* tuned_of(const model::PlanRunner& runner, const kernels::Choice& choice) {
+  const auto& tuning = runner.options().policy.tuning;
+  const kernels::TunedChoice* tuned =
+      tuning && !choice.forced ? tuning->find(choice.operation, choice.shape) : nullptr;
+  return tuned && tuned->variant == choice.variant ? tuned : nullptr;
+}
+
+// "matvec.q4_k.dp4a slices=8 (tuned: 3.1 % faster step than matvec.q4_k.cpu)".
+std::string variant_text(const model::PlanRunner& runner, const kernels::Choice& choice) {
+  std::string text = choice.variant;
+  for (const kernels::ChosenConstant& constant : choice.constants) {
+    if (constant.value != constant.standard)
+      text += format_text(" %s=%u", constant.name.c_str(), constant.value);
+  }
+  if (choice.forced) text += " (forced)";
+  if (const kernels::TunedChoice* tuned = tuned_of(runner, choice)) {
+    const std::string table = choice.table_variant.empty() ? "the table's constants" : choice.table_variant;
+    text += format_text(" (tuned: a step of %.1f us instead of %.1f us with %s)", tuned->seconds * 1e6,
+                        tuned->table_seconds * 1e6, table.c_str());
+  }
+  if (!choice.tuning_refused.empty()) text += " (tuning not used: " + choice.tuning_refused + ")";
+  return text;
+}
+
+Json choice_json(const model::PlanRunner& runner, const kernels::Choice& choice) {
   Json refused = Json::array();
   for (const auto& refusal : choice.refused)
     refused.push_back({{"variant", refusal.variant}, {"reason", refusal.reason}});
-  return {{"operation", choice.operation}, {"shape", choice.shape},   {"variant", choice.variant},
-          {"uses", choice.uses},           {"forced", choice.forced}, {"refused", std::move(refused)}};
+  Json out = {{"operation", choice.operation}, {"shape", choice.shape},   {"variant", choice.variant},
+              {"uses", choice.uses},           {"forced", choice.forced}, {"refused", std::move(refused)}};
+  for (const kernels::ChosenConstant& constant : choice.constants)
+    out["constants"][constant.name] = constant.value;
+  if (const kernels::TunedChoice* tuned = tuned_of(runner, choice)) {
+    out["tuned"] = {{"instead_of", choice.table_variant.empty() ? choice.variant : choice.table_variant},
+                    {"seconds", tuned->seconds},
+                    {"table_seconds", tuned->table_seconds}};
+  }
+  if (!choice.tuning_refused.empty()) out["tuning_refused"] = choice.tuning_refused;
+  return out;
 }
 
 int explain(const KernelsFlags& flags) {
@@ -85,7 +120,7 @@ int explain(const KernelsFlags& flags) {
   const gpu::Caps& caps = model->impl().device->caps();
   if (flags.json) {
     Json choices = Json::array();
-    for (const kernels::Choice& choice : runner.choices()) choices.push_back(choice_json(choice));
+    for (const kernels::Choice& choice : runner.choices()) choices.push_back(choice_json(runner, choice));
     const Json out = {{"device", device_json(caps)},
                       {"lane", flags.model.load.lane},
                       {"model", {{"name", model->info().name}, {"synthetic", model->info().synthetic}}},
@@ -99,7 +134,7 @@ int explain(const KernelsFlags& flags) {
   Table table({"operation", "shape", ">uses", "variant", "refused before it"});
   for (const kernels::Choice& choice : runner.choices()) {
     std::vector<std::string> row = {choice.operation, choice.shape, std::to_string(choice.uses),
-                                    choice.variant + (choice.forced ? " (forced)" : "")};
+                                    variant_text(runner, choice)};
     if (choice.refused.empty()) table.add(row);
     for (const kernels::Refusal& refusal : choice.refused) {
       row.resize(4);

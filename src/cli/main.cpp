@@ -35,6 +35,8 @@ constexpr Verb kVerbs[] = {
     {"kernels", kernels_verb, "the kernel variants, and which are chosen and why"},
     {"synth", synth_verb, "write a model of a real shape with random weights"},
     {"bench", bench_verb, "measure prefill and decode speed"},
+    {"tune", tune_verb, "find the fastest kernels for this device and a model"},
+    {"squeeze", squeeze_verb, "measure, tune, measure again: what a model can reach here"},
     {"compare", compare_verb, "ratios of two builds, from their bench reports"},
     {"profile", profile_verb, "where the time of a step goes, kernel by kernel"},
 };

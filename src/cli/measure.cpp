@@ -1,5 +1,6 @@
 #include "cli/measure.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace doppler::cli {
@@ -19,6 +20,16 @@ Result<kernels::Ceilings> measure_ceilings(Model& model) {
   auto ceilings = bench::measure_ceilings(model);
   end_progress();
   return ceilings;
+}
+
+Result<void> check_cadence(const bench::Cadence& cadence) {
+  const uint64_t steps = uint64_t{std::max(1u, cadence.batch)} * cadence.readback_interval;
+  if (cadence.readback_interval != 0 && steps <= model::kMaxBatch) return {};
+  return fail(ErrorKind::kInvalidInput,
+              "Flags --batch %u and --readback-interval %u ask for tokens of %llu steps together; allowed is "
+              "1 to %u.",
+              cadence.batch, cadence.readback_interval, static_cast<unsigned long long>(steps),
+              model::kMaxBatch);
 }
 
 void end_progress() {

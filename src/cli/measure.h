@@ -17,6 +17,8 @@ Result<kernels::Ceilings> measure_ceilings(Model& model);
 
 // Clears the progress line on a terminal.
 void end_progress();
+// Errors: more steps than a ticket may have, or none.
+Result<void> check_cadence(const bench::Cadence& cadence);
 
 // `report` to standard output; with a file, the report goes there and what a person reads to standard output.
 // Returns the verb's exit code.

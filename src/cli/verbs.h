@@ -17,6 +17,8 @@ int perplexity_verb(std::span<const std::string> arguments);
 int kernels_verb(std::span<const std::string> arguments);
 int synth_verb(std::span<const std::string> arguments);
 int bench_verb(std::span<const std::string> arguments);
+int tune_verb(std::span<const std::string> arguments);
+int squeeze_verb(std::span<const std::string> arguments);
 int compare_verb(std::span<const std::string> arguments);
 int profile_verb(std::span<const std::string> arguments);
 int pull_verb(std::span<const std::string> arguments);

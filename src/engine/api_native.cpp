@@ -8,6 +8,8 @@
 #include "engine/api_impl.h"
 #include "engine/model_options.h"
 #include "engine/session_file.h"
+#include "engine/tuning.h"
+#include "engine/tuning_file_native.h"
 #include "formats/file_set_native.h"
 
 namespace doppler {
@@ -29,6 +31,9 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
   auto opening = gpu::Device::open(std::move(device_options));
   opening.start();  // natively it does not wait
   DP_TRY(std::unique_ptr<gpu::Device> device, opening.take());
+  if (options.tuned) {
+    runner.policy.tuning = engine::load_tuning(options.cache_dir, engine::tuning_key(device->caps(), runner));
+  }
   model::LoadProgress progress;
   if (options.progress) {
     progress = [&](const char* stage, uint64_t done, uint64_t total) {
@@ -37,11 +42,12 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
   }
   auto impl = std::make_shared<Model::Impl>();
   impl->device = std::move(device);
-  DP_TRY(impl->loaded,
-         gpu::run_to_completion(*impl->device,
-                                engine::load_model(*impl->device, std::move(files), std::move(runner),
-                                                   options.chat_template, std::move(progress),
-                                                   {.verify = options.verify, .stamp_folder = options.cache_dir})));
+  DP_TRY(
+      impl->loaded,
+      gpu::run_to_completion(
+          *impl->device, engine::load_model(*impl->device, std::move(files), std::move(runner),
+                                            options.chat_template, std::move(progress),
+                                            {.verify = options.verify, .stamp_folder = options.cache_dir})));
   impl->info = engine::describe(*impl->loaded, *impl->device);
   return Model::Impl::wrap(std::move(impl));
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Submits kept queued while one runs: enough that the device never waits, few enough that a stop wastes
+// Tickets kept queued while one runs: enough that the device never waits, few enough that a stop wastes
 // little.
 constexpr size_t kAhead = 2;
 constexpr uint32_t kMaxTokens = 1u << 30;
@@ -34,6 +34,8 @@ Result<void> check_options(const GenerateOptions& o, uint32_t max_batch) {
       {"presence-penalty", s.presence_penalty, -100, 100},
       {"frequency-penalty", s.frequency_penalty, -100, 100},
       {"batch", static_cast<double>(o.batch), 1, static_cast<double>(max_batch)},
+      {"readback-interval", static_cast<double>(o.readback_interval), 1,
+       static_cast<double>(max_batch / std::max(1u, o.batch))},
   };
   for (const Bound& bound : bounds) {
     if (!(bound.value >= bound.least && bound.value <= bound.most)) {
@@ -82,7 +84,7 @@ model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorC
     out.logit_bias.emplace_back(static_cast<uint32_t>(token), bias);
   out.seed = seed;
   out.max_tokens = max_tokens;
-  out.stop_tokens = config.stop_tokens;
+  if (o.stop_on_device) out.stop_tokens = config.stop_tokens;
   out.ignore_stop = o.ignore_eos;
   return out;
 }
@@ -100,6 +102,7 @@ Generator::Generator(model::StepRunner& runner, const tokenizer::Tokenizer* toke
 Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions options) {
   started_ = Clock::now();
   options_ = std::move(options);
+  if (options_.batch == 0) options_.batch = config_.batch;
   DP_CHECK(check_options(options_, runner_.max_batch()));
   DP_CHECK(check_biases(options_.sampling, config_.vocab_size));
   if (prompt.empty())
@@ -160,7 +163,10 @@ Result<void> Generator::queue_prompt(size_t max_tokens_left) {
 Result<void> Generator::queue_decode() {
   while (in_flight_.size() < kAhead + 1 && in_flight_.size() < runner_.max_tickets() &&
          scheduled_ < segment_limit_ && sequence_.size() - seen_ + scheduled_ <= runner_.ctx_len()) {
-    DP_TRY(const model::Ticket ticket, runner_.decode(std::min(options_.batch, segment_limit_ - scheduled_)));
+    const uint32_t left = segment_limit_ - scheduled_;
+    const uint32_t steps = std::min(options_.batch, left);
+    DP_TRY(const model::Ticket ticket,
+           runner_.decode(steps, std::min(options_.readback_interval, left / steps)));
     scheduled_ += ticket.count;
     in_flight_.push_back(ticket);
   }

@@ -21,6 +21,7 @@ namespace doppler::engine {
 struct GeneratorConfig {
   uint32_t vocab_size = 0;
   std::vector<uint32_t> stop_tokens;
+  uint32_t batch = model::kDefaultBatch;  // where the options leave it open
 };
 
 // One generation. Step by step: start(), then next() until it gives nothing, then result().

@@ -36,9 +36,10 @@ class Counting final : public model::StepRunner {
     ++submits;
     return sample ? issue(1, /*feed=*/false) : model::Ticket{};
   }
-  Result<model::Ticket> decode(uint32_t steps) override {
-    ++submits;
-    return issue(steps, true);
+  Result<model::Ticket> decode(uint32_t steps, uint32_t times) override {
+    submits += times;
+    EXPECT_LE(steps * times, max_batch());
+    return issue(steps * times, true);
   }
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {
     co_return results[ticket.slot];
@@ -108,6 +109,25 @@ TEST(Generator, FeedsChunksAndCountsTokens) {
   EXPECT_EQ(run.runner.submits, 3u + 2u);  // chunks of 4; then 16 + 3 steps
 }
 
+TEST(Generator, TokensOfSeveralSubmitsComeBackTogether) {
+  Script run;
+  run.runner.ctx = 512;
+  run.go({1}, {.max_tokens = 100, .batch = 8, .readback_interval = 4});
+  ASSERT_EQ(run.result.tokens.size(), 100u);
+  EXPECT_EQ(run.result.tokens.back(), 101);
+  // 99 steps after the first token: three tickets of 4 submits of 8, then one of 3 steps.
+  EXPECT_EQ(run.runner.submits, 1u + 12u + 1u);
+  EXPECT_EQ(run.runner.results.size(), 1u + 3u + 1u);
+}
+
+TEST(Generator, TheHostAloneCanLookForTheEnd) {
+  Script run;
+  run.go({5}, {.max_tokens = 50, .stop_on_device = false}, {9});
+  EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{6, 7, 8, 9}));
+  EXPECT_EQ(run.result.stop, StopReason::kEndOfText);
+  EXPECT_TRUE(run.runner.settings.stop_tokens.empty());
+}
+
 TEST(Generator, StopTokenEndsAndIsReported) {
   Script run;
   run.go({5}, {.max_tokens = 50}, {9});
@@ -174,8 +194,10 @@ TEST(Generator, BadInputIsOneSentence) {
   EXPECT_NE(run.error.find("prompt is empty"), std::string::npos);
   run.go({2000}, {});
   EXPECT_NE(run.error.find("0 to 1999"), std::string::npos);
-  run.go({1}, {.batch = 0});
-  EXPECT_NE(run.error.find("batch is 0; allowed is 1 to 256"), std::string::npos);
+  run.go({1}, {.batch = 300});
+  EXPECT_NE(run.error.find("batch is 300; allowed is 1 to 256"), std::string::npos);
+  run.go({1}, {.batch = 32, .readback_interval = 9});
+  EXPECT_NE(run.error.find("readback-interval is 9; allowed is 1 to 8"), std::string::npos);
   run.go(std::vector<uint32_t>(64, 1), {});
   EXPECT_NE(run.error.find("context holds 64"), std::string::npos);
 }

@@ -34,6 +34,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
   out.ctx_len = options.ctx_len;
   out.chunk = options.chunk;
+  out.tickets = options.ring;
   return out;
 }
 

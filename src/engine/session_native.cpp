@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "engine/api_impl.h"
+#include "engine/tuning.h"
 
 namespace doppler {
 
@@ -28,7 +29,8 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
   }
   cancelled.store(false, std::memory_order_relaxed);
   const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size,
-                                       .stop_tokens = model->loaded->text.stop_tokens};
+                                       .stop_tokens = model->loaded->text.stop_tokens,
+                                       .batch = engine::default_batch(*model->loaded)};
   generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->resident,
                     cancelled);
   auto started = generator->start(prompt, options);

@@ -120,6 +120,9 @@ class Device {
   // Runs the plan once, each dispatch in a pass of its own between timestamps. Nanoseconds per command
   // (copies are 0). For profiles only: the passes cost time that calibration runs must not pay.
   virtual Task<Result<std::vector<uint64_t>>> time_commands(const Plan& plan, uint32_t rows) = 0;
+  // Nanoseconds of `times` replays in one submit, from the first dispatch to the end of the last: two timestamps in all,
+  // the passes as submit() makes them. For investigations.
+  virtual Task<Result<uint64_t>> time_replays(const Plan& plan, uint32_t rows, uint32_t times) = 0;
 
   // Lets callbacks run; waits up to `microseconds` for one when nothing is ready. Native only (browser:
   // no-op).

@@ -101,6 +101,7 @@ class NativeDevice final : public Device {
   Task<Result<std::vector<uint8_t>>> read(const ReadbackRing& ring, uint32_t slot, uint64_t bytes) override;
   Task<Result<void>> idle() override;
   Task<Result<std::vector<uint64_t>>> time_commands(const Plan& plan, uint32_t rows) override;
+  Task<Result<uint64_t>> time_replays(const Plan& plan, uint32_t rows, uint32_t times) override;
   void poll(uint64_t microseconds) override;
 
  private:
@@ -144,6 +145,7 @@ class NativeDevice final : public Device {
   };
   Result<uint32_t> submit_timed(const Plan& plan, uint32_t rows, uint32_t first, uint32_t count,
                                 TimedTargets targets);
+  Result<void> submit_replays(const Plan& plan, uint32_t rows, uint32_t times, TimedTargets targets);
 
   // Waits for an operation begun by `begin(userdata)`, which gets what the on_... callbacks need.
   static void* to_userdata(const std::shared_ptr<WaitState>& state) {

@@ -224,6 +224,11 @@ Task<Result<std::vector<uint64_t>>> WebDevice::time_commands(const Plan& plan, u
                  plan.name.c_str());
 }
 
+Task<Result<uint64_t>> WebDevice::time_replays(const Plan& plan, uint32_t, uint32_t) {
+  co_return fail(ErrorKind::kUnsupported,
+                 "Plan \"%s\" cannot be timed here: that is a tool of the native build.", plan.name.c_str());
+}
+
 void WebDevice::poll(uint64_t) {}  // the host's event loop calls us
 
 }  // namespace doppler::gpu

@@ -31,6 +31,7 @@ class WebDevice final : public Device {
   Task<Result<std::vector<uint8_t>>> read(const ReadbackRing& ring, uint32_t slot, uint64_t bytes) override;
   Task<Result<void>> idle() override;
   Task<Result<std::vector<uint64_t>>> time_commands(const Plan& plan, uint32_t rows) override;
+  Task<Result<uint64_t>> time_replays(const Plan& plan, uint32_t rows, uint32_t times) override;
   void poll(uint64_t microseconds) override;
 
   // What the host reports on its own: an error nobody asked for, or the loss of the device.

@@ -163,7 +163,8 @@ Result<void> PlanBuilder::dispatch(const DispatchDesc& desc) {
                    .role = text_of(desc.role),
                    .bytes = desc.bytes,
                    .fixed_bytes = desc.fixed_bytes,
-                   .operations = desc.operations};
+                   .operations = desc.operations,
+                   .keys = desc.keys};
   recordings_.back().commands.push_back(std::move(command));
   return {};
 }

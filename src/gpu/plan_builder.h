@@ -53,6 +53,7 @@ struct DispatchDesc {
   Grid grid;
   std::string_view role;
   uint64_t bytes = 0, fixed_bytes = 0, operations = 0;  // see PlanEntry
+  uint32_t keys = 0;
 };
 
 // done, total: pipelines compiled so far.

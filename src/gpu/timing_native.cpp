@@ -1,5 +1,5 @@
-// GPU time of every command of a plan, from timestamp queries: one pass per dispatch, as many submits as the
-// size of a query set needs.
+// GPU time from timestamp queries: of every command of a plan, one pass per dispatch, as many submits as the size of a
+// query set needs; of some replays as a whole.
 #include <cstring>
 #include <utility>
 
@@ -13,7 +13,7 @@ constexpr uint32_t kQueriesPerCommand = 2;
 constexpr uint32_t kCommandsPerSubmit = kMaxQueries / kQueriesPerCommand;
 constexpr uint64_t kQueryBytes = 8;
 
-// The query set and the buffer it is resolved into, for one time_commands().
+// The query set and the buffer it is resolved into, for one time_commands() or time_replays().
 struct QueryResources {
   const Provider& api;
   WGPUQuerySet set = nullptr;
@@ -72,6 +72,55 @@ Task<Result<std::vector<uint64_t>>> NativeDevice::time_commands(const Plan& plan
     }
   }
   co_return times;
+}
+
+Task<Result<uint64_t>> NativeDevice::time_replays(const Plan& plan, uint32_t rows, uint32_t times) {
+  DP_CO_CHECK(status());
+  if (!caps_.timestamps) {
+    co_return fail(ErrorKind::kUnsupported, "%s has no timestamps under %s.", caps_.adapter.c_str(),
+                   caps_.provider.c_str());
+  }
+  auto making = create_readback_ring(1, kQueriesPerCommand * kQueryBytes);
+  DP_CO_TRY(const ReadbackRing ring, co_await std::move(making));
+  const QueryResources queries(api(), device_, kQueriesPerCommand);
+  DP_CO_CHECK(submit_replays(plan, rows, times, {queries.set, queries.resolved, ring.slot(0).id()}));
+  auto reading = read(ring, 0, kQueriesPerCommand * kQueryBytes);
+  DP_CO_TRY(const auto bytes, co_await std::move(reading));
+  uint64_t span[kQueriesPerCommand] = {};
+  std::memcpy(span, bytes.data(), sizeof span);
+  co_return span[1] > span[0] ? span[1] - span[0] : 0;
+}
+
+Result<void> NativeDevice::submit_replays(const Plan& plan, uint32_t rows, uint32_t times,
+                                          TimedTargets targets) {
+  const ErrorTrap trap;
+  WGPUCommandEncoder encoder = api().DeviceCreateCommandEncoder(device_, nullptr);
+  uint64_t dispatches = 0;
+  const auto record = [&]() -> Result<void> {
+    clear_new_buffers(encoder);
+    Recorder recorder(*this, encoder);
+    WGPUPassTimestampWrites writes = WGPU_PASS_TIMESTAMP_WRITES_INIT;
+    writes.querySet = targets.set;
+    writes.beginningOfPassWriteIndex = 0;
+    writes.endOfPassWriteIndex = WGPU_QUERY_SET_INDEX_UNDEFINED;
+    recorder.begin_pass(&writes);
+    for (uint32_t time = 0; time < times; ++time) DP_CHECK(recorder.replay(plan, rows));
+    recorder.end_pass();
+    writes.beginningOfPassWriteIndex = WGPU_QUERY_SET_INDEX_UNDEFINED;
+    writes.endOfPassWriteIndex = 1;
+    recorder.begin_pass(&writes);
+    recorder.end_pass();
+    api().CommandEncoderResolveQuerySet(encoder, targets.set, 0, kQueriesPerCommand, targets.resolved, 0);
+    api().CommandEncoderCopyBufferToBuffer(encoder, targets.resolved, 0, buffers_[targets.readback].handle, 0,
+                                           kQueriesPerCommand * kQueryBytes);
+    dispatches = recorder.dispatches();
+    return {};
+  };
+  DP_TRY(WGPUCommandBuffer commands, finish(encoder, record(), trap));
+  DP_CHECK(submit_commands(commands));
+  counters_.dispatches += dispatches;
+  buffers_[targets.readback].filled_by = last_submission_;
+  return {};
 }
 
 // Records `count` commands from `first` on, dispatches in passes of their own; returns the number of queries.

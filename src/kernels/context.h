@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,11 +27,14 @@ enum class Lane : uint8_t {
 };
 const char* lane_name(Lane lane);
 
+struct TuningTable;  // tuning.h
+
 struct Policy {
   std::string name = "fast";  // what --lane said: exact, fast or a lane's name
   uint32_t lanes = 0x1F;      // bit per Lane
   std::map<std::string, std::string>
       forced;  // operation ("matvec") -> variant name, from --kernel op=variant
+  std::shared_ptr<const TuningTable> tuning;  // measured choices that go before the tables; null: none
 
   bool allows(Lane lane) const { return (lanes >> static_cast<uint32_t>(lane)) & 1u; }
 };
@@ -43,6 +47,13 @@ struct Refusal {
   std::string reason;
 };
 
+// A number of a kernel that tuning may change (tuning.h, tunable()).
+struct ChosenConstant {
+  std::string name;
+  uint32_t value = 0, standard = 0;  // in use; without tuning
+  std::vector<uint32_t> alternatives;
+};
+
 // Which variant an operation got and why the better ones were refused: `kernels --explain`, profile and bench
 // print these; equal choices are kept once with a count.
 struct Choice {
@@ -52,15 +63,20 @@ struct Choice {
   std::vector<Refusal> refused;
   bool forced = false;
   uint32_t uses = 1;
+  std::vector<std::string> others;        // rows below it in the table that could be used too
+  std::vector<ChosenConstant> constants;  // of this variant
+  std::string table_variant;              // what the table ranks first, if that is not this one
+  std::string tuning_refused;             // why a measured choice is not used; empty: it is, or there is none
 };
 
 struct Context {
   gpu::PlanBuilder& plan;
   const Policy& policy;
   std::vector<Choice>& choices;
-  TensorView state;       // StepState (common/step_state.h)
-  uint32_t max_rows = 1;  // of the plan being recorded: 1 for decode, the chunk for prefill
-  std::string role;       // set by the model before each op: "blk.3.attn_q"
+  TensorView state;          // StepState (common/step_state.h)
+  uint32_t max_rows = 1;     // of the plan being recorded: 1 for decode, the chunk for prefill
+  std::string role;          // set by the model before each op: "blk.3.attn_q"
+  size_t chosen = SIZE_MAX;  // in choices: the latest select()
 };
 
 }  // namespace doppler::kernels

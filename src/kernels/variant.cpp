@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "kernels/tuning.h"
 
 namespace doppler::kernels {
 
@@ -23,14 +24,23 @@ std::string refuse_by_device(Lane lane, uint32_t needs, const gpu::Caps& caps, c
 }
 
 void note_choice(Context& ctx, Choice choice) {
-  for (Choice& known : ctx.choices) {
+  for (size_t i = 0; i < ctx.choices.size(); ++i) {
+    Choice& known = ctx.choices[i];
     if (known.operation == choice.operation && known.shape == choice.shape &&
         known.variant == choice.variant) {
       ++known.uses;
+      ctx.chosen = i;
       return;
     }
   }
+  ctx.chosen = ctx.choices.size();
   ctx.choices.push_back(std::move(choice));
+}
+
+std::string_view tuned_variant(const Policy& policy, std::string_view operation,
+                               std::string_view shape_text) {
+  const TunedChoice* tuned = policy.tuning ? policy.tuning->find(operation, shape_text) : nullptr;
+  return tuned ? std::string_view(tuned->variant) : std::string_view();
 }
 
 Result<void> check_forced(std::string_view operation, std::string_view forced,

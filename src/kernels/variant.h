@@ -27,15 +27,16 @@ struct Variant {
 std::string refuse_by_device(Lane lane, uint32_t needs, const gpu::Caps& caps, const Policy& policy);
 
 // Row: Variant<Shape> or a struct that derives from it with constants of its own. `shape_text` goes into the
-// Choice. Errors: a forced variant that does not exist (suggests the nearest) or is refused (with the reason).
+// Choice. A variant measured best (Policy::tuning) goes before the table's order, unless it is refused, which the Choice
+// says. Errors: a forced variant that does not exist (suggests the nearest) or is refused (with the reason).
 template <class Row, class Shape>
 Result<const Row*> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
                           std::string_view shape_text, Context& ctx);
 
-// select() without recording a Choice, for a caller that only asks.
+// select() without recording a Choice, for a caller that only asks; null where select() fails.
 template <class Row, class Shape>
-const Row* would_select(std::span<const Row> rows, const Shape& shape, const gpu::Caps& caps,
-                        const Policy& policy);
+const Row* would_select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
+                        std::string_view shape_text, const gpu::Caps& caps, const Policy& policy);
 
 }  // namespace doppler::kernels
 

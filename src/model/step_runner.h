@@ -13,6 +13,8 @@
 
 namespace doppler::model {
 
+inline constexpr uint32_t kDefaultBatch = 16;  // decode steps of one submit, where nothing says otherwise
+
 // Everything about one generation that the GPU must know before its first token.
 struct GenerationSettings {
   bool greedy = true;
@@ -36,15 +38,16 @@ class StepRunner {
 
   virtual uint32_t ctx_len() const = 0;      // positions the cache holds
   virtual uint32_t chunk() const = 0;        // most tokens of one prefill
-  virtual uint32_t max_batch() const = 0;    // most decode steps of one submit
-  virtual uint32_t max_tickets() const = 0;  // submits whose tokens may be outstanding at a time
+  virtual uint32_t max_batch() const = 0;    // most decode steps of one ticket
+  virtual uint32_t max_tickets() const = 0;  // tickets whose tokens may be outstanding at a time
 
   // Starts a generation that continues after `pos` cached tokens; `before` are those tokens (for the penalties).
   virtual Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) = 0;
   // Queues 1..chunk() tokens. The last chunk of a prompt samples: its ticket gives one token.
   virtual Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) = 0;
-  // Queues 1..max_batch() steps, each feeding the token of the one before.
-  virtual Result<Ticket> decode(uint32_t steps) = 0;
+  // Queues up to submits * steps steps, 1..max_batch() in all, each feeding the token of the one before. Their tokens
+  // come back together, with the last submit; the ticket says how many steps were queued.
+  virtual Result<Ticket> decode(uint32_t steps, uint32_t submits) = 0;
   virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
 
   // The cache of positions [0, count), for saving a session, and back. Layout: PlanRunner's own; opaque.

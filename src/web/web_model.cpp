@@ -3,6 +3,7 @@
 #include "engine/generation_json.h"
 #include "engine/generator.h"
 #include "engine/model_options.h"
+#include "engine/tuning.h"
 #include "web/web_options.h"
 
 namespace doppler::web {
@@ -80,7 +81,8 @@ Task<Result<Json>> WebModel::generate(Json request, std::function<void(const std
   cancelled_.store(false);
   const ModelInfo info = engine::describe(*loaded_, *device_);
   const engine::GeneratorConfig config{.vocab_size = info.vocab_size,
-                                       .stop_tokens = loaded_->text.stop_tokens};
+                                       .stop_tokens = loaded_->text.stop_tokens,
+                                       .batch = engine::default_batch(*loaded_)};
   engine::Generator generator(*loaded_->runner, loaded_->text.tokenizer.get(), config, resident_, cancelled_);
   std::vector<uint32_t> prompt(ids.begin(), ids.end());
   DP_CO_CHECK(generator.start(std::move(prompt), options));
