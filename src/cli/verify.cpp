@@ -22,7 +22,7 @@ struct VerifyFlags {
   std::vector<std::string> words;
   std::string repair;
   uint32_t threads = 0;
-  bool json = false, no_self_test = false;
+  bool json = false, no_self_test = false, make_self_test = false;
 };
 
 class HashLine {
@@ -106,11 +106,11 @@ Result<void> check_and_repair(const std::string& folder, const VerifyFlags& flag
 
 std::string format_name(const formats::Checkpoint& checkpoint) {
   if (const formats::RdrrManifest* m = checkpoint.rdrr()) {
-    return format_text("RDRR %u.%u, %s, %zu tensors in %zu shards", m->major, m->minor,
+    return format_text("RDRR %u.%u, %s, tensors: %zu, shards: %zu", m->major, m->minor,
                        printable(m->id).c_str(), m->tensors.size(), m->shards.size());
   }
   const char* kind = checkpoint.gguf() ? "GGUF" : "Hugging Face folder";
-  return format_text("%s, %zu tensors", kind, checkpoint.tensors().size());
+  return format_text("%s, tensors: %zu", kind, checkpoint.tensors().size());
 }
 
 // Tables, architecture numbers, tokenizer and template, all without weights.
@@ -198,6 +198,7 @@ Result<VerifyReport> verify(VerifyFlags& flags) {
   check_structure(flags, report);
   if (folder.empty() || !report.ok()) return report;
   if (flags.no_self_test) return report;
+  if (flags.make_self_test) DP_CHECK(add_self_test(folder, flags.model));
   DP_TRY(const std::unique_ptr<formats::Checkpoint> checkpoint, open_named_checkpoint(flags.model.model, ""));
   check_self_test(flags, *checkpoint->rdrr(), report);
   return report;
@@ -215,12 +216,17 @@ int verify_verb(std::span<const std::string> arguments) {
   args.text("repair", 0, "FOLDER", "replace damaged files by those of this copy of the model", &flags.repair);
   args.count("threads", 'j', "COUNT", "hashing threads (default: one a core)", &flags.threads);
   args.flag("no-self-test", 0, "do not load the model to compare its logits", &flags.no_self_test);
+  args.flag("make-self-test", 0, "first store the logits that the model gives now", &flags.make_self_test);
   args.flag("json", 0, "print one JSON object", &flags.json);
   args.text("webgpu", 0, "NAME", "WebGPU library: dawn, wgpu or a path", &flags.model.load.webgpu);
   args.text("device", 0, "DEVICE", "number or part of the name from doppler devices",
             &flags.model.load.device);
   add_log_flag(args);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (flags.make_self_test && flags.no_self_test) {
+    return exit_usage(Error(ErrorKind::kInvalidInput,
+                            "Both --make-self-test and --no-self-test were given; one of them is needed."));
+  }
   if (flags.words.size() > 1) {
     return exit_usage(
         Error(ErrorKind::kInvalidInput, "Several models were given; one is verified at a time."));
