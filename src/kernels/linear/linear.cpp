@@ -138,6 +138,7 @@ Result<void> record(Context& ctx, const Linear& op) {
   DP_TRY(const ProductRow* row,
          (select<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
                                            shape_text(shape), ctx)));
+  const size_t chosen = ctx.chosen;
   Linear product = op;
   const bool is_tiled = row->algorithm == Algorithm::kTiled;
   if (!is_tiled && (op.x.square_sums.valid() || op.next.buffer.valid() || !op.y.valid())) {
@@ -154,6 +155,7 @@ Result<void> record(Context& ctx, const Linear& op) {
     product.x.f16 = ctx.plan.scratch("x_f16", f16_bytes(ctx.max_rows, op.weight.k));
     DP_CHECK(record(ctx, FragmentF16{.x = op.x.f32, .f16 = product.x.f16, .k = op.weight.k}));
   }
+  ctx.chosen = chosen;  // the forms of x made choices of their own
   if (is_tiled) return record_matvec_tile(ctx, product, *row);
   DP_CHECK(ctx.max_rows == 1 ? record_matvec(ctx, product, *row) : record_matmul(ctx, product, *row));
   if (op.y_q8.valid()) {

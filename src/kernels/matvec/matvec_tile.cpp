@@ -8,6 +8,7 @@
 #include "kernels/matvec/matvec_tile.wgsl.h"
 #include "kernels/matvec/matvec_tile_gate.wgsl.h"
 #include "kernels/matvec/matvec_tile_residual.wgsl.h"
+#include "kernels/tuning.h"
 
 namespace doppler::kernels {
 namespace {
@@ -16,11 +17,16 @@ constexpr uint32_t kUnit = 32;  // columns
 
 // Invocations that share a row. H200, whole steps of 1B and 8B in q4_k_m, tok/s with up to 8, 16 and 32: 1,431, 1,545,
 // 1,446 and 456, 472, 463 (doppler bench, 2026-11-21).
-uint32_t slices_of(uint32_t units, const gpu::Caps& caps) {
-  constexpr uint32_t kMost = 16, kUnitsEach = 4;
-  const uint32_t most =
-      std::min({kMost, caps.max_invocations / kTileRows, caps.max_workgroup_size_x / kTileRows});
-  return std::clamp(units / kUnitsEach, 1u, most);
+uint32_t slices_of(Context& ctx, uint32_t units) {
+  constexpr uint32_t kMost = 16, kUnitsEach = 4, kMostTried = 32;
+  const gpu::Caps& caps = ctx.plan.caps();
+  const uint32_t fitting = std::min(caps.max_invocations, caps.max_workgroup_size_x) / kTileRows;
+  const uint32_t standard = std::clamp(units / kUnitsEach, 1u, std::min(kMost, fitting));
+  std::vector<uint32_t> alternatives;
+  for (uint32_t slices = 1; slices <= std::min({kMostTried, fitting, units}); slices *= 2) {
+    alternatives.push_back(slices);
+  }
+  return tunable(ctx, "slices", standard, std::move(alternatives));
 }
 
 }  // namespace
@@ -31,7 +37,7 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
   const bool begins = op.next.buffer.valid();
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t units = weight.k / kUnit;
-  const uint32_t slices = slices_of(units, caps);
+  const uint32_t slices = slices_of(ctx, units);
   const XViews x = x_views(op, row, 1);
 
   Launch launch{.variant = row.name};
