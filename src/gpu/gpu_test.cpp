@@ -184,6 +184,20 @@ TEST_F(PlanTest, TimesEachCommand) {
   EXPECT_EQ(read_all(advance.state)[0], kCommands);
 }
 
+TEST_F(PlanTest, TimesReplaysAsAWhole) {
+  if (!device_->caps().timestamps) GTEST_SKIP() << "this device has no timestamps";
+  constexpr uint32_t kFew = 10, kMany = 1000;
+  const AdvancePlan advance = make_advance_plan(/*commands=*/1);
+  ASSERT_TRUE(wait(device_->time_replays(advance.plan(), 1, kFew)));  // warms up
+  const auto few = wait(device_->time_replays(advance.plan(), 1, kFew));
+  const auto many = wait(device_->time_replays(advance.plan(), 1, kMany));
+  ASSERT_TRUE(few) << few.error().message();
+  ASSERT_TRUE(many) << many.error().message();
+  EXPECT_GT(*few, 0u);
+  EXPECT_GT(*many, *few);
+  EXPECT_EQ(read_all(advance.state)[0], 2 * kFew + kMany);
+}
+
 TEST_F(PlanTest, SubmittingAndReadingCreatesNothing) {
   const AdvancePlan advance = make_advance_plan();
   const auto ring = wait(device_->create_readback_ring(1, 16));

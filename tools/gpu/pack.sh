@@ -31,7 +31,11 @@ programs='^(src/cli/doppler|src/(gpu|kernels)/([a-z0-9_]+/)?(gpu_test|[a-z0-9_]+
 [ -z "$chosen" ] || programs="^(src|tests)/([a-z0-9_]+/)*($chosen)\$"
 not_for_gpu='/(plan_test|native_guards_test)$' # unit tests without a device
 
+# With ccache, what was once compiled as a candidate need not be compiled again as a base: paths count from the source tree.
+if command -v ccache > /dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"; fi
+
 if [ $make = yes ]; then
+  export CCACHE_BASEDIR="$root"
   [ -f "$build/build.ninja" ] || (cd "$root" && cmake --preset release)
   targets=$(ninja -C "$build" -t targets all | sed -n 's/: CXX_EXECUTABLE_LINKER.*//p' | grep -E "$programs")
   # shellcheck disable=SC2086 # target names have no spaces
@@ -42,14 +46,16 @@ fi
 if [ -n "$base" ]; then
   base_commit=$(git -C "$root" rev-parse --verify "$base^{commit}")
   tree=$root/build/gpu_base
+  base_build=$tree/source/build/release
   if [ "$(cat "$tree/commit" 2>/dev/null)" != "$base_commit" ]; then
     rm -f "$tree/commit"
     mkdir -p "$tree/source"
     # With an index of its own, git writes only the files that differ, so that only those are compiled again.
     GIT_INDEX_FILE=$tree/index git -C "$root" --work-tree="$tree/source" read-tree --reset -u "$base_commit"
     ln -sfn "$deps" "$tree/source/.deps"
-    cmake -S "$tree/source" -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDOPPLER_TESTS=OFF > "$tree/cmake.log"
-    ninja -C "$tree/build" src/cli/doppler
+    export CCACHE_BASEDIR="$tree/source"
+    cmake -S "$tree/source" -B "$base_build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDOPPLER_TESTS=OFF > "$tree/cmake.log"
+    ninja -C "$base_build" src/cli/doppler
     echo "$base_commit" > "$tree/commit"
   fi
 fi
@@ -67,7 +73,7 @@ done
 } > "$bundle/bundle.txt"
 if [ -n "$base" ]; then
   mkdir "$bundle.tree/base"
-  strip -o "$bundle.tree/base/doppler" "$tree/build/src/cli/doppler"
+  strip -o "$bundle.tree/base/doppler" "$base_build/src/cli/doppler"
 fi
 
 # Shared libraries: those that the programs name, and the Vulkan loader, which they open at run time.
