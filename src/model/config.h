@@ -32,11 +32,12 @@ struct RopeConfig {
 };
 
 struct ModelConfig {
-  std::string family;        // "llama": the row of the family table
-  std::string architecture;  // as the file says: "LlamaForCausalLM", "llama"
-  std::string name;          // general.name, or the folder's name
-  bool synthetic = false;    // weights are random: made by `doppler synth`
-  bool gguf_names = false;   // tensor names and layouts are GGUF's
+  std::string family;                         // "llama": the row of the family table
+  std::string architecture;                   // as the file says: "LlamaForCausalLM", "llama"
+  std::string name;                           // general.name, or the folder's name
+  bool synthetic = false;                     // weights are random: made by `doppler synth`
+  bool gguf_names = false;                    // tensor names and layouts are GGUF's
+  std::string huggingface_prefix = "model.";  // of all tensor names but lm_head's
 
   uint32_t n_layers = 0;
   uint32_t n_heads = 0;
@@ -48,10 +49,13 @@ struct ModelConfig {
   uint32_t ctx_len = 0;  // the longest the model was trained for
   float norm_eps = 1e-5f;
   float attention_scale = 0;
-  uint32_t window = 0;  // sliding attention window in tokens, its own included; 0: full attention
+  uint32_t window = 0;          // sliding attention window in tokens, its own included; 0: full attention
+  std::vector<uint8_t> slides;  // per layer, 1: the window applies; empty: it applies to all
+  float attention_softcap = 0;  // c: attention logits are c * tanh(logits / c); 0: none
   bool tied_embeddings = false;
   kernels::Activate activation = kernels::Activate::kSilu;
   RopeConfig rope;
+  RopeConfig local_rope;  // of layers that slide, in families where it is another; rotary_dim 0: none
 };
 
 // Reads and checks every number. Errors name the field, what it holds and what is allowed, or the architecture and

@@ -57,7 +57,7 @@ Result<void> read_yarn(const Keys& keys, RopeConfig& rope) {
 Result<RopeConfig> read_rope(const formats::Checkpoint& checkpoint, const Keys& keys,
                              const ModelConfig& config) {
   RopeConfig rope;
-  rope.interleaved = true;
+  rope.interleaved = family_of(config).gguf_turns_neighbours;
   DP_TRY(rope.theta, keys.number("rope.freq_base", 10000.0));
   DP_TRY(const auto rotary_dim, keys.count("rope.dimension_count"));
   rope.rotary_dim = rotary_dim.value_or(config.head_dim);
@@ -121,6 +121,7 @@ Result<ModelConfig> config_from_gguf(const formats::Checkpoint& checkpoint, cons
   }
   config.vocab_size = static_cast<uint32_t>(std::min<uint64_t>(embedding->shape[0], UINT32_MAX));
   config.tied_embeddings = checkpoint.find("output.weight") == nullptr;
+  if (family->add_gguf) DP_CHECK(family->add_gguf(config, gguf));
   return config;
 }
 

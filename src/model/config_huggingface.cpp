@@ -108,14 +108,16 @@ Result<kernels::Activate> read_activation(const Json& json) {
 
 }  // namespace
 
-Result<ModelConfig> config_from_huggingface(const formats::Checkpoint& checkpoint, const Json& json) {
+Result<ModelConfig> config_from_huggingface(const formats::Checkpoint& checkpoint, const Json& whole) {
   ModelConfig config;
-  DP_TRY(const auto model_type, get_string(json, "model_type"));
+  DP_TRY(const auto model_type, get_string(whole, "model_type"));
   if (!model_type) return fail(ErrorKind::kInvalidInput, "Field \"model_type\" is missing in config.json.");
   config.architecture = *model_type;
   DP_TRY(const Family* family, find_family_huggingface(config.architecture));
   config.family = family->name;
   config.name = checkpoint.name();
+  const bool is_gemma3 = family->name == "gemma3";
+  const Json json = is_gemma3 ? plain_gemma3_config(whole) : whole;
 
   DP_TRY(config.n_layers, required_count(json, "num_hidden_layers"));
   DP_TRY(config.n_heads, required_count(json, "num_attention_heads"));
@@ -136,6 +138,7 @@ Result<ModelConfig> config_from_huggingface(const formats::Checkpoint& checkpoin
   config.tied_embeddings = tied.value_or(false) || checkpoint.find("lm_head.weight") == nullptr;
   DP_TRY(config.activation, read_activation(json));
   DP_TRY(config.rope, read_rope(json, config));
+  if (is_gemma3) DP_CHECK(add_gemma3_huggingface(config, checkpoint, json));
   return config;
 }
 

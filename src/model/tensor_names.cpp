@@ -13,9 +13,9 @@ struct Names {
 };
 
 constexpr Names kNames[] = {
-    {Role::kEmbedding, false, "token_embd", "model.embed_tokens"},
+    {Role::kEmbedding, false, "token_embd", "embed_tokens"},
     {Role::kOutput, false, "output", "lm_head"},
-    {Role::kFinalNorm, false, "output_norm", "model.norm"},
+    {Role::kFinalNorm, false, "output_norm", "norm"},
     {Role::kAttentionNorm, true, "attn_norm", "input_layernorm"},
     {Role::kQ, true, "attn_q", "self_attn.q_proj"},
     {Role::kK, true, "attn_k", "self_attn.k_proj"},
@@ -25,6 +25,11 @@ constexpr Names kNames[] = {
     {Role::kGate, true, "ffn_gate", "mlp.gate_proj"},
     {Role::kUp, true, "ffn_up", "mlp.up_proj"},
     {Role::kDown, true, "ffn_down", "mlp.down_proj"},
+    {Role::kQNorm, true, "attn_q_norm", "self_attn.q_norm"},
+    {Role::kKNorm, true, "attn_k_norm", "self_attn.k_norm"},
+    {Role::kPostAttentionNorm, true, "post_attention_norm", "post_attention_layernorm"},
+    {Role::kPreFfnNorm, true, "ffn_norm", "pre_feedforward_layernorm"},
+    {Role::kPostFfnNorm, true, "post_ffw_norm", "post_feedforward_layernorm"},
 };
 
 const Names& names_of(Role role) { return kNames[static_cast<size_t>(role)]; }
@@ -34,8 +39,10 @@ const Names& names_of(Role role) { return kNames[static_cast<size_t>(role)]; }
 std::string tensor_name(const ModelConfig& config, Role role, uint32_t layer, const char* suffix) {
   const Names& names = names_of(role);
   if (config.gguf_names) return role_label(role, layer) + suffix;
-  if (!names.in_layer) return std::string(names.huggingface) + suffix;
-  return format_text("model.layers.%u.%s%s", layer, names.huggingface, suffix);
+  if (role == Role::kOutput) return std::string(names.huggingface) + suffix;
+  const std::string& prefix = config.huggingface_prefix;
+  if (!names.in_layer) return prefix + names.huggingface + suffix;
+  return prefix + format_text("layers.%u.%s%s", layer, names.huggingface, suffix);
 }
 
 std::string role_label(Role role, uint32_t layer) {

@@ -21,6 +21,11 @@ enum class Role : uint8_t {
   kGate,
   kUp,
   kDown,
+  kQNorm,  // of each head
+  kKNorm,
+  kPostAttentionNorm,  // of what attention adds to the residual
+  kPreFfnNorm,         // kFfnNorm where that name means kPostAttentionNorm
+  kPostFfnNorm,
 };
 
 // With the suffix ".weight" or ".bias". `layer` is ignored for roles outside the layers.

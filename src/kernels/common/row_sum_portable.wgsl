@@ -1,5 +1,6 @@
 // The sum over a workgroup's WORKGROUP invocations (a power of two), for every invocation: a tree in workgroup
-// memory. Must be called in uniform control flow; once in a kernel.
+// memory. Must be called in uniform control flow; a second time only after
+// a barrier.
 var<workgroup> row_partials: array<f32, WORKGROUP>;
 
 fn row_sum(t: u32, subgroup: u32, subgroup_size: u32, value: f32) -> f32 {

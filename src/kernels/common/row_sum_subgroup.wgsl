@@ -1,6 +1,7 @@
 // The sum over a workgroup's WORKGROUP invocations, for every invocation: one subgroupAdd, one barrier, and every
 // subgroup adds up the partial sums for itself. `t` is subgroup * subgroup_size + lane. Must be called in uniform
-// control flow; once in a kernel.
+// control flow; a second time only after
+// a barrier.
 var<workgroup> row_partials: array<f32, WORKGROUP>; // one a subgroup; subgroups may be as small as one invocation
 
 fn row_sum(t: u32, subgroup: u32, subgroup_size: u32, value: f32) -> f32 {

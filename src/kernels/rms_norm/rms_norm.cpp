@@ -21,6 +21,10 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
   DP_CHECK(check_view(op.weight, row_bytes, "weight of rms_norm"));
   DP_CHECK(check_view(op.y.f32, out_rows * row_bytes, "y of rms_norm"));
   if (op.add.valid()) DP_CHECK(check_view(op.add, ctx.max_rows * row_bytes, "add of rms_norm"));
+  if (op.add_weight.valid()) {
+    if (!op.add.valid()) return fail(ErrorKind::kInternal, "rms_norm was given add_weight, but no add.");
+    DP_CHECK(check_view(op.add_weight, row_bytes, "add_weight of rms_norm"));
+  }
   if (op.y.q8.valid()) {
     if (op.n % 32 != 0) {
       return fail(ErrorKind::kInternal, "Row length (%u) of rms_norm's q8 output is not a multiple of 32.",
@@ -42,8 +46,10 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                    u32_const("N", op.n),
                    f32_const("EPS", op.eps),
                    bool_const("HAS_ADD", op.add.valid()),
+                   bool_const("HAS_ADD_NORM", op.add_weight.valid()),
                    bool_const("HAS_Q8", op.y.q8.valid()),
                    bool_const("HAS_F16", op.y.f16.valid()),
+                   bool_const("HAS_F32", !op.y.only_f16),
                    u32_const("F16_COLUMNS", op.n),
                    bool_const("LAST_ROW_ONLY", op.last_row_only),
                    u32_const("Q8_PLANE1", q8_plane1_offset(out_rows, op.n) / 4)};
@@ -54,7 +60,8 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                      op.weight,
                      op.y.f32,
                      op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
-                     op.y.f16.valid() ? op.y.f16 : unused_binding(ctx)};
+                     op.y.f16.valid() ? op.y.f16 : unused_binding(ctx),
+                     op.add_weight.valid() ? op.add_weight : op.weight};
   launch.grid = {.x = 1, .rows_axis = 0, .rows_per_group = op.last_row_only ? 0u : 1u};
   launch.bytes = row_bytes * (op.add.valid() ? 4 : 2) + (op.y.q8.valid() ? op.n + op.n / 4 : 0) +
                  (op.y.f16.valid() ? 2ull * op.n : 0);

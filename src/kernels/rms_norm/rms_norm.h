@@ -1,4 +1,5 @@
-// y = x / sqrt(mean(x^2) + eps) * weight, per row (Zhang and Sennrich 2019), optionally after a residual add.
+// y = x / sqrt(mean(x^2) + eps) * weight, per row (Zhang and Sennrich 2019), optionally after a residual add, which may
+// be normalised itself first (post-norms, as Gemma has them).
 // Error bound: relative L2 < 1e-6 against double precision.
 #pragma once
 
@@ -8,8 +9,10 @@
 namespace doppler::kernels {
 
 struct RmsNorm {
-  TensorView x;       // f32 [rows, n]
-  TensorView add;     // optional f32 [rows, n]: x += add first (x is then written too)
+  TensorView x;    // f32 [rows, n]
+  TensorView add;  // optional f32 [rows, n]: x += add first (x is then written too)
+  TensorView
+      add_weight;     // optional f32 [n], with add: x += add / sqrt(mean(add^2) + eps) * add_weight instead
   TensorView weight;  // f32 [n]
   Activation y;       // f32 [rows, n], and q8 and f16 if valid
   uint32_t n = 0;

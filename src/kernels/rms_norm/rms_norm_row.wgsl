@@ -8,12 +8,23 @@ fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
   if (LAST_ROW_ONLY) {
     in_row = state.rows - 1u;
   }
+  var add_scale = 1.0;
+  if (HAS_ADD_NORM) {
+    var add_squares = 0.0;
+    for (var base = t * 4u; base < N; base += kStride) {
+      for (var i = base; i < min(base + 4u, N); i++) {
+        add_squares += add[in_row * N + i] * add[in_row * N + i];
+      }
+    }
+    add_scale = inverseSqrt(row_sum(t, subgroup, subgroup_size, add_squares) / f32(N) + EPS);
+    workgroupBarrier(); // the partial sums are used again
+  }
   var squares = 0.0;
   for (var base = t * 4u; base < N; base += kStride) {
     for (var i = base; i < min(base + 4u, N); i++) {
       var value = x[in_row * N + i];
       if (HAS_ADD) {
-        value += add[in_row * N + i];
+        value += select(add[in_row * N + i], add[in_row * N + i] * add_scale * add_weight[i], HAS_ADD_NORM);
         x[in_row * N + i] = value;
       }
       squares += value * value;
@@ -27,7 +38,7 @@ fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
       let i = first + j;
       if (i < N) {
         values[j] = x[in_row * N + i] * scale * weight[i];
-        y[group * N + i] = values[j];
+        if (HAS_F32) { y[group * N + i] = values[j]; }
       }
     }
     if (HAS_F16 && first < N) { store_f16_quad(group, first, values); }

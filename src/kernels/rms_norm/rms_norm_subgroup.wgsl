@@ -12,6 +12,7 @@
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y_q8: array<u32>;
 @group(0) @binding(6) var<storage, read_write> y_f16: array<vec2<u32>>;
+@group(0) @binding(7) var<storage, read> add_weight: array<f32>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,

@@ -1,5 +1,5 @@
 // rms_norm against double precision: row lengths on both sides of every stride, with and without the
-// residual, the q8 output, and the last row alone.
+// residual (plain or normalised), the q8 output, and the last row alone.
 #include <cmath>
 
 #include "kernels/rms_norm/variants.h"
@@ -16,17 +16,19 @@ struct Case {
   bool add = false;
   bool q8 = false;
   bool last_row_only = false;
+  bool add_norm = false;
 };
 
 class RmsNormTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
-  const auto [n, rows, add, q8, last] = GetParam();
+  const auto [n, rows, add, q8, last, add_norm] = GetParam();
   constexpr uint32_t kMaxRows = 5;
   constexpr float kEps = 1e-5f;
   const std::vector<float> x = random_floats(size_t{kMaxRows} * n, 1);
   const std::vector<float> residual = random_floats(size_t{kMaxRows} * n, 2);
   const std::vector<float> weight = random_floats(n, 3);
+  const std::vector<float> add_weight = random_floats(n, 4);
   for_each_variant("rms_norm", rms_norm_variants(), [&](const Policy& policy) {
     KernelRun run(policy, kMaxRows);
     const TensorView x_view = run.inout(x);
@@ -39,6 +41,7 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
                .eps = kEps,
                .last_row_only = last};
     if (add) op.add = run.input(residual);
+    if (add_norm) op.add_weight = run.input(add_weight);
     if (q8) op.y.q8 = run.output(q8_bytes(out_rows, n));
     if (q8) op.y.f16 = run.output(f16_bytes(out_rows, n));
     if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
@@ -46,14 +49,18 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
 
     const uint32_t made = last ? 1 : rows;
     std::vector<double> want(size_t{made} * n);
-    std::vector<float> sums = x;
+    std::vector<double> sums(x.begin(), x.end());
     for (uint32_t row = 0; row < rows; ++row) {
       if (last && row + 1 != rows) continue;
-      double squares = 0;
+      double squares = 0, add_squares = 0;
       for (uint32_t i = 0; i < n; ++i) {
-        float& value = sums[size_t{row} * n + i];
-        if (add) value += residual[size_t{row} * n + i];
-        squares += double{value} * value;
+        add_squares += double{residual[size_t{row} * n + i]} * residual[size_t{row} * n + i];
+      }
+      const double add_scale = 1 / std::sqrt(add_squares / n + double{kEps});
+      for (uint32_t i = 0; i < n; ++i) {
+        double& value = sums[size_t{row} * n + i];
+        if (add) value += residual[size_t{row} * n + i] * (add_norm ? add_scale * add_weight[i] : 1.0);
+        squares += value * value;
       }
       const double scale = 1 / std::sqrt(squares / n + double{kEps});
       for (uint32_t i = 0; i < n; ++i) {
@@ -62,7 +69,14 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
     }
     const std::vector<float> y = run.read<float>(y_view, uint64_t{made} * n);
     EXPECT_LT(rel_l2(y, want), 1e-6);
-    EXPECT_EQ(run.read<float>(x_view, x.size()), sums) << "the residual stream, untouched outside its rows";
+    const std::vector<float> stream = run.read<float>(x_view, x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (sums[i] == x[i]) {
+        ASSERT_EQ(stream[i], x[i]) << "the residual stream, untouched outside its rows";
+      } else {
+        ASSERT_NEAR(stream[i], sums[i], 1e-6 * (1 + std::fabs(sums[i]))) << "the residual stream at " << i;
+      }
+    }
     if (q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(out_rows, n) / 2), y, made, n);
     if (q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(out_rows, n)), y, out_rows, made, n);
     const std::vector<uint32_t> all = run.read<uint32_t>(y_view, uint64_t{out_rows} * n);
@@ -70,13 +84,14 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, RmsNormTest,
-                         ::testing::Values(Case{1, 1}, Case{7, 3}, Case{63, 5, true}, Case{257, 2},
-                                           Case{1021, 3, true}, Case{96, 5, true, true},
-                                           Case{2048, 2, true, true}, Case{4096, 1},
-                                           Case{16384, 2, true, true}, Case{16383, 1},
-                                           Case{160, 4, false, true, true}, Case{65, 3, true, false, true},
-                                           Case{33, 1, false, false, true}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, RmsNormTest,
+    ::testing::Values(Case{1, 1}, Case{7, 3}, Case{63, 5, true}, Case{257, 2}, Case{1021, 3, true},
+                      Case{96, 5, true, true}, Case{2048, 2, true, true}, Case{4096, 1},
+                      Case{16384, 2, true, true}, Case{16383, 1}, Case{160, 4, false, true, true},
+                      Case{65, 3, true, false, true}, Case{33, 1, false, false, true},
+                      Case{64, 5, true, true, false, true}, Case{1152, 2, true, true, false, true},
+                      Case{257, 3, true, false, true, true}, Case{16383, 1, true, false, false, true}));
 
 TEST(RmsNorm, RefusesQ8OfABrokenBlock) {
   KernelRun run;

@@ -5,6 +5,8 @@
 #include <numbers>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/rope/rope_kv_norm_portable.wgsl.h"
+#include "kernels/rope/rope_kv_norm_subgroup.wgsl.h"
 #include "kernels/rope/rope_kv_portable.wgsl.h"
 #include "kernels/rope/variants.h"
 
@@ -12,9 +14,20 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kMostInvocations = 64;
+constexpr uint32_t kMostOfHead =
+    128;  // with norms a workgroup is one head; the largest published have 256 values
 
-// One row: invocations do not talk to each other, so subgroups have nothing to add.
-constexpr Variant<RopeKv> kRows[] = {{"rope_kv.portable"}};
+bool has_norms(const RopeKv& op) { return op.q_norm.valid(); }
+
+// Without norms invocations do not talk to each other, so subgroups have nothing to add.
+std::string only_with_norms(const RopeKv& op, const gpu::Caps&) {
+  return has_norms(op) ? "" : "heads are not normalised, so there is nothing to sum";
+}
+
+constexpr Variant<RopeKv> kRows[] = {
+    {"rope_kv.subgroup", Lane::kSubgroups, kNeedSubgroups, only_with_norms},
+    {"rope_kv.portable"},
+};
 
 Result<void> check(const Context& ctx, const RopeKv& op) {
   const CacheView& cache = op.cache;
@@ -32,6 +45,13 @@ Result<void> check(const Context& ctx, const RopeKv& op) {
   DP_CHECK(check_view(cache.k, cache.bytes(), "k cache of rope_kv"));
   DP_CHECK(check_view(cache.v, cache.bytes(), "v cache of rope_kv"));
   if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim / 2 * 8ull, "table of rope_kv"));
+  if (op.q_norm.valid() != op.k_norm.valid()) {
+    return fail(ErrorKind::kInternal, "rope_kv was given only one of q_norm and k_norm.");
+  }
+  if (has_norms(op)) {
+    DP_CHECK(check_view(op.q_norm, cache.head_dim * 4ull, "q_norm of rope_kv"));
+    DP_CHECK(check_view(op.k_norm, cache.head_dim * 4ull, "k_norm of rope_kv"));
+  }
   return {};
 }
 
@@ -63,10 +83,21 @@ Result<void> record(Context& ctx, const RopeKv& op) {
                 ctx));
 
   const uint32_t heads = op.n_heads + 2 * cache.n_kv_heads;
-  const uint32_t pairs = heads * (cache.padded_head_dim() / 2);
-  const uint32_t workgroup = workgroup_for(ctx.plan.caps(), pairs, kMostInvocations);
+  const bool norms = has_norms(op);
+  const uint32_t head_pairs = cache.padded_head_dim() / 2;
+  const uint32_t pairs = heads * head_pairs;
+  const uint32_t workgroup = norms ? workgroup_for(ctx.plan.caps(), head_pairs, kMostOfHead)
+                                   : workgroup_for(ctx.plan.caps(), pairs, kMostInvocations);
   Launch launch{
       .variant = row->name, .entry = "rope/rope_kv_portable", .layout = wgsl::rope_kv_portable::kLayout};
+  if (row->needs & kNeedSubgroups) {
+    launch.entry = "rope/rope_kv_norm_subgroup";
+    launch.layout = wgsl::rope_kv_norm_subgroup::kLayout;
+    launch.subgroups = true;
+  } else if (norms) {
+    launch.entry = "rope/rope_kv_norm_portable";
+    launch.layout = wgsl::rope_kv_norm_portable::kLayout;
+  }
   launch.consts = {u32_const("WORKGROUP", workgroup),
                    u32_const("N_HEADS", op.n_heads),
                    u32_const("N_KV_HEADS", cache.n_kv_heads),
@@ -78,7 +109,13 @@ Result<void> record(Context& ctx, const RopeKv& op) {
                    bool_const("CACHE_F16", f16),
                    f32_const("ATTENTION_FACTOR", op.attention_factor)};
   launch.bindings = {ctx.state, op.qkv, op.rotary_dim > 0 ? op.table : op.qkv, op.q_out, cache.k, cache.v};
-  launch.grid = {.x = (pairs + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};
+  if (norms) {
+    launch.consts.push_back(f32_const("NORM_EPS", op.norm_eps));
+    launch.bindings.push_back(op.q_norm);
+    launch.bindings.push_back(op.k_norm);
+  }
+  launch.grid = {
+      .x = norms ? heads : (pairs + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};
   launch.bytes = uint64_t{heads} * cache.head_dim * 4 + uint64_t{op.n_heads} * cache.head_dim * 4 +
                  2ull * cache.n_kv_heads * cache.padded_head_dim() * (f16 ? 2 : 4);
   launch.operations = 6ull * (op.n_heads + cache.n_kv_heads) * cache.head_dim;

@@ -1,4 +1,4 @@
-// rope_kv against double precision: rotation styles, odd head sizes, partial rotation, both cache formats,
+// rope_kv against double precision: rotation styles, odd head sizes, partial rotation, normalised heads, both cache formats,
 // long contexts, rows past the end of the cache; and the sines alone at every octant.
 #include <cmath>
 #include <numbers>
@@ -32,7 +32,28 @@ struct Case {
   CacheFormat format;
   uint32_t pos, rows, ctx_len;
   float factor = 1.0f;
+  bool norms = false;
 };
+constexpr float kEps = 1e-5f;
+
+// Heads of q and k normalised, those of v as they are.
+std::vector<float> normalised(const Case& c, std::vector<float> qkv, const std::vector<float>& q_norm,
+                              const std::vector<float>& k_norm) {
+  const uint32_t heads = c.n_heads + 2 * c.n_kv_heads;
+  for (size_t begin = 0; begin < qkv.size(); begin += c.head_dim) {
+    const size_t head = begin / c.head_dim % heads;
+    if (head >= c.n_heads + c.n_kv_heads) continue;
+    double squares = 0;
+    for (size_t d = 0; d < c.head_dim; ++d) squares += double{qkv[begin + d]} * qkv[begin + d];
+    const double scale = 1 / std::sqrt(squares / c.head_dim + double{kEps});
+    for (size_t d = 0; d < c.head_dim; ++d) {
+      const double weight = head < c.n_heads ? q_norm[d] : k_norm[d];
+      qkv[begin + d] = static_cast<float>(qkv[begin + d] * scale * weight);
+    }
+  }
+  return qkv;
+}
+
 class RopeKvTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RopeKvTest, EveryVariantMatchesTheOracle) {
@@ -40,6 +61,8 @@ TEST_P(RopeKvTest, EveryVariantMatchesTheOracle) {
   constexpr uint32_t kMaxRows = 4;
   const uint32_t heads = c.n_heads + 2 * c.n_kv_heads;
   const std::vector<float> qkv = random_floats(size_t{kMaxRows} * heads * c.head_dim, 11);
+  const std::vector<float> q_norm = random_floats(c.head_dim, 12), k_norm = random_floats(c.head_dim, 13);
+  const std::vector<float> before = c.norms ? normalised(c, qkv, q_norm, k_norm) : qkv;
   const std::vector<double> frequencies = plain_frequencies(c.rotary_dim, 10000);
   for_each_variant("rope_kv", rope_kv_variants(), [&](const Policy& policy) {
     KernelRun run(policy, kMaxRows);
@@ -52,13 +75,18 @@ TEST_P(RopeKvTest, EveryVariantMatchesTheOracle) {
     op.cache.k = run.output(op.cache.bytes());
     op.cache.v = run.output(op.cache.bytes());
     op.q_out = run.output(uint64_t{kMaxRows} * c.n_heads * c.head_dim * 4);
+    if (c.norms) {
+      op.q_norm = run.input(q_norm);
+      op.k_norm = run.input(k_norm);
+      op.norm_eps = kEps;
+    }
     if (c.rotary_dim > 0) op.table = run.input(make_rope_table(frequencies));
     if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
     run.state.pos = c.pos;
     run.replay(c.rows);
 
     const auto rotated = [&](uint32_t row, uint32_t head, uint32_t d) -> double {
-      const float* from = &qkv[(size_t{row} * heads + head) * c.head_dim];
+      const float* from = &before[(size_t{row} * heads + head) * c.head_dim];
       if (d >= c.head_dim) return 0;
       if (d >= c.rotary_dim || head >= c.n_heads + c.n_kv_heads) return from[d];
       const double step = frequencies[c.interleaved ? d / 2 : d % (c.rotary_dim / 2)];
@@ -116,7 +144,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{1, 1, 1, 0, false, kF16, 0, 1, 1}, Case{2, 1, 80, 32, false, kF16, 0, 3, 3, 1.2f},
                       Case{8, 1, 256, 256, false, kF16, 130, 2, 140},
                       // Rows 2 and 3 lie past the end of the cache; q is still made for them.
-                      Case{2, 2, 16, 16, false, kF16, 4, 4, 6}, Case{2, 2, 16, 16, false, kF32, 9, 2, 6}));
+                      Case{2, 2, 16, 16, false, kF16, 4, 4, 6}, Case{2, 2, 16, 16, false, kF32, 9, 2, 6},
+                      // Normalised heads.
+                      Case{4, 1, 256, 256, false, kF16, 3, 2, 8, 1.0f, true},
+                      Case{4, 2, 64, 64, true, kF32, 3, 4, 8, 1.2f, true},
+                      Case{3, 1, 18, 10, false, kF32, 5, 2, 7, 1.0f, true},
+                      Case{2, 2, 17, 8, false, kF16, 1, 2, 4, 1.0f, true}));
 
 // q = (1, 0) for every pair turns into (cos, sin): the sines and the fixed-point phase alone, up to the
 // longest contexts. The bound is absolute: 3e-7 from the polynomials and f32, 1e-9 from the phase.

@@ -1,15 +1,19 @@
 #include "model/families/family.h"
 
 #include "base/text.h"
+#include "model/config_sources.h"
 
 namespace doppler::model {
 namespace {
 
 constexpr std::string_view kLlamaGguf[] = {"llama"};
 constexpr HuggingFaceType kLlamaTypes[] = {{"llama", false}, {"mistral", true}};
+constexpr std::string_view kGemma3Gguf[] = {"gemma3"};
+constexpr HuggingFaceType kGemma3Types[] = {{"gemma3_text", true}, {"gemma3", true}};
 
 constexpr Family kFamilies[] = {
     {"llama", kLlamaGguf, kLlamaTypes, make_llama},
+    {"gemma3", kGemma3Gguf, kGemma3Types, make_gemma3, add_gemma3_gguf, /*gguf_turns_neighbours=*/false},
 };
 
 std::string known_names(bool gguf) {

@@ -48,7 +48,8 @@ struct Family {
   std::span<const HuggingFaceType> huggingface_types;
   std::unique_ptr<FamilyModel> (*make)(const ModelConfig& config, uint32_t ctx_len);
   AddGguf add_gguf = nullptr;  // numbers that only this family's GGUF files have; null: none
-  bool gguf_turns_neighbours = true;  // GGUF files rotate pairs (2i, 2i+1): their q and k rows are permuted for it
+  bool gguf_turns_neighbours =
+      true;  // GGUF files rotate pairs (2i, 2i+1): their q and k rows are permuted for it
 
   bool config_has_window(std::string_view model_type) const;
 };

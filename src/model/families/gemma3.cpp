@@ -1,0 +1,246 @@
+// The text model of the Gemma 3 family (Gemma Team 2025). Other than in llama.cpp beside it: embeddings times
+// sqrt(H); each head of q and k is normalised before its rotation; a branch is normalised again before it joins the
+// residual; most layers see a window and rotate by frequencies of their own; GELU gates.
+// R rows, H hidden, F feed-forward, D = head_dim, Q = n_heads * D, K = n_kv_heads * D.
+#include <cmath>
+
+#include "kernels/attention/attention.h"
+#include "kernels/embed/embed.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "model/families/family.h"
+#include "model/rope_frequencies.h"
+#include "model/tensor_names.h"
+
+namespace doppler::model {
+namespace {
+
+using kernels::Activation;
+using kernels::TensorView;
+
+struct Layer {
+  TensorView attention_norm, q_norm, k_norm, post_attention_norm, ffn_norm, post_ffn_norm;
+  Projection qkv, attention_out, gate_up, down;
+};
+
+struct Rope {
+  TensorView table;
+  float attention_factor = 1.0f;
+};
+
+class Gemma3 final : public FamilyModel {
+ public:
+  Gemma3(const ModelConfig& config, uint32_t ctx_len) : c_(config), ctx_len_(ctx_len) {}
+
+  Task<Result<void>> load(WeightLoader& loader) override {
+    DP_CO_TRY(embedding_, co_await loader.matrix(name(Role::kEmbedding), c_.vocab_size, c_.hidden_dim));
+    layers_.resize(c_.n_layers);
+    for (uint32_t i = 0; i < c_.n_layers; ++i) {
+      DP_CO_CHECK_WHILE(co_await load_layer(loader, i), "loading layer %u", i);
+    }
+    DP_CO_TRY(final_norm_, co_await norm_weight(loader, Role::kFinalNorm, 0, c_.hidden_dim));
+    kernels::Weight output = embedding_;
+    if (!c_.tied_embeddings) {
+      DP_CO_TRY(output, co_await loader.matrix(name(Role::kOutput), c_.vocab_size, c_.hidden_dim));
+    }
+    head_ = {.parts = {{.weight = std::move(output), .bias = {}}}, .n = c_.vocab_size, .k = c_.hidden_dim};
+    DP_CO_TRY(global_rope_, co_await load_rope(loader, c_.rope));
+    DP_CO_TRY(local_rope_, co_await load_rope(loader, c_.local_rope));
+    co_return Result<void>();
+  }
+
+  Result<void> record(kernels::Context& ctx, const StepIo& io) override {
+    const uint64_t row_bytes = static_cast<uint64_t>(c_.hidden_dim) * 4;
+    const TensorView x = ctx.plan.scratch("x", ctx.max_rows * row_bytes);
+    ctx.role = "token_embd";
+    DP_CHECK(kernels::record(
+        ctx, kernels::Embed{.table = embedding_,
+                            .tokens = io.tokens,
+                            .y = x,
+                            .scale = std::sqrt(static_cast<float>(c_.hidden_dim))}));  // [R, H]
+    DP_CHECK(keep_hidden(ctx, io, x, 0));
+    Activation h = activation_for(ctx, "attn_in", layers_[0].qkv);
+    ctx.role = role_label(Role::kAttentionNorm, 0);
+    DP_CHECK(norm(ctx, {.x = x, .weight = layers_[0].attention_norm, .y = h}));  // [R, H]
+    for (uint32_t i = 0; i < c_.n_layers; ++i) {
+      const Layer& layer = layers_[i];
+      TensorView branch;
+      DP_TRY(branch, attention(ctx, io, h, i));  // [R, H]
+      ctx.role = role_label(Role::kPostAttentionNorm, i);
+      h = activation_for(ctx, "ffn_in", layer.gate_up);
+      DP_CHECK(norm(ctx, {.x = x,
+                          .add = branch,
+                          .add_weight = layer.post_attention_norm,
+                          .weight = layer.ffn_norm,
+                          .y = h}));            // [R, H]
+      DP_TRY(branch, feed_forward(ctx, h, i));  // [R, H]
+      ctx.role = role_label(Role::kPostFfnNorm, i);
+      if (i + 1 == c_.n_layers) return head(ctx, io, x, branch);
+      h = activation_for(ctx, "attn_in", layers_[i + 1].qkv);
+      DP_CHECK(norm(ctx, {.x = x,
+                          .add = branch,
+                          .add_weight = layer.post_ffn_norm,
+                          .weight = layers_[i + 1].attention_norm,
+                          .y = h}));  // [R, H]
+      DP_CHECK(keep_hidden(ctx, io, x, i + 1));
+    }
+    return {};
+  }
+
+ private:
+  std::string name(Role role, uint32_t layer = 0) const { return tensor_name(c_, role, layer, ""); }
+
+  // Hugging Face stores norms as w - 1, GGUF as w.
+  Task<Result<TensorView>> norm_weight(WeightLoader& loader, Role role, uint32_t layer,
+                                       uint32_t count) const {
+    return loader.vector(name(role, layer), count, c_.gguf_names ? 0.0f : 1.0f);
+  }
+
+  Task<Result<void>> load_layer(WeightLoader& loader, uint32_t i) {
+    Layer& layer = layers_[i];
+    const uint32_t q = c_.n_heads * c_.head_dim;
+    const uint32_t kv = c_.n_kv_heads * c_.head_dim;
+    std::vector<WeightLoader::Matrix> qkv = {
+        {name(Role::kQ, i), q}, {name(Role::kK, i), kv}, {name(Role::kV, i), kv}};
+    std::vector<WeightLoader::Matrix> out = {{name(Role::kAttentionOut, i), c_.hidden_dim}};
+    std::vector<WeightLoader::Matrix> gate_up = {{name(Role::kGate, i), c_.ffn_dim},
+                                                 {name(Role::kUp, i), c_.ffn_dim}};
+    std::vector<WeightLoader::Matrix> down = {{name(Role::kDown, i), c_.hidden_dim}};
+    DP_CO_TRY(layer.attention_norm, co_await norm_weight(loader, Role::kAttentionNorm, i, c_.hidden_dim));
+    DP_CO_TRY(layer.qkv, co_await loader.projection(std::move(qkv), c_.hidden_dim));
+    DP_CO_TRY(layer.q_norm, co_await norm_weight(loader, Role::kQNorm, i, c_.head_dim));
+    DP_CO_TRY(layer.k_norm, co_await norm_weight(loader, Role::kKNorm, i, c_.head_dim));
+    DP_CO_TRY(layer.attention_out, co_await loader.projection(std::move(out), q));
+    DP_CO_TRY(layer.post_attention_norm,
+              co_await norm_weight(loader, Role::kPostAttentionNorm, i, c_.hidden_dim));
+    DP_CO_TRY(layer.ffn_norm, co_await norm_weight(loader, Role::kPreFfnNorm, i, c_.hidden_dim));
+    DP_CO_TRY(layer.gate_up, co_await loader.projection(std::move(gate_up), c_.hidden_dim));
+    DP_CO_TRY(layer.down, co_await loader.projection(std::move(down), c_.ffn_dim));
+    DP_CO_TRY(layer.post_ffn_norm, co_await norm_weight(loader, Role::kPostFfnNorm, i, c_.hidden_dim));
+    co_return Result<void>();
+  }
+
+  Task<Result<Rope>> load_rope(WeightLoader& loader, const RopeConfig& config) const {
+    std::vector<float> divisors;
+    if (!config.frequency_divisors.empty()) {
+      DP_CO_TRY(divisors, co_await loader.host_vector(config.frequency_divisors));
+    }
+    DP_CO_TRY(const RopeFrequencies frequencies, rope_frequencies(config, ctx_len_, c_.ctx_len, divisors));
+    Rope rope{.table = {}, .attention_factor = frequencies.attention_factor};
+    DP_CO_TRY(rope.table,
+              co_await loader.values("rope_table", kernels::make_rope_table(frequencies.inv_freq)));
+    co_return rope;
+  }
+
+  // Scratch for what `reader` reads, in the forms it wants.
+  static Activation activation_for(kernels::Context& ctx, const char* label, const Projection& reader) {
+    Activation a{.f32 = ctx.plan.scratch(label, static_cast<uint64_t>(ctx.max_rows) * reader.k * 4)};
+    add_forms(ctx, reader, reader.k, label, a);
+    return a;
+  }
+
+  Result<void> norm(kernels::Context& ctx, kernels::RmsNorm op) const {
+    op.n = c_.hidden_dim;
+    op.eps = c_.norm_eps;
+    return kernels::record(ctx, op);
+  }
+
+  // What the layer adds to the residual, before its norm.
+  Result<TensorView> attention(kernels::Context& ctx, const StepIo& io, const Activation& h,
+                               uint32_t i) const {
+    const Layer& layer = layers_[i];
+    const uint32_t q_dim = c_.n_heads * c_.head_dim;
+    const uint64_t rows = ctx.max_rows;
+    const bool slides = i < c_.slides.size() && c_.slides[i] != 0;
+    const Rope& rope = slides ? local_rope_ : global_rope_;
+    const RopeConfig& rope_config = slides ? c_.local_rope : c_.rope;
+
+    ctx.role = format_text("blk.%u.attn_qkv", i);
+    const TensorView qkv = ctx.plan.scratch("qkv", rows * layer.qkv.n * 4);
+    DP_CHECK(model::record(ctx, layer.qkv, h, qkv, /*accumulate=*/false));  // [R, Q + 2K]
+
+    ctx.role = format_text("blk.%u.rope", i);
+    const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
+    DP_CHECK(kernels::record(ctx, kernels::RopeKv{.qkv = qkv,
+                                                  .q_out = q,
+                                                  .cache = io.cache[i],
+                                                  .table = rope.table,
+                                                  .q_norm = layer.q_norm,
+                                                  .k_norm = layer.k_norm,
+                                                  .norm_eps = c_.norm_eps,
+                                                  .n_heads = c_.n_heads,
+                                                  .rotary_dim = rope_config.rotary_dim,
+                                                  .interleaved = rope_config.interleaved,
+                                                  .attention_factor = rope.attention_factor}));  // [R, Q]
+
+    ctx.role = format_text("blk.%u.attention", i);
+    const Activation y = activation_for(ctx, "attn_y", layer.attention_out);
+    DP_CHECK(kernels::record(ctx, kernels::Attention{.q = q,
+                                                     .cache = io.cache[i],
+                                                     .y = y,
+                                                     .n_heads = c_.n_heads,
+                                                     .scale = c_.attention_scale,
+                                                     .window = slides ? c_.window : 0,
+                                                     .softcap = c_.attention_softcap,
+                                                     .sinks = {},
+                                                     .max_keys = io.max_keys}));  // [R, Q]
+
+    ctx.role = role_label(Role::kAttentionOut, i);
+    const TensorView branch = ctx.plan.scratch("attn_out", rows * c_.hidden_dim * 4);
+    DP_CHECK(model::record(ctx, layer.attention_out, y, branch, /*accumulate=*/false));  // [R, H]
+    return branch;
+  }
+
+  Result<TensorView> feed_forward(kernels::Context& ctx, const Activation& h, uint32_t i) const {
+    const Layer& layer = layers_[i];
+    ctx.role = format_text("blk.%u.ffn_gate_up", i);
+    const Activation y = gated_scratch(ctx, layer.gate_up, layer.down, c_.activation);
+    DP_CHECK(record_gated(ctx, layer.gate_up, h, y, c_.activation));  // [R, F]
+
+    ctx.role = role_label(Role::kDown, i);
+    const TensorView branch =
+        ctx.plan.scratch("ffn_out", static_cast<uint64_t>(ctx.max_rows) * c_.hidden_dim * 4);
+    DP_CHECK(model::record(ctx, layer.down, y, branch, /*accumulate=*/false));  // [R, H]
+    return branch;
+  }
+
+  // The last branch joins the residual in the final norm; without a head nobody would read either.
+  Result<void> head(kernels::Context& ctx, const StepIo& io, TensorView x, TensorView branch) const {
+    if (io.head == Head::kNone) return {};
+    const bool last_row = io.head == Head::kLast;
+    kernels::Context head_ctx = ctx;  // one row from here on
+    if (last_row) head_ctx.max_rows = 1;
+    const Activation h = activation_for(head_ctx, "final", head_);
+    ctx.role = role_label(Role::kFinalNorm, 0);
+    DP_CHECK(norm(ctx, {.x = x,
+                        .add = branch,
+                        .add_weight = layers_.back().post_ffn_norm,
+                        .weight = final_norm_,
+                        .y = h,
+                        .last_row_only = last_row}));  // [1 or R, H]
+    DP_CHECK(keep_hidden(ctx, io, x, c_.n_layers));
+    head_ctx.role = role_label(Role::kOutput, 0);
+    return model::record(head_ctx, head_, h, io.logits, /*accumulate=*/false);  // [1 or R, V]
+  }
+
+  Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t index) const {
+    if (!io.hidden.valid()) return {};
+    const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * c_.hidden_dim * 4;
+    return ctx.plan.copy(x, io.hidden.sub(index * bytes, bytes), "hidden");
+  }
+
+  const ModelConfig c_;
+  const uint32_t ctx_len_;
+  kernels::Weight embedding_;
+  Projection head_;
+  std::vector<Layer> layers_;
+  TensorView final_norm_;
+  Rope global_rope_, local_rope_;
+};
+
+}  // namespace
+
+std::unique_ptr<FamilyModel> make_gemma3(const ModelConfig& config, uint32_t ctx_len) {
+  return std::make_unique<Gemma3>(config, ctx_len);
+}
+
+}  // namespace doppler::model
