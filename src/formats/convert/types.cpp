@@ -23,23 +23,6 @@ Result<std::optional<DType>> type_from_word(const std::string& word) {
               printable(word).c_str(), quantisable_type_names().c_str(), kKeepTypes);
 }
 
-// What holds rows that are no multiple of the type's block, nearest in bits: a block of 32, or none.
-DType with_smaller_block(DType type, uint64_t k) {
-  constexpr uint64_t kSmallBlock = 32;
-  if (k % kSmallBlock != 0 || dtype_info(type).block_size == kSmallBlock) return DType::kF16;
-  switch (type) {
-    case DType::kQ2_K:
-    case DType::kQ3_K:
-      return DType::kIQ4_NL;
-    case DType::kQ4_K:
-      return DType::kQ5_0;
-    case DType::kQ5_K:
-      return DType::kQ5_1;
-    default:
-      return DType::kQ8_0;
-  }
-}
-
 struct Wanted {
   std::optional<DType> type;  // empty: keep
   bool by_name = false;       // asked for by role or rule, so that a fallback would not be what was asked

@@ -82,6 +82,45 @@ AffineBlock<N> refit(const AffineBlock<N>& block, const float* x, const float* w
   return better;
 }
 
+// The weighted squared error of a group with this scale and minimum.
+template <size_t N>
+double group_error(const float* x, const float* weights, float scale, float minimum, int max_code) {
+  constexpr size_t kLanes = 8;
+  const auto top = static_cast<float>(max_code);
+  const float inverse = scale > 0 ? 1 / scale : 0;
+  float errors[kLanes] = {};
+  for (size_t i = 0; i < N; i += kLanes) {
+    for (size_t l = 0; l < kLanes; ++l) {
+      const float v = x[i + l];
+      const float difference = scale * nearest_whole((v + minimum) * inverse, 0, top) - minimum - v;
+      errors[l] += weights[i + l] * difference * difference;
+    }
+  }
+  double sum = 0;
+  for (const float error : errors) sum += error;
+  return sum;
+}
+
+// Rounded apart, scale and minimum are not the best pair of integers: their neighbours are tried too.
+template <size_t N>
+ScaleMin best_integers(const AffineBlock<N>& block, const Affine& fit, const float* x, const float* weights,
+                       int max_code, int max_scale) {
+  const int scale = block.d > 0 ? nearest_code(fit.scale / block.d, 0, max_scale) : 0;
+  const int minimum = block.dmin > 0 ? nearest_code(fit.minimum / block.dmin, 0, max_scale) : 0;
+  ScaleMin best{};
+  double best_error = -1;
+  for (int s = std::max(scale - 1, 0); s <= std::min(scale + 1, max_scale); ++s) {
+    for (int m = std::max(minimum - 1, 0); m <= std::min(minimum + 1, max_scale); ++m) {
+      const double error = group_error<N>(x, weights, block.d * static_cast<float>(s),
+                                          block.dmin * static_cast<float>(m), max_code);
+      if (best_error >= 0 && error >= best_error) continue;
+      best_error = error;
+      best = {static_cast<uint32_t>(s), static_cast<uint32_t>(m)};
+    }
+  }
+  return best;
+}
+
 template <size_t N>
 AffineBlock<N> fit_block(const float* x, const float* importance, int max_code, int max_scale) {
   constexpr size_t kGroups = AffineBlock<N>::kGroups;
@@ -98,11 +137,7 @@ AffineBlock<N> fit_block(const float* x, const float* importance, int max_code, 
   block.d = round_f16(largest_scale / static_cast<float>(max_scale));
   block.dmin = round_f16(largest_minimum / static_cast<float>(max_scale));
   for (size_t g = 0; g < kGroups; ++g) {
-    if (block.d > 0)
-      block.groups[g].scale = static_cast<uint32_t>(nearest_code(fits[g].scale / block.d, 0, max_scale));
-    if (block.dmin > 0) {
-      block.groups[g].min = static_cast<uint32_t>(nearest_code(fits[g].minimum / block.dmin, 0, max_scale));
-    }
+    block.groups[g] = best_integers(block, fits[g], x + N * g, weights + N * g, max_code, max_scale);
   }
   encode(block, x, weights, max_code);
   const AffineBlock<N> better = refit(block, x, weights, max_code);

@@ -55,30 +55,48 @@ constexpr Levels rising_iq4_nl() {
 }
 constexpr Levels kIq4NlLevels = rising_iq4_nl();
 
+// The level nearest to v itself, without a branch or a look-up: vector code for whole blocks.
+float nearest_level_value(float v) {
+  float value = kIq4NlLevels.at[0];
+  for (size_t j = 0; j < 15; ++j) {
+    const float below = kIq4NlLevels.at[j], above = kIq4NlLevels.at[j + 1];
+    value += v > 0.5f * (below + above) ? above - below : 0;
+  }
+  return value;
+}
+
 // Steps of the grid around the scales that bring the largest weight to one of the outermost levels, in level units.
-// Twice the steps over the same range changed the error of gaussian blocks by less than 0.1 %.
-constexpr int kSteps = 9;
-constexpr float kStep = 3;
+constexpr int kSteps = 4;
+constexpr float kStep = 6;
 
 float fit_iq4_nl(const float* x, const float* weights) {
-  float extreme = 0;
+  constexpr size_t kLanes = 8;
+  float extreme = 0, wx[kBlock];
   for (size_t i = 0; i < kBlock; ++i) {
     if (std::abs(x[i]) > std::abs(extreme)) extreme = x[i];
+    wx[i] = weights[i] * x[i];
   }
   if (extreme == 0) return 0;
   double best_gain = -1, best_scale = 0;
   for (const float outermost : {kIq4NlLevels.at[0], kIq4NlLevels.at[15]}) {
     for (int step = -kSteps; step <= kSteps; ++step) {
       const float inverse = (outermost + kStep * static_cast<float>(step)) / extreme;
-      double wxq = 0, wqq = 0;
-      for (size_t i = 0; i < kBlock; ++i) {
-        const float q = kIq4NlLevels.at[nearest_level(inverse * x[i], kIq4NlLevels.at)];
-        wxq += weights[i] * x[i] * q;
-        wqq += weights[i] * q * q;
+      float wxq[kLanes] = {}, wqq[kLanes] = {};
+      for (size_t i = 0; i < kBlock; i += kLanes) {
+        for (size_t l = 0; l < kLanes; ++l) {
+          const float q = nearest_level_value(inverse * x[i + l]);
+          wxq[l] += wx[i + l] * q;
+          wqq[l] += weights[i + l] * q * q;
+        }
       }
-      if (wqq > 0 && wxq * wxq > best_gain * wqq) {
-        best_gain = wxq * wxq / wqq;
-        best_scale = wxq / wqq;
+      double xq = 0, qq = 0;
+      for (size_t l = 0; l < kLanes; ++l) {
+        xq += wxq[l];
+        qq += wqq[l];
+      }
+      if (qq > 0 && xq * xq > best_gain * qq) {
+        best_gain = xq * xq / qq;
+        best_scale = xq / qq;
       }
     }
   }
