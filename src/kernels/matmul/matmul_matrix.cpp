@@ -94,7 +94,7 @@ struct Target {
 
 Result<void> record_split_sum(Context& ctx, const Linear& op, const WeightPiece& piece, TensorView partials,
                               uint32_t splits, const Target& target) {
-  constexpr uint32_t kWorkgroup = 128;
+  constexpr uint32_t kWorkgroup = 64, kEach = 4;  // outputs of an invocation
   const wgsl::matmul_split_sum::Params params{.rows = piece.rows,
                                               .first_row = piece.first_row,
                                               .y_first = target.first,
@@ -107,7 +107,8 @@ Result<void> record_split_sum(Context& ctx, const Linear& op, const WeightPiece&
                    bool_const("HAS_BIAS", op.bias.valid()), bool_const("ACCUMULATE", op.accumulate)};
   launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
   launch.bindings = {partials, op.bias.valid() ? op.bias : partials, target.y};
-  launch.grid = {.x = (piece.rows + kWorkgroup - 1) / kWorkgroup, .rows_axis = 1, .rows_per_group = 1};
+  launch.grid = {
+      .x = (piece.rows + kWorkgroup * kEach - 1) / (kWorkgroup * kEach), .rows_axis = 1, .rows_per_group = 1};
   launch.bytes = uint64_t{4} * piece.rows * (splits + (op.accumulate ? 2 : 1));
   return dispatch(ctx, launch);
 }
@@ -115,9 +116,10 @@ Result<void> record_split_sum(Context& ctx, const Linear& op, const WeightPiece&
 Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row, const WeightPiece& piece) {
   const Weight& weight = op.weight;
   const bool gated = op.gate != Activate::kNone;
+  const bool may_split = !gated && piece.rows % 4 == 0;  // matmul_split_sum.wgsl
   const uint32_t units = weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
   const MatrixSizes sizes =
-      choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units, gated ? 1 : kMostSplits);
+      choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units, may_split ? kMostSplits : 1);
   const Target target{.y = op.y,
                       .first = op.y_column + piece.first_row,
                       .stride = op.y_stride != 0 ? op.y_stride

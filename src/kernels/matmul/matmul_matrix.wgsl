@@ -5,7 +5,7 @@
 // it makes activate(gate) * up of them: SUBGROUPS_N is 1, the halves are whole tiles.
 // Shared: w_tile, BK columns of the workgroup's weight rows as f16, [weight row][column], which every invocation fills
 // with whole units of 32 columns; the next step's units are in registers while this one's are multiplied. x is read
-// straight from storage, where its fragments are contiguous, a fragment of columns ahead.
+// straight from storage, where its fragments are contiguous.
 // Barriers: before w_tile is filled (its readers are done) and after. `corner` passes fragments at the edge of y, one
 // a subgroup, to invocations that check what they write.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
@@ -190,41 +190,33 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       units[e] = fetch_unit(weight_row(column0, unit % BN), next + unit / BN);
     }
     if (first_row < state.rows) {
-      var l0 = load_left(x0 + 2u * u * 256u);
-      var l1 = load_left(x1 + 2u * u * 256u);
-      var l2 = load_left(x2 + 2u * u * 256u);
-      var l3 = load_left(x3 + 2u * u * 256u);
       for (var k = 0u; k < BK / 16u; k++) {
-        let next_x = min(2u * u + k + 1u, params.k_tiles - 1u) * 256u;
-        let n0 = load_left(x0 + next_x);
-        let n1 = load_left(x1 + next_x);
-        let n2 = load_left(x2 + next_x);
-        let n3 = load_left(x3 + next_x);
         let w = first_column * kStride + k * 16u;
         let r0 = load_right(w);
         let r1 = load_right(w + 16u * kStride);
         let r2 = load_right(w + 32u * kStride);
         let r3 = load_right(w + 48u * kStride);
+        let at = (2u * u + k) * 256u;
+        let l0 = load_left(x0 + at);
         s00 = subgroupMatrixMultiplyAccumulate(l0, r0, s00);
         s01 = subgroupMatrixMultiplyAccumulate(l0, r1, s01);
         s02 = subgroupMatrixMultiplyAccumulate(l0, r2, s02);
         s03 = subgroupMatrixMultiplyAccumulate(l0, r3, s03);
+        let l1 = load_left(x1 + at);
         s10 = subgroupMatrixMultiplyAccumulate(l1, r0, s10);
         s11 = subgroupMatrixMultiplyAccumulate(l1, r1, s11);
         s12 = subgroupMatrixMultiplyAccumulate(l1, r2, s12);
         s13 = subgroupMatrixMultiplyAccumulate(l1, r3, s13);
+        let l2 = load_left(x2 + at);
         s20 = subgroupMatrixMultiplyAccumulate(l2, r0, s20);
         s21 = subgroupMatrixMultiplyAccumulate(l2, r1, s21);
         s22 = subgroupMatrixMultiplyAccumulate(l2, r2, s22);
         s23 = subgroupMatrixMultiplyAccumulate(l2, r3, s23);
+        let l3 = load_left(x3 + at);
         s30 = subgroupMatrixMultiplyAccumulate(l3, r0, s30);
         s31 = subgroupMatrixMultiplyAccumulate(l3, r1, s31);
         s32 = subgroupMatrixMultiplyAccumulate(l3, r2, s32);
         s33 = subgroupMatrixMultiplyAccumulate(l3, r3, s33);
-        l0 = n0;
-        l1 = n1;
-        l2 = n2;
-        l3 = n3;
       }
     }
   }
