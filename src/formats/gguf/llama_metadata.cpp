@@ -1,4 +1,4 @@
-// Fields and tensors of the llama architecture in GGUF (llama_metadata.h).
+// Fields and tensors of the llama and gemma3 architectures in GGUF (llama_metadata.h).
 #include "formats/gguf/llama_metadata.h"
 
 #include <cmath>
@@ -35,21 +35,23 @@ std::vector<float> llama3_rope_factors(const LlamaShape& shape) {
 }
 
 void add_llama_metadata(GgufHeader& header, const LlamaShape& shape, const QuantMix& mix) {
-  header.add_string("general.architecture", "llama");
+  const std::string architecture = shape.gemma3 ? "gemma3" : "llama", prefix = architecture + ".";
+  header.add_string("general.architecture", architecture);
   header.add_u32("general.file_type", mix.file_type);
   header.add_u32("general.quantization_version", kQuantisationVersion);
-  header.add_u32("llama.block_count", shape.n_layers);
-  header.add_u32("llama.context_length", shape.ctx_len);
-  header.add_u32("llama.embedding_length", shape.hidden_dim);
-  header.add_u32("llama.feed_forward_length", shape.ffn_dim);
-  header.add_u32("llama.attention.head_count", shape.n_heads);
-  header.add_u32("llama.attention.head_count_kv", shape.n_kv_heads);
-  header.add_u32("llama.attention.key_length", shape.head_dim);
-  header.add_u32("llama.attention.value_length", shape.head_dim);
-  header.add_f32("llama.attention.layer_norm_rms_epsilon", shape.rms_eps);
-  header.add_u32("llama.rope.dimension_count", shape.head_dim);
-  header.add_f32("llama.rope.freq_base", shape.rope_theta);
-  header.add_u32("llama.vocab_size", shape.vocab_size);
+  header.add_u32(prefix + "block_count", shape.n_layers);
+  header.add_u32(prefix + "context_length", shape.ctx_len);
+  header.add_u32(prefix + "embedding_length", shape.hidden_dim);
+  header.add_u32(prefix + "feed_forward_length", shape.ffn_dim);
+  header.add_u32(prefix + "attention.head_count", shape.n_heads);
+  header.add_u32(prefix + "attention.head_count_kv", shape.n_kv_heads);
+  header.add_u32(prefix + "attention.key_length", shape.head_dim);
+  header.add_u32(prefix + "attention.value_length", shape.head_dim);
+  header.add_f32(prefix + "attention.layer_norm_rms_epsilon", shape.rms_eps);
+  header.add_u32(prefix + "rope.dimension_count", shape.head_dim);
+  header.add_f32(prefix + "rope.freq_base", shape.rope_theta);
+  header.add_u32(prefix + "vocab_size", shape.vocab_size);
+  if (shape.window != 0) header.add_u32(prefix + "attention.sliding_window", shape.window);
 }
 
 std::vector<LlamaTensor> llama_tensors(const LlamaShape& s, const QuantMix& mix) {
@@ -62,12 +64,14 @@ std::vector<LlamaTensor> llama_tensors(const LlamaShape& s, const QuantMix& mix)
 
   const auto matrix = [&](const char* gguf, const char* hf, Role role, uint32_t layer, uint64_t n,
                           uint64_t k) {
-    const DType type = type_for(mix, {role, layer, s.n_layers, s.tied, wide_groups});
+    DType type = type_for(mix, {role, layer, s.n_layers, s.tied, wide_groups});
+    if (k % dtype_info(type).block_size != 0) type = with_smaller_block(type, k);
     all.push_back({gguf, hf, Kind::kMatrix, type, {n, k}});
   };
-  const auto norm = [&](const std::string& gguf, const std::string& hf) {
-    all.push_back({gguf, hf, Kind::kNorm, DType::kF32, {hidden}});
+  const auto norm_of = [&](const std::string& gguf, const std::string& hf, uint64_t n) {
+    all.push_back({gguf, hf, Kind::kNorm, DType::kF32, {n}});
   };
+  const auto norm = [&](const std::string& gguf, const std::string& hf) { norm_of(gguf, hf, hidden); };
   if (s.rope.factor != 0) {
     all.push_back({"rope_freqs.weight", "", Kind::kRopeFactors, DType::kF32, {uint64_t{s.head_dim} / 2}});
   }
@@ -81,12 +85,20 @@ std::vector<LlamaTensor> llama_tensors(const LlamaShape& s, const QuantMix& mix)
     };
     norm(blk + "attn_norm.weight", hf + "input_layernorm.weight");
     layer_matrix("attn_q.weight", "self_attn.q_proj.weight", Role::kOtherMatrix, q_rows, hidden);
-    all.back().permuted_heads = s.n_heads;
+    if (!s.gemma3) all.back().permuted_heads = s.n_heads;
     layer_matrix("attn_k.weight", "self_attn.k_proj.weight", Role::kOtherMatrix, kv_rows, hidden);
-    all.back().permuted_heads = s.n_kv_heads;
+    if (!s.gemma3) all.back().permuted_heads = s.n_kv_heads;
     layer_matrix("attn_v.weight", "self_attn.v_proj.weight", Role::kAttnV, kv_rows, hidden);
     layer_matrix("attn_output.weight", "self_attn.o_proj.weight", Role::kOtherMatrix, hidden, q_rows);
-    norm(blk + "ffn_norm.weight", hf + "post_attention_layernorm.weight");
+    if (s.gemma3) {
+      norm_of(blk + "attn_q_norm.weight", hf + "self_attn.q_norm.weight", s.head_dim);
+      norm_of(blk + "attn_k_norm.weight", hf + "self_attn.k_norm.weight", s.head_dim);
+      norm(blk + "post_attention_norm.weight", hf + "post_attention_layernorm.weight");
+      norm(blk + "ffn_norm.weight", hf + "pre_feedforward_layernorm.weight");
+      norm(blk + "post_ffw_norm.weight", hf + "post_feedforward_layernorm.weight");
+    } else {
+      norm(blk + "ffn_norm.weight", hf + "post_attention_layernorm.weight");
+    }
     layer_matrix("ffn_gate.weight", "mlp.gate_proj.weight", Role::kOtherMatrix, ffn, hidden);
     layer_matrix("ffn_up.weight", "mlp.up_proj.weight", Role::kOtherMatrix, ffn, hidden);
     layer_matrix("ffn_down.weight", "mlp.down_proj.weight", Role::kFfnDown, hidden, ffn);

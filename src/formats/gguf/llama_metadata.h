@@ -1,4 +1,4 @@
-// The GGUF description of a model of the "llama" architecture, shared by synth/ (made-up weights) and
+// The GGUF description of a model of the "llama" architecture, or of "gemma3", shared by synth/ (made-up weights) and
 // convert/. Key and tensor names: llama.cpp's, github.com/ggml-org/ggml docs/gguf.md.
 #pragma once
 
@@ -25,6 +25,8 @@ struct LlamaShape {
   float rope_theta, rms_eps;
   bool tied;
   Llama3Rope rope;
+  bool gemma3 = false;  // norms also of branches and of q and k heads; heads not permuted
+  uint32_t window = 0;  // sliding attention window; 0: none
 };
 
 // What each rotary frequency is divided by (head_dim / 2 values): the tensor "rope_freqs.weight".

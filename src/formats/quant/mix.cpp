@@ -65,4 +65,20 @@ DType type_for(const QuantMix& mix, const TensorPlace& place) {
   return mix.matrices;
 }
 
+DType with_smaller_block(DType type, uint64_t k) {
+  constexpr uint64_t kSmallBlock = 32;
+  if (k % kSmallBlock != 0 || dtype_info(type).block_size == kSmallBlock) return DType::kF16;
+  switch (type) {
+    case DType::kQ2_K:
+    case DType::kQ3_K:
+      return DType::kIQ4_NL;
+    case DType::kQ4_K:
+      return DType::kQ5_0;
+    case DType::kQ5_K:
+      return DType::kQ5_1;
+    default:
+      return DType::kQ8_0;
+  }
+}
+
 }  // namespace doppler::formats

@@ -35,4 +35,7 @@ struct TensorPlace {
 // layers and in every third between; wide_groups gives the other attn_v q5_k, since so many heads read each.
 DType type_for(const QuantMix& mix, const TensorPlace& place);
 
+// What holds rows that are no multiple of the type's block, nearest in bits: a block of 32, or none.
+DType with_smaller_block(DType type, uint64_t k);
+
 }  // namespace doppler::formats

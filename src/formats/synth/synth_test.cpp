@@ -102,11 +102,27 @@ TEST(Synth, SizesAreTheRealOnes) {
   } kRows[] = {{"llama-3.2-1b:q4_k_m", 0.808},
                {"llama-3.1-8b:q4_k_m", 4.92},
                {"llama-3.2-1b:q8_0", 1.32},
-               {"llama-3.1-70b:q4_k_m", 42.5}};
+               {"llama-3.1-70b:q4_k_m", 42.5},
+               {"gemma-3-1b:q4_k_m", 0.806}};
   for (const auto& row : kRows) {
     const auto model = must(SyntheticModel::make(row.spec));
     EXPECT_NEAR(static_cast<double>(model->size()) / 1e9, row.gigabytes, 0.01 * row.gigabytes) << row.spec;
   }
+}
+
+// Rows of 1,152 hold no blocks of 256: those matrices take the types of 32 that are nearest in bits.
+TEST(Synth, RowsThatHoldNoLargeBlocksTakeSmallOnes) {
+  const auto model = open_synthetic("gemma-3-1b:q4_k_m");
+  const std::pair<const char*, DType> kTypes[] = {
+      {"token_embd.weight", DType::kQ8_0},     {"blk.3.attn_v.weight", DType::kQ5_0},
+      {"blk.0.attn_v.weight", DType::kQ8_0},   {"blk.0.attn_output.weight", DType::kQ4_K},
+      {"blk.0.ffn_gate.weight", DType::kQ5_0}, {"blk.0.ffn_down.weight", DType::kQ6_K},
+      {"blk.3.ffn_down.weight", DType::kQ4_K}};
+  for (const auto& [name, type] : kTypes) {
+    ASSERT_NE(model->find(name), nullptr) << name;
+    EXPECT_EQ(model->find(name)->type, type) << name;
+  }
+  EXPECT_EQ(model->find("blk.25.attn_k_norm.weight")->shape, std::vector<uint64_t>{256});
 }
 
 TEST(Synth, VocabularyIsWhole) {
