@@ -180,6 +180,7 @@ Result<VerifyReport> verify(VerifyFlags& flags) {
   if (flags.model.model.empty()) {
     DP_TRY(flags.model.model, default_model_path());
   }
+  if (!exists(flags.model.model)) return forward(named_files(flags.model.model, "").error());
   report.model = flags.model.model;
   const std::string folder = rdrr_folder(flags.model.model);
   if (folder.empty()) {
