@@ -1,0 +1,230 @@
+// doppler convert: a model to another format or other number types. What happens is in formats/convert/; here are
+// flags, the progress line and the report.
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/json.h"
+#include "cli/common.h"
+#include "cli/self_test.h"
+#include "cli/transfer_line.h"
+#include "cli/verbs.h"
+#include "engine/rdrr_fields.h"
+#include "formats/convert/convert_native.h"
+#include "formats/file_set_native.h"
+#include "formats/quant/mix.h"
+
+namespace doppler::cli {
+namespace {
+
+using formats::ConvertOptions;
+using formats::OutputKind;
+
+std::atomic<bool> g_stop = false;
+
+// The first signal ends the conversion in order, the next one the program.
+void on_signal(int number) {
+  g_stop = true;
+  std::signal(number, SIG_DFL);
+}
+
+struct ConvertFlags {
+  std::vector<std::string> words, tensors, metadata;
+  ConvertOptions options;
+  ModelFlags device;  // for the self test
+  std::string to, layout, shard_size;
+  bool self_test = false, json = false, quiet = false;
+};
+
+void add_flags(Args& args, ConvertFlags& flags) {
+  ConvertOptions& o = flags.options;
+  args.words("IN OUT", &flags.words);
+  args.text("to", 0, "KIND", "gguf or rdrr (default: gguf if OUT ends in .gguf, else rdrr)", &flags.to);
+  args.flag("replace", 0, "put the result in the place of an OUT that exists", &o.replace);
+  args.text("name", 0, "NAME", "the model's name (default: the source's)", &o.name);
+  args.texts("meta", 0, "KEY=TEXT", "a further text field; GGUF from Hugging Face only; may be repeated",
+             &flags.metadata);
+  args.group("Number types");
+  args.text("quantize", 'q', "TYPE", "keep (default), " + formats::quant_mix_names(), &o.quantize);
+  args.text("embeddings", 0, "TYPE", "of the embedding", &o.embeddings);
+  args.text("lm-head", 0, "TYPE", "of the output matrix, and of an embedding tied to it", &o.lm_head);
+  args.text("experts", 0, "TYPE", "of the experts' matrices", &o.experts);
+  args.texts("tensor", 0, "REGEX=TYPE",
+             "of the tensors whose names match; may be repeated, the last match counts", &flags.tensors);
+  args.text("imatrix", 0, "FILE", "importance matrix of llama.cpp (GGUF or .dat) for the scale searches",
+            &o.importance_file);
+  args.group("RDRR folders");
+  args.text("layout", 0, "LAYOUT",
+            "flat, row or column: how the blocks of a matrix follow each other (default: row)",
+            &flags.layout);
+  args.flag("fuse-gate-up", 0, "gate and up matrices as one", &o.fuse_gate_up);
+  args.flag("fuse-qkv", 0, "query, key and value matrices as one", &o.fuse_qkv);
+  args.text("shard-size", 0, "SIZE", "of the shards: 64M (default), 1G, ...", &flags.shard_size);
+  args.text("draft", 0, "MODEL", "the draft model to use with this one", &o.draft);
+  args.flag("self-test", 0, "store logits of this machine's GPU, for doppler verify", &flags.self_test);
+  args.text("webgpu", 0, "PROVIDER", "of the self test: dawn or wgpu", &flags.device.load.webgpu);
+  args.group("Work");
+  args.count("threads", 't', "N", "threads (default: one a processor)", &o.threads);
+  args.flag("fast", 0, "whole tensors in memory instead of some rows at a time", &o.whole_tensors);
+  args.flag("json", 0, "print one JSON object", &flags.json);
+  args.flag("quiet", 0, "no progress and no notes", &flags.quiet);
+  add_log_flag(args);
+}
+
+Result<uint64_t> parse_size(std::string_view text) {
+  uint64_t unit = 1;
+  std::string_view digits = text;
+  if (!digits.empty()) {
+    constexpr std::string_view kUnits = "KMG";
+    const size_t place = kUnits.find(digits.back());
+    if (place != std::string_view::npos) {
+      unit = uint64_t{1} << (10 * (place + 1));
+      digits.remove_suffix(1);
+    }
+  }
+  const auto number = parse_int(digits);
+  if (number && *number > 0 && static_cast<uint64_t>(*number) <= formats::kRdrrMaxShardBytes / unit) {
+    return static_cast<uint64_t>(*number) * unit;
+  }
+  return fail(ErrorKind::kInvalidInput,
+              "Flag --shard-size was given \"%s\"; it takes bytes, or a number with K, M or G.",
+              printable(text).c_str());
+}
+
+// "KEY=VALUE" at the last '=', since regular expressions may hold one.
+Result<> add_pair(std::string_view flag, const std::string& text,
+                  std::vector<std::pair<std::string, std::string>>& to) {
+  const size_t at = text.rfind('=');
+  if (at != std::string::npos && at != 0 && at + 1 < text.size()) {
+    to.emplace_back(text.substr(0, at), text.substr(at + 1));
+    return {};
+  }
+  return fail(ErrorKind::kInvalidInput, "Flag --%s was given \"%s\"; it takes a pair with '=' between.",
+              std::string(flag).c_str(), printable(text).c_str());
+}
+
+Result<> finish_options(ConvertFlags& flags) {
+  ConvertOptions& o = flags.options;
+  if (flags.words.size() != 2) {
+    return fail(ErrorKind::kInvalidInput,
+                "IN and OUT are needed: a GGUF file, Hugging Face folder or RDRR folder, and "
+                "a new .gguf file or folder.");
+  }
+  o.to = flags.words[1].ends_with(".gguf") ? OutputKind::kGguf : OutputKind::kRdrr;
+  if (flags.to == "gguf") {
+    o.to = OutputKind::kGguf;
+  } else if (flags.to == "rdrr") {
+    o.to = OutputKind::kRdrr;
+  } else if (!flags.to.empty()) {
+    return fail(ErrorKind::kInvalidInput, "Flag --to was given \"%s\"; allowed are gguf and rdrr.",
+                printable(flags.to).c_str());
+  }
+  if (!flags.layout.empty()) {
+    using enum formats::RdrrLayout;
+    for (const formats::RdrrLayout layout : {kFlat, kRow, kColumn}) {
+      if (flags.layout == formats::rdrr_layout_name(layout)) o.layout = layout;
+    }
+    if (!o.layout) {
+      return fail(ErrorKind::kInvalidInput,
+                  "Flag --layout was given \"%s\"; allowed are flat, row and column.",
+                  printable(flags.layout).c_str());
+    }
+  }
+  if (!flags.shard_size.empty()) {
+    DP_TRY(o.shard_bytes, parse_size(flags.shard_size));
+    DP_CHECK(formats::check_rdrr_shard_bytes(o.shard_bytes, "Flag --shard-size"));
+  }
+  if (flags.self_test && o.to == OutputKind::kGguf) {
+    return fail(ErrorKind::kInvalidInput, "--self-test is for RDRR folders only: GGUF has no place for it.");
+  }
+  for (const std::string& text : flags.tensors) DP_CHECK(add_pair("tensor", text, o.tensors));
+  for (const std::string& text : flags.metadata) DP_CHECK(add_pair("meta", text, o.metadata));
+  return {};
+}
+
+void print_report(const ConvertFlags& flags, const formats::ConvertReport& report, double seconds) {
+  const std::string& out = flags.words[1];
+  const char* kind = flags.options.to == OutputKind::kGguf ? "gguf" : "rdrr";
+  if (flags.json) {
+    Json types = Json::object();
+    for (const auto& [type, count] : report.tensors_of_type) types[type] = count;
+    const Json json = {{"source", flags.words[0]},
+                       {"output", out},
+                       {"kind", kind},
+                       {"quantize", flags.options.quantize},
+                       {"tensors", report.tensors},
+                       {"tensors_of_type", std::move(types)},
+                       {"source_bytes", report.source_bytes},
+                       {"output_bytes", report.output_bytes},
+                       {"resumed_bytes", report.resumed_bytes},
+                       {"seconds", seconds},
+                       {"self_test", flags.self_test},
+                       {"notes", report.notes}};
+    std::printf("%s\n", to_text(json, 2).c_str());
+    return;
+  }
+  std::string types;
+  for (const auto& [type, count] : report.tensors_of_type) {
+    types += format_text("%s%llu %s", types.empty() ? "" : ", ", static_cast<unsigned long long>(count),
+                         type.c_str());
+  }
+  const std::string resumed =
+      report.resumed_bytes ? " (" + format_bytes(report.resumed_bytes) + " were there already)" : "";
+  std::printf("%s: %s of tensors%s in %.1f s; %s\n", out.c_str(), format_bytes(report.output_bytes).c_str(),
+              resumed.c_str(), seconds, types.c_str());
+}
+
+// The numbers that only the engine can read from the source; without them where it does not know the architecture.
+void add_architecture(const formats::Checkpoint& model, ConvertOptions& options) {
+  const auto config = model::read_config(model);
+  if (!config) return;
+  options.architecture = engine::rdrr_architecture(*config);
+  options.family = config->family;
+}
+
+Result<formats::ConvertReport> convert(ConvertFlags& flags) {
+  DP_TRY(auto files, formats::open_file_set(flags.words[0]));
+  DP_TRY(const auto model, run_now(formats::open_checkpoint(std::move(files))));
+  if (flags.options.to == OutputKind::kRdrr) add_architecture(*model, flags.options);
+  TransferLine line;
+  formats::ConvertCallbacks callbacks;
+  callbacks.stop = [] { return g_stop.load(); };
+  if (!flags.quiet) {
+    const std::string what = "converting " + std::filesystem::path(flags.words[1]).filename().string();
+    callbacks.on_progress = [&line, what](uint64_t done, uint64_t total) { line.show(what, done, total); };
+    callbacks.on_note = [&line](const std::string& note) {
+      line.clear();
+      std::fprintf(stderr, "doppler: %s\n", note.c_str());
+    };
+  }
+  return formats::convert_model(*model, flags.words[1], flags.options, callbacks);
+}
+
+}  // namespace
+
+int convert_verb(std::span<const std::string> arguments) {
+  ConvertFlags flags;
+  Args args(
+      "doppler convert [flags] IN OUT",
+      "Converts a model: a GGUF file, Hugging Face folder or RDRR folder to a .gguf file or an RDRR folder, "
+      "quantised as asked. The same command goes on after an interruption.");
+  add_flags(args, flags);
+  if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (auto checked = finish_options(flags); !checked) return exit_usage(checked.error());
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  const auto start = std::chrono::steady_clock::now();
+  const auto report = convert(flags);
+  if (!report) return exit_failed(report.error());
+  if (flags.self_test) {
+    if (const auto added = add_self_test(flags.words[1], flags.device); !added)
+      return exit_failed(added.error());
+  }
+  print_report(flags, *report,
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return 0;
+}
+
+}  // namespace doppler::cli
