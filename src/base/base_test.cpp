@@ -35,6 +35,8 @@ TEST(Text, NearestSuggestsTypingErrorsOnly) {
   const std::vector<std::string> verbs = {"run", "bench", "inspect"};
   EXPECT_EQ(nearest("becnh", verbs), "bench");
   EXPECT_EQ(nearest("zzzzzz", verbs), std::nullopt);
+  EXPECT_EQ(nearest("", std::vector<std::string>{"rm"}), std::nullopt);
+  EXPECT_EQ(nearest("xx", std::vector<std::string>{"rm"}), std::nullopt);
 }
 
 TEST(Text, PrintableEscapesHostileBytes) {

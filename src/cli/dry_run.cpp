@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "cli/table.h"
 #include "engine/model_options.h"
-#include "model/load_plan.h"
 
 namespace doppler::cli {
 namespace {
@@ -19,16 +18,15 @@ struct DryRun {
 
 Result<DryRun> look(const ModelFlags& flags) {
   DryRun out;
-  DP_TRY(const model::RunnerOptions options, engine::runner_options(flags.load));
   DP_TRY(const std::unique_ptr<formats::Checkpoint> checkpoint,
          open_named_checkpoint(flags.model, flags.synthetic));
   DP_TRY(const std::unique_ptr<gpu::Device> device,
          run_now(gpu::Device::open(
              {.provider = flags.load.webgpu, .adapter = flags.load.device, .cache_dir = {}})));
   out.name = checkpoint->name();
-  out.kv = options.cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16";
   out.caps = device->caps();
-  DP_TRY(out.plan, model::plan_load(*checkpoint, options, out.caps));
+  DP_TRY(out.plan, engine::plan_load(*checkpoint, flags.load, out.caps));
+  out.kv = out.plan.cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16";
   out.fits = model::check_memory(out.plan.memory, out.caps, out.plan.ctx_len);
   return out;
 }

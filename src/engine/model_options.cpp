@@ -38,6 +38,12 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   return out;
 }
 
+Result<model::LoadPlan> plan_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
+                                  const gpu::Caps& caps) {
+  DP_TRY(const model::RunnerOptions runner, runner_options(options));
+  return model::plan_load(checkpoint, runner, caps);
+}
+
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
   const model::PlanRunner& runner = *loaded.runner;
   const model::ModelConfig& config = runner.config();

@@ -24,6 +24,7 @@ Result<LoadPlan> plan_load(const formats::Checkpoint& checkpoint, RunnerOptions 
   fill_defaults(options, plan.config);
   plan.ctx_len = options.ctx_len;
   plan.chunk = options.chunk;
+  plan.cache_format = options.cache_format;
   plan.memory = plan_memory(plan.config, checkpoint, weight_layout_policy(caps, options.policy), plan.ctx_len,
                             plan.chunk, options.cache_format);
   return plan;

@@ -19,6 +19,7 @@ formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels:
 struct LoadPlan {
   ModelConfig config;
   uint32_t ctx_len = 0, chunk = 0;
+  kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
   MemoryPlan memory;
 };
 // Errors: this build cannot run the model. Whether the memory is there is check_memory()'s to say.

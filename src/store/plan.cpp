@@ -114,7 +114,10 @@ Result<PullPlan> plan_hub(const HubName& name, const PlanOptions& options, Web& 
   const std::string address = options.hub + "/api/models/" + percent_encoded(name.repo) + "/revision/" +
                               percent_encoded(revision) + "?blobs=true";
   DP_TRY(const std::string answer, web.text(address, kMostHubAnswer));
-  DP_TRY(const HubRepo repo, parse_hub_repo(answer));
+  auto parsed = parse_hub_repo(answer);
+  if (!parsed)
+    return forward(std::move(parsed).error().add_while("reading what the hub says of " + name.repo));
+  const HubRepo& repo = *parsed;
   DP_TRY(const HubChoice choice, choose_files(repo, name));
   PullPlan plan{.source = name.text(), .revision = repo.commit, .kind = choice.kind, .entry = choice.entry};
   DP_TRY(plan.name, checked_name(options.name, choice.name, plan.source));

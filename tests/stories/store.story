@@ -1,0 +1,32 @@
+# Models by name, and what loading one would take. Downloads are tested in tests/store.
+
+== a store that is not there is empty
+$ DOPPLER_HOME=$PWD doppler list
+~There are no models in .*/models; doppler pull fetches one\.
+
+== a stored model is meant by its name, unless something here has that name
+$ doppler synth llama-tiny:q8_0 -o tiny.gguf > out
+$ export DOPPLER_HOME=$PWD; doppler pull -q tiny.gguf --name mine | head -n 1
+~mine: .* in [\d.]+ s, not checked: the source names no hash
+$ export DOPPLER_HOME=$PWD; doppler inspect mine | head -n 1
+~.*/models/mine/tiny\.gguf: GGUF version 3, .*
+$ export DOPPLER_HOME=$PWD; mkdir mine; doppler inspect mine | head -n 1
+~doppler: .*mine.*
+$ export DOPPLER_HOME=$PWD; doppler rm mine; doppler list --json | grep '"models"'
+~mine: .* freed
+  "models": [],
+
+== what loading would take, without loading
+needs webgpu
+$ doppler run $FLAGS --dry-run --synthetic llama-tiny --ctx 256 2>/dev/null | grep -e '^total' -e '^It fits' | cut -c1-7
+total  
+It fits
+$ doppler bench $FLAGS --dry-run --synthetic llama-tiny -o json 2>/dev/null | grep '"fits"'
+  "fits": true,
+
+== what cannot fit is refused with what would
+needs webgpu
+$ doppler run $FLAGS --dry-run --synthetic llama-3.1-70b:f32 --ctx 131072 >out 2>err
+exit 1
+$ tail -n 1 err
+~doppler: (The model needs .* \(weights .*, cache for 131072 tokens .*, scratch .*\), but .* has|A context of 131072 tokens) .*
