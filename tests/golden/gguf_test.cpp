@@ -22,6 +22,9 @@ using model::Role;
 
 constexpr Role kLayerMatrices[] = {Role::kQ,    Role::kK,  Role::kV,   Role::kAttentionOut,
                                    Role::kGate, Role::kUp, Role::kDown};
+constexpr Role kLlamaNorms[] = {Role::kAttentionNorm, Role::kFfnNorm};
+constexpr Role kGemma3Norms[] = {Role::kAttentionNorm,     Role::kQNorm,      Role::kKNorm,
+                                 Role::kPostAttentionNorm, Role::kPreFfnNorm, Role::kPostFfnNorm};
 
 struct Tensor {
   DType type;
@@ -30,24 +33,35 @@ struct Tensor {
 };
 using Tensors = std::map<std::string, Tensor>;
 
+// The first layer that sees everything ends the first round.
+uint32_t window_pattern(const model::ModelConfig& c) {
+  return static_cast<uint32_t>(std::ranges::find(c.slides, 0) - c.slides.begin()) + 1;
+}
+
 // Keys whose absence means what the model needs are left out.
 void add_architecture(formats::GgufHeader& header, const model::ModelConfig& c) {
-  header.add_string("general.architecture", "llama");
-  header.add_u32("llama.block_count", c.n_layers);
-  header.add_u32("llama.embedding_length", c.hidden_dim);
-  header.add_u32("llama.feed_forward_length", c.ffn_dim);
-  header.add_u32("llama.context_length", c.ctx_len);
-  header.add_u32("llama.attention.head_count", c.n_heads);
-  if (c.n_kv_heads != c.n_heads) header.add_u32("llama.attention.head_count_kv", c.n_kv_heads);
-  if (c.head_dim * c.n_heads != c.hidden_dim) header.add_u32("llama.attention.key_length", c.head_dim);
-  if (c.norm_eps != 1e-5f) header.add_f32("llama.attention.layer_norm_rms_epsilon", c.norm_eps);
-  if (c.window != 0) header.add_u32("llama.attention.sliding_window", c.window);
-  if (c.rope.theta != 10000) header.add_f32("llama.rope.freq_base", static_cast<float>(c.rope.theta));
+  const bool gemma3 = c.family == "gemma3";
+  const std::string architecture = gemma3 ? "gemma3" : "llama", prefix = architecture + ".";
+  header.add_string("general.architecture", architecture);
+  header.add_u32(prefix + "block_count", c.n_layers);
+  header.add_u32(prefix + "embedding_length", c.hidden_dim);
+  header.add_u32(prefix + "feed_forward_length", c.ffn_dim);
+  header.add_u32(prefix + "context_length", c.ctx_len);
+  header.add_u32(prefix + "attention.head_count", c.n_heads);
+  if (c.n_kv_heads != c.n_heads) header.add_u32(prefix + "attention.head_count_kv", c.n_kv_heads);
+  if (c.head_dim * c.n_heads != c.hidden_dim) header.add_u32(prefix + "attention.key_length", c.head_dim);
+  if (c.norm_eps != 1e-5f) header.add_f32(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);
+  if (c.window != 0) header.add_u32(prefix + "attention.sliding_window", c.window);
+  constexpr uint32_t kGemma3Pattern = 6;
+  if (gemma3 && window_pattern(c) != kGemma3Pattern) {
+    header.add_u32(prefix + "attention.sliding_window_pattern", window_pattern(c));
+  }
+  if (c.rope.theta != 10000) header.add_f32(prefix + "rope.freq_base", static_cast<float>(c.rope.theta));
   if (c.rope.scaling == model::RopeScaling::kLinear || c.rope.scaling == model::RopeScaling::kYarn) {
-    header.add_string("llama.rope.scaling.type",
+    header.add_string(prefix + "rope.scaling.type",
                       c.rope.scaling == model::RopeScaling::kYarn ? "yarn" : "linear");
-    header.add_f32("llama.rope.scaling.factor", static_cast<float>(c.rope.factor));
-    header.add_u32("llama.rope.scaling.original_context_length",
+    header.add_f32(prefix + "rope.scaling.factor", static_cast<float>(c.rope.factor));
+    header.add_u32(prefix + "rope.scaling.original_context_length",
                    static_cast<uint32_t>(c.rope.original_ctx_len));
   }
 }
@@ -110,6 +124,14 @@ Tensor floats(const std::vector<float>& values) {
   return {DType::kF32, {values.size()}, {bytes, bytes + values.size() * sizeof(float)}};
 }
 
+// Norms of gemma3 are w in GGUF where Hugging Face has w - 1.
+Tensor plus_one(const formats::TensorInfo& tensor, const std::vector<uint8_t>& bytes) {
+  std::vector<float> values(tensor.shape[0]);
+  EXPECT_TRUE(formats::dequantise(tensor.type, bytes.data(), values.data(), values.size()));
+  for (float& value : values) value += 1;
+  return floats(values);
+}
+
 // Llama 3's scaling as GGUF carries it: what each frequency is divided by.
 std::vector<float> llama3_divisors(const model::RopeConfig& r) {
   std::vector<float> out;
@@ -130,13 +152,18 @@ TEST_P(Renamed, MatchesTheReferences) {
   const model::ModelConfig config = must(model::read_config(*source));
   model::ModelConfig gguf_config = config;
   gguf_config.gguf_names = true;
+  const bool gemma3 = config.family == "gemma3";
   Tensors tensors;
   const auto take = [&](Role role, uint32_t layer) {
     for (const char* suffix : {".weight", ".bias"}) {
       const formats::TensorInfo* tensor = source->find(model::tensor_name(config, role, layer, suffix));
       if (!tensor) continue;
       std::vector<uint8_t> bytes = must(formats::run_now(source->read_tensor(*tensor)));
-      if (role == Role::kQ || role == Role::kK) {
+      if (gemma3 && tensor->shape.size() == 1) {
+        tensors[model::tensor_name(gguf_config, role, layer, suffix)] = plus_one(*tensor, bytes);
+        continue;
+      }
+      if (!gemma3 && (role == Role::kQ || role == Role::kK)) {
         bytes = permuted(bytes, role == Role::kQ ? config.n_heads : config.n_kv_heads, config.head_dim);
       }
       tensors[model::tensor_name(gguf_config, role, layer, suffix)] = {tensor->type, tensor->shape,
@@ -145,8 +172,11 @@ TEST_P(Renamed, MatchesTheReferences) {
   };
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     for (const Role role : kLayerMatrices) take(role, layer);
-    take(Role::kAttentionNorm, layer);
-    take(Role::kFfnNorm, layer);
+    if (gemma3) {
+      for (const Role role : kGemma3Norms) take(role, layer);
+    } else {
+      for (const Role role : kLlamaNorms) take(role, layer);
+    }
   }
   take(Role::kEmbedding, 0);
   take(Role::kFinalNorm, 0);
@@ -176,7 +206,9 @@ INSTANTIATE_TEST_SUITE_P(Gguf, Renamed,
                                          "families_llama/llama_headdim", "families_llama/llama_odd",
                                          "families_generated/h42_d2_v7", "families_generated/h3_d2_ffn1",
                                          "families_generated/h60_d10_7_7_llama3",
-                                         "families_generated/h130_d6_yarn_f16_small"),
+                                         "families_generated/h130_d6_yarn_f16_small",
+                                         "families_gemma3/gemma3", "families_gemma3/gemma3/bf16",
+                                         "families_gemma3/gemma3_hd256", "families_gemma3/gemma3_vlm"),
                          renamed_name);
 
 // ---- Block types
