@@ -2,8 +2,10 @@
 // whether it gives the logits that it gave when it was converted. Repairs damaged files from another copy.
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 
 #include "base/log.h"
 #include "cli/self_test.h"
@@ -11,6 +13,7 @@
 #include "cli/verify_report.h"
 #include "engine/rdrr_fields.h"
 #include "formats/rdrr/folder_check_native.h"
+#include "store/download.h"
 
 namespace doppler::cli {
 namespace {
@@ -85,13 +88,32 @@ Result<formats::RdrrFolderCheck> check_bytes(const std::string& folder, const Ve
   return check;
 }
 
+// Another copy of the model: a folder, or an address whose files are fetched as `doppler pull` does.
+formats::FetchFile fetch_from(const std::string& source) {
+  if (!source.starts_with("http://") && !source.starts_with("https://")) {
+    return formats::fetch_from_folder(source);
+  }
+  const auto web = std::make_shared<store::Web>(store::WebOptions{});
+  return [web, source](const std::string& file, const std::string& to) -> Result<> {
+    const std::string slash = source.ends_with('/') ? "" : "/";
+    store::DownloadJob job;
+    job.url = source + slash + file;
+    job.path = to;
+    DP_TRY([[maybe_unused]] const store::Downloaded done, store::download(*web, job, {}));
+    const bool renamed = std::rename((to + ".part").c_str(), to.c_str()) == 0;
+    std::remove((to + ".journal").c_str());
+    if (renamed) return {};
+    return fail(ErrorKind::kIo, "Cannot write %s: %s.", to.c_str(), std::strerror(errno));
+  };
+}
+
 // Checks, repairs, checks again; a damaged manifest hides what else is damaged, hence twice.
 Result<void> check_and_repair(const std::string& folder, const VerifyFlags& flags, VerifyReport& report) {
   DP_TRY(formats::RdrrFolderCheck check, check_bytes(folder, flags, report));
   if (flags.repair.empty()) return {};
+  const formats::FetchFile fetch = fetch_from(flags.repair);
   for (int round = 0; round < 2 && !check.intact(); ++round) {
-    DP_TRY(const formats::RdrrRepair repair,
-           formats::repair_rdrr_folder(folder, check, formats::fetch_from_folder(flags.repair)));
+    DP_TRY(const formats::RdrrRepair repair, formats::repair_rdrr_folder(folder, check, fetch));
     report.repaired.insert(report.repaired.end(), repair.replaced.begin(), repair.replaced.end());
     if (repair.replaced.empty()) {
       for (const formats::RdrrFault& left : repair.left) {
@@ -214,7 +236,8 @@ int verify_verb(std::span<const std::string> arguments) {
       "Checks a model: every byte against its hash (RDRR), structure, and stored logits. Exit code 1 if "
       "anything is wrong.");
   args.words("MODEL", &flags.words);
-  args.text("repair", 0, "FOLDER", "replace damaged files by those of this copy of the model", &flags.repair);
+  args.text("repair", 0, "SOURCE", "replace damaged files by those of this copy: a folder or an http address",
+            &flags.repair);
   args.count("threads", 'j', "COUNT", "hashing threads (default: one a core)", &flags.threads);
   args.flag("no-self-test", 0, "do not load the model to compare its logits", &flags.no_self_test);
   args.flag("make-self-test", 0, "first store the logits that the model gives now", &flags.make_self_test);

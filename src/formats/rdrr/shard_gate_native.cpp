@@ -27,7 +27,11 @@ class ThreadedGate final : public ShardGate {
         states_(manifest.shards.size(), State::kToDo),
         stamp_(files_.stamp_folder, manifest, files_.identities) {
     for (size_t i = 0; i < states_.size(); ++i) {
-      if (stamp_.knows(i)) states_[i] = State::kGood;
+      if (stamp_.knows(i)) {
+        states_[i] = State::kGood;
+      } else {
+        ++to_do_;
+      }
     }
   }
 
@@ -43,7 +47,7 @@ class ThreadedGate final : public ShardGate {
 
   Result<> wait(size_t shard) override {
     std::unique_lock lock(mutex_);
-    if (threads_.empty() && std::ranges::count(states_, State::kToDo) > 1) start_threads();
+    if (threads_.empty() && to_do_ > 1) start_threads();
     if (shard > reached_) {
       reached_ = shard;
       changed_.notify_all();
@@ -67,23 +71,21 @@ class ThreadedGate final : public ShardGate {
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      size_t shard = 0;
       const auto found = [&] {
         const size_t end = std::min(states_.size(), reached_ + 1 + kAhead);
-        for (shard = 0; shard < end; ++shard) {
-          if (states_[shard] == State::kToDo) return true;
-        }
-        return false;
+        while (first_to_do_ < end && states_[first_to_do_] != State::kToDo) ++first_to_do_;
+        return first_to_do_ < end;
       };
       changed_.wait(lock, [&] { return stop_ || found(); });
       if (stop_) return;
-      hash(shard, lock);
+      hash(first_to_do_, lock);
     }
   }
 
   // Unlocks while it hashes.
   void hash(size_t shard, std::unique_lock<std::mutex>& lock) {
     states_[shard] = State::kInWork;
+    --to_do_;
     lock.unlock();
     const RdrrShard& entry = manifest_.shards[shard];
     const bool good =
@@ -100,7 +102,9 @@ class ThreadedGate final : public ShardGate {
   std::condition_variable changed_;
   std::vector<State> states_;
   VerifiedStamp stamp_;
-  size_t reached_ = 0;  // the highest shard asked for
+  size_t to_do_ = 0;        // shards in that state
+  size_t first_to_do_ = 0;  // none before this one is: a state never becomes "to do" again
+  size_t reached_ = 0;      // the highest shard asked for
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };
