@@ -282,6 +282,13 @@ class Hashes(PullCase):
         self.file.always = Corrupt(at=2_000_000)
         self.refuse("The SHA-256 of .* is .*, but it should be " + self.digest, "--sha256", self.digest)
 
+    def test_a_hash_that_the_server_names_is_checked(self):
+        self.server.files[PATH] = File(self.data, X_Linked_Etag='"%s"' % self.digest)
+        self.assertTrue(self.pull()["files"][0]["verified"])
+        self.succeed("rm", "tiny")
+        self.server.files[PATH].always = Corrupt(at=5000)
+        self.refuse("The SHA-256 of .* is .*, but it should be " + self.digest)
+
     def test_a_hash_makes_up_for_a_missing_validator(self):
         self.server.files[PATH] = self.file = File(self.data, etag=None)
         self.file.faults = [Drop(after=MIB)]
