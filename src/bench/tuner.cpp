@@ -48,7 +48,6 @@ class Search {
 
   Result<TunerResult> run() {
     DP_TRY(current_, maker_.load(result_.table));
-    DP_TRY(result_.table_error, current_->error());
     std::vector<kernels::Choice> order = current_->choices();
     std::erase_if(order, [&](const kernels::Choice& c) { return c.forced || heat(c) < kColdShare; });
     std::ranges::stable_sort(order, [&](const auto& a, const auto& b) { return heat(a) > heat(b); });
@@ -157,6 +156,10 @@ class Search {
       if (gains) attempt.verdict += ", but the other phase loses";
       return {};
     }
+    if (!has_table_error_) {  // only where something is worth it: what is in use now are the tables' choices
+      DP_TRY(result_.table_error, current_->error());
+      has_table_error_ = true;
+    }
     DP_TRY(const double error, trial.error());
     const double most = std::max(kErrorFloor, result_.table_error * kErrorRoom);
     if (!(error <= most)) {
@@ -170,6 +173,7 @@ class Search {
   TrialMaker& maker_;
   TunerSettings settings_;
   double end_ = 0;
+  bool has_table_error_ = false;
   std::unique_ptr<Trial> current_;
   TunerResult result_;
 };

@@ -15,12 +15,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kDepth = 128;         // tokens in the cache before the decode steps
-constexpr uint32_t kMostSteps = 128;     // decode steps of a sample
-constexpr double kSampleSeconds = 0.03;  // at least, where kMostSteps allow it
-constexpr double kLongSample = 0.25;     // a prefill chunk that takes longer is measured with fewer rows
+constexpr uint32_t kDepth = 128, kDepthOfCpu = 16;  // tokens in the cache before the decode steps
+constexpr uint32_t kMostSteps = 128;                // decode steps of a sample
+constexpr double kSampleSeconds = 0.03;             // at least, where kMostSteps allow it
+constexpr double kLongSample = 0.25;  // a prefill chunk that takes longer is measured with fewer rows
 constexpr uint32_t kLeastRows = 32;
-constexpr uint32_t kCheckedTokens = 16;  // whose logits are compared
+constexpr uint32_t kCheckedTokens = 8;                    // whose logits are compared
+constexpr uint32_t kCheckedRows[] = {1, kCheckedTokens};  // at a time: decode kernels, prefill kernels
 constexpr uint32_t kCheckedCtx = 64;
 
 double seconds_since(Clock::time_point start) {
@@ -64,10 +65,40 @@ double relative_l2(std::span<const float> got, std::span<const float> wanted) {
   return got.size() == wanted.size() && std::isfinite(error) ? error : INFINITY;
 }
 
+// Logits that a candidate's are held against, made when first asked for: by the portable lane, with weights as stored and
+// the cache in f32.
+class Wanted {
+ public:
+  Wanted(gpu::Device& device, const formats::Checkpoint& checkpoint, model::RunnerOptions options)
+      : device_(device), checkpoint_(checkpoint), options_(std::move(options)) {}
+
+  // Through the decode kernels and through those of prefill.
+  Result<const std::vector<std::vector<float>>*> get() {
+    if (!logits_.empty()) return &logits_;
+    DP_TRY(options_.policy, kernels::make_policy("portable"));
+    options_.cache_format = kernels::CacheFormat::kF32;
+    for (const uint32_t rows : kCheckedRows) {
+      auto logits = logits_of(device_, checkpoint_, options_, rows);
+      if (!logits) {
+        logits_.clear();
+        return forward(std::move(logits).error());
+      }
+      logits_.push_back(std::move(*logits));
+    }
+    return &logits_;
+  }
+
+ private:
+  gpu::Device& device_;
+  const formats::Checkpoint& checkpoint_;
+  model::RunnerOptions options_;
+  std::vector<std::vector<float>> logits_;
+};
+
 class ModelTrial final : public Trial {
  public:
   ModelTrial(gpu::Device& device, const formats::Checkpoint& checkpoint, model::RunnerOptions options,
-             Runner runner, const std::vector<std::vector<float>>& wanted)
+             Runner runner, Wanted& wanted)
       : device_(device),
         checkpoint_(checkpoint),
         options_(std::move(options)),
@@ -104,11 +135,12 @@ class ModelTrial final : public Trial {
   }
 
   Result<double> error() override {
+    DP_TRY(const auto* wanted, wanted_.get());
     double worst = 0;
     size_t i = 0;
-    for (const uint32_t rows : {1u, kCheckedTokens}) {
+    for (const uint32_t rows : kCheckedRows) {
       DP_TRY(const std::vector<float> got, logits_of(device_, checkpoint_, options_, rows));
-      worst = std::max(worst, relative_l2(got, wanted_[i++]));
+      worst = std::max(worst, relative_l2(got, (*wanted)[i++]));
     }
     return worst;
   }
@@ -135,7 +167,8 @@ class ModelTrial final : public Trial {
   Result<void> fill() {
     DP_CHECK(begin());
     const uint32_t room = runner_->ctx_len() > kMostSteps + 1 ? runner_->ctx_len() - kMostSteps - 1 : 1;
-    const std::vector<uint32_t> tokens = prompt(std::min(kDepth, room));
+    const std::vector<uint32_t> tokens =
+        prompt(std::min(device_.caps().type == gpu::AdapterType::kCpu ? kDepthOfCpu : kDepth, room));
     for (size_t at = 0; at < tokens.size();) {
       const size_t count = std::min<size_t>(runner_->chunk(), tokens.size() - at);
       const bool last = at + count == tokens.size();
@@ -189,21 +222,26 @@ class ModelTrial final : public Trial {
   const formats::Checkpoint& checkpoint_;
   model::RunnerOptions options_;
   Runner runner_;
-  const std::vector<std::vector<float>>& wanted_;
+  Wanted& wanted_;
   std::map<std::pair<Phase, std::string>, double> shares_;
   uint32_t steps_ = 16;  // of a decode sample
   uint32_t rows_ = 0;    // of a prefill sample
 };
 
+model::RunnerOptions of_few_layers(model::RunnerOptions options, const formats::Checkpoint& checkpoint) {
+  options.layers = layers_that_differ(checkpoint);
+  return options;
+}
+
 class ModelTrials final : public TrialMaker {
  public:
   ModelTrials(gpu::Device& device, const formats::Checkpoint& checkpoint, model::RunnerOptions options)
-      : device_(device), checkpoint_(checkpoint), options_(std::move(options)) {
-    options_.layers = layers_that_differ(checkpoint);
-  }
+      : device_(device),
+        checkpoint_(checkpoint),
+        options_(of_few_layers(std::move(options), checkpoint)),
+        wanted_(device, checkpoint, options_) {}
 
   Result<std::unique_ptr<Trial>> load(const kernels::TuningTable& table) override {
-    if (wanted_.empty()) DP_CHECK(find_wanted());
     model::RunnerOptions options = options_;
     options.policy.tuning = std::make_shared<const kernels::TuningTable>(table);
     DP_TRY(Runner runner, load_runner(device_, checkpoint_, options));
@@ -214,22 +252,10 @@ class ModelTrials final : public TrialMaker {
   }
 
  private:
-  // By the portable lane, with weights as stored and the cache in f32.
-  Result<void> find_wanted() {
-    model::RunnerOptions options = options_;
-    DP_TRY(options.policy, kernels::make_policy("portable"));
-    options.cache_format = kernels::CacheFormat::kF32;
-    for (const uint32_t rows : {1u, kCheckedTokens}) {
-      DP_TRY(std::vector<float> logits, logits_of(device_, checkpoint_, options, rows));
-      wanted_.push_back(std::move(logits));
-    }
-    return {};
-  }
-
   gpu::Device& device_;
   const formats::Checkpoint& checkpoint_;
   model::RunnerOptions options_;
-  std::vector<std::vector<float>> wanted_;
+  Wanted wanted_;
 };
 
 }  // namespace

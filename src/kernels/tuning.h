@@ -20,7 +20,7 @@ namespace doppler::kernels {
 struct TunedChoice {
   std::string variant;
   std::map<std::string, uint32_t, std::less<>> constants;  // those that differ from the table's
-  // Of a whole step (or prefill chunk) of the model that was tuned: with this choice, and with what it replaced.
+  // Of a whole decode step, or of a row of a prefill chunk, of the model that was tuned: with this choice, and with what it replaced.
   double seconds = 0, table_seconds = 0;
   bool operator==(const TunedChoice&) const = default;
 };
