@@ -19,7 +19,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let tile = group.y * GROUPS_X + group.x;
   if (tile * TILE >= N) { return; }  // the grid, folded over y, may have more
   let row = tile * TILE + local % TILE;
-  add_square_sums(local);
   let sum = join_slices(local, vec2<f32>(slice_sum(row, local), 0.0)).x;
   if (local >= TILE || row >= N) { return; }
   var value = sum * norm_factor();

@@ -23,7 +23,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   if (tile >= GATE_TILES) { return; }  // the grid, folded over y, may have more
   let row = tile * TILE + local % TILE;
   let up_row = row + GATE_TILES * TILE;
-  add_square_sums(local);
   let sums = join_slices(local, slice_sums(row, up_row, local));
   var value = 0.0;
   if (local < TILE) {

@@ -16,22 +16,29 @@
 @group(0) @binding(7) var<storage, read_write> y_q8: array<u32>;  // h, then the sums at H_SUMS
 
 var<workgroup> squares: array<f32, 32>;
+var<workgroup> before: array<vec2<f32>, 32>;  // y with its bias, norm_weight
+
+fn load_before(row: u32, local: u32) -> vec2<f32> {
+  var value = y[row];
+  if (HAS_BIAS) { value += bias[row]; }
+  return vec2<f32>(value, norm_weight[row]);
+}
+
+fn stage_before(local: u32, early: vec2<f32>) {
+  if (local < TILE) { before[local] = early; }
+}
 
 @compute @workgroup_size(SLICES * TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let tile = group.y * GROUPS_X + group.x;
   if (tile * TILE >= N) { return; }  // the grid, folded over y, may have more
   let row = tile * TILE + local % TILE;
+  let sum = join_slices(local, vec2<f32>(slice_sum(row, local), 0.0)).x;
   var value = 0.0;
   var weight = 0.0;
   if (local < TILE) {
-    value = y[row];
-    weight = norm_weight[row];
-    if (HAS_BIAS) { value += bias[row]; }
-  }
-  let sum = join_slices(local, vec2<f32>(slice_sum(row, local), 0.0)).x;
-  if (local < TILE) {
-    value += sum;
+    value = before[local].x + sum;
+    weight = before[local].y;
     y[row] = value;
     squares[local] = value * value;
     if (!H_IS_Q8) { y_q8[row] = bitcast<u32>(value * weight); }

@@ -2,7 +2,12 @@
 // times them. Twin of tile_x_q8.
 //!import matvec/unit_x_f32
 
-fn stage_x(local: u32) {}
+struct XShare {
+  none: u32,
+}
+
+fn load_share(local: u32) -> XShare { return XShare(0u); }
+fn stage_share(local: u32, share: XShare) {}
 
 fn dot_unit(w: Words, u: u32) -> f32 {
   let v = load_x(0u, u);

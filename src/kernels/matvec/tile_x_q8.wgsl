@@ -4,13 +4,36 @@
 
 alias XElement = vec4<u32>;
 
-var<workgroup> x_codes: array<vec4<u32>, 2u * UNITS>;
+const X_CODES = 2u * UNITS;
+const X_EACH = (X_CODES + 32u * SLICES - 1u) / (32u * SLICES);
+const FACTORS_EACH = (UNITS + 32u * SLICES - 1u) / (32u * SLICES);
+
+var<workgroup> x_codes: array<vec4<u32>, X_CODES>;
 var<workgroup> x_factors: array<vec2<f32>, UNITS>;
 
+// What an invocation brings of x, loaded without a branch so that other loads can be under way meanwhile.
+struct XShare {
+  codes: array<vec4<u32>, X_EACH>,
+  factors: array<vec2<f32>, FACTORS_EACH>,
+}
+
+fn load_share(local: u32) -> XShare {
+  var share: XShare;
+  for (var i = 0u; i < X_EACH; i++) { share.codes[i] = x[min(local + 32u * SLICES * i, X_CODES - 1u)]; }
+  for (var i = 0u; i < FACTORS_EACH; i++) { share.factors[i] = x_scales[min(local + 32u * SLICES * i, UNITS - 1u)]; }
+  return share;
+}
+
 // Before a barrier that every invocation passes.
-fn stage_x(local: u32) {
-  for (var i = local; i < 2u * UNITS; i += 32u * SLICES) { x_codes[i] = x[i]; }
-  for (var i = local; i < UNITS; i += 32u * SLICES) { x_factors[i] = x_scales[i]; }
+fn stage_share(local: u32, share: XShare) {
+  for (var i = 0u; i < X_EACH; i++) {
+    let at = local + 32u * SLICES * i;
+    if (at < X_CODES) { x_codes[at] = share.codes[i]; }
+  }
+  for (var i = 0u; i < FACTORS_EACH; i++) {
+    let at = local + 32u * SLICES * i;
+    if (at < UNITS) { x_factors[at] = share.factors[i]; }
+  }
 }
 
 fn dot_unit(w: Words, u: u32) -> f32 {
