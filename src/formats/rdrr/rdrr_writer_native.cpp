@@ -64,6 +64,18 @@ Result<> check_replaceable(const std::string& folder) {
               printable(others[0]).c_str());
 }
 
+// The working folder is emptied of what cannot be continued: it must be an interrupted run's, or a model's that
+// was killed just before it got its name.
+Result<> check_working_folder(const std::string& part) {
+  struct stat info{};
+  if (::stat(part.c_str(), &info) != 0) return {};
+  DP_TRY(const std::vector<std::string> names, names_in_folder(part));
+  if (names.empty() || std::ranges::find(names, kWriteProgressName) != names.end()) return {};
+  if (check_replaceable(part)) return {};
+  return fail(ErrorKind::kInvalidInput,
+              "%s holds files of another kind than an interrupted run leaves; move it away.", part.c_str());
+}
+
 }  // namespace
 
 struct RdrrWriter::State {
@@ -161,6 +173,7 @@ Result<std::unique_ptr<RdrrWriter>> RdrrWriter::open(const std::string& folder, 
     if (!s.options.replace) return fail(ErrorKind::kInvalidInput, "%s exists already.", s.folder.c_str());
     DP_CHECK(check_replaceable(s.folder));
   }
+  DP_CHECK(check_working_folder(s.part));
   std::error_code error;
   fs::create_directories(s.part, error);
   if (error) return fail(ErrorKind::kIo, "Cannot make %s: %s.", s.part.c_str(), error.message().c_str());

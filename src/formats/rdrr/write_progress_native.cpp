@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kName[] = "progress.txt";
-
 // Differs whenever a byte of a shard could: bytes are made from the source and the options (fingerprint), and
 // lie where the tensors' order, sizes and the shard size put them.
 Sha256 plan_digest(const RdrrManifest& plan, std::string_view fingerprint) {
@@ -82,7 +80,7 @@ size_t intact_shards(const std::string& folder, const RdrrManifest& plan,
 Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& folder,
                                                            const RdrrManifest& plan,
                                                            std::string_view fingerprint) {
-  const std::string path = folder + "/" + kName;
+  const std::string path = folder + "/" + kWriteProgressName;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
   std::unique_ptr<WriteProgress> progress(new WriteProgress(path, fd));
@@ -102,7 +100,7 @@ Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& fo
   DP_TRY(const std::vector<std::string> names, names_in_folder(folder));
   std::error_code error;
   for (const std::string& name : names) {
-    bool keep = name == kName;
+    bool keep = name == kWriteProgressName;
     for (size_t i = 0; i < recorded.size() && !keep; ++i) keep = name == plan.shards[i].file;
     if (!keep) fs::remove_all(folder + "/" + name, error);
   }

@@ -13,6 +13,8 @@
 
 namespace doppler::formats {
 
+inline constexpr char kWriteProgressName[] = "progress.txt";
+
 class WriteProgress {
  public:
   // Shards of the same plan and fingerprint that are complete are hashed again and kept; everything else in the

@@ -128,6 +128,22 @@ TEST(RdrrWriter, AnExistingFolderIsReplacedOnlyWhenAskedAndOnlyIfItIsAModel) {
   EXPECT_TRUE(fs::exists(home / "m/diary.txt"));
 }
 
+TEST(RdrrWriter, AFolderWithTheWorkingNameThatIsSomethingElseIsNotEmptied) {
+  const TemporaryFolder home;
+  fs::create_directory(home / "m.part");
+  std::ofstream(home / "m.part/diary.txt") << "dear diary";
+  const auto refused = RdrrWriter::open(home / "m", small_plan(), {});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().sentence().find("move it away"), std::string::npos);
+  EXPECT_TRUE(fs::exists(home / "m.part/diary.txt"));
+  // A run that was killed after its last file and before the renaming.
+  fs::remove_all(home / "m.part");
+  finish_small(*must_open(home / "m"));
+  fs::rename(home / "m", home / "m.part");
+  finish_small(*must_open(home / "m"));
+  EXPECT_TRUE(fs::exists(home / "m/manifest.json"));
+}
+
 // A run that ends after any number of bytes is continued to the same folder, and rewrites no complete shard.
 TEST(RdrrWriter, GoesOnAfterAnyInterruption) {
   const TemporaryFolder home;
