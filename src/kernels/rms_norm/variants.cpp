@@ -5,11 +5,25 @@
 
 #include "kernels/rms_norm/rms_norm_portable.wgsl.h"
 #include "kernels/rms_norm/rms_norm_subgroup.wgsl.h"
+#include "kernels/rms_norm/rms_norm_vec4.wgsl.h"
 
 namespace doppler::kernels {
 namespace {
 
-const std::array<RmsNormRow, 2> kRows = {{
+// A row lies in the registers of one workgroup: four vec4s an invocation where workgroups of 1,024 are allowed.
+std::string refuse_unless_quads(const RmsNorm& op, const gpu::Caps& caps) {
+  constexpr uint32_t kMostValues = 16384;
+  if (caps.type == gpu::AdapterType::kCpu) return "it is shaped for a GPU and this device is a CPU";
+  if (op.n % 4 != 0 || op.n > kMostValues) {
+    return format_text("the row length (%u) is not a multiple of 4 up to %u", op.n, kMostValues);
+  }
+  return "";
+}
+
+const std::array<RmsNormRow, 3> kRows = {{
+    {{"rms_norm.vec4", Lane::kSubgroups, kNeedSubgroups, refuse_unless_quads},
+     "rms_norm/rms_norm_vec4",
+     wgsl::rms_norm_vec4::kLayout},
     {{"rms_norm.subgroup", Lane::kSubgroups, kNeedSubgroups},
      "rms_norm/rms_norm_subgroup",
      wgsl::rms_norm_subgroup::kLayout},
