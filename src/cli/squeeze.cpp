@@ -2,6 +2,7 @@
 // model still says the same, report. Nothing is stored unless the check passes. Judgements: bench/squeeze.h.
 #include "bench/squeeze.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -78,6 +79,7 @@ class Squeeze {
   Result<bench::SqueezeReport> run() {
     DP_TRY(settings_.tests, bench::make_tests(flags_.lists));
     settings_.repetitions = flags_.repetitions;
+    profile_.prompt = flags_.lists.prompts.empty() ? 0 : flags_.lists.prompts.front();
     positions_ =
         std::max<uint64_t>(bench::positions_needed(settings_.tests), bench::positions_needed(profile_));
     DP_CHECK(first_look());
@@ -140,10 +142,12 @@ class Squeeze {
     report_.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings);
     DP_TRY(report_.before, measure(model, {.batch = model::kDefaultBatch}));
     say("sweeping the cadence");
-    for (const uint32_t batch : kBatches) DP_CHECK(sweep(model, {.batch = batch}));
+    for (const uint32_t batch : kBatches) {
+      if (batch == 1 || batch * 2 <= decode_test().generate) DP_CHECK(sweep(model, {.batch = batch}));
+    }
     const uint32_t best = bench::best_cadence(report_.sweep).batch;
     for (const uint32_t interval : kIntervals) {
-      if (best * interval <= model::kMaxBatch)
+      if (best * interval * 2 <= std::min(model::kMaxBatch, decode_test().generate))
         DP_CHECK(sweep(model, {.batch = best, .readback_interval = interval}));
     }
     report_.cadence = bench::best_cadence(report_.sweep);

@@ -157,11 +157,11 @@ Result<void> Generator::queue_prompt(size_t max_tokens_left) {
     at += count;
   }
   scheduled_ = 1;
-  return queue_decode();
+  return queue_decode(1);  // the first token does not wait until more is recorded
 }
 
-Result<void> Generator::queue_decode() {
-  while (in_flight_.size() < kAhead + 1 && in_flight_.size() < runner_.max_tickets() &&
+Result<void> Generator::queue_decode(size_t ahead) {
+  while (in_flight_.size() < ahead + 1 && in_flight_.size() < runner_.max_tickets() &&
          scheduled_ < segment_limit_ && sequence_.size() - seen_ + scheduled_ <= runner_.ctx_len()) {
     const uint32_t left = segment_limit_ - scheduled_;
     const uint32_t steps = std::min(options_.batch, left);
@@ -187,7 +187,7 @@ Task<Result<std::optional<std::string>>> Generator::next() {
   std::string text = accept(tokens);
   if (!ended_ && cancelled_.load(std::memory_order_relaxed)) end(StopReason::kCancelled);
   if (!ended_ && caller_stopped_) end(StopReason::kCancelled);
-  if (!ended_ && !exhausted_) DP_CO_CHECK(queue_decode());
+  if (!ended_ && !exhausted_) DP_CO_CHECK(queue_decode(kAhead));
   if (!ended_ && (exhausted_ || in_flight_.empty())) {
     DP_CO_CHECK(co_await drain());
     DP_CO_TRY(const bool slid, slide());

@@ -44,7 +44,7 @@ class Generator {
 
  private:
   Result<void> queue_prompt(size_t max_tokens_left);
-  Result<void> queue_decode();
+  Result<void> queue_decode(size_t ahead);
   std::string accept(std::span<const uint32_t> tokens);
   void end(StopReason reason);
   Result<bool> slide();
