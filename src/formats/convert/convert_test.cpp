@@ -140,7 +140,7 @@ TEST(Convert, RefusesWhatItCannotKeep) {
     text.replace(text.find(what), what.size(), instead);
     files[file] = bytes_of_text(text);
     const auto done = convert(files, {});
-    return done ? "" : done.error().sentence();
+    return done ? std::string() : done.error().sentence();
   };
   EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"yarn\""),
             "Rotary scaling \"yarn\" is not converted; none, \"linear\" and \"llama3\" are.");

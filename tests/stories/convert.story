@@ -1,0 +1,49 @@
+# Converting models: round trips, types by rule, and what is refused.
+
+== GGUF to RDRR and back is the same file
+$ doppler synth llama-tiny:f16 -o a.gguf > log
+$ doppler convert a.gguf folder
+~folder: .* of tensors in .* s; \d+ f16, \d+ f32
+$ doppler convert folder b.gguf > log
+$ cmp a.gguf b.gguf
+
+== types by mix, role and rule
+$ doppler convert a.gguf c.gguf --quantize q4_0 --embeddings q8_0 --tensor 'blk\.0\.ffn_(up|gate)=q5_1' > log
+$ doppler inspect c.gguf --tensors | grep -E '^(token_embd|blk.[01].ffn_up)'
+~token_embd.weight.*q8_0.*
+~blk.0.ffn_up.weight.*q5_1.*
+~blk.1.ffn_up.weight.*q4_0.*
+
+== an output is not overwritten by accident
+$ doppler convert a.gguf c.gguf
+doppler: c.gguf exists already.
+exit 1
+$ doppler convert a.gguf c.gguf --replace > log
+
+== what another command left is told
+$ touch d.gguf.part; echo something else > d.gguf.part.journal
+$ doppler convert a.gguf d.gguf > log
+doppler: d.gguf.part was left by another command; the conversion begins anew.
+
+== what cannot be
+$ doppler convert a.gguf
+~doppler: IN and OUT are needed: .*
+exit 2
+$ doppler convert a.gguf x.gguf --quantize q9
+~doppler: There is no quantisation "q9"; there are keep, f32, .*
+exit 1
+$ doppler convert a.gguf x.gguf --tensor 'blk[=q4_0'
+~doppler: "blk\[" is no regular expression: .*
+exit 1
+$ doppler convert a.gguf x.gguf --tensor 'nothing=q4_0'
+doppler: No tensor's name matches "nothing".
+exit 1
+$ doppler convert a.gguf x.gguf --fuse-qkv
+doppler: Fused tensors and layouts are for RDRR folders only: GGUF has no names for them.
+exit 1
+$ doppler convert nothing.gguf x.gguf
+~doppler: .*nothing.gguf.*
+exit 1
+$ doppler convert a.gguf x --shard-size 3X
+~doppler: Flag --shard-size was given "3X"; it takes bytes, or a number with K, M or G.
+exit 2
