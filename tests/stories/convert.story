@@ -8,6 +8,7 @@ $ doppler convert folder b.gguf > log
 $ cmp a.gguf b.gguf
 
 == types by mix, role and rule
+$ doppler synth llama-tiny:f16 -o a.gguf > log
 $ doppler convert a.gguf c.gguf --quantize q4_0 --embeddings q8_0 --tensor 'blk\.0\.ffn_(up|gate)=q5_1' > log
 $ doppler inspect c.gguf --tensors | grep -E '^(token_embd|blk.[01].ffn_up)'
 ~token_embd.weight.*q8_0.*
@@ -15,17 +16,21 @@ $ doppler inspect c.gguf --tensors | grep -E '^(token_embd|blk.[01].ffn_up)'
 ~blk.1.ffn_up.weight.*q4_0.*
 
 == an output is not overwritten by accident
+$ doppler synth llama-tiny:f16 -o a.gguf > log
+$ doppler convert a.gguf c.gguf > log
 $ doppler convert a.gguf c.gguf
 doppler: c.gguf exists already.
 exit 1
 $ doppler convert a.gguf c.gguf --replace > log
 
 == what another command left is told
+$ doppler synth llama-tiny:f16 -o a.gguf > log
 $ touch d.gguf.part; echo something else > d.gguf.part.journal
 $ doppler convert a.gguf d.gguf > log
 doppler: d.gguf.part was left by another command; the conversion begins anew.
 
 == what cannot be
+$ doppler synth llama-tiny:f16 -o a.gguf > log
 $ doppler convert a.gguf
 ~doppler: IN and OUT are needed: .*
 exit 2
