@@ -18,8 +18,8 @@ struct ModelFlags {
   std::string model;
   std::string synthetic;  // SHAPE[:QUANT] instead of a file
   std::string template_file;
-  bool no_verify = false;
   bool no_tuning = false;
+  bool no_verify = false;
   LoadOptions load;
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);

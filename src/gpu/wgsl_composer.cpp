@@ -3,6 +3,7 @@
 #include "gpu/wgsl_composer.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -12,6 +13,7 @@ namespace doppler::gpu {
 namespace {
 
 constexpr std::string_view kImport = "//!import ";
+constexpr std::string_view kAs = " as ";
 
 std::string directives(const Caps& caps, const ComposeOptions& options) {
   std::string text;
@@ -65,9 +67,49 @@ Result<std::string> const_prelude(std::span<const WgslConst> consts) {
   return text;
 }
 
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// The names a text declares at module scope: lines that begin with fn, struct, const, alias or var.
+std::vector<std::string> declared_names(std::string_view text) {
+  std::vector<std::string> names;
+  for (const std::string& line : split(text, '\n')) {
+    for (const std::string_view keyword : {"fn ", "struct ", "const ", "alias ", "var<"}) {
+      if (!line.starts_with(keyword)) continue;
+      size_t at = keyword.size();
+      if (keyword == "var<") at = line.find('>') + 1;
+      while (at < line.size() && line[at] == ' ') ++at;
+      size_t end = at;
+      while (end < line.size() && is_word(line[end])) ++end;
+      names.push_back(line.substr(at, end - at));
+    }
+  }
+  return names;
+}
+
+// Every whole word of `text` that is one of `names`, with `prefix` before it; members (".name") stay.
+std::string with_prefix(std::string_view text, const std::vector<std::string>& names,
+                        std::string_view prefix) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    if (end == at) {
+      out += text[at++];
+      continue;
+    }
+    const std::string word(text.substr(at, end - at));
+    const bool is_member = at > 0 && text[at - 1] == '.';
+    if (!is_member && std::find(names.begin(), names.end(), word) != names.end()) out += prefix;
+    out += word;
+    at = end;
+  }
+  return out;
+}
+
 class Composer {
  public:
-  explicit Composer(const ComposeOptions& options) : options_(options) {}
+  explicit Composer(const ComposeOptions& options, std::string prefix = "")
+      : options_(options), prefix_(std::move(prefix)) {}
 
   // Appends what `name` imports, then its own text; every file once.
   Result<void> add(std::string_view name) {
@@ -80,7 +122,13 @@ class Composer {
         own += line + "\n";
         continue;
       }
-      const std::string_view wanted = trim(std::string_view(line).substr(kImport.size()));
+      std::string_view wanted = trim(std::string_view(line).substr(kImport.size()));
+      if (const size_t as = wanted.find(kAs); as != wanted.npos) {
+        const std::string prefix(trim(wanted.substr(as + kAs.size())));
+        DP_CHECK_WHILE(add_again(wanted.substr(0, as), prefix), "importing it again into %s.wgsl",
+                       std::string(name).c_str());
+        continue;
+      }
       DP_CHECK_WHILE(add(substitute(wanted)), "importing it into %s.wgsl", std::string(name).c_str());
     }
     text_ += "// ---- " + std::string(name) + ".wgsl\n" + own;
@@ -90,7 +138,22 @@ class Composer {
   std::string take() { return std::move(text_); }
 
  private:
+  // A second copy of a fragment and of all it imports, under other names: for a kernel that reads two formats. Slots
+  // that have a substitution under the prefix take that; the bindings of weights are the second's own.
+  Result<void> add_again(std::string_view name, const std::string& prefix) {
+    Composer again(options_, prefix);
+    DP_CHECK(again.add(again.substitute(name)));
+    const std::string text = again.take();
+    std::vector<std::string> names = declared_names(text);
+    names.insert(names.end(), {"weights", "scales"});
+    text_ += with_prefix(text, names, prefix);
+    return {};
+  }
+
   std::string_view substitute(std::string_view name) const {
+    for (const auto& [slot, fragment] : options_.substitutions) {
+      if (!prefix_.empty() && slot == prefix_ + std::string(name)) return fragment;
+    }
     for (const auto& [slot, fragment] : options_.substitutions) {
       if (slot == name) return fragment;
     }
@@ -110,6 +173,7 @@ class Composer {
   }
 
   const ComposeOptions& options_;
+  const std::string prefix_;
   std::vector<std::string> added_;
   std::string text_;
 };

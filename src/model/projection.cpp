@@ -23,6 +23,15 @@ bool finishes_norm(const kernels::Context& ctx, const Projection& projection, Ac
 
 Result<void> record(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
                     kernels::TensorView y, bool accumulate) {
+  if (projection.parts.size() == 2 && !accumulate) {
+    const Projection::Part& first = projection.parts[0];
+    const Projection::Part& second = projection.parts[1];
+    if (!first.bias.valid() && !second.bias.valid() &&
+        kernels::joins_pair(ctx, first.weight, second.weight)) {
+      return kernels::record(
+          ctx, kernels::LinearPair{.first = first.weight, .second = second.weight, .x = x, .y = y});
+    }
+  }
   for (const Projection::Part& part : projection.parts) {
     const kernels::Linear op{.weight = part.weight,
                              .x = x,

@@ -82,6 +82,10 @@ constexpr Refused kRefused[] = {
     {"import_with_extension", "//!import a/b.wgsl",
      "line 1: \"//!import a/b.wgsl\" does not name one fragment; write //!import folder/file, without "
      "extension."},
+    {"import_as_words", "//!import a/b as second copy",
+     "line 1: \"//!import a/b as second copy\" does not name one fragment; write //!import folder/file, "
+     "without "
+     "extension."},
     {"import_of_nothing", "//!import",
      "line 1: \"//!import\" does not name one fragment; write //!import folder/file, without extension."},
 };

@@ -102,8 +102,14 @@ std::expected<std::vector<std::string>, std::string> read_imports(std::string_vi
       continue;
     }
     if (!opening) return fail(line, "an //!import must stand before the first declaration.");
-    const std::string_view name = row.substr(std::min(kImport.size() + 1, row.size()));
-    const bool plain = std::ranges::all_of(name, [](char c) { return is_word(c) || c == '/'; });
+    std::string_view name = row.substr(std::min(kImport.size() + 1, row.size()));
+    // `folder/file as prefix_`: once more, under other names.
+    constexpr std::string_view kAs = " as ";
+    const size_t as = name.find(kAs);
+    const std::string_view prefix = as == name.npos ? "" : name.substr(as + kAs.size());
+    const bool is_named = std::ranges::all_of(prefix, is_word) && (as == name.npos || !prefix.empty());
+    name = name.substr(0, as);
+    const bool plain = is_named && std::ranges::all_of(name, [](char c) { return is_word(c) || c == '/'; });
     if (name.empty() || !plain) {
       return fail(line, "\"" + std::string(row) +
                             "\" does not name one fragment; write //!import folder/file, without extension.");

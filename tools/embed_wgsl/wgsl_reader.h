@@ -23,7 +23,8 @@ struct Binding {
 };
 
 struct WgslFile {
-  std::vector<std::string> imports;  // of the lines `//!import <name>` that open the file
+  std::vector<std::string>
+      imports;  // of the lines `//!import <name>` (or `<name> as <prefix>`) that open the file
   bool has_params = false;
   std::vector<Member> params;
   std::vector<Binding> bindings;  // ordered by number, without gaps

@@ -91,6 +91,7 @@ constexpr Lane kSub = Lane::kSubgroups;
 
 std::string with_rope(const Attention& op, const gpu::Caps& caps) {
   if (!op.rope) return "q and the cache are rotated already";
+  if (op.rope->q_norm.valid() || op.rope->k_norm.valid()) return "it does not norm q and k";
   return fits_registers(op, caps);
 }
 

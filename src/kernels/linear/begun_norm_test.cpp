@@ -99,6 +99,32 @@ INSTANTIATE_TEST_SUITE_P(Formats, BegunNormTest,
                            return std::string(weight_format_info(format.param).name);
                          });
 
+// q and k beside v: the same numbers as two dispatches, bit for bit, with and without a norm to finish.
+TEST(LinearPair, IsBothProducts) {
+  constexpr uint32_t kK = 256, kFirst = 96, kSecond = 64;
+  const TestWeight first = random_weight(WeightFormat::kTileQ4, kFirst, kK, 1);
+  const TestWeight second = random_weight(WeightFormat::kTileQ6, kSecond, kK, 2);
+  Policy policy = forced(WeightFormat::kTileQ4, ".dp4a.tile");
+  policy.forced.merge(forced(WeightFormat::kTileQ6, ".dp4a.tile").forced);
+  KernelRun run(policy, 1);
+  const Weight a = upload(run, first), b = upload(run, second);
+  const TensorView x = run.input(random_floats(kK, 3)), pair = run.output((kFirst + kSecond) * 4),
+                   apart = run.output((kFirst + kSecond) * 4);
+  ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
+    EXPECT_TRUE(joins_pair(ctx, a, b));
+    DP_CHECK(record(ctx, LinearPair{.first = a, .second = b, .x = {.f32 = x}, .y = pair}));
+    Linear alone{.weight = a, .x = {.f32 = x}, .y = apart};
+    alone.y_stride = kFirst + kSecond;
+    DP_CHECK(record(ctx, alone));
+    Linear other{.weight = b, .x = {.f32 = x}, .y = apart};
+    other.y_stride = kFirst + kSecond;
+    other.y_column = kFirst;
+    return record(ctx, other);
+  }));
+  run.replay();
+  EXPECT_EQ(run.read<float>(pair, kFirst + kSecond), run.read<float>(apart, kFirst + kSecond));
+}
+
 TEST(BegunNorm, OtherVariantsRefuseIt) {
   const TestWeight test = random_weight(WeightFormat::kTileQ8, 64, 64, 1);
   KernelRun run(forced(WeightFormat::kTileQ8, ".portable"), 1);

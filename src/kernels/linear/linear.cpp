@@ -167,4 +167,36 @@ Result<void> record(Context& ctx, const Linear& op) {
   return {};
 }
 
+bool joins_pair(const Context& ctx, const Weight& first, const Weight& second) {
+  const auto fits = [&](const Weight& weight) {
+    return finishes_norm(ctx, weight) && weight.pieces.size() == 1 && weight.n % kTileRows == 0;
+  };
+  return ctx.max_rows == 1 && first.k == second.k && fits(first) && fits(second) &&
+         wants_q8(ctx, first) == wants_q8(ctx, second) &&
+         (first.n + second.n) / kTileRows <= ctx.plan.caps().max_workgroups;
+}
+
+Result<void> record(Context& ctx, const LinearPair& op) {
+  const uint64_t outputs = uint64_t{op.first.n} + op.second.n;
+  DP_CHECK(check_view(op.y, outputs * sizeof(float), "y of " + ctx.role));
+  const ProductRow* rows[2];
+  for (const Weight* weight : {&op.first, &op.second}) {
+    DP_CHECK(check_weight(ctx, *weight));
+    const ProductShape shape = shape_of(*weight, ctx.max_rows, Activate::kNone);
+    DP_TRY(rows[weight == &op.second],
+           (select<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
+                                             shape_text(shape), ctx)));
+  }
+  if (!joins_pair(ctx, op.first, op.second)) {
+    return fail(ErrorKind::kInternal, "%s and %s of %s cannot be one dispatch.",
+                std::string(rows[0]->name).c_str(), std::string(rows[1]->name).c_str(), ctx.role.c_str());
+  }
+  LinearPair pair = op;
+  if (rows[0]->q8 && !op.x.q8.valid()) {
+    pair.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(1, op.first.k));
+    DP_CHECK(record(ctx, QuantizeQ8{.x = op.x.f32, .q8 = pair.x.q8, .k = op.first.k}));
+  }
+  return record_matvec_tile_pair(ctx, pair, *rows[0], *rows[1]);
+}
+
 }  // namespace doppler::kernels

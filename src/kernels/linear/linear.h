@@ -55,6 +55,17 @@ struct Linear {
 // missing, gate as a second kernel in prefill). Scratch it needs it takes from ctx.plan.
 Result<void> record(Context& ctx, const Linear& op);
 
+// Two products of the same row of x, whose weights have different formats, in one dispatch: y holds the first's
+// outputs, then the second's. Where joins_pair() says so.
+struct LinearPair {
+  const Weight& first;
+  const Weight& second;
+  Activation x;
+  TensorView y;  // f32 [first.n + second.n]
+};
+bool joins_pair(const Context& ctx, const Weight& first, const Weight& second);
+Result<void> record(Context& ctx, const LinearPair& op);
+
 // True if the variant that record() would choose reads x.q8: then the producer of x should write it too.
 bool wants_q8(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
 

@@ -84,6 +84,8 @@ std::string_view weight_fragment(WeightFormat format, bool q8);
 
 Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow& row);
+Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const ProductRow& first,
+                                     const ProductRow& second);
 Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matmul_matrix(Context& ctx, const Linear& op, const ProductRow& row);
 

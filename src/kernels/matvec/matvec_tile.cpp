@@ -7,6 +7,7 @@
 #include "kernels/linear/product.h"
 #include "kernels/matvec/matvec_tile.wgsl.h"
 #include "kernels/matvec/matvec_tile_gate.wgsl.h"
+#include "kernels/matvec/matvec_tile_pair.wgsl.h"
 #include "kernels/matvec/matvec_tile_residual.wgsl.h"
 #include "kernels/tuning.h"
 
@@ -96,6 +97,43 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
     DP_CHECK(dispatch(ctx, launch));
   }
   return {};
+}
+
+Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const ProductRow& first,
+                                     const ProductRow& second) {
+  const Weight& a = op.first;
+  const Weight& b = op.second;
+  const uint32_t units = a.k / kUnit;
+  const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
+  const Linear reader{.weight = a, .x = op.x};
+  const XViews x = x_views(reader, first, 1);
+  const std::string_view fragment = first.q8 ? "matvec/tile_x_q8" : "matvec/tile_x_f32";
+  const std::string name =
+      format_text("%s+%s", std::string(first.name).c_str(), weight_format_info(b.format).name);
+  Launch launch{
+      .variant = name, .entry = "matvec/matvec_tile_pair", .layout = wgsl::matvec_tile_pair::kLayout};
+  launch.substitutions = {{"weights/format", weight_fragment(a.format, first.q8)},
+                          {"second_weights/format", weight_fragment(b.format, second.q8)},
+                          {"matvec/tile_x", fragment}};
+  launch.consts = {u32_const("UNITS", units),
+                   u32_const("SLICES", slices_of(ctx, units)),
+                   u32_const("SUMS", 1),
+                   u32_const("FIRST_TILES", a.n / kTileRows),
+                   bool_const("NORMED", op.x.square_sums.valid()),
+                   f32_const("NORM_EPS", op.x.norm_eps)};
+  launch.bindings = {views.weights,
+                     views.scales,
+                     second_views.weights,
+                     second_views.scales,
+                     x.x,
+                     x.scales,
+                     op.x.square_sums.valid() ? op.x.square_sums : views.weights,
+                     op.y};
+  launch.grid = {.x = (a.n + b.n) / kTileRows};
+  launch.fixed_bytes = piece_bytes(a, a.pieces[0]) + piece_bytes(b, b.pieces[0]);
+  launch.bytes = (first.q8 ? q8_bytes(1, a.k) : uint64_t{4} * a.k) + uint64_t{4} * (a.n + b.n);
+  launch.operations = uint64_t{2} * (a.n + b.n) * a.k;
+  return dispatch(ctx, launch);
 }
 
 }  // namespace doppler::kernels
