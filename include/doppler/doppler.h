@@ -36,8 +36,8 @@ struct LoadOptions {
   uint32_t ctx_len = 0;       // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;         // tokens of a prefill chunk; 0: 512
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
-  uint32_t ring = 0;          // answers of the device that may be outstanding: 2 to 64; 0: 4
-  bool tuned = true;          // use what `doppler tune` stored in cache_dir for this device
+  uint32_t ring = 0;                           // answers of the device that may be outstanding: 2 to 64; 0: 4
+  bool tuned = true;                           // use what `doppler tune` stored in cache_dir for this device
   std::string cache_dir;                       // compiled kernels, which shards were verified; "": none
   bool verify = true;         // compare an RDRR model's bytes with its hashes (once, if there is a cache_dir)
   std::string chat_template;  // Jinja text that replaces the model's own
@@ -69,7 +69,8 @@ struct GenerateOptions {
   WhenFull when_full = WhenFull::kStop;
   uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
-  bool stop_on_device = true;      // the device stops at an end token by itself; or else only the host looks for it
+  bool stop_on_device =
+      true;                 // the device stops at an end token by itself; or else only the host looks for it
   bool add_special = true;  // put the model's begin-of-text token before a text prompt
 };
 

@@ -57,7 +57,8 @@ void add_flags(Args& args, BenchFlags& flags) {
                 DP_TRY(flags.format, bench::parse_format(value));
                 return {};
               });
-  args.flag("dry-run", 0, "say what memory this would take and whether it fits; measure nothing", &flags.dry_run);
+  args.flag("dry-run", 0, "say what memory this would take and whether it fits; measure nothing",
+            &flags.dry_run);
   args.text("output", 0, "FILE", "write the report there, and the markdown table to standard output",
             &flags.output);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);

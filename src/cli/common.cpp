@@ -95,8 +95,8 @@ void add_kv_flag(Args& args, std::string_view help, std::string* kv) {
 
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   args.group("Model and device");
-  args.text("model", 'm', "MODEL", "GGUF file, model folder or name in the store (default: the shipped model)",
-            &flags.model);
+  args.text("model", 'm', "MODEL",
+            "GGUF file, model folder or name in the store (default: the shipped model)", &flags.model);
   if (allow_synthetic) {
     args.text("synthetic", 0, "SHAPE:QUANT",
               "random weights of a real shape instead of a file (doppler synth --list)", &flags.synthetic);
@@ -116,7 +116,8 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
              &flags.load.ctx_len);
   args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
-  args.count("ring", 0, "N", "answers of the device that may be outstanding, 2 to 64 (default 4)", &flags.load.ring);
+  args.count("ring", 0, "N", "answers of the device that may be outstanding, 2 to 64 (default 4)",
+             &flags.load.ring);
   args.flag("no-tuning", 0, "the tables' choices, not those that doppler tune stored", &flags.no_tuning);
   args.custom("trace", 0, "FILE", "write a Chrome trace of the run (open it in Perfetto)",
               [](std::string_view file) -> Result<void> {

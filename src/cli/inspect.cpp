@@ -163,8 +163,8 @@ std::string format_name(const formats::Checkpoint& checkpoint) {
 void print(const Inspection& found, const InspectFlags& flags) {
   const formats::Checkpoint& checkpoint = *found.checkpoint;
   std::printf("%s: %s, %s parameters, %s\n", printable(checkpoint.name(), 4096).c_str(),
-              format_name(checkpoint).c_str(),
-              count_text(found.total.parameters).c_str(), format_bytes(found.total.bytes).c_str());
+              format_name(checkpoint).c_str(), count_text(found.total.parameters).c_str(),
+              format_bytes(found.total.bytes).c_str());
   if (found.config) {
     print_config(*found.config);
     print_memory(found);

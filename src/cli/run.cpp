@@ -101,7 +101,8 @@ int run_verb(std::span<const std::string> arguments) {
   args.text("restore", 0, "FILE", "continue a saved session", &flags.restore);
   args.flag("json", 0, "print one JSON object: text, tokens, timings, memory, counters", &flags.json);
   args.flag("quiet", 'q', "no closing line of figures", &flags.quiet);
-  args.flag("dry-run", 0, "say what memory this would take and whether it fits; load nothing", &flags.dry_run);
+  args.flag("dry-run", 0, "say what memory this would take and whether it fits; load nothing",
+            &flags.dry_run);
   add_generate_flags(args, flags.generate);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
   if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());

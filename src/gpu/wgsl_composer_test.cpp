@@ -96,11 +96,10 @@ TEST_F(WgslComposerTest, NamesWhatIsMissing) {
 TEST_F(WgslComposerTest, MatricesBringTheirExtensions) {
   caps_.dialect = WgslDialect::kTint;
   caps_.matrix_f16 = true;
-  EXPECT_TRUE(
-      compose("op/shared", {.matrix = true})
-          .starts_with("enable f16;\nenable subgroups;\ndiagnostic(off, subgroup_uniformity);\n"
-                       "enable chromium_experimental_subgroup_matrix;\n"
-                       "diagnostic(off, chromium.subgroup_matrix_uniformity);\n// "));
+  EXPECT_TRUE(compose("op/shared", {.matrix = true})
+                  .starts_with("enable f16;\nenable subgroups;\ndiagnostic(off, subgroup_uniformity);\n"
+                               "enable chromium_experimental_subgroup_matrix;\n"
+                               "diagnostic(off, chromium.subgroup_matrix_uniformity);\n// "));
 }
 
 }  // namespace

@@ -261,8 +261,7 @@ Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name
   co_return out;
 }
 
-Task<Result<kernels::TensorView>> WeightLoader::vector(std::string name, uint32_t count,
-                                                              float plus) {
+Task<Result<kernels::TensorView>> WeightLoader::vector(std::string name, uint32_t count, float plus) {
   DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* tensor, checked(name + ".weight", {count}));
   DP_CO_TRY(std::vector<float> floats, co_await host_vector(name + ".weight"));
   for (float& value : floats) value += plus;

@@ -55,12 +55,12 @@ $ sed 's/\(general\.architecture.\{12\}\)llama/\1newer/' model.gguf > newer.gguf
 $ doppler inspect newer.gguf
 ~newer\.gguf: GGUF version 3, .*
 
-This build cannot run it: Architecture "newer" is not supported; supported in GGUF files: llama.
+This build cannot run it: Architecture "newer" is not supported; supported in GGUF files: llama, gemma3.
 ...
 ~general\.architecture +"newer"
 ...
 $ doppler run --model newer.gguf hello 2>&1 | head -1
-doppler: Architecture "newer" is not supported; supported in GGUF files: llama.
+doppler: Architecture "newer" is not supported; supported in GGUF files: llama, gemma3.
 
 == flags that exclude each other, values that are not allowed
 $ doppler inspect a b

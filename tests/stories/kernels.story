@@ -14,6 +14,7 @@ $ doppler kernels
 == a lane refuses the others by name
 needs webgpu
 $ doppler kernels --lane portable | grep '^rms_norm'
+~rms_norm\.vec4 +subgroups +subgroups +no: the lane subgroups is not among those of "portable"
 ~rms_norm\.subgroup +subgroups +subgroups +no: the lane subgroups is not among those of "portable"
 ~rms_norm\.portable +portable +CHOSEN
 
@@ -24,7 +25,8 @@ $ doppler kernels --explain --synthetic llama-tiny:q4_0 --ctx 256 --lane portabl
 
 ~operation +shape +uses +variant +refused before it
 ...
-~rms_norm +256 +\d+ +rms_norm\.portable +rms_norm\.subgroup: the lane subgroups is not among those of "portable"
+~rms_norm +256 +\d+ +rms_norm\.portable +rms_norm\.vec4: the lane subgroups is not among those of "portable"
+~ +rms_norm\.subgroup: the lane subgroups is not among those of "portable"
 ...
 
 == a forced variant

@@ -156,9 +156,12 @@ Result<void> record(Context& ctx, const Linear& op) {
     DP_CHECK(record(ctx, FragmentF16{.x = op.x.f32, .f16 = product.x.f16, .k = op.weight.k}));
   }
   ctx.chosen = chosen;  // the forms of x made choices of their own
-  if (is_tiled) return record_matvec_tile(ctx, product, *row);
-  DP_CHECK(ctx.max_rows == 1 ? record_matvec(ctx, product, *row) : record_matmul(ctx, product, *row));
-  if (op.y_q8.valid()) {
+  if (is_tiled) {
+    DP_CHECK(record_matvec_tile(ctx, product, *row));
+  } else {
+    DP_CHECK(ctx.max_rows == 1 ? record_matvec(ctx, product, *row) : record_matmul(ctx, product, *row));
+  }
+  if (op.y_q8.valid() && !is_tiled) {
     DP_CHECK(record(ctx, QuantizeQ8{.x = op.y, .q8 = op.y_q8, .k = op.weight.n / 2}));
   }
   if (op.y_f16.valid() && row->algorithm != Algorithm::kMatrix) {
