@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "base/half.h"
@@ -245,6 +246,22 @@ TEST(Quantise, ZerosAndOutliersSurvive) {
     for (size_t i = 0; i < 256; ++i) ASSERT_EQ(back[i], 0.0f) << dtype_info(type).name;
     EXPECT_NEAR(back[256], 1000, 130) << dtype_info(type).name;
     EXPECT_NEAR(back[300], -1000, 130) << dtype_info(type).name;
+  }
+}
+
+// What a file holds decides nothing but the numbers: no undefined conversion (run under UBSan), and the blocks beside
+// an infinite or undefined weight keep theirs.
+TEST(Quantise, InfiniteAndUndefinedWeightsStayInTheirBlock) {
+  for (const DType type :
+       {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ2_K, DType::kQ3_K,
+        DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kMXFP4}) {
+    std::vector<float> x(512, 0.5f), back(512);
+    x[300] = std::numeric_limits<float>::infinity();
+    x[420] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<uint8_t> blocks(bytes_of(type, 512));
+    ASSERT_TRUE(quantise(type, x.data(), blocks.data(), 512));
+    ASSERT_TRUE(dequantise(type, blocks.data(), back.data(), 512));
+    for (size_t i = 0; i < 256; ++i) ASSERT_NEAR(back[i], 0.5f, 0.05f) << dtype_info(type).name;
   }
 }
 

@@ -164,7 +164,9 @@ void quantise_mxfp4(const float* x, const float* importance, uint8_t* out, size_
     float weights[kBlock], largest = 0;
     error_weights(x, importance, kBlock, weights);
     for (size_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::abs(x[i]));
-    const int reaches = largest == 0 ? 0 : static_cast<int>(std::ceil(std::log2(largest / kLargest))) + kBias;
+    // Clamped before it becomes an int: the logarithm of 0 or of an infinite weight is infinite.
+    const float power = std::clamp(std::ceil(std::log2(largest / kLargest)), -128.0f, 126.0f);
+    const int reaches = static_cast<int>(power) + kBias;
     double best = -1;
     for (int candidate = 0; candidate < kCandidates; ++candidate) {
       const auto exponent = static_cast<uint8_t>(std::clamp(reaches - candidate, 0, kMaxExponent));
