@@ -8,25 +8,41 @@
 
 namespace doppler::kernels {
 
+// The input of an RMS norm that is still to be made where norms stand behind the branches (Gemma):
+//   x = residual + branch / sqrt(mean(branch^2) + eps) * add_weight
+// Its reader makes x, and writes it, and finishes the norm by `weight`. One row of k.
+struct JoinedNorm {
+  TensorView residual, branch;    // f32 [k]
+  TensorView add_weight, weight;  // f32 [k]
+  TensorView x;                   // f32 [k], another buffer than residual: some still read that one
+  float eps = 0;
+
+  bool valid() const { return residual.valid(); }
+};
+
 struct Activation {
   TensorView f32;         // [rows, k] f32, row stride exactly k
   TensorView q8;          // invalid, or q8_bytes(rows, k) bytes, see below; only when k is a multiple of 32
   TensorView f16;         // invalid, or f16_bytes(rows, k) bytes, see below; only when k is a multiple of 16
   bool only_f16 = false;  // nobody reads f32: the producer may leave it unwritten
-  // Valid for the output of a begun norm: f32 [k / 32], the sums of x^2 of each block of 32. What f32 or q8 (one of
+  // Valid for the output of a begun norm: f32 [k / 16], the sums of x^2 of each block of 16. What f32 or q8 (one of
   // them is there) holds is x * weight, and the reader multiplies its sums by 1 / sqrt(mean(x^2) + norm_eps). One row.
   TensorView square_sums;
   float norm_eps = 0;
+  JoinedNorm joined;  // valid: nothing else is
 };
 
-// Layout of q8: plane 0 holds, per row and block of 32, 32 int8 (8 u32 words, element 4i+j in byte j of word
+// Layout of q8: plane 0 holds, per row and block of 16, 16 int8 (4 u32 words, element 4i+j in byte j of word
 // i); plane 1 begins at the next multiple of 256 bytes after the rows of max_rows and holds, per row and
-// block, vec2<f32>(d, d * sum of the 32 int8). Value = d * q, d = max|x| / 127, q rounded to nearest even.
+// block, vec2<f32>(d, d * sum of the 16 int8). Value = d * q, d = max|x| / 127, q rounded to nearest even.
+// Blocks of 16, not the 32 of weights, so that a workgroup which makes 16 outputs makes whole blocks: products of few
+// rows then have enough workgroups for a large GPU.
+inline constexpr uint32_t kQ8Block = 16;
 inline uint64_t q8_plane1_offset(uint32_t max_rows, uint32_t k) {
   return (static_cast<uint64_t>(max_rows) * k + 255) / 256 * 256;
 }
 inline uint64_t q8_bytes(uint32_t max_rows, uint32_t k) {
-  return q8_plane1_offset(max_rows, k) + static_cast<uint64_t>(max_rows) * (k / 32) * 8;
+  return q8_plane1_offset(max_rows, k) + static_cast<uint64_t>(max_rows) * (k / kQ8Block) * 8;
 }
 
 // Layout of f16: tiles of 16 rows by 16 columns, which a matrix unit loads as one; tile number
@@ -48,12 +64,12 @@ struct BegunNorm {
   static uint64_t sums_offset(uint32_t k, bool q8) {
     return ((q8 ? q8_bytes(1, k) : 4ull * k) + 255) / 256 * 256;
   }
-  static uint64_t bytes(uint32_t k, bool q8) { return sums_offset(k, q8) + k / 32 * 4ull; }
+  static uint64_t bytes(uint32_t k, bool q8) { return sums_offset(k, q8) + k / kQ8Block * 4ull; }
   Activation activation() const {
     const TensorView x = buffer.sub(0, q8 ? q8_bytes(1, k) : 4ull * k);
     return {.f32 = q8 ? TensorView{} : x,
             .q8 = q8 ? x : TensorView{},
-            .square_sums = buffer.sub(sums_offset(k, q8), k / 32 * 4ull),
+            .square_sums = buffer.sub(sums_offset(k, q8), k / kQ8Block * 4ull),
             .norm_eps = eps};
   }
 };

@@ -1,10 +1,14 @@
 // Norms that one product begins and the next finishes (Activation::square_sums), against RMSNorm and product in double
 // precision; both ends in one plan, as a layer records them.
 #include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
 
 #include "kernels/linear/product.h"
 #include "kernels/linear/test_weights.h"
 #include "kernels/testing/q8_check.h"
+#include "kernels/tuning.h"
 
 namespace doppler::kernels::testing {
 namespace {
@@ -32,7 +36,24 @@ Policy forced(WeightFormat format, const char* suffix) {
   return policy;
 }
 
+// Every tile product of this shape with these constants instead of the table's.
+void tune(Policy& policy, WeightFormat format, uint32_t n, uint32_t k,
+          std::map<std::string, uint32_t> constants) {
+  auto table =
+      policy.tuning ? std::make_shared<TuningTable>(*policy.tuning) : std::make_shared<TuningTable>();
+  const std::string operation = policy.forced.begin()->first;
+  TunedChoice choice{.variant = policy.forced.begin()->second};
+  choice.constants.insert(constants.begin(), constants.end());
+  table->choices[{operation, format_text("%s %ux%u", weight_format_info(format).name, n, k)}] = choice;
+  policy.tuning = std::move(table);
+}
+
 class BegunNormTest : public ::testing::TestWithParam<WeightFormat> {};
+
+struct Shape {
+  Activate gate;
+  uint32_t rows, depth;
+};
 
 // x += W1 a (begins the norm), y = W2 norm(x) or the gated form of it (finish it).
 TEST_P(BegunNormTest, IsFinishedByTheNextProduct) {
@@ -40,14 +61,19 @@ TEST_P(BegunNormTest, IsFinishedByTheNextProduct) {
   const bool quantised = weight_format_info(GetParam()).quantised();
   for (const bool q8 : {false, true}) {
     if (q8 && !quantised) continue;
-    for (const Activate gate : {Activate::kNone, Activate::kSilu}) {
-      SCOPED_TRACE(format_text("q8 %d, gate %d", q8, gate != Activate::kNone));
+    for (const auto& [gate, rows, depth] : {Shape{Activate::kNone, 16, 4}, Shape{Activate::kNone, 32, 2},
+                                            Shape{Activate::kSilu, 16, 2}, Shape{Activate::kSilu, 32, 4}}) {
+      SCOPED_TRACE(
+          format_text("q8 %d, gate %d, rows %u, depth %u", q8, gate != Activate::kNone, rows, depth));
       const uint32_t n = 128;
+      Policy policy = forced(GetParam(), q8 ? ".dp4a.tile" : ".tile");
+      tune(policy, GetParam(), kHidden, kIn, {{"rows", rows}, {"depth", depth}, {"slices", 2}});
+      tune(policy, GetParam(), n, kHidden, {{"rows", rows}, {"depth", depth}, {"slices", 1}});
       const TestWeight first = random_weight(GetParam(), kHidden, kIn, 1);
       const TestWeight second = random_weight(GetParam(), n, kHidden, 2);
       const std::vector<float> a = random_floats(kIn, 3), before = random_floats(kHidden, 4, 3.0f),
                                norm_weight = random_floats(kHidden, 5), bias = random_floats(kHidden, 6);
-      KernelRun run(forced(GetParam(), q8 ? ".dp4a.tile" : ".tile"), 1);
+      KernelRun run(policy, 1);
       const Weight w1 = upload(run, first), w2 = upload(run, second);
       const TensorView x = run.inout(before);
       const BegunNorm next{.buffer = run.output(BegunNorm::bytes(kHidden, q8)),
@@ -124,6 +150,123 @@ TEST(LinearPair, IsBothProducts) {
   run.replay();
   EXPECT_EQ(run.read<float>(pair, kFirst + kSecond), run.read<float>(apart, kFirst + kSecond));
 }
+
+// x of a residual and a branch with a norm of its own, then its norm and a product: alone, as a pair, and gated.
+class JoinedNormTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kN = 96;
+
+  // h as the reader sees it; x by the way.
+  std::vector<float> want_h(uint32_t k) {
+    double squares = 0;
+    for (const float b : branch_) squares += double{b} * b;
+    const double factor = 1 / std::sqrt(squares / k + kEps);
+    x_.resize(k);
+    for (size_t i = 0; i < k; ++i) x_[i] = residual_[i] + branch_[i] * factor * add_weight_[i];
+    return normed(x_, weight_, /*q8=*/true);
+  }
+  void make_inputs(uint32_t k) {
+    residual_ = random_floats(k, 3, 2.0f);
+    branch_ = random_floats(k, 4, 5.0f);
+    add_weight_ = random_floats(k, 5);
+    weight_ = random_floats(k, 6);
+  }
+  Activation upload_inputs(KernelRun& run, uint32_t k) {
+    x_view_ = run.output(k * 4);
+    Activation x;
+    x.joined = {.residual = run.input(residual_),
+                .branch = run.input(branch_),
+                .add_weight = run.input(add_weight_),
+                .weight = run.input(weight_),
+                .x = x_view_,
+                .eps = kEps};
+    return x;
+  }
+
+  std::vector<float> residual_, branch_, add_weight_, weight_;
+  std::vector<double> x_;
+  TensorView x_view_;
+};
+
+class JoinedNormFormatTest : public JoinedNormTest, public ::testing::WithParamInterface<WeightFormat> {};
+
+TEST_P(JoinedNormFormatTest, IsMadeByItsReader) {
+  constexpr uint32_t kK = 96;  // six blocks for sixteen invocations
+  make_inputs(kK);
+  const TestWeight first = random_weight(GetParam(), kN, kK, 1);
+  KernelRun run(forced(GetParam(), ".dp4a.tile"), 1);
+  const Weight w = upload(run, first);
+  const Activation x = upload_inputs(run, kK);
+  const TensorView y = run.output(kN * 4);
+  ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
+    EXPECT_TRUE(joins_norm(ctx, w, nullptr));
+    return record(ctx, Linear{.weight = w, .x = x, .y = y});
+  }));
+  run.replay();
+  const std::vector<double> want = product(first, want_h(kK), 1);
+  EXPECT_LT(rel_l2(run.read<float>(x_view_, kK), x_), 1e-6);
+  EXPECT_LT(rel_l2(run.read<float>(y, kN), want), 2e-3);  // a code may fall on the other side of a tie
+}
+
+TEST_P(JoinedNormFormatTest, IsMadeByAGatedReader) {
+  constexpr uint32_t kK = 288, kOutputs = 64;
+  make_inputs(kK);
+  const TestWeight gates = random_weight(GetParam(), 2 * kOutputs, kK, 1);
+  KernelRun run(forced(GetParam(), ".dp4a.tile"), 1);
+  const Weight w = upload(run, gates);
+  const Activation x = upload_inputs(run, kK);
+  const TensorView y_q8 = run.output(q8_bytes(1, kOutputs));
+  ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
+    EXPECT_TRUE(joins_norm(ctx, w, nullptr, Activate::kSilu));
+    Linear op{.weight = w, .x = x, .y = {}, .y_q8 = y_q8};
+    op.gate = Activate::kSilu;
+    return record(ctx, op);
+  }));
+  run.replay();
+  const std::vector<double> sums = product(gates, want_h(kK), 1);
+  EXPECT_LT(rel_l2(run.read<float>(x_view_, kK), x_), 1e-6);
+  std::vector<double> want(kOutputs);
+  for (size_t i = 0; i < kOutputs; ++i) want[i] = sums[i] / (1 + std::exp(-sums[i])) * sums[kOutputs + i];
+  const std::vector<uint8_t> bytes = run.read<uint8_t>(y_q8, q8_bytes(1, kOutputs));
+  std::vector<float> got(kOutputs);
+  for (size_t i = 0; i < kOutputs; ++i) {
+    float d;
+    std::memcpy(&d, &bytes[q8_plane1_offset(1, kOutputs) + i / kQ8Block * 8], 4);
+    got[i] = d * static_cast<int8_t>(bytes[i]);
+  }
+  EXPECT_LT(rel_l2(got, want), 1e-2);  // 8 bits
+}
+
+TEST_F(JoinedNormTest, IsMadeByAPair) {
+  constexpr uint32_t kK = 288, kSecond = 64;
+  constexpr WeightFormat kQ4 = WeightFormat::kTileQ4, kQ6 = WeightFormat::kTileQ6;
+  make_inputs(kK);
+  const TestWeight first = random_weight(kQ4, kN, kK, 1), second = random_weight(kQ6, kSecond, kK, 2);
+  Policy policy = forced(kQ4, ".dp4a.tile");
+  policy.forced.merge(forced(kQ6, ".dp4a.tile").forced);
+  KernelRun run(policy, 1);
+  const Weight w1 = upload(run, first), w2 = upload(run, second);
+  const Activation x = upload_inputs(run, kK);
+  const TensorView y = run.output((kN + kSecond) * 4);
+  ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
+    EXPECT_TRUE(joins_norm(ctx, w1, &w2));
+    return record(ctx, LinearPair{.first = w1, .second = w2, .x = x, .y = y});
+  }));
+  run.replay();
+  const std::vector<float> h = want_h(kK);
+  std::vector<double> want = product(first, h, 1);
+  const std::vector<double> rest = product(second, h, 1);
+  want.insert(want.end(), rest.begin(), rest.end());
+  EXPECT_LT(rel_l2(run.read<float>(x_view_, kK), x_), 1e-6);
+  EXPECT_LT(rel_l2(run.read<float>(y, kN + kSecond), want), 2e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, JoinedNormFormatTest,
+                         ::testing::Values(WeightFormat::kTileQ4, WeightFormat::kTileQ5,
+                                           WeightFormat::kTileQ6, WeightFormat::kTileQ8),
+                         [](const auto& format) {
+                           return std::string(weight_format_info(format.param).name);
+                         });
 
 TEST(BegunNorm, OtherVariantsRefuseIt) {
   const TestWeight test = random_weight(WeightFormat::kTileQ8, 64, 64, 1);

@@ -35,11 +35,18 @@ Result<void> check_weight(const Context& ctx, const Weight& weight) {
   return {};
 }
 
+Result<void> check_joined(const Context& ctx, const JoinedNorm& op, uint32_t k) {
+  for (const TensorView& view : {op.residual, op.branch, op.add_weight, op.weight, op.x}) {
+    DP_CHECK(check_view(view, sizeof(float) * k, "a part of x of " + ctx.role));
+  }
+  return {};
+}
+
 Result<void> check(const Context& ctx, const Linear& op) {
   const Weight& weight = op.weight;
   DP_CHECK(check_weight(ctx, weight));
   const bool gated = op.gate != Activate::kNone;
-  if (gated && (weight.n % 2 != 0 || op.accumulate || op.y_stride != 0)) {
+  if (gated && (weight.n % 2 != 0 || op.accumulate || (op.y_stride != 0 && op.y_stride != op.weight.n))) {
     return fail(ErrorKind::kInternal,
                 "Gated product of %u rows: they must be even, without accumulate and y_stride.", weight.n);
   }
@@ -56,7 +63,9 @@ Result<void> check(const Context& ctx, const Linear& op) {
                 op.y_column + columns, stride);
   }
   const uint64_t floats = uint64_t{ctx.max_rows} * sizeof(float);
-  if (op.x.f32.valid() || (!op.x.q8.valid() && !op.x.f16.valid())) {
+  if (op.x.joined.valid()) {
+    DP_CHECK(check_joined(ctx, op.x.joined, weight.k));
+  } else if (op.x.f32.valid() || (!op.x.q8.valid() && !op.x.f16.valid())) {
     DP_CHECK(check_view(op.x.f32, floats * weight.k, "x of " + ctx.role));
   }
   if (op.y.valid() || !op.y_q8.valid()) DP_CHECK(check_view(op.y, floats * stride, "y of " + ctx.role));
@@ -145,6 +154,14 @@ Result<void> record(Context& ctx, const Linear& op) {
     return fail(ErrorKind::kInternal, "%s of %s neither finishes nor begins norms, and writes y as f32.",
                 std::string(row->name).c_str(), ctx.role.c_str());
   }
+  if (op.x.joined.valid()) {
+    if (!joins_norm(ctx, op.weight, nullptr, op.gate) || op.bias.valid() || op.accumulate ||
+        (op.y_stride != 0 && op.y_stride != op.weight.n) || (gated && op.y.valid())) {
+      return fail(ErrorKind::kInternal, "%s of %s cannot make its input of a residual and a branch.",
+                  std::string(row->name).c_str(), ctx.role.c_str());
+    }
+    return record_matvec_tile(ctx, op, *row);
+  }
   if (!row->q8 && !row->f16)
     DP_CHECK(check_view(op.x.f32, sizeof(float) * ctx.max_rows * op.weight.k, "x of " + ctx.role));
   if (row->q8 && !op.x.q8.valid()) {
@@ -176,7 +193,24 @@ bool joins_pair(const Context& ctx, const Weight& first, const Weight& second) {
   };
   return ctx.max_rows == 1 && first.k == second.k && fits(first) && fits(second) &&
          wants_q8(ctx, first) == wants_q8(ctx, second) &&
-         (first.n + second.n) / kTileRows <= ctx.plan.caps().max_workgroups;
+         (first.n + second.n) / kQ8Block <= ctx.plan.caps().max_workgroups;
+}
+
+bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second, Activate gate) {
+  // All workgroups together read the input's parts so often from the cache: beyond that a dispatch costs less.
+  constexpr uint64_t kMostBytes = 16 << 20;
+  constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_joined
+  const uint64_t outputs = uint64_t{weight.n} / (gate == Activate::kNone ? 1 : 2) + (second ? second->n : 0);
+  const auto fits = [&](const Weight& w) {
+    return wants_q8(ctx, w, gate) && finishes_norm(ctx, w, gate) && w.pieces.size() == 1 &&
+           w.n % kTileRows == 0;
+  };
+  return ctx.max_rows == 1 && ctx.plan.caps().max_storage_buffers >= kBuffers && fits(weight) &&
+         (second == nullptr || joins_pair(ctx, weight, *second)) &&
+         outputs / kQ8Block <= ctx.plan.caps().max_workgroups &&
+         weight.k / kQ8Block <= kMostTileInvocations &&
+         weight.k / kQ8Block <= ctx.plan.caps().max_invocations &&
+         outputs / kTileRows * weight.k * 4 * sizeof(float) <= kMostBytes;
 }
 
 Result<void> record(Context& ctx, const LinearPair& op) {
@@ -193,6 +227,14 @@ Result<void> record(Context& ctx, const LinearPair& op) {
   if (!joins_pair(ctx, op.first, op.second)) {
     return fail(ErrorKind::kInternal, "%s and %s of %s cannot be one dispatch.",
                 std::string(rows[0]->name).c_str(), std::string(rows[1]->name).c_str(), ctx.role.c_str());
+  }
+  if (op.x.joined.valid()) {
+    DP_CHECK(check_joined(ctx, op.x.joined, op.first.k));
+    if (!joins_norm(ctx, op.first, &op.second)) {
+      return fail(ErrorKind::kInternal, "%s of %s cannot make its input of a residual and a branch.",
+                  std::string(rows[0]->name).c_str(), ctx.role.c_str());
+    }
+    return record_matvec_tile_pair(ctx, op, *rows[0], *rows[1]);
   }
   LinearPair pair = op;
   if (rows[0]->q8 && !op.x.q8.valid()) {

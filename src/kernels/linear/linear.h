@@ -75,6 +75,10 @@ bool wants_f16(const Context& ctx, const Weight& weight, Activate gate = Activat
 // True if record() would finish a begun norm of x itself (Activation::square_sums), for which x need not be there in
 // any other form.
 bool finishes_norm(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
+// True if record() would make x itself (Activation::joined); with a gate y is then q8 alone, without one `weight` and
+// `second`, if there is one, are as for joins_pair().
+bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second,
+                Activate gate = Activate::kNone);
 // True if record() would begin the norm that reads the product's sum (Linear::next).
 bool begins_norm(const Context& ctx, const Weight& weight);
 

@@ -54,6 +54,17 @@ std::string refuse_unless_tiles(const ProductShape& shape, const gpu::Caps& caps
   return refuse_unless_whole_units(shape, caps);
 }
 
+std::string refuse_unless_tiles_fit(const ProductShape& shape, const gpu::Caps& caps) {
+  constexpr uint32_t kUnitBytes = 32 + 16;  // codes and factors of 32 columns
+  const uint32_t sums = shape.gate == Activate::kNone ? 1 : 2;
+  const uint32_t bytes = shape.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations * sums);
+  if (bytes > caps.max_workgroup_bytes) {
+    return format_text("its %u columns take %u bytes of workgroup memory, this device has %u", shape.k, bytes,
+                       caps.max_workgroup_bytes);
+  }
+  return refuse_unless_tiles(shape, caps);
+}
+
 std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps) {
   if (caps.type != gpu::AdapterType::kCpu) {
     return format_text("it is shaped for a CPU and this device is a %s", gpu::adapter_type_name(caps.type));

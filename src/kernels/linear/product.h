@@ -62,6 +62,8 @@ std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation
 
 std::string refuse_unless_whole_units(const ProductShape& shape, const gpu::Caps& caps);
 std::string refuse_unless_tiles(const ProductShape& shape, const gpu::Caps& caps);
+// ... and x in 8-bit blocks fits workgroup memory beside the rest.
+std::string refuse_unless_tiles_fit(const ProductShape& shape, const gpu::Caps& caps);
 std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps);
 
 // The planes of a piece as bindings; `scales` is plane 0 again for a format without plane 1.
@@ -81,6 +83,11 @@ XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows);
 
 // "weights/dot_q4_k" or "weights/weight_q4_k".
 std::string_view weight_fragment(WeightFormat format, bool q8);
+
+// Invocations of a workgroup of matvec_tile*.wgsl, as the table sets them, and the workgroup memory they use beside x:
+// partial sums, and blocks, norms and residuals of the rows.
+inline constexpr uint32_t kMostTileInvocations = 512;
+inline constexpr uint32_t tile_other_bytes(uint32_t partial_sums) { return 4 * partial_sums + 1024; }
 
 Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow& row);

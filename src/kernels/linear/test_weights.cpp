@@ -222,11 +222,11 @@ Weight upload(KernelRun& run, const TestWeight& weight, uint32_t rows_per_piece)
 
 std::vector<float> through_q8(const std::vector<float>& x) {
   std::vector<float> rounded(x.size());
-  for (size_t block = 0; block + 32 <= x.size(); block += 32) {
+  for (size_t block = 0; block + kQ8Block <= x.size(); block += kQ8Block) {
     float most = 0;
-    for (size_t i = 0; i < 32; ++i) most = std::max(most, std::fabs(x[block + i]));
+    for (size_t i = 0; i < kQ8Block; ++i) most = std::max(most, std::fabs(x[block + i]));
     const float d = most / 127.0f, inverse = most > 0 ? 127.0f / most : 0.0f;
-    for (size_t i = 0; i < 32; ++i) rounded[block + i] = std::nearbyint(x[block + i] * inverse) * d;
+    for (size_t i = 0; i < kQ8Block; ++i) rounded[block + i] = std::nearbyint(x[block + i] * inverse) * d;
   }
   return rounded;
 }

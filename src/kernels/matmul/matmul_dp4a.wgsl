@@ -1,6 +1,6 @@
-// y = x W^T for a chunk of rows with x in 8-bit blocks: integer dot products, scaled in f32 once per block of 32.
+// y = x W^T for a chunk of rows with x in 8-bit blocks: integer dot products, scaled in f32 once per block of 16.
 // Map: a workgroup of 256 makes a tile of 64 rows of x by 64 weight rows; an invocation makes 4 x 4 of it: rows
-// tm + 16 i, columns tn + 16 j. Shared: one block of 32 columns of both tiles as packed signed bytes with their
+// tm + 16 i, columns tn + 16 j. Shared: 32 columns of both tiles as packed signed bytes with their
 // scales; an invocation brings 16 bytes of one of them.
 // Needs k a multiple of 32. Error: f32 sums over the blocks, relative L2 below 1e-5 of the same sums in double.
 // Read next: weights/README.md (bytes16, scale_minimum), common/activation.h (x).
@@ -13,11 +13,11 @@ alias XElement = vec4<u32>;
 
 const TILE = 64u;
 
-// [half of the block][row]: 16 packed bytes each.
+// [half of the columns][row]: 16 packed bytes each.
 var<workgroup> x_tile: array<vec4<u32>, 2u * TILE>;
 var<workgroup> w_tile: array<vec4<u32>, 2u * TILE>;
-var<workgroup> x_scale: array<vec2<f32>, TILE>;        // (d, d * sum)
-var<workgroup> w_scale: array<vec2<f32>, 2u * TILE>;   // (scale, minimum); the minimum is of the whole block
+var<workgroup> x_scale: array<vec2<f32>, 2u * TILE>;  // (d, d * sum)
+var<workgroup> w_scale: array<vec2<f32>, 2u * TILE>;  // (scale, minimum)
 
 fn dots(a: vec4<u32>, b0: vec4<u32>, b1: vec4<u32>, b2: vec4<u32>, b3: vec4<u32>) -> vec4<f32> {
   return vec4<f32>(vec4<i32>(idot16(a, b0), idot16(a, b1), idot16(a, b2), idot16(a, b3)));
@@ -45,14 +45,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       w_scale[local] = scale_minimum(w_row, 2u * u + half);
     } else {
       x_tile[local - 2u * TILE] = x[x_row * params.units * 2u + 2u * u + half];
-      if (half == 0u) { x_scale[staged] = x_scales[x_row * params.units + u]; }
+      x_scale[local - 2u * TILE] = x_scales[x_row * params.units * 2u + 2u * u + half];
     }
-    workgroupBarrier();  // the block is complete
-    let s0 = x_scale[tm];
-    let s1 = x_scale[tm + 16u];
-    let s2 = x_scale[tm + 32u];
-    let s3 = x_scale[tm + 48u];
+    workgroupBarrier();  // the columns are complete
     for (var h = 0u; h < 2u; h++) {
+      let s0 = x_scale[h * TILE + tm];
+      let s1 = x_scale[h * TILE + tm + 16u];
+      let s2 = x_scale[h * TILE + tm + 32u];
+      let s3 = x_scale[h * TILE + tm + 48u];
       let b0 = w_tile[h * TILE + tn];
       let b1 = w_tile[h * TILE + tn + 16u];
       let b2 = w_tile[h * TILE + tn + 32u];
@@ -66,7 +66,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       sum1 += s1.x * scale * dots(x_tile[h * TILE + tm + 16u], b0, b1, b2, b3);
       sum2 += s2.x * scale * dots(x_tile[h * TILE + tm + 32u], b0, b1, b2, b3);
       sum3 += s3.x * scale * dots(x_tile[h * TILE + tm + 48u], b0, b1, b2, b3);
-      if (HAS_MINIMUM && h == 0u) {
+      if (HAS_MINIMUM) {
         let minimum = vec4<f32>(w0.y, w1.y, w2.y, w3.y);
         sum0 -= s0.y * minimum;
         sum1 -= s1.y * minimum;
@@ -74,7 +74,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         sum3 -= s3.y * minimum;
       }
     }
-    workgroupBarrier();  // nobody reads the block any more
+    workgroupBarrier();  // nobody reads them any more
   }
   var sums = array<vec4<f32>, 4>(sum0, sum1, sum2, sum3);
   for (var i = 0u; i < 4u; i++) {

@@ -1,10 +1,10 @@
 // Records one row of x times a weight in a tile format, with what its kernels do before and after: the division of x's
 // norm, bias, residual, gate, 8-bit blocks, the beginning of the next norm. A dispatch per piece.
 // Read next: tile_sum.wgsl, matvec_tile.wgsl.
+#include "kernels/matvec/matvec_tile.h"
+
 #include <algorithm>
 
-#include "kernels/common/dispatch.h"
-#include "kernels/linear/product.h"
 #include "kernels/matvec/matvec_tile.wgsl.h"
 #include "kernels/matvec/matvec_tile_gate.wgsl.h"
 #include "kernels/matvec/matvec_tile_pair.wgsl.h"
@@ -16,45 +16,67 @@ namespace {
 
 constexpr uint32_t kUnit = 32;  // columns
 
-// Invocations that share a row. H200, whole steps of 1B and 8B in q4_k_m, tok/s with up to 8, 16 and 32: 1,431, 1,545,
-// 1,446 and 456, 472, 463 (doppler bench, 2026-11-21).
-uint32_t slices_of(Context& ctx, uint32_t units) {
-  constexpr uint32_t kMost = 16, kUnitsEach = 4, kMostTried = 32;
+}  // namespace
+
+// Half tiles where whole ones would leave multiprocessors of a large GPU idle. Slices: H200, whole steps of 1B and 8B in
+// q4_k_m, tok/s with up to 8, 16 and 32 of whole tiles: 1,431, 1,545, 1,446 and 456, 472, 463 (doppler bench,
+// 2026-11-21). Four units of 16-bit weights would not fit an invocation's registers.
+TileShape tile_shape(Context& ctx, const Weight& weight, uint32_t outputs, bool gated,
+                     uint32_t least_invocations) {
+  constexpr uint32_t kEnoughWorkgroups = 264;  // two for each multiprocessor of an H200
+  constexpr uint32_t kMostTried = 1024, kUnitsEach = 4;
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t fitting = std::min(caps.max_invocations, caps.max_workgroup_size_x) / kTileRows;
-  const uint32_t standard = std::clamp(units / kUnitsEach, 1u, std::min(kMost, fitting));
+  const uint32_t fitting = std::min(caps.max_invocations, caps.max_workgroup_size_x);
+  TileShape shape{.units = weight.k / kUnit, .sums = gated ? 2u : 1u};
+  const bool few = outputs / kTileRows < kEnoughWorkgroups;
+  shape.rows = tunable(ctx, "rows", few ? kTileRows / 2 : kTileRows, {kTileRows / 2, kTileRows});
+  const uint32_t least = (least_invocations + shape.rows - 1) / shape.rows;
+  const uint32_t most = std::max(std::min(kMostTileInvocations, fitting) / shape.rows, least);
   std::vector<uint32_t> alternatives;
-  for (uint32_t slices = 1; slices <= std::min({kMostTried, fitting, units}); slices *= 2) {
-    alternatives.push_back(slices);
+  for (uint32_t s = 1; s <= std::min(std::min(kMostTried, fitting) / shape.rows, shape.units); s *= 2) {
+    if (s >= least) alternatives.push_back(s);
   }
-  return tunable(ctx, "slices", standard, std::move(alternatives));
+  shape.slices =
+      tunable(ctx, "slices", std::clamp(shape.units / kUnitsEach, least, most), std::move(alternatives));
+  shape.depth = tunable(ctx, "depth", weight_format_info(weight.format).quantised() ? 4 : 2, {2, 4});
+  return shape;
 }
 
-}  // namespace
+std::vector<gpu::WgslConst> tile_consts(const TileShape& shape) {
+  return {u32_const("UNITS", shape.units), u32_const("ROWS", shape.rows), u32_const("SLICES", shape.slices),
+          u32_const("SUMS", shape.sums), u32_const("DEPTH", shape.depth)};
+}
+
+std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Caps& caps) {
+  if (q8) return "matvec/tile_x_q8";
+  constexpr uint32_t kUnitBytes = 9 * 16;  // of x_quads
+  const uint32_t bytes = shape.units * kUnitBytes + tile_other_bytes(shape.rows * shape.slices * shape.sums);
+  return bytes <= caps.max_workgroup_bytes ? "matvec/tile_x_f32" : "matvec/tile_x_f32_far";
+}
 
 Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow& row) {
   const Weight& weight = op.weight;
+  if (op.x.joined.valid()) return record_matvec_tile_joined(ctx, op, row);
   const bool gated = op.gate != Activate::kNone;
   const bool begins = op.next.buffer.valid();
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t units = weight.k / kUnit;
-  const uint32_t slices = slices_of(ctx, units);
+  const TileShape shape = tile_shape(ctx, weight, weight.pieces.front().rows / (gated ? 2 : 1), gated);
   const XViews x = x_views(op, row, 1);
 
   Launch launch{.variant = row.name};
   launch.substitutions = {{"weights/format", weight_fragment(weight.format, row.q8)},
-                          {"matvec/tile_x", row.q8 ? "matvec/tile_x_q8" : "matvec/tile_x_f32"}};
+                          {"matvec/tile_x", tile_x_fragment(shape, row.q8, caps)}};
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
-    const uint32_t tiles = (piece.rows + kTileRows - 1) / kTileRows / (gated ? 2 : 1);
     const uint32_t outputs = gated ? piece.rows / 2 : piece.rows;
-    launch.grid.x = std::min(tiles, caps.max_workgroups);
-    launch.grid.y = (tiles + launch.grid.x - 1) / launch.grid.x;
-    launch.consts = {u32_const("UNITS", units), u32_const("SLICES", slices), u32_const("SUMS", gated ? 2 : 1),
-                     u32_const("GROUPS_X", launch.grid.x), bool_const("HAS_BIAS", op.bias.valid())};
+    const uint32_t groups = (outputs + shape.rows - 1) / shape.rows;
+    launch.grid.x = std::min(groups, caps.max_workgroups);
+    launch.grid.y = (groups + launch.grid.x - 1) / launch.grid.x;
+    launch.consts = tile_consts(shape);
     const auto add_consts = [&](std::initializer_list<gpu::WgslConst> consts) {
       launch.consts.insert(launch.consts.end(), consts);
     };
+    add_consts({u32_const("GROUPS_X", launch.grid.x), bool_const("HAS_BIAS", op.bias.valid())});
     const TensorView bias = op.bias.valid() ? op.bias : views.weights;
     const TensorView sums = op.x.square_sums.valid() ? op.x.square_sums : views.weights;
     if (!begins) {
@@ -63,7 +85,7 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
     if (gated) {
       launch.entry = "matvec/matvec_tile_gate";
       launch.layout = wgsl::matvec_tile_gate::kLayout;
-      add_consts({u32_const("GATE_TILES", tiles), u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
+      add_consts({u32_const("GATE_ROWS", outputs), u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
                   bool_const("HAS_Y", op.y.valid()), bool_const("HAS_Q8", op.y_q8.valid()),
                   u32_const("Q8_PLANE1", q8_plane1_offset(1, outputs) / 4)});
       launch.bindings = {views.weights,
@@ -101,26 +123,26 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
 
 Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const ProductRow& first,
                                      const ProductRow& second) {
+  if (op.x.joined.valid()) return record_matvec_tile_pair_joined(ctx, op, first, second);
   const Weight& a = op.first;
   const Weight& b = op.second;
-  const uint32_t units = a.k / kUnit;
+  const TileShape shape = tile_shape(ctx, a, a.n + b.n, /*gated=*/false);
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
   const Linear reader{.weight = a, .x = op.x};
   const XViews x = x_views(reader, first, 1);
-  const std::string_view fragment = first.q8 ? "matvec/tile_x_q8" : "matvec/tile_x_f32";
   const std::string name =
       format_text("%s+%s", std::string(first.name).c_str(), weight_format_info(b.format).name);
   Launch launch{
       .variant = name, .entry = "matvec/matvec_tile_pair", .layout = wgsl::matvec_tile_pair::kLayout};
   launch.substitutions = {{"weights/format", weight_fragment(a.format, first.q8)},
                           {"second_weights/format", weight_fragment(b.format, second.q8)},
-                          {"matvec/tile_x", fragment}};
-  launch.consts = {u32_const("UNITS", units),
-                   u32_const("SLICES", slices_of(ctx, units)),
-                   u32_const("SUMS", 1),
-                   u32_const("FIRST_TILES", a.n / kTileRows),
-                   bool_const("NORMED", op.x.square_sums.valid()),
-                   f32_const("NORM_EPS", op.x.norm_eps)};
+                          {"matvec/tile_x", tile_x_fragment(shape, first.q8, ctx.plan.caps())}};
+  launch.consts = tile_consts(shape);
+  for (const gpu::WgslConst& value :
+       {u32_const("FIRST_ROWS", a.n), bool_const("NORMED", op.x.square_sums.valid()),
+        f32_const("NORM_EPS", op.x.norm_eps)}) {
+    launch.consts.push_back(value);
+  }
   launch.bindings = {views.weights,
                      views.scales,
                      second_views.weights,
@@ -129,7 +151,7 @@ Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const P
                      x.scales,
                      op.x.square_sums.valid() ? op.x.square_sums : views.weights,
                      op.y};
-  launch.grid = {.x = (a.n + b.n) / kTileRows};
+  launch.grid = {.x = (a.n + b.n) / shape.rows};
   launch.fixed_bytes = piece_bytes(a, a.pieces[0]) + piece_bytes(b, b.pieces[0]);
   launch.bytes = (first.q8 ? q8_bytes(1, a.k) : uint64_t{4} * a.k) + uint64_t{4} * (a.n + b.n);
   launch.operations = uint64_t{2} * (a.n + b.n) * a.k;

@@ -1,6 +1,6 @@
 // y += x W^T for one row of x and weights in a tile format, and the start of the RMS norm that reads y next:
-// h = y * norm_weight, as f32 or 8-bit blocks, without the norm's division, and the sum of y^2 of each block of 32.
-// Map: a workgroup makes the 32 outputs of a tile, see matvec/tile_sum.
+// h = y * norm_weight, as f32 or 8-bit blocks, without the norm's division, and the sum of y^2 of each block of 16.
+// Map: a workgroup makes ROWS outputs, see matvec/tile_sum.
 // Error: as matvec_tile.
 // Read next: matvec/tile_sum, matvec/tile_block.
 //!import matvec/tile_sum
@@ -9,14 +9,14 @@
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<XElement>;
-@group(0) @binding(3) var<storage, read> x_scales: array<vec2<f32>>;
+@group(0) @binding(3) var<storage, read> x_scales: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
 @group(0) @binding(5) var<storage, read> norm_weight: array<f32>;
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 @group(0) @binding(7) var<storage, read_write> y_q8: array<u32>;  // h, then the sums at H_SUMS
 
-var<workgroup> squares: array<f32, 32>;
-var<workgroup> before: array<vec2<f32>, 32>;  // y with its bias, norm_weight
+var<workgroup> squares: array<vec4<f32>, ROWS / 4u>;
+var<workgroup> before: array<vec2<f32>, ROWS>;  // y with its bias, norm_weight
 
 fn load_before(row: u32, local: u32) -> vec2<f32> {
   var value = y[row];
@@ -25,32 +25,31 @@ fn load_before(row: u32, local: u32) -> vec2<f32> {
 }
 
 fn stage_before(local: u32, early: vec2<f32>) {
-  if (local < TILE) { before[local] = early; }
+  if (local < ROWS) { before[local] = early; }
 }
 
-@compute @workgroup_size(SLICES * TILE)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-  let tile = group.y * GROUPS_X + group.x;
-  if (tile * TILE >= N) { return; }  // the grid, folded over y, may have more
-  let row = tile * TILE + local % TILE;
-  let sum = join_slices(local, vec2<f32>(slice_sum(row, local), 0.0)).x;
+  let index = group.y * GROUPS_X + group.x;
+  if (index * ROWS >= N) { return; }  // the grid, folded over y, may have more
+  let row = index * ROWS + local % ROWS;
+  let sum = join_slices(local, vec2<f32>(slice_sum(row, local, index), 0.0)).x;
   var value = 0.0;
   var weight = 0.0;
-  if (local < TILE) {
+  if (local < ROWS) {
     value = before[local].x + sum;
     weight = before[local].y;
     y[row] = value;
-    squares[local] = value * value;
+    squares[local >> 2u][local & 3u] = value * value;
     if (!H_IS_Q8) { y_q8[row] = bitcast<u32>(value * weight); }
   }
   if (H_IS_Q8) {
-    store_block(local, tile, value * weight);
+    store_blocks(local, index, value * weight);
   } else {
     workgroupBarrier();  // squares
   }
-  if (local == 0u) {
-    var total = 0.0;
-    for (var i = 0u; i < TILE; i++) { total += squares[i]; }
-    y_q8[H_SUMS + tile] = bitcast<u32>(total);
+  if (local < ROWS / 16u) {
+    let four = (squares[4u * local] + squares[4u * local + 1u]) + (squares[4u * local + 2u] + squares[4u * local + 3u]);
+    y_q8[H_SUMS + ROWS / 16u * index + local] = bitcast<u32>((four.x + four.y) + (four.z + four.w));
   }
 }

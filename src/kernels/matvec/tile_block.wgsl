@@ -1,29 +1,32 @@
-// A workgroup's 32 outputs, one of each of its first 32 invocations, as one 8-bit block (common/activation.h).
-// Binding of the entry: y_q8. Consts: Q8_PLANE1.
+// A workgroup's ROWS outputs, one of each of its first invocations, as 8-bit blocks of 16 (common/activation.h).
+// Binding of the entry: y_q8. Consts: Q8_PLANE1, ROWS (a multiple of 16).
 //!import common/q8_block
 
-var<workgroup> block_values: array<vec4<f32>, 8>;
-var<workgroup> block_sums: array<i32, 8>;
+const kQuads = ROWS / 4u;
 
-// Contains barriers: every invocation of the workgroup calls it.
-fn store_block(local: u32, block: u32, value: f32) {
-  if (local < 32u) { block_values[local >> 2u][local & 3u] = value; }
-  workgroupBarrier();  // eight invocations take four values each, and the largest of all
+var<workgroup> block_values: array<vec4<f32>, kQuads>;
+var<workgroup> block_sums: array<i32, kQuads>;
+
+// `group`: of ROWS outputs. Contains barriers: every invocation of the workgroup calls it.
+fn store_blocks(local: u32, group: u32, value: f32) {
+  if (local < ROWS) { block_values[local >> 2u][local & 3u] = value; }
+  workgroupBarrier();  // four invocations take four values each, and the largest of all
   var d = 0.0;
-  if (local < 8u) {
-    var most = vec4<f32>(0.0);
-    for (var i = 0u; i < 8u; i++) { most = max(most, abs(block_values[i])); }
+  if (local < kQuads) {
+    let first = local & ~3u;
+    let most = max(max(abs(block_values[first]), abs(block_values[first + 1u])),
+                   max(abs(block_values[first + 2u]), abs(block_values[first + 3u])));
     let largest = max(max(most.x, most.y), max(most.z, most.w));
     d = largest / 127.0;
     let q = q8_quantise(block_values[local], largest);
-    y_q8[8u * block + local] = q8_word(q);
+    y_q8[kQuads * group + local] = q8_word(q);
     block_sums[local] = q.x + q.y + q.z + q.w;
   }
   workgroupBarrier();  // block_sums
-  if (local == 0u) {
-    var sum = 0;
-    for (var i = 0u; i < 8u; i++) { sum += block_sums[i]; }
-    y_q8[Q8_PLANE1 + 2u * block] = bitcast<u32>(d);
-    y_q8[Q8_PLANE1 + 2u * block + 1u] = bitcast<u32>(d * f32(sum));
+  if (local < kQuads && (local & 3u) == 0u) {
+    let sum = (block_sums[local] + block_sums[local + 1u]) + (block_sums[local + 2u] + block_sums[local + 3u]);
+    let at = Q8_PLANE1 + 2u * ((kQuads * group + local) >> 2u);
+    y_q8[at] = bitcast<u32>(d);
+    y_q8[at + 1u] = bitcast<u32>(d * f32(sum));
   }
 }

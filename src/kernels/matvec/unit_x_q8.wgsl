@@ -14,7 +14,7 @@ struct UnitX {
 fn load_x(row: u32, u: u32) -> UnitX {
   let a = 2u * params.units * row + unit_first16(u);
   let b = 2u * params.units * row + unit_second16(u);
-  return UnitX(x[a], x[b], x_scales[a >> 1u], x_scales[b >> 1u]);
+  return UnitX(x[a], x[b], x_scales[a], x_scales[b]);
 }
 
 fn dot_x(row: u32, u: u32, v: UnitX) -> f32 { return unit_dot_q8(row, u, v.first, v.second, v.d_first, v.d_second); }

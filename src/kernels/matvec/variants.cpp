@@ -9,7 +9,7 @@ constexpr ProductTemplate kTemplates[] = {
     // lavapipe (subgroups of 8, 2 cores), 2560 x 512: 0.5 ms as q8_0 with dp4a, 0.7 ms without.
     {"cpu.dp4a", Lane::kDp4a, kNeedDp4a, refuse_unless_cpu, Algorithm::kWholeRows, true},
     {"cpu", Lane::kPortable, 0, refuse_unless_cpu, Algorithm::kWholeRows, false},
-    {"dp4a.tile", Lane::kDp4a, kNeedDp4a, refuse_unless_tiles, Algorithm::kTiled, true, true},
+    {"dp4a.tile", Lane::kDp4a, kNeedDp4a, refuse_unless_tiles_fit, Algorithm::kTiled, true, true},
     {"tile", Lane::kPortable, 0, refuse_unless_tiles, Algorithm::kTiled, false, true},
     // H200, Dawn, 28672 x 4096 in q4_k (kernel_bench --model 8b, GPU time alone): dp4a 33.0 us,
     // dp4a.workgroup 34.5,

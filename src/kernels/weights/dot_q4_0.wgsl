@@ -4,9 +4,9 @@
 
 fn unit_dot_q8(row: u32, u: u32, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
   let q = weights[row * params.row_vec4s + u];
-  let products = idot16(q & vec4<u32>(0x0f0f0f0fu), xa) + idot16((q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb);
-  // Weights are q - 8; da.y is the sum of the whole block.
-  return scale_at(row * params.units + u) * (da.x * f32(products) - 8.0 * da.y);
+  let low = da.x * f32(idot16(q & vec4<u32>(0x0f0f0f0fu), xa));
+  let high = db.x * f32(idot16((q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb));
+  return scale_at(row * params.units + u) * (low + high - 8.0 * (da.y + db.y));  // weights are q - 8
 }
 
 const HAS_MINIMUM = true;

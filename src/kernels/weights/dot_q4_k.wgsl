@@ -8,9 +8,7 @@ fn unit_dot_q8(row: u32, u: u32, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db
   let s = pair_scales(weights[at], (u & 7u) >> 1u);
   let low = da.x * f32(idot16(q & vec4<u32>(0x0f0f0f0fu), xa));
   let high = db.x * f32(idot16((q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb));
-  // Two units share two sub-blocks: the even one takes the minimum of the first, the odd one of the second.
-  let least = select(s.minimum.x * da.y, s.minimum.y * db.y, (u & 1u) == 1u);
-  return dot(s.scale, vec2<f32>(low, high)) - least;
+  return dot(s.scale, vec2<f32>(low, high)) - dot(s.minimum, vec2<f32>(da.y, db.y));
 }
 
 const HAS_MINIMUM = true;

@@ -6,9 +6,7 @@ fn unit_dot_q8(row: u32, u: u32, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db
   let w = load_unit(row, u);
   let low = da.x * f32(idot16(w.first, xa));
   let high = db.x * f32(idot16(w.second, xb));
-  // Two units share two sub-blocks: the even one takes the minimum of the first, the odd one of the second.
-  let least = select(w.scales.minimum.x * da.y, w.scales.minimum.y * db.y, (u & 1u) == 1u);
-  return dot(w.scales.scale, vec2<f32>(low, high)) - least;
+  return dot(w.scales.scale, vec2<f32>(low, high)) - dot(w.scales.minimum, vec2<f32>(da.y, db.y));
 }
 
 const HAS_MINIMUM = true;

@@ -4,8 +4,8 @@
 
 fn unit_dot_q8(row: u32, u: u32, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
   let at = row * params.row_vec4s + 2u * u;
-  let products = idot16(weights[at], xa) + idot16(weights[at + 1u], xb);
-  return scale_at(row * params.units + u) * da.x * f32(products);
+  let products = da.x * f32(idot16(weights[at], xa)) + db.x * f32(idot16(weights[at + 1u], xb));
+  return scale_at(row * params.units + u) * products;
 }
 
 const HAS_MINIMUM = false;

@@ -4,9 +4,9 @@
 
 fn words_dot_q8(w: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
   let s = unpack2x16float(w.s);
-  let products =
-      idot16(w.q & vec4<u32>(0x0f0f0f0fu), xa) + idot16((w.q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb);
-  return s.x * da.x * f32(products) - s.y * da.y;
+  let low = da.x * f32(idot16(w.q & vec4<u32>(0x0f0f0f0fu), xa));
+  let high = db.x * f32(idot16((w.q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), xb));
+  return s.x * (low + high) - s.y * (da.y + db.y);
 }
 
 const HAS_MINIMUM = true;

@@ -4,7 +4,8 @@
 
 fn words_dot_q8(words: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
   let w = bytes_of(words);
-  return w.scale.x * da.x * f32(idot16(w.first, xa) + idot16(w.second, xb)) - w.scale.y * da.y;
+  let products = da.x * f32(idot16(w.first, xa)) + db.x * f32(idot16(w.second, xb));
+  return w.scale.x * products - w.scale.y * (da.y + db.y);
 }
 
 const HAS_MINIMUM = true;

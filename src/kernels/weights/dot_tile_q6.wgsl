@@ -4,7 +4,7 @@
 
 fn words_dot_q8(words: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
   let w = bytes_of(words);
-  return da.x * (w.scale.x * f32(idot16(w.first, xa)) + w.scale.y * f32(idot16(w.second, xb)));
+  return w.scale.x * da.x * f32(idot16(w.first, xa)) + w.scale.y * db.x * f32(idot16(w.second, xb));
 }
 
 const HAS_MINIMUM = false;

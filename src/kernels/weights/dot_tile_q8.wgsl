@@ -3,7 +3,7 @@
 //!import weights/tile_dot
 
 fn words_dot_q8(w: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<f32>) -> f32 {
-  return unpack2x16float(w.s).x * da.x * f32(idot16(w.first, xa) + idot16(w.second, xb));
+  return unpack2x16float(w.s).x * (da.x * f32(idot16(w.first, xa)) + db.x * f32(idot16(w.second, xb)));
 }
 
 const HAS_MINIMUM = false;

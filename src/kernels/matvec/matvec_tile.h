@@ -1,0 +1,35 @@
+// What the recordings of matvec_tile*.wgsl share: the shape of their workgroups and where x is read from.
+// Read next: matvec_tile.cpp, tile_sum.wgsl.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "kernels/common/dispatch.h"
+#include "kernels/linear/product.h"
+
+namespace doppler::kernels {
+
+// What a workgroup makes: outputs (with a gate: as many gates and ups), the invocations that share a row, and the units
+// of 32 columns an invocation has on the way. The names are tile_sum's.
+struct TileShape {
+  uint32_t units = 0;
+  uint32_t rows = kTileRows;
+  uint32_t slices = 1;
+  uint32_t sums = 1;
+  uint32_t depth = 4;
+};
+// `outputs`: of the whole dispatch. `least_invocations`: what x needs.
+TileShape tile_shape(Context& ctx, const Weight& weight, uint32_t outputs, bool gated,
+                     uint32_t least_invocations = 1);
+std::vector<gpu::WgslConst> tile_consts(const TileShape& shape);
+
+// The fragment for matvec/tile_x.
+std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Caps& caps);
+
+// Products whose x is Activation::joined.
+Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const ProductRow& row);
+Result<void> record_matvec_tile_pair_joined(Context& ctx, const LinearPair& op, const ProductRow& first,
+                                            const ProductRow& second);
+
+}  // namespace doppler::kernels

@@ -1,0 +1,81 @@
+// matvec_tile.h: products that make their input of a residual and a branch (Activation::joined).
+// Read next: tile_x_joined.wgsl.
+#include "kernels/matvec/matvec_tile.h"
+#include "kernels/matvec/matvec_tile_gate_joined.wgsl.h"
+#include "kernels/matvec/matvec_tile_pair_joined.wgsl.h"
+
+namespace doppler::kernels {
+namespace {
+
+// Groups and constants of x, and what reading its parts costs.
+void add_joined(const JoinedNorm& x, uint32_t k, uint32_t outputs, const TileShape& shape, Launch& launch) {
+  launch.grid = {.x = outputs / shape.rows};
+  launch.consts.push_back(u32_const("GROUPS", launch.grid.x));
+  launch.consts.push_back(f32_const("NORM_EPS", x.eps));
+  launch.bytes = uint64_t{5} * k * sizeof(float);
+}
+
+Result<void> record_outputs(Context& ctx, const LinearPair& op, uint32_t first_rows, std::string_view name,
+                            const ProductRow& second) {
+  const Weight& a = op.first;
+  const Weight& b = op.second;
+  const uint32_t outputs = &a == &b ? a.n : a.n + b.n;
+  const TileShape shape = tile_shape(ctx, a, outputs, /*gated=*/false, a.k / kQ8Block);
+  const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
+  const JoinedNorm& x = op.x.joined;
+  Launch launch{.variant = name,
+                .entry = "matvec/matvec_tile_pair_joined",
+                .layout = wgsl::matvec_tile_pair_joined::kLayout};
+  launch.substitutions = {{"weights/format", weight_fragment(a.format, true)},
+                          {"second_weights/format", weight_fragment(b.format, second.q8)},
+                          {"matvec/tile_x", "matvec/tile_x_joined"}};
+  launch.consts = tile_consts(shape);
+  launch.consts.push_back(u32_const("FIRST_ROWS", first_rows));
+  add_joined(x, a.k, outputs, shape, launch);
+  launch.bindings = {views.weights, views.scales, second_views.weights, second_views.scales,
+                     x.residual,    x.branch,     x.add_weight,         x.weight,
+                     x.x,           op.y};
+  launch.fixed_bytes = piece_bytes(a, a.pieces[0]) + (&a == &b ? 0 : piece_bytes(b, b.pieces[0]));
+  launch.bytes += uint64_t{4} * outputs;
+  launch.operations = uint64_t{2} * outputs * a.k;
+  return dispatch(ctx, launch);
+}
+
+}  // namespace
+
+Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const ProductRow& row) {
+  const Weight& weight = op.weight;
+  if (op.gate == Activate::kNone) {
+    // A pair of which all rows are the first's.
+    return record_outputs(ctx, {.first = weight, .second = weight, .x = op.x, .y = op.y}, weight.n, row.name,
+                          row);
+  }
+  const uint32_t outputs = weight.n / 2;
+  const TileShape shape = tile_shape(ctx, weight, outputs, /*gated=*/true, weight.k / kQ8Block);
+  const PieceViews views = piece_views(weight, weight.pieces[0]);
+  const JoinedNorm& x = op.x.joined;
+  Launch launch{.variant = row.name,
+                .entry = "matvec/matvec_tile_gate_joined",
+                .layout = wgsl::matvec_tile_gate_joined::kLayout};
+  launch.substitutions = {{"weights/format", weight_fragment(weight.format, true)},
+                          {"matvec/tile_x", "matvec/tile_x_joined"}};
+  launch.consts = tile_consts(shape);
+  launch.consts.push_back(u32_const("GATE_ROWS", outputs));
+  launch.consts.push_back(u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)));
+  launch.consts.push_back(u32_const("Q8_PLANE1", q8_plane1_offset(1, outputs) / 4));
+  add_joined(x, weight.k, outputs, shape, launch);
+  launch.bindings = {views.weights, views.scales, x.residual, x.branch, x.add_weight, x.weight, x.x, op.y_q8};
+  launch.fixed_bytes = piece_bytes(weight, weight.pieces[0]);
+  launch.bytes += q8_bytes(1, outputs);
+  launch.operations = uint64_t{2} * weight.n * weight.k;
+  return dispatch(ctx, launch);
+}
+
+Result<void> record_matvec_tile_pair_joined(Context& ctx, const LinearPair& op, const ProductRow& first,
+                                            const ProductRow& second) {
+  const std::string name =
+      format_text("%s+%s", std::string(first.name).c_str(), weight_format_info(op.second.format).name);
+  return record_outputs(ctx, op, op.first.n, name, second);
+}
+
+}  // namespace doppler::kernels

@@ -1,0 +1,103 @@
+// x in 8-bit blocks, made here from what a layer with norms behind its branches leaves (Activation::joined):
+//   x = residual + branch / sqrt(mean(branch^2) + eps) * add_weight;  h = x * weight
+// h, without its norm's division (norm_factor), is what the product reads. Each workgroup makes all of h, which costs
+// less than a dispatch of its own where h is short; each block of x is written by one.
+// An invocation makes one block of 16, so THREADS must be kBlocks or more. Barrier: branch_parts.
+// Twins: tile_x_q8 with tile_norm.
+// Bindings of the entry: residual, branch, add_weight, weight (vec4s of f32), x. Consts: UNITS, THREADS, GROUPS,
+// NORM_EPS.
+//!import common/q8_block
+
+const kBlocks = 2u * UNITS;
+// Sums of squares, one an invocation; those without a block bring zero.
+const kParts = (kBlocks + 3u) / 4u;
+
+var<workgroup> x_codes: array<vec4<u32>, kBlocks>;
+var<workgroup> x_factors: array<vec2<f32>, kBlocks>;  // (d, d * sum)
+var<workgroup> branch_parts: array<vec4<f32>, kParts>;
+var<workgroup> x_parts: array<vec4<f32>, kParts>;
+
+struct Sixteen {
+  a: vec4<f32>,
+  b: vec4<f32>,
+  c: vec4<f32>,
+  d: vec4<f32>,
+}
+
+struct XShare {
+  residual: Sixteen,
+  branch: Sixteen,
+  add_weight: Sixteen,
+  weight: Sixteen,
+}
+
+fn load_share(local: u32) -> XShare {
+  let at = 4u * min(local, kBlocks - 1u);
+  return XShare(Sixteen(residual[at], residual[at + 1u], residual[at + 2u], residual[at + 3u]),
+                Sixteen(branch[at], branch[at + 1u], branch[at + 2u], branch[at + 3u]),
+                Sixteen(add_weight[at], add_weight[at + 1u], add_weight[at + 2u], add_weight[at + 3u]),
+                Sixteen(weight[at], weight[at + 1u], weight[at + 2u], weight[at + 3u]));
+}
+
+fn square_sum(v: Sixteen) -> f32 { return (dot(v.a, v.a) + dot(v.b, v.b)) + (dot(v.c, v.c) + dot(v.d, v.d)); }
+
+fn mean_factor(parts: vec4<f32>) -> f32 {
+  return inverseSqrt(((parts.x + parts.y) + (parts.z + parts.w)) / f32(32u * UNITS) + NORM_EPS);
+}
+
+fn branch_factor() -> f32 {
+  var four = vec4<f32>(0.0);
+  for (var i = 0u; i < kParts; i++) { four += branch_parts[i]; }
+  return mean_factor(four);
+}
+
+fn norm_factor() -> f32 {
+  var four = vec4<f32>(0.0);
+  for (var i = 0u; i < kParts; i++) { four += x_parts[i]; }
+  return mean_factor(four);
+}
+
+fn stage_block(block: u32, h: Sixteen) {
+  let most = max(max(abs(h.a), abs(h.b)), max(abs(h.c), abs(h.d)));
+  let largest = max(max(most.x, most.y), max(most.z, most.w));
+  let a = q8_quantise(h.a, largest);
+  let b = q8_quantise(h.b, largest);
+  let c = q8_quantise(h.c, largest);
+  let d = q8_quantise(h.d, largest);
+  let four = (a + b) + (c + d);
+  let scale = largest / 127.0;
+  x_codes[block] = vec4<u32>(q8_word(a), q8_word(b), q8_word(c), q8_word(d));
+  x_factors[block] = vec2<f32>(scale, scale * f32((four.x + four.y) + (four.z + four.w)));
+}
+
+fn stage_share(local: u32, group: u32, share: XShare) {
+  let has_block = local < kBlocks;
+  if (local < 4u * kParts) {
+    branch_parts[local >> 2u][local & 3u] = select(0.0, square_sum(share.branch), has_block);
+  }
+  workgroupBarrier();
+  let factor = branch_factor();
+  let made = Sixteen(share.residual.a + factor * share.branch.a * share.add_weight.a,
+                     share.residual.b + factor * share.branch.b * share.add_weight.b,
+                     share.residual.c + factor * share.branch.c * share.add_weight.c,
+                     share.residual.d + factor * share.branch.d * share.add_weight.d);
+  if (local < 4u * kParts) { x_parts[local >> 2u][local & 3u] = select(0.0, square_sum(made), has_block); }
+  if (has_block) {
+    stage_block(local, Sixteen(made.a * share.weight.a, made.b * share.weight.b, made.c * share.weight.c,
+                               made.d * share.weight.d));
+    if (local % GROUPS == group) {
+      x[4u * local] = made.a;
+      x[4u * local + 1u] = made.b;
+      x[4u * local + 2u] = made.c;
+      x[4u * local + 3u] = made.d;
+    }
+  }
+}
+
+// Of matvec/tile_sum: nothing besides x.
+fn load_before(row: u32, local: u32) -> u32 { return 0u; }
+fn stage_before(local: u32, early: u32) {}
+
+fn dot_unit(w: Words, u: u32) -> f32 {
+  return words_dot_q8(w, x_codes[2u * u], x_codes[2u * u + 1u], x_factors[2u * u], x_factors[2u * u + 1u]);
+}
