@@ -1,6 +1,7 @@
 #include "model/weight_loader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "formats/quant/codec.h"
@@ -262,12 +263,20 @@ Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name
 }
 
 Task<Result<kernels::TensorView>> WeightLoader::vector(std::string name, uint32_t count, float plus) {
-  DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* tensor, checked(name + ".weight", {count}));
-  DP_CO_TRY(std::vector<float> floats, co_await host_vector(name + ".weight"));
-  for (float& value : floats) value += plus;
-  std::vector<uint32_t> words(count);
-  std::memcpy(words.data(), floats.data(), count * sizeof(float));
-  co_return co_await values(name, std::move(words));
+  return vectors({std::move(name)}, count, plus);
+}
+
+Task<Result<kernels::TensorView>> WeightLoader::vectors(std::vector<std::string> names, uint32_t count,
+                                                        float plus) {
+  std::vector<uint32_t> words;
+  std::string label;
+  for (const std::string& name : names) {
+    DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* tensor, checked(name + ".weight", {count}));
+    DP_CO_TRY(const std::vector<float> floats, co_await host_vector(name + ".weight"));
+    for (const float value : floats) words.push_back(std::bit_cast<uint32_t>(value + plus));
+    label += (label.empty() ? "" : "+") + name;
+  }
+  co_return co_await values(std::move(label), std::move(words));
 }
 
 Task<Result<kernels::TensorView>> WeightLoader::values(std::string name, std::vector<uint32_t> words) {

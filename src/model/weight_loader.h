@@ -48,6 +48,8 @@ class WeightLoader {
   Task<Result<kernels::Weight>> matrix(std::string name, uint32_t rows, uint32_t k);
   // `name`.weight as f32, `plus` added to each number.
   Task<Result<kernels::TensorView>> vector(std::string name, uint32_t count, float plus = 0);
+  // Several of `count` numbers each, after one another.
+  Task<Result<kernels::TensorView>> vectors(std::vector<std::string> names, uint32_t count, float plus = 0);
   Task<Result<std::vector<float>>> host_vector(std::string full_name);
   // Values computed by the host (rope table).
   Task<Result<kernels::TensorView>> values(std::string name, std::vector<uint32_t> words);

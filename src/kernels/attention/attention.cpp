@@ -60,6 +60,8 @@ Result<void> check_views(const Context& ctx, const Attention& op) {
   const uint64_t bytes = row_floats(op) * sizeof(float) * ctx.max_rows;
   if (op.rope && op.rope->q_out != op.q)
     return fail(ErrorKind::kInternal, "q of attention is not what rope writes.");
+  if (op.rope && op.rope->norms.valid())
+    DP_CHECK(check_view(op.rope->norms, cache.head_dim * 8ull, "norms of attention"));
   DP_CHECK(check_view(op.q, bytes, "q of attention"));
   DP_CHECK(check_view(cache.k, cache.bytes(), "k of attention"));
   DP_CHECK(check_view(cache.v, cache.bytes(), "v of attention"));
@@ -209,8 +211,8 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
     launch.layout = wgsl::attention_decode_rope::kLayout;
     for (const gpu::WgslConst& value :
          {u32_const("N_KV_HEADS", op.cache.n_kv_heads), u32_const("ROTARY_DIM", rope.rotary_dim),
-          bool_const("INTERLEAVED", rope.interleaved),
-          f32_const("ATTENTION_FACTOR", rope.attention_factor)}) {
+          bool_const("INTERLEAVED", rope.interleaved), f32_const("ATTENTION_FACTOR", rope.attention_factor),
+          bool_const("HAS_NORMS", rope.norms.valid()), f32_const("NORM_EPS", rope.norm_eps)}) {
       launch.consts.push_back(value);
     }
     launch.bindings = {ctx.state,
@@ -218,7 +220,9 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
                        rope.rotary_dim > 0 ? rope.table : rope.qkv,
                        op.cache.k,
                        op.cache.v,
-                       op.sinks.valid() ? op.sinks : rope.qkv,
+                       rope.norms.valid() ? rope.norms
+                       : op.sinks.valid() ? op.sinks
+                                          : rope.qkv,
                        output.result,
                        output.q8.valid() ? output.q8 : unused_binding(ctx)};
   } else {

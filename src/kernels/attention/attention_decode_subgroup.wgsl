@@ -18,8 +18,8 @@ fn q_at(head: u32, d: u32) -> f32 {
   return q[head * HEAD_DIM + d] * Q_SCALE;
 }
 
-fn q4_at(first_head: u32, h: u32, d: u32) -> vec4f {
-  let head = first_head + h;
+fn q4_at(first_head: u32, heads: u32, h: u32, d: u32) -> vec4f {
+  let head = first_head + min(h, heads - 1u);
   return vec4f(q_at(head, d), q_at(head, d + 1u), q_at(head, d + 2u), q_at(head, d + 3u));
 }
 

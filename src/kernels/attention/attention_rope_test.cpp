@@ -1,7 +1,9 @@
 // Decode attention that rotates q and fills the cache itself, against rope_kv and the portable row: same results, same
 // cache, whichever workgroup has the newest key.
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <ostream>
 
 #include "kernels/attention/attention_case.h"
 #include "kernels/testing/q8_check.h"
@@ -15,7 +17,16 @@ struct Case {
   CacheFormat format = CacheFormat::kF16;
   uint32_t ctx_len = 300;
   float softcap = 0;
+  bool norms = false;
+  uint32_t window = 0;
 };
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.n_heads << " heads on " << c.n_kv_heads << ", head_dim " << c.head_dim << ", rotary_dim "
+       << c.rotary_dim << (c.interleaved ? ", interleaved" : "")
+       << (c.format == CacheFormat::kF16 ? ", f16" : ", f32") << ", ctx_len " << c.ctx_len << ", softcap "
+       << c.softcap << (c.norms ? ", norms" : "") << ", window " << c.window;
+}
 
 struct Outcome {
   std::vector<float> y, k, v;
@@ -35,39 +46,44 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
     Policy policy;
     policy.forced["attention_decode"] = variant;
     std::map<uint32_t, Outcome> found;
-    for (const uint32_t pos : {0u, 1u, 63u, 64u, 200u, c.ctx_len - 1, c.ctx_len}) {
-      KernelRun run(policy);
-      const uint32_t heads = c.n_heads + 2 * c.n_kv_heads;
-      CacheView cache{
-          .format = c.format, .n_kv_heads = c.n_kv_heads, .ctx_len = c.ctx_len, .head_dim = c.head_dim};
-      std::vector<float> history = random_floats(cache.bytes() / 4, 5, 0.5f);
-      if (c.format == CacheFormat::kF16) {  // two a word
-        for (float& word : history) {
-          const uint16_t half = f32_to_f16(word);
-          const uint32_t both = half | uint32_t{half} << 16;
-          word = std::bit_cast<float>(both);
-        }
+    KernelRun run(policy);
+    const uint32_t heads = c.n_heads + 2 * c.n_kv_heads;
+    CacheView cache{
+        .format = c.format, .n_kv_heads = c.n_kv_heads, .ctx_len = c.ctx_len, .head_dim = c.head_dim};
+    std::vector<float> history = random_floats(cache.bytes() / 4, 5, 0.5f);
+    if (c.format == CacheFormat::kF16) {  // two a word
+      for (float& word : history) {
+        const uint16_t half = f32_to_f16(word);
+        const uint32_t both = half | uint32_t{half} << 16;
+        word = std::bit_cast<float>(both);
       }
-      cache.k = run.inout(history);
-      cache.v = run.inout(history);
-      std::vector<double> steps;
-      for (uint32_t i = 0; i < c.rotary_dim / 2; ++i) steps.push_back(std::pow(1e4, -2.0 * i / c.rotary_dim));
-      const RopeKv rope{.qkv = run.input(random_floats(size_t{heads} * c.head_dim, 6)),
-                        .q_out = run.output(uint64_t{c.n_heads} * c.head_dim * 4),
-                        .cache = cache,
-                        .table = run.input(make_rope_table(steps)),
-                        .n_heads = c.n_heads,
-                        .rotary_dim = c.rotary_dim,
-                        .interleaved = c.interleaved,
-                        .attention_factor = 1.1f};
-      Attention op{.q = rope.q_out, .cache = cache};
-      op.y.f32 = run.output(uint64_t{c.n_heads} * c.head_dim * 4);
-      op.n_heads = c.n_heads;
-      op.scale = 1 / std::sqrt(static_cast<float>(c.head_dim));
-      op.softcap = c.softcap;
-      op.rope = &rope;
-      run.state.ctx_len = c.ctx_len;
-      if (!run.record([&](Context& ctx) { return record(ctx, op); })) return {};
+    }
+    cache.k = run.inout(history);
+    cache.v = run.inout(history);
+    std::vector<double> steps;
+    for (uint32_t i = 0; i < c.rotary_dim / 2; ++i) steps.push_back(std::pow(1e4, -2.0 * i / c.rotary_dim));
+    const RopeKv rope{.qkv = run.input(random_floats(size_t{heads} * c.head_dim, 6)),
+                      .q_out = run.output(uint64_t{c.n_heads} * c.head_dim * 4),
+                      .cache = cache,
+                      .table = run.input(make_rope_table(steps)),
+                      .norms = c.norms ? run.input(random_floats(2 * c.head_dim, 7)) : TensorView{},
+                      .norm_eps = 1e-2f,  // large, so that it shows
+                      .n_heads = c.n_heads,
+                      .rotary_dim = c.rotary_dim,
+                      .interleaved = c.interleaved,
+                      .attention_factor = 1.1f};
+    Attention op{.q = rope.q_out, .cache = cache};
+    op.y.f32 = run.output(uint64_t{c.n_heads} * c.head_dim * 4);
+    op.n_heads = c.n_heads;
+    op.scale = 1 / std::sqrt(static_cast<float>(c.head_dim));
+    op.softcap = c.softcap;
+    op.window = c.window;
+    op.rope = &rope;
+    run.state.ctx_len = c.ctx_len;
+    if (!run.record([&](Context& ctx) { return record(ctx, op); })) return {};
+    for (const uint32_t pos : {0u, 1u, 63u, 64u, 200u, c.ctx_len - 1, c.ctx_len}) {
+      run.overwrite(cache.k, history);
+      run.overwrite(cache.v, history);
       run.state.pos = pos;
       run.replay();
       found[pos] = {.y = run.read<float>(op.y.f32, size_t{c.n_heads} * c.head_dim),
@@ -101,6 +117,49 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionRopeTest,
                                            Case{3, 1, 80, 32, false, CacheFormat::kF16, 70},
                                            Case{2, 1, 18, 10, true, CacheFormat::kF16, 70, 5},
                                            Case{4, 1, 256, 256}, Case{2, 1, 17, 0}));
+
+constexpr Case normed(Case c, uint32_t window = 0) {
+  c.norms = true;
+  c.window = window;
+  return c;
+}
+INSTANTIATE_TEST_SUITE_P(Norms, AttentionRopeTest,
+                         ::testing::Values(normed({4, 1, 256, 256}), normed({4, 1, 256, 256}, 64),
+                                           normed({5, 1, 128, 128, false, CacheFormat::kF32}),
+                                           normed({4, 2, 64, 32, true, CacheFormat::kF16, 300, 5}),
+                                           normed({2, 1, 17, 8, false, CacheFormat::kF16, 70}),
+                                           normed({1, 1, 512, 512, false, CacheFormat::kF16, 70})));
+
+TEST(AttentionRope, RefusesWhatWorkgroupMemoryDoesNotHold) {
+  gpu::Caps caps;
+  caps.subgroup_min = caps.subgroup_max = 32;
+  caps.max_invocations = 256;
+  caps.max_workgroup_bytes = 16384;  // WebGPU's default
+  const RopeKv rope;
+  Attention op{.n_heads = 4, .rope = &rope};
+  op.cache = {.n_kv_heads = 1, .ctx_len = 4096, .head_dim = 256};
+  const auto row = std::ranges::find(attention_decode_variants(), "attention_decode.rope.split",
+                                     &AttentionDecodeRow::name);
+  EXPECT_EQ(row->refuse(op, caps), "");
+  op.cache.head_dim = 512;
+  op.cache.format = CacheFormat::kF32;
+  EXPECT_EQ(row->refuse(op, caps), "it needs 18468 bytes of workgroup memory, this device has 16384");
+}
+
+TEST(AttentionRope, NormsAndSinksShareABinding) {
+  Policy policy;
+  policy.forced["attention_decode"] = "attention_decode.rope.split";
+  KernelRun run(policy);
+  const CacheView cache{.n_kv_heads = 1, .ctx_len = 16, .head_dim = 64};
+  const TensorView some = run.output(4096);
+  const RopeKv rope{.qkv = some, .q_out = some, .cache = cache, .norms = some, .n_heads = 1};
+  Attention op{.q = some, .cache = cache, .n_heads = 1, .scale = 1, .sinks = some, .rope = &rope};
+  op.cache.k = op.cache.v = op.y.f32 = some;
+  const Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, op); });
+  ASSERT_FALSE(recorded);
+  EXPECT_NE(recorded.error().sentence().find("sinks and norms of q and k share a binding"), std::string::npos)
+      << recorded.error().sentence();
+}
 
 }  // namespace
 }  // namespace doppler::kernels::testing

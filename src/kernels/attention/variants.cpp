@@ -89,15 +89,39 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
 }
 
 constexpr Lane kSub = Lane::kSubgroups;
+constexpr uint32_t kDecodeWorkgroup = 256;
 
-std::string with_rope(const Attention& op, const gpu::Caps& caps) {
-  if (!op.rope) return "q and the cache are rotated already";
-  if (op.rope->q_norm.valid() || op.rope->k_norm.valid()) return "it does not norm q and k";
-  return fits_registers(op, caps);
+// rotated, newest, gathered, and the workers' maxima and sums, of attention_decode_rope.wgsl; and what its output takes
+// where it writes q8.
+uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
+  const uint64_t head = op.cache.padded_head_dim();
+  const uint64_t workers = sizes.workgroup / sizes.lanes;
+  const uint64_t newest = 2 * head * (op.cache.format == CacheFormat::kF16 ? 2 : 4);
+  const uint64_t q8 = sizes.splits == 1 ? sizes.heads * head + 2ull * sizes.workgroup : 0;
+  const uint64_t floats = (sizes.heads + 2) * head + workers * head + (2 * workers + 1) * sizes.heads + q8;
+  return floats * sizeof(float) + newest;
 }
 
+std::string rope_fits(const Attention& op, const gpu::Caps& caps, uint32_t heads, bool splits) {
+  if (!op.rope) return "q and the cache are rotated already";
+  if (op.rope->norms.valid() && op.sinks.valid()) return "sinks and norms of q and k share a binding";
+  std::string reason = fits_registers(op, caps);
+  if (!reason.empty()) return reason;
+  AttentionDecodeRow row;
+  row.kernel = DecodeKernel::kSubgroup;
+  row.splits = splits;
+  row.workgroup = kDecodeWorkgroup;
+  row.heads = heads;
+  const uint64_t bytes = rope_workgroup_bytes(decode_sizes(row, op, caps), op);
+  if (bytes <= caps.max_workgroup_bytes) return "";
+  return format_text("it needs %llu bytes of workgroup memory, this device has %u",
+                     static_cast<unsigned long long>(bytes), caps.max_workgroup_bytes);
+}
+
+std::string with_rope(const Attention& op, const gpu::Caps& caps) { return rope_fits(op, caps, 0, true); }
+
 std::string short_with_rope(const Attention& op, const gpu::Caps& caps) {
-  std::string reason = with_rope(op, caps);
+  std::string reason = rope_fits(op, caps, 1, false);
   return reason.empty() ? only_short(op, caps) : reason;
 }
 
@@ -107,25 +131,25 @@ const std::array<AttentionDecodeRow, 7> kDecode = {{
     {{"attention_decode.rope.single", kSub, kNeedSubgroups, short_with_rope},
      DecodeKernel::kSubgroup,
      false,
-     256,
+     kDecodeWorkgroup,
      4,
      true,
      1},
     {{"attention_decode.rope.split", kSub, kNeedSubgroups, with_rope},
      DecodeKernel::kSubgroup,
      true,
-     256,
+     kDecodeWorkgroup,
      4,
      true},
     {{"attention_decode.subgroup.single", kSub, kNeedSubgroups, short_and_fits},
      DecodeKernel::kSubgroup,
      false,
-     256,
+     kDecodeWorkgroup,
      4},
     {{"attention_decode.subgroup.split", kSub, kNeedSubgroups, fits_registers},
      DecodeKernel::kSubgroup,
      true,
-     256,
+     kDecodeWorkgroup,
      4},
     {{"attention_decode.portable.single", Lane::kPortable, 0, only_short},
      DecodeKernel::kWorkgroup,

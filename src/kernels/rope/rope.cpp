@@ -17,7 +17,7 @@ constexpr uint32_t kMostInvocations = 64;
 constexpr uint32_t kMostOfHead =
     128;  // with norms a workgroup is one head; the largest published have 256 values
 
-bool has_norms(const RopeKv& op) { return op.q_norm.valid(); }
+bool has_norms(const RopeKv& op) { return op.norms.valid(); }
 
 // Without norms invocations do not talk to each other, so subgroups have nothing to add.
 std::string only_with_norms(const RopeKv& op, const gpu::Caps&) {
@@ -45,13 +45,7 @@ Result<void> check(const Context& ctx, const RopeKv& op) {
   DP_CHECK(check_view(cache.k, cache.bytes(), "k cache of rope_kv"));
   DP_CHECK(check_view(cache.v, cache.bytes(), "v cache of rope_kv"));
   if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim / 2 * 8ull, "table of rope_kv"));
-  if (op.q_norm.valid() != op.k_norm.valid()) {
-    return fail(ErrorKind::kInternal, "rope_kv was given only one of q_norm and k_norm.");
-  }
-  if (has_norms(op)) {
-    DP_CHECK(check_view(op.q_norm, cache.head_dim * 4ull, "q_norm of rope_kv"));
-    DP_CHECK(check_view(op.k_norm, cache.head_dim * 4ull, "k_norm of rope_kv"));
-  }
+  if (has_norms(op)) DP_CHECK(check_view(op.norms, cache.head_dim * 8ull, "norms of rope_kv"));
   return {};
 }
 
@@ -111,8 +105,7 @@ Result<void> record(Context& ctx, const RopeKv& op) {
   launch.bindings = {ctx.state, op.qkv, op.rotary_dim > 0 ? op.table : op.qkv, op.q_out, cache.k, cache.v};
   if (norms) {
     launch.consts.push_back(f32_const("NORM_EPS", op.norm_eps));
-    launch.bindings.push_back(op.q_norm);
-    launch.bindings.push_back(op.k_norm);
+    launch.bindings.push_back(op.norms);
   }
   launch.grid = {
       .x = norms ? heads : (pairs + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};

@@ -39,8 +39,9 @@ struct RopeKv {
   TensorView q_out;  // f32 [rows, n_heads * head_dim]
   CacheView cache;
   TensorView table;  // make_rope_table() of rotary_dim / 2 pairs
-  // Optional f32 [head_dim], both or none: each head of q and k is normalised (RMSNorm) before it is rotated.
-  TensorView q_norm, k_norm;
+  // Optional f32 [2, head_dim], weights of q, then of k: each head of q and k is normalised (RMSNorm) before it is
+  // rotated. One view, since kernels that do all this and attention have no binding left of WebGPU's eight.
+  TensorView norms;
   float norm_eps = 1e-6f;
   uint32_t n_heads = 0;
   uint32_t rotary_dim = 0;        // even, <= head_dim; the rest is not rotated; 0: no rotation at all

@@ -5,10 +5,10 @@ var<private> head_scale: f32;
 fn value_of(head: u32, base: u32, d: u32) -> f32 {
   let value = qkv[base + d] * head_scale;
   if (head < N_HEADS) {
-    return value * q_norm[d];
+    return value * norms[d];
   }
   if (head < N_HEADS + N_KV_HEADS) {
-    return value * k_norm[d];
+    return value * norms[HEAD_DIM + d];
   }
   return value;
 }

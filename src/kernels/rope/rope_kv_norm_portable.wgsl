@@ -13,8 +13,7 @@
 @group(0) @binding(3) var<storage, read_write> q_out: array<f32>;
 @group(0) @binding(4) var<storage, read_write> k_cache: array<u32>; // f16 pairs, or the bits of f32
 @group(0) @binding(5) var<storage, read_write> v_cache: array<u32>;
-@group(0) @binding(6) var<storage, read> q_norm: array<f32>;
-@group(0) @binding(7) var<storage, read> k_norm: array<f32>;
+@group(0) @binding(6) var<storage, read> norms: array<f32>; // of q, of k
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {

@@ -76,8 +76,9 @@ TEST_P(RopeKvTest, EveryVariantMatchesTheOracle) {
     op.cache.v = run.output(op.cache.bytes());
     op.q_out = run.output(uint64_t{kMaxRows} * c.n_heads * c.head_dim * 4);
     if (c.norms) {
-      op.q_norm = run.input(q_norm);
-      op.k_norm = run.input(k_norm);
+      std::vector<float> norms = q_norm;
+      norms.insert(norms.end(), k_norm.begin(), k_norm.end());
+      op.norms = run.input(norms);
       op.norm_eps = kEps;
     }
     if (c.rotary_dim > 0) op.table = run.input(make_rope_table(frequencies));

@@ -18,7 +18,7 @@ using kernels::Activation;
 using kernels::TensorView;
 
 struct Layer {
-  TensorView attention_norm, q_norm, k_norm, post_attention_norm, ffn_norm, post_ffn_norm;
+  TensorView attention_norm, qk_norms, post_attention_norm, ffn_norm, post_ffn_norm;
   Projection qkv, attention_out, gate_up, down;
 };
 
@@ -90,9 +90,11 @@ class Gemma3 final : public FamilyModel {
   std::string name(Role role, uint32_t layer = 0) const { return tensor_name(c_, role, layer, ""); }
 
   // Hugging Face stores norms as w - 1, GGUF as w.
+  float norm_offset() const { return c_.gguf_names ? 0.0f : 1.0f; }
+
   Task<Result<TensorView>> norm_weight(WeightLoader& loader, Role role, uint32_t layer,
                                        uint32_t count) const {
-    return loader.vector(name(role, layer), count, c_.gguf_names ? 0.0f : 1.0f);
+    return loader.vector(name(role, layer), count, norm_offset());
   }
 
   Task<Result<void>> load_layer(WeightLoader& loader, uint32_t i) {
@@ -101,14 +103,14 @@ class Gemma3 final : public FamilyModel {
     const uint32_t kv = c_.n_kv_heads * c_.head_dim;
     std::vector<WeightLoader::Matrix> qkv = {
         {name(Role::kQ, i), q}, {name(Role::kK, i), kv}, {name(Role::kV, i), kv}};
+    std::vector<std::string> qk_norms = {name(Role::kQNorm, i), name(Role::kKNorm, i)};
     std::vector<WeightLoader::Matrix> out = {{name(Role::kAttentionOut, i), c_.hidden_dim}};
     std::vector<WeightLoader::Matrix> gate_up = {{name(Role::kGate, i), c_.ffn_dim},
                                                  {name(Role::kUp, i), c_.ffn_dim}};
     std::vector<WeightLoader::Matrix> down = {{name(Role::kDown, i), c_.hidden_dim}};
     DP_CO_TRY(layer.attention_norm, co_await norm_weight(loader, Role::kAttentionNorm, i, c_.hidden_dim));
     DP_CO_TRY(layer.qkv, co_await loader.projection(std::move(qkv), c_.hidden_dim));
-    DP_CO_TRY(layer.q_norm, co_await norm_weight(loader, Role::kQNorm, i, c_.head_dim));
-    DP_CO_TRY(layer.k_norm, co_await norm_weight(loader, Role::kKNorm, i, c_.head_dim));
+    DP_CO_TRY(layer.qk_norms, co_await loader.vectors(std::move(qk_norms), c_.head_dim, norm_offset()));
     DP_CO_TRY(layer.attention_out, co_await loader.projection(std::move(out), q));
     DP_CO_TRY(layer.post_attention_norm,
               co_await norm_weight(loader, Role::kPostAttentionNorm, i, c_.hidden_dim));
@@ -158,21 +160,18 @@ class Gemma3 final : public FamilyModel {
     const TensorView qkv = ctx.plan.scratch("qkv", rows * layer.qkv.n * 4);
     DP_CHECK(model::record(ctx, layer.qkv, h, qkv, /*accumulate=*/false));  // [R, Q + 2K]
 
-    ctx.role = format_text("blk.%u.rope", i);
-    const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
-    DP_CHECK(kernels::record(ctx, kernels::RopeKv{.qkv = qkv,
-                                                  .q_out = q,
-                                                  .cache = io.cache[i],
-                                                  .table = rope.table,
-                                                  .q_norm = layer.q_norm,
-                                                  .k_norm = layer.k_norm,
-                                                  .norm_eps = c_.norm_eps,
-                                                  .n_heads = c_.n_heads,
-                                                  .rotary_dim = rope_config.rotary_dim,
-                                                  .interleaved = rope_config.interleaved,
-                                                  .attention_factor = rope.attention_factor}));  // [R, Q]
-
     ctx.role = format_text("blk.%u.attention", i);
+    const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
+    const kernels::RopeKv rope_kv{.qkv = qkv,
+                                  .q_out = q,
+                                  .cache = io.cache[i],
+                                  .table = rope.table,
+                                  .norms = layer.qk_norms,
+                                  .norm_eps = c_.norm_eps,
+                                  .n_heads = c_.n_heads,
+                                  .rotary_dim = rope_config.rotary_dim,
+                                  .interleaved = rope_config.interleaved,
+                                  .attention_factor = rope.attention_factor};
     const Activation y = activation_for(ctx, "attn_y", layer.attention_out);
     DP_CHECK(kernels::record(ctx, kernels::Attention{.q = q,
                                                      .cache = io.cache[i],
@@ -182,6 +181,7 @@ class Gemma3 final : public FamilyModel {
                                                      .window = slides ? c_.window : 0,
                                                      .softcap = c_.attention_softcap,
                                                      .sinks = {},
+                                                     .rope = &rope_kv,
                                                      .max_keys = io.max_keys}));  // [R, Q]
 
     ctx.role = role_label(Role::kAttentionOut, i);
