@@ -81,6 +81,15 @@ bool wants_only_f16(const kernels::Context& ctx, const Projection& projection) {
       projection.parts, [&](const Projection::Part& part) { return kernels::wants_f16(ctx, part.weight); });
 }
 
+bool joins_norm(const kernels::Context& ctx, const Projection& projection, Activate gate) {
+  const std::vector<Projection::Part>& parts = projection.parts;
+  const size_t most = gate == Activate::kNone ? 2 : 1;
+  if (parts.size() > most || std::ranges::any_of(parts, [](const auto& part) { return part.bias.valid(); })) {
+    return false;
+  }
+  return kernels::joins_norm(ctx, parts[0].weight, parts.size() == 2 ? &parts[1].weight : nullptr, gate);
+}
+
 void add_forms(kernels::Context& ctx, const Projection& reader, uint32_t k, const std::string& label,
                Activation& a) {
   if (wants_q8(ctx, reader)) a.q8 = ctx.plan.scratch(label + ".q8", kernels::q8_bytes(ctx.max_rows, k));

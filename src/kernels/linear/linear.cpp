@@ -46,7 +46,7 @@ Result<void> check(const Context& ctx, const Linear& op) {
   const Weight& weight = op.weight;
   DP_CHECK(check_weight(ctx, weight));
   const bool gated = op.gate != Activate::kNone;
-  if (gated && (weight.n % 2 != 0 || op.accumulate || (op.y_stride != 0 && op.y_stride != op.weight.n))) {
+  if (gated && (weight.n % 2 != 0 || op.accumulate || op.y_stride != 0)) {
     return fail(ErrorKind::kInternal,
                 "Gated product of %u rows: they must be even, without accumulate and y_stride.", weight.n);
   }

@@ -50,38 +50,29 @@ class Gemma3 final : public FamilyModel {
 
   Result<void> record(kernels::Context& ctx, const StepIo& io) override {
     const uint64_t row_bytes = static_cast<uint64_t>(c_.hidden_dim) * 4;
-    const TensorView x = ctx.plan.scratch("x", ctx.max_rows * row_bytes);
+    TensorView x = ctx.plan.scratch("x", ctx.max_rows * row_bytes);
     ctx.role = "token_embd";
     DP_CHECK(kernels::record(
         ctx, kernels::Embed{.table = embedding_,
                             .tokens = io.tokens,
                             .y = x,
                             .scale = std::sqrt(static_cast<float>(c_.hidden_dim))}));  // [R, H]
-    DP_CHECK(keep_hidden(ctx, io, x, 0));
     Activation h = activation_for(ctx, "attn_in", layers_[0].qkv);
     ctx.role = role_label(Role::kAttentionNorm, 0);
     DP_CHECK(norm(ctx, {.x = x, .weight = layers_[0].attention_norm, .y = h}));  // [R, H]
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       const Layer& layer = layers_[i];
       TensorView branch;
-      DP_TRY(branch, attention(ctx, io, h, i));  // [R, H]
+      DP_TRY(branch, attention(ctx, io, h, x, i));  // [R, H]
       ctx.role = role_label(Role::kPostAttentionNorm, i);
-      h = activation_for(ctx, "ffn_in", layer.gate_up);
-      DP_CHECK(norm(ctx, {.x = x,
-                          .add = branch,
-                          .add_weight = layer.post_attention_norm,
-                          .weight = layer.ffn_norm,
-                          .y = h}));            // [R, H]
+      const bool joins = wants_q8(ctx, layer.down) && joins_norm(ctx, layer.gate_up, c_.activation);
+      DP_TRY(h, join(ctx, x, branch, layer.post_attention_norm, layer.ffn_norm, layer.gate_up, joins));
       DP_TRY(branch, feed_forward(ctx, h, i));  // [R, H]
       ctx.role = role_label(Role::kPostFfnNorm, i);
       if (i + 1 == c_.n_layers) return head(ctx, io, x, branch);
-      h = activation_for(ctx, "attn_in", layers_[i + 1].qkv);
-      DP_CHECK(norm(ctx, {.x = x,
-                          .add = branch,
-                          .add_weight = layer.post_ffn_norm,
-                          .weight = layers_[i + 1].attention_norm,
-                          .y = h}));  // [R, H]
-      DP_CHECK(keep_hidden(ctx, io, x, i + 1));
+      const Layer& next = layers_[i + 1];
+      DP_TRY(h, join(ctx, x, branch, layer.post_ffn_norm, next.attention_norm, next.qkv,
+                     joins_norm(ctx, next.qkv, kernels::Activate::kNone)));  // [R, H]
     }
     return {};
   }
@@ -146,8 +137,29 @@ class Gemma3 final : public FamilyModel {
     return kernels::record(ctx, op);
   }
 
-  // What the layer adds to the residual, before its norm.
-  Result<TensorView> attention(kernels::Context& ctx, const StepIo& io, const Activation& h,
+  // x += norm(branch), and what `reader` reads of it: made by the reader itself (then into another buffer, which x is
+  // from here on) or by a norm of its own.
+  Result<Activation> join(kernels::Context& ctx, TensorView& x, TensorView branch, TensorView add_weight,
+                          TensorView weight, const Projection& reader, bool by_reader) const {
+    Activation h;
+    if (by_reader) {
+      const TensorView residual = x;
+      x = ctx.plan.scratch("x", static_cast<uint64_t>(c_.hidden_dim) * 4);
+      h.joined = {.residual = residual,
+                  .branch = branch,
+                  .add_weight = add_weight,
+                  .weight = weight,
+                  .x = x,
+                  .eps = c_.norm_eps};
+      return h;
+    }
+    h = activation_for(ctx, "normed", reader);
+    DP_CHECK(norm(ctx, {.x = x, .add = branch, .add_weight = add_weight, .weight = weight, .y = h}));
+    return h;
+  }
+
+  // What the layer adds to the residual x, before its norm. h: made of x, or making it.
+  Result<TensorView> attention(kernels::Context& ctx, const StepIo& io, const Activation& h, TensorView x,
                                uint32_t i) const {
     const Layer& layer = layers_[i];
     const uint32_t q_dim = c_.n_heads * c_.head_dim;
@@ -159,6 +171,7 @@ class Gemma3 final : public FamilyModel {
     ctx.role = format_text("blk.%u.attn_qkv", i);
     const TensorView qkv = ctx.plan.scratch("qkv", rows * layer.qkv.n * 4);
     DP_CHECK(model::record(ctx, layer.qkv, h, qkv, /*accumulate=*/false));  // [R, Q + 2K]
+    DP_CHECK(keep_hidden(ctx, io, x, i));
 
     ctx.role = format_text("blk.%u.attention", i);
     const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
