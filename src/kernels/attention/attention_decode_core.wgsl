@@ -1,11 +1,13 @@
 // Decode attention with subgroup operations: what the entries share that differ in where q and the newest key are.
 // One workgroup: HEADS query heads that share a kv head, one split of the keys. LANES lanes of a subgroup are one
 // worker: it reads a key and its value together (coalesced, VECTORS times eight dimensions a lane), keeps its own
-// softmax in registers, and goes on WORKERS keys further, KEYS of them at a time, so that loads overlap.
+// softmax in registers, and goes on WORKERS keys further, KEYS of them at a time, so that loads overlap. Of a tile's
+// logits each lane works out its own only; their exponentials are fetched from there.
 // No barrier inside the loop; at the end the workers are joined through workgroup memory.
 // The entry has prepare(), q4_at(), key_at() and value_at(). Of a group's rest, `heads` are less than HEADS: the others
 // are copies of the last that are never put.
-// Barriers: worker_max before, worker_sum and gathered after the joint maximum; gathered free again per head.
+// Barriers: worker_max and worker_sum; after the joint maximum gathered, and worker_sum relative to it; gathered free
+// again per head.
 // Error: f32 sums, relative L2 below 1e-5.
 //!import attention/attention_cache_f16
 //!import attention/attention_decode_range
@@ -13,13 +15,50 @@
 
 const kWorkers = WORKGROUP / LANES;
 
+// A tile's VALUES sums q.k of a worker, one a head and key, are spread over its lanes: KEY_PARTS * HEAD_PARTS = PARTS
+// lanes have OWN_KEYS * OWN_HEADS of them each, SHARE lanes the same ones. Halving goes on while halves are whole.
+const VALUES = HEADS * KEYS; // value u * HEADS + h
+const PARTS = min(LANES, VALUES & (~VALUES + 1u));
+const SHARE = LANES / PARTS;
+const KEY_PARTS = min(PARTS, KEYS); // KEYS is a power of two
+const HEAD_PARTS = PARTS / KEY_PARTS;
+const OWN_KEYS = KEYS / KEY_PARTS;
+const OWN_HEADS = HEADS / HEAD_PARTS;
+const OWN = OWN_KEYS * OWN_HEADS;
+
 var<workgroup> worker_max: array<f32, HEADS * kWorkers>;
 var<workgroup> worker_sum: array<f32, HEADS * kWorkers>;
 var<workgroup> head_max: array<f32, HEADS>;
 var<workgroup> gathered: array<vec4f, kWorkers * D8 * 2u>;
 
-// `group`: kv head and chunk of its query heads; `split`: of the keys.
-fn attend(group: u32, split: u32, thread: u32) {
+// A lane keeps the half of its 2 * half sums that its bit names, and adds what its partner has of them. Called with
+// constants, so that loops unroll: an array indexed by a variable moves from registers to memory.
+fn halve(s: ptr<function, array<f32, VALUES>>, half: u32, distance: u32, lane: u32) {
+  let upper = (lane & distance) != 0u;
+  for (var i = 0u; i < half; i++) {
+    let kept = select((*s)[i], (*s)[i + half], upper);
+    let given = select((*s)[i + half], (*s)[i], upper);
+    (*s)[i] = kept + subgroupShuffleXor(given, distance);
+  }
+}
+
+// From what each lane has of every sum to the whole of its own OWN sums.
+fn spread_sums(s: ptr<function, array<f32, VALUES>>, lane: u32) {
+  if (PARTS > 1u) { halve(s, VALUES / 2u, LANES / 2u, lane); }
+  if (PARTS > 2u) { halve(s, VALUES / 4u, LANES / 4u, lane); }
+  if (PARTS > 4u) { halve(s, VALUES / 8u, LANES / 8u, lane); }
+  if (PARTS > 8u) { halve(s, VALUES / 16u, LANES / 16u, lane); }
+  if (PARTS > 16u) { halve(s, VALUES / 32u, LANES / 32u, lane); }
+  if (PARTS > 32u) { halve(s, VALUES / 64u, LANES / 64u, lane); }
+  for (var distance = SHARE / 2u; distance > 0u; distance >>= 1u) {
+    for (var i = 0u; i < OWN; i++) {
+      (*s)[i] += subgroupShuffleXor((*s)[i], distance);
+    }
+  }
+}
+
+// `group`: kv head and chunk of its query heads; `split`: of the keys; `invocation`: of the subgroup.
+fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
   let keys = keys_of_step();
   let share = keys_per_split(keys);
   let begin = keys.begin + split * share;
@@ -41,8 +80,8 @@ fn attend(group: u32, split: u32, thread: u32) {
   var q_high: array<vec4f, HEADS * VECTORS>;
   var low: array<vec4f, HEADS * VECTORS>;
   var high: array<vec4f, HEADS * VECTORS>;
-  var highest: array<f32, HEADS>;
-  var sum: array<f32, HEADS>;
+  var highest: array<f32, OWN_HEADS>;
+  var sum: array<f32, OWN_HEADS>; // over the lane's own keys
   for (var h = 0u; h < HEADS; h++) {
     for (var v = 0u; v < VECTORS; v++) {
       let d = (lane + v * LANES) * 8u; // past the padded head: q is zero there, so keys do not matter
@@ -51,9 +90,13 @@ fn attend(group: u32, split: u32, thread: u32) {
       low[h * VECTORS + v] = vec4f();
       high[h * VECTORS + v] = vec4f();
     }
+  }
+  for (var h = 0u; h < OWN_HEADS; h++) {
     highest[h] = kLowest;
     sum[h] = 0.0;
   }
+  let first_lane = invocation - lane;
+  let own_key = lane / (SHARE * HEAD_PARTS) * OWN_KEYS;
 
   let newest_row = kv_base + state.pos * D8;  // of a full context: none of the keys
   for (var tile = begin; tile < end; tile += kWorkers * KEYS) {
@@ -72,8 +115,8 @@ fn attend(group: u32, split: u32, thread: u32) {
       }
     }
 
-    var s: array<f32, HEADS * KEYS>;
-    for (var i = 0u; i < HEADS * KEYS; i++) {
+    var s: array<f32, VALUES>;
+    for (var i = 0u; i < VALUES; i++) {
       s[i] = 0.0;
     }
     for (var u = 0u; u < KEYS; u++) {
@@ -81,50 +124,74 @@ fn attend(group: u32, split: u32, thread: u32) {
         let k_low = low4(k[u * VECTORS + v]);
         let k_high = high4(k[u * VECTORS + v]);
         for (var h = 0u; h < HEADS; h++) {
-          s[h * KEYS + u] += dot(k_low, q_low[h * VECTORS + v]) + dot(k_high, q_high[h * VECTORS + v]);
+          s[u * HEADS + h] += dot(k_low, q_low[h * VECTORS + v]) + dot(k_high, q_high[h * VECTORS + v]);
         }
       }
     }
-    for (var step = LANES / 2u; step > 0u; step >>= 1u) {
-      for (var i = 0u; i < HEADS * KEYS; i++) {
-        s[i] += subgroupShuffleXor(s[i], step);
+    spread_sums(&s, lane);
+
+    var factor: array<f32, OWN_HEADS>;
+    for (var h = 0u; h < OWN_HEADS; h++) {
+      factor[h] = highest[h];
+    }
+    for (var u = 0u; u < OWN_KEYS; u++) {
+      let seen = tile + (own_key + u) * kWorkers + worker < end;
+      for (var h = 0u; h < OWN_HEADS; h++) {
+        s[u * OWN_HEADS + h] = select(kLowest, logit(s[u * OWN_HEADS + h]), seen);
+        highest[h] = max(highest[h], s[u * OWN_HEADS + h]);
+      }
+    }
+    for (var distance = SHARE * HEAD_PARTS; distance < LANES; distance <<= 1u) {
+      for (var h = 0u; h < OWN_HEADS; h++) {
+        highest[h] = max(highest[h], subgroupShuffleXor(highest[h], distance));
+      }
+    }
+    for (var h = 0u; h < OWN_HEADS; h++) {
+      factor[h] = exp2(factor[h] - highest[h]);
+      sum[h] *= factor[h];
+    }
+    for (var u = 0u; u < OWN_KEYS; u++) {
+      let seen = tile + (own_key + u) * kWorkers + worker < end;
+      for (var h = 0u; h < OWN_HEADS; h++) {
+        s[u * OWN_HEADS + h] = select(0.0, exp2(s[u * OWN_HEADS + h] - highest[h]), seen);
+        sum[h] += s[u * OWN_HEADS + h];
       }
     }
 
     for (var h = 0u; h < HEADS; h++) {
-      let before = highest[h];
-      for (var u = 0u; u < KEYS; u++) {
-        let seen = tile + u * kWorkers + worker < end;
-        s[h * KEYS + u] = select(kLowest, logit(s[h * KEYS + u]), seen);
-        highest[h] = max(highest[h], s[h * KEYS + u]);
-      }
-      let factor = exp2(before - highest[h]);
-      sum[h] *= factor;
-      for (var u = 0u; u < KEYS; u++) {
-        let seen = tile + u * kWorkers + worker < end;
-        s[h * KEYS + u] = select(0.0, exp2(s[h * KEYS + u] - highest[h]), seen);
-        sum[h] += s[h * KEYS + u];
-      }
+      let of_head = subgroupShuffle(factor[h % OWN_HEADS], first_lane + h / OWN_HEADS * SHARE);
       for (var v = 0u; v < VECTORS; v++) {
-        low[h * VECTORS + v] *= factor;
-        high[h * VECTORS + v] *= factor;
+        low[h * VECTORS + v] *= of_head;
+        high[h * VECTORS + v] *= of_head;
       }
     }
     for (var u = 0u; u < KEYS; u++) {
+      var p: array<f32, HEADS>;
+      for (var h = 0u; h < HEADS; h++) {
+        let part = u / OWN_KEYS * HEAD_PARTS + h / OWN_HEADS;
+        p[h] = subgroupShuffle(s[u % OWN_KEYS * OWN_HEADS + h % OWN_HEADS], first_lane + part * SHARE);
+      }
       for (var v = 0u; v < VECTORS; v++) {
         let v_low = low4(values[u * VECTORS + v]);
         let v_high = high4(values[u * VECTORS + v]);
         for (var h = 0u; h < HEADS; h++) {
-          low[h * VECTORS + v] += s[h * KEYS + u] * v_low;
-          high[h * VECTORS + v] += s[h * KEYS + u] * v_high;
+          low[h * VECTORS + v] += p[h] * v_low;
+          high[h * VECTORS + v] += p[h] * v_high;
         }
       }
     }
   }
 
-  if (lane == 0u) {
-    for (var h = 0u; h < HEADS; h++) {
-      worker_max[h * kWorkers + worker] = highest[h];
+  for (var distance = SHARE * HEAD_PARTS; distance < LANES; distance <<= 1u) {
+    for (var h = 0u; h < OWN_HEADS; h++) {
+      sum[h] += subgroupShuffleXor(sum[h], distance);
+    }
+  }
+  if (own_key == 0u && lane % SHARE == 0u) {
+    for (var h = 0u; h < OWN_HEADS; h++) {
+      let at = (lane / SHARE * OWN_HEADS + h) * kWorkers + worker;
+      worker_max[at] = highest[h];
+      worker_sum[at] = sum[h];
     }
   }
   workgroupBarrier();
@@ -133,7 +200,7 @@ fn attend(group: u32, split: u32, thread: u32) {
     for (var w = 0u; w < kWorkers; w++) {
       top = max(top, worker_max[h * kWorkers + w]);
     }
-    let factor = exp2(highest[h] - top);
+    let factor = exp2(worker_max[h * kWorkers + worker] - top);
     if (thread == 0u) {
       head_max[h] = top;
     }
@@ -142,7 +209,7 @@ fn attend(group: u32, split: u32, thread: u32) {
       high[h * VECTORS + v] *= factor;
     }
     if (lane == 0u) {
-      worker_sum[h * kWorkers + worker] = sum[h] * factor;
+      worker_sum[h * kWorkers + worker] *= factor;
     }
   }
 

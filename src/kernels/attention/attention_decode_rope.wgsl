@@ -108,5 +108,5 @@ fn value_at(row: u32, column: u32, newest_row: u32) -> Eight {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
         @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) invocation: u32) {
-  attend(group.x, group.y, subgroup * subgroup_size + invocation);
+  attend(group.x, group.y, subgroup * subgroup_size + invocation, invocation);
 }
