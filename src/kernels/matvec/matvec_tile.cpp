@@ -1,11 +1,12 @@
 // Records one row of x times a weight in a tile format, with what its kernels do before and after: the division of x's
-// norm, bias, residual, gate, 8-bit blocks, the beginning of the next norm. A dispatch per piece.
+// norm, bias, residual, gate, 8-bit blocks, the beginning of the next norm, the best of each tile. A dispatch per piece.
 // Read next: tile_sum.wgsl, matvec_tile.wgsl.
 #include <algorithm>
 
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/product.h"
 #include "kernels/matvec/matvec_tile.wgsl.h"
+#include "kernels/matvec/matvec_tile_best.wgsl.h"
 #include "kernels/matvec/matvec_tile_gate.wgsl.h"
 #include "kernels/matvec/matvec_tile_pair.wgsl.h"
 #include "kernels/matvec/matvec_tile_residual.wgsl.h"
@@ -44,6 +45,7 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
   Launch launch{.variant = row.name};
   launch.substitutions = {{"weights/format", weight_fragment(weight.format, row.q8)},
                           {"matvec/tile_x", row.q8 ? "matvec/tile_x_q8" : "matvec/tile_x_f32"}};
+  uint32_t first_tile = 0;
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
     const uint32_t tiles = (piece.rows + kTileRows - 1) / kTileRows / (gated ? 2 : 1);
@@ -82,6 +84,14 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
                   u32_const("H_SUMS", BegunNorm::sums_offset(weight.n, op.next.q8) / 4)});
       launch.bindings = {views.weights, views.scales,   x.x,  x.scales,
                          bias,          op.next.weight, op.y, op.next.buffer};
+    } else if (op.best.valid()) {
+      launch.entry = "matvec/matvec_tile_best";
+      launch.layout = wgsl::matvec_tile_best::kLayout;
+      add_consts({u32_const("N", piece.rows), u32_const("FIRST_ROW", piece.first_row),
+                  u32_const("FIRST_TILE", first_tile), bool_const("HAS_Y", op.y.valid())});
+      launch.bindings = {views.weights, views.scales, x.x,
+                         x.scales,      sums,         op.y.valid() ? op.y : unused_binding(ctx),
+                         op.best};
     } else {
       launch.entry = "matvec/matvec_tile";
       launch.layout = wgsl::matvec_tile::kLayout;
@@ -95,6 +105,7 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
                    uint64_t{4} * outputs * (op.accumulate ? 2 : 1);
     launch.operations = uint64_t{2} * piece.rows * weight.k;
     DP_CHECK(dispatch(ctx, launch));
+    first_tile += tiles;
   }
   return {};
 }
