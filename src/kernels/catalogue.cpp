@@ -11,6 +11,7 @@
 #include "kernels/rms_norm/variants.h"
 #include "kernels/rope/variants.h"
 #include "kernels/sample/variants.h"
+#include "kernels/step/variants.h"
 
 namespace doppler::kernels {
 namespace {
@@ -80,6 +81,14 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("embed", embed_variants(), Embed{.table = no_table, .tokens = {}, .y = {}});
   add("argmax", argmax_variants(), Sample{});
   add("sample", sample_variants(), Sample{});
+  const Weight table{
+      .format = WeightFormat::kTileQ6, .n = kHidden, .k = kHidden, .pieces = {{.rows = kHidden}}};
+  const EmbedNorm input{.table = table};
+  add("embed_norm", embed_norm_variants(), input);
+  Next next{.sample = {}, .step = {}, .input = input};
+  next.sample.greedy = true;
+  next.sample.best = {.slot = 0};
+  add("next", next_variants(), next);
   return out;
 }
 

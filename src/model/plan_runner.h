@@ -89,8 +89,8 @@ class PlanRunner final : public StepRunner {
   void warn_unused_kernels() const;
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
   Result<void> record_plans(gpu::PlanBuilder& builder, FamilyModel& family);
-  Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name,
-                           uint32_t max_rows, Head head, bool greedy, uint32_t max_keys);
+  Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name, bool decode,
+                           Head head, bool greedy, uint32_t max_keys);
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   Result<void> write_state();
@@ -100,7 +100,8 @@ class PlanRunner final : public StepRunner {
 
   // Views of the shared buffers, valid while recording.
   struct Views {
-    kernels::TensorView state, tokens, logits, hidden, params, bias, counts, recent, token, ring;
+    kernels::TensorView state, tokens, row, normed_row, logits, hidden, params, bias, counts, recent, token,
+        ring;
     std::vector<kernels::CacheView> cache;
   };
 

@@ -6,7 +6,7 @@
 #include "base/trace.h"
 #include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
-#include "kernels/step/step.h"
+#include "kernels/step/next.h"
 #include "model/load_plan.h"
 #include "model/plan_runner.h"
 
@@ -115,6 +115,11 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(recent_, co_await buffer(builder, "recent_tokens", kernels::kPenaltyRing * 4, &views_.recent));
   DP_CO_TRY(token, co_await buffer(builder, "next_token", 4, &views_.token));
   DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", kernels::kTokenRing * 4, &views_.ring));
+  const uint32_t hidden_dim = config_.hidden_dim;
+  [[maybe_unused]] gpu::Buffer *row = nullptr, *normed = nullptr;
+  DP_CO_TRY(row, co_await buffer(builder, "next_row", hidden_dim * 4ull, &views_.row));
+  DP_CO_TRY(normed, co_await buffer(builder, "next_normed_row", kernels::NormedRow::bytes(hidden_dim),
+                                    &views_.normed_row));
   for (const auto& made : buffers_) memory_.scratch_bytes += made->bytes();
 
   for (uint32_t i = 0; i < config_.n_layers; ++i) {
@@ -135,7 +140,8 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
 }
 
 Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name,
-                                     uint32_t max_rows, Head head, bool greedy, uint32_t max_keys) {
+                                     bool decode, Head head, bool greedy, uint32_t max_keys) {
+  const uint32_t max_rows = decode ? 1 : options_.chunk;
   builder.begin(name, max_rows);
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
@@ -143,32 +149,42 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& fam
                        .state = views_.state,
                        .max_rows = max_rows,
                        .role = {}};
-  const StepIo io{.tokens = views_.tokens,
+  const StepIo io{.row = views_.row,
+                  .normed_row = views_.normed_row,
+                  .begins_with_row = decode,
+                  .tokens = views_.tokens,
                   .cache = views_.cache,
                   .head = head,
                   .max_keys = max_keys,
+                  .greedy = greedy,
                   .logits = views_.logits,
                   .hidden = head == Head::kAll ? views_.hidden : kernels::TensorView{}};
-  DP_CHECK_WHILE(family.record(ctx, io), "recording the plan %s", name);
-  kernels::Step step{.token = {},
-                     .tokens = views_.tokens,
-                     .ring = views_.ring,
-                     .counts = views_.counts,
-                     .recent = views_.recent,
-                     .vocab_size = config_.vocab_size};
+  const Result<Logits> logits = family.record(ctx, io);
+  DP_CHECK_WHILE(logits, "recording the plan %s", name);
+  const kernels::Step step{.token = {},
+                           .ring = views_.ring,
+                           .counts = views_.counts,
+                           .recent = views_.recent,
+                           .vocab_size = config_.vocab_size};
   if (head == Head::kLast) {
-    ctx.role = "sample";
-    DP_CHECK(kernels::record(ctx, kernels::Sample{.logits = views_.logits,
-                                                  .params = views_.params,
-                                                  .bias = views_.bias,
-                                                  .counts = views_.counts,
-                                                  .token = views_.token,
-                                                  .vocab_size = config_.vocab_size,
-                                                  .greedy = greedy}));
-    step.token = views_.token;
+    kernels::Context one_row = ctx;  // from here on
+    one_row.max_rows = 1;
+    one_row.role = "next";
+    DP_CHECK(kernels::record(one_row, kernels::Next{.sample = {.logits = logits->all,
+                                                               .best = logits->best,
+                                                               .best_count = logits->best_count,
+                                                               .params = views_.params,
+                                                               .bias = views_.bias,
+                                                               .counts = views_.counts,
+                                                               .token = views_.token,
+                                                               .vocab_size = config_.vocab_size,
+                                                               .greedy = greedy},
+                                                    .step = step,
+                                                    .input = family.row_input(one_row, io)}));
+  } else {
+    ctx.role = "step";
+    DP_CHECK(kernels::record(ctx, step));
   }
-  ctx.role = "step";
-  DP_CHECK(kernels::record(ctx, step));
   builder.end();
   return {};
 }
@@ -190,13 +206,12 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& fa
       {"decode.short.greedy", true, Head::kLast, true, kernels::kShortKeys},
       {"decode.short.sample", true, Head::kLast, false, kernels::kShortKeys},
   };
-  static constexpr Row kLogits[] = {{"prefill.logits", false, Head::kAll, true}};
+  static constexpr Row kLogits[] = {{"prefill.logits", false, Head::kAll, false}};
   const std::span<const Row> rows =
       options_.all_logits ? std::span<const Row>(kLogits) : std::span<const Row>(kGeneration);
   for (const Row& row : rows) {
     if (row.max_keys >= options_.ctx_len) continue;
-    DP_CHECK(record_plan(builder, family, row.name, row.decode ? 1 : options_.chunk, row.head, row.greedy,
-                         row.max_keys));
+    DP_CHECK(record_plan(builder, family, row.name, row.decode, row.head, row.greedy, row.max_keys));
   }
   return {};
 }

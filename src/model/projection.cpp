@@ -66,6 +66,19 @@ Result<void> record_gated(kernels::Context& ctx, const Projection& projection, c
       ctx, kernels::Glu{.gate_up = gate_up, .y = y, .n = projection.n / 2, .activate = activate});
 }
 
+Result<Logits> record_head(kernels::Context& ctx, const Projection& head, const Activation& x,
+                           kernels::TensorView logits, bool only_best) {
+  const kernels::Weight& weight = head.parts[0].weight;
+  if (!only_best || !kernels::leaves_best(ctx, weight)) {
+    DP_CHECK(record(ctx, head, x, logits, /*accumulate=*/false));
+    return Logits{.all = logits, .best = {}};
+  }
+  const uint32_t count = kernels::best_count(weight);
+  const kernels::TensorView best = ctx.plan.scratch("best", count * kernels::kBestBytes);
+  DP_CHECK(kernels::record(ctx, kernels::Linear{.weight = weight, .x = x, .y = {}, .best = best}));
+  return Logits{.all = {}, .best = best, .best_count = count};
+}
+
 bool wants_q8(const kernels::Context& ctx, const Projection& projection) {
   return std::ranges::any_of(
       projection.parts, [&](const Projection::Part& part) { return kernels::wants_q8(ctx, part.weight); });

@@ -95,6 +95,14 @@ Result<void> record(kernels::Context& ctx, const Projection& projection, const k
 // valid.
 Result<void> record_gated(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
                           const kernels::Activation& y, kernels::Activate activate);
+// Where a head left its result: all logits, or of each tile the best (kernels::Linear::best).
+struct Logits {
+  kernels::TensorView all, best;
+  uint32_t best_count = 0;
+};
+// The logits of `head` into `logits`; with only_best, where the head's product can do it, only the best of each tile.
+Result<Logits> record_head(kernels::Context& ctx, const Projection& head, const kernels::Activation& x,
+                           kernels::TensorView logits, bool only_best);
 // True if any part reads x.q8.
 bool wants_q8(const kernels::Context& ctx, const Projection& projection);
 bool wants_f16(const kernels::Context& ctx, const Projection& projection);  // ... x.f16

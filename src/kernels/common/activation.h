@@ -74,4 +74,20 @@ struct BegunNorm {
   }
 };
 
+// One normalised row in one buffer, in 8 bits if somebody reads those and in f32, for kernels with no binding to spare.
+struct NormedRow {
+  TensorView buffer;  // bytes(k)
+  uint32_t k = 0;
+  bool q8 = false;  // somebody reads 8 bits
+
+  static uint64_t f32_offset(uint32_t k) { return k % 32 != 0 ? 0 : (q8_bytes(1, k) + 255) / 256 * 256; }
+  static uint64_t bytes(uint32_t k) { return f32_offset(k) + 4ull * k; }
+  Activation activation() const {
+    return {.f32 = buffer.sub(f32_offset(k), 4ull * k),
+            .q8 = q8 ? buffer.sub(0, q8_bytes(1, k)) : TensorView{},
+            .f16 = {},
+            .square_sums = {}};
+  }
+};
+
 }  // namespace doppler::kernels

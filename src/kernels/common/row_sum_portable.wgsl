@@ -1,16 +1,24 @@
-// The sum over a workgroup's WORKGROUP invocations (a power of two), for every invocation: a tree in workgroup
-// memory. Must be called in uniform control flow; a second time only after
+// The sum over a workgroup's WORKGROUP invocations (a power of two), for every invocation: in two levels in workgroup
+// memory, which takes fewer barriers than a tree. Must be called in uniform control flow; a second time only after
 // a barrier.
+const kSumParts = min(16u, WORKGROUP);
 var<workgroup> row_partials: array<f32, WORKGROUP>;
+var<workgroup> row_sums: array<f32, kSumParts>;
 
 fn row_sum(t: u32, subgroup: u32, subgroup_size: u32, value: f32) -> f32 {
   row_partials[t] = value;
   workgroupBarrier();
-  for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
-    if (t < half) {
-      row_partials[t] += row_partials[t + half];
+  if (t < kSumParts) {
+    var part = value;
+    for (var i = t + kSumParts; i < WORKGROUP; i += kSumParts) {
+      part += row_partials[i];
     }
-    workgroupBarrier(); // the next level reads what this one wrote
+    row_sums[t] = part;
   }
-  return row_partials[0];
+  workgroupBarrier(); // row_sums
+  var sum = 0.0;
+  for (var i = 0u; i < kSumParts; i++) {
+    sum += row_sums[i];
+  }
+  return sum;
 }

@@ -30,7 +30,10 @@ Result<void> record(Context& ctx, const Embed& op) {
   Launch launch{.variant = row->name, .entry = "embed/embed_rows", .layout = wgsl::embed_rows::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup)};
   launch.substitutions = {{"weights/format", weight_fragment(table.format, false)}};
-  launch.grid = {.x = (eights + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};
+  launch.grid = {
+      .x = (eights + workgroup - 1) / workgroup,
+      .rows_axis = 1,
+      .rows_per_group = ctx.max_rows == 1 ? 0u : 1u};  // one row, also at the end of a prefill plan
   for (const WeightPiece& piece : table.pieces) {
     const PieceViews views = piece_views(table, piece);
     const wgsl::embed_rows::Params params{.k = table.k,

@@ -68,7 +68,16 @@ Result<void> check(const Context& ctx, const Linear& op) {
   } else if (op.x.f32.valid() || (!op.x.q8.valid() && !op.x.f16.valid())) {
     DP_CHECK(check_view(op.x.f32, floats * weight.k, "x of " + ctx.role));
   }
-  if (op.y.valid() || !op.y_q8.valid()) DP_CHECK(check_view(op.y, floats * stride, "y of " + ctx.role));
+  const bool is_left_out = op.y_q8.valid() || op.best.valid();
+  if (op.y.valid() || !is_left_out) DP_CHECK(check_view(op.y, floats * stride, "y of " + ctx.role));
+  if (op.best.valid()) {
+    if (gated || op.bias.valid() || op.accumulate || op.y_stride != 0 || op.next.buffer.valid()) {
+      return fail(ErrorKind::kInternal,
+                  "The best outputs of %s are asked of a product with bias, gate, residual or y_stride.",
+                  ctx.role.c_str());
+    }
+    DP_CHECK(check_view(op.best, kBestBytes * best_count(weight), "best of " + ctx.role));
+  }
   if (op.next.buffer.valid()) {
     DP_CHECK(check_view(op.next.buffer, BegunNorm::bytes(weight.n, op.next.q8), "next of " + ctx.role));
     DP_CHECK(check_view(op.next.weight, sizeof(float) * weight.n, "norm weight of " + ctx.role));
@@ -134,6 +143,16 @@ bool finishes_norm(const Context& ctx, const Weight& weight, Activate gate) {
 bool begins_norm(const Context& ctx, const Weight& weight) {
   return finishes_norm(ctx, weight, Activate::kNone) && weight.pieces.size() == 1 &&
          weight.n % kTileRows == 0;
+}
+
+bool leaves_best(const Context& ctx, const Weight& weight) {
+  return finishes_norm(ctx, weight, Activate::kNone);
+}
+
+uint32_t best_count(const Weight& weight) {
+  uint32_t tiles = 0;
+  for (const WeightPiece& piece : weight.pieces) tiles += (piece.rows + kTileRows - 1) / kTileRows;
+  return tiles;
 }
 
 Result<void> record(Context& ctx, const Linear& op) {

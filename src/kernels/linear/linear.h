@@ -50,6 +50,9 @@ struct Linear {
   uint32_t y_column = 0;
   // Optional, with accumulate, where begins_norm() says so: the norm that reads y next is begun.
   BegunNorm next;
+  // Optional, for logits, where leaves_best() says so: best_count() x u32 (key, row) of the best output of each tile,
+  // the lowest row among equals (common/argmax_key.wgsl). y is then optional. Without bias, accumulate and y_stride.
+  TensorView best;
 };
 // May record more than one dispatch (pieces, quantisation of x where a dp4a variant was chosen and x.q8 is
 // missing, gate as a second kernel in prefill). Scratch it needs it takes from ctx.plan.
@@ -81,6 +84,10 @@ bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second,
                 Activate gate = Activate::kNone);
 // True if record() would begin the norm that reads the product's sum (Linear::next).
 bool begins_norm(const Context& ctx, const Weight& weight);
+// True if record() would leave the best output of each tile (Linear::best), and how many those are.
+bool leaves_best(const Context& ctx, const Weight& weight);
+uint32_t best_count(const Weight& weight);
+inline constexpr uint64_t kBestBytes = 8;  // one
 
 // y[rows, k] -> q8, as a dispatch of its own.
 struct QuantizeQ8 {

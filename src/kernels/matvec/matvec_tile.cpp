@@ -1,11 +1,12 @@
 // Records one row of x times a weight in a tile format, with what its kernels do before and after: the division of x's
-// norm, bias, residual, gate, 8-bit blocks, the beginning of the next norm. A dispatch per piece.
+// norm, bias, residual, gate, 8-bit blocks, the beginning of the next norm, the best of each tile. A dispatch per piece.
 // Read next: tile_sum.wgsl, matvec_tile.wgsl.
 #include "kernels/matvec/matvec_tile.h"
 
 #include <algorithm>
 
 #include "kernels/matvec/matvec_tile.wgsl.h"
+#include "kernels/matvec/matvec_tile_best.wgsl.h"
 #include "kernels/matvec/matvec_tile_gate.wgsl.h"
 #include "kernels/matvec/matvec_tile_pair.wgsl.h"
 #include "kernels/matvec/matvec_tile_residual.wgsl.h"
@@ -21,23 +22,24 @@ constexpr uint32_t kUnit = 32;  // columns
 // Half tiles where whole ones would leave multiprocessors of a large GPU idle. Slices: H200, whole steps of 1B and 8B in
 // q4_k_m, tok/s with up to 8, 16 and 32 of whole tiles: 1,431, 1,545, 1,446 and 456, 472, 463 (doppler bench,
 // 2026-11-21). Four units of 16-bit weights would not fit an invocation's registers.
-TileShape tile_shape(Context& ctx, const Weight& weight, uint32_t outputs, bool gated,
-                     uint32_t least_invocations) {
+TileShape tile_shape(Context& ctx, const Weight& weight, const TileNeeds& needs) {
   constexpr uint32_t kEnoughWorkgroups = 264;  // two for each multiprocessor of an H200
-  constexpr uint32_t kMostTried = 1024, kUnitsEach = 4;
+  constexpr uint32_t kMostTried = 1024, kUnitsEach = 4, kHalf = kTileRows / 2;
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t fitting = std::min(caps.max_invocations, caps.max_workgroup_size_x);
-  TileShape shape{.units = weight.k / kUnit, .sums = gated ? 2u : 1u};
-  const bool few = outputs / kTileRows < kEnoughWorkgroups;
-  shape.rows = tunable(ctx, "rows", few ? kTileRows / 2 : kTileRows, {kTileRows / 2, kTileRows});
-  const uint32_t least = (least_invocations + shape.rows - 1) / shape.rows;
+  TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
+  if (!needs.whole_tiles) {
+    const bool few = needs.outputs / kTileRows < kEnoughWorkgroups;
+    shape.rows = tunable(ctx, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
+  }
+  const uint32_t least = (needs.least_invocations + shape.rows - 1) / shape.rows;
   const uint32_t most = std::max(std::min(kMostTileInvocations, fitting) / shape.rows, least);
   std::vector<uint32_t> alternatives;
   for (uint32_t s = 1; s <= std::min(std::min(kMostTried, fitting) / shape.rows, shape.units); s *= 2) {
     if (s >= least) alternatives.push_back(s);
   }
-  shape.slices =
-      tunable(ctx, "slices", std::clamp(shape.units / kUnitsEach, least, most), std::move(alternatives));
+  const uint32_t standard = std::clamp(shape.units / kUnitsEach, least, most);
+  shape.slices = tunable(ctx, "slices", standard, std::move(alternatives));
   shape.depth = tunable(ctx, "depth", weight_format_info(weight.format).quantised() ? 4 : 2, {2, 4});
   return shape;
 }
@@ -60,12 +62,16 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
   const bool gated = op.gate != Activate::kNone;
   const bool begins = op.next.buffer.valid();
   const gpu::Caps& caps = ctx.plan.caps();
-  const TileShape shape = tile_shape(ctx, weight, weight.pieces.front().rows / (gated ? 2 : 1), gated);
+  const TileShape shape = tile_shape(ctx, weight,
+                                     {.outputs = weight.pieces.front().rows / (gated ? 2 : 1),
+                                      .gated = gated,
+                                      .whole_tiles = op.best.valid()});
   const XViews x = x_views(op, row, 1);
 
   Launch launch{.variant = row.name};
   launch.substitutions = {{"weights/format", weight_fragment(weight.format, row.q8)},
                           {"matvec/tile_x", tile_x_fragment(shape, row.q8, caps)}};
+  uint32_t first_tile = 0;
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
     const uint32_t outputs = gated ? piece.rows / 2 : piece.rows;
@@ -104,6 +110,14 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
                   u32_const("H_SUMS", BegunNorm::sums_offset(weight.n, op.next.q8) / 4)});
       launch.bindings = {views.weights, views.scales,   x.x,  x.scales,
                          bias,          op.next.weight, op.y, op.next.buffer};
+    } else if (op.best.valid()) {
+      launch.entry = "matvec/matvec_tile_best";
+      launch.layout = wgsl::matvec_tile_best::kLayout;
+      add_consts({u32_const("N", piece.rows), u32_const("FIRST_ROW", piece.first_row),
+                  u32_const("FIRST_TILE", first_tile), bool_const("HAS_Y", op.y.valid())});
+      launch.bindings = {views.weights, views.scales, x.x,
+                         x.scales,      sums,         op.y.valid() ? op.y : unused_binding(ctx),
+                         op.best};
     } else {
       launch.entry = "matvec/matvec_tile";
       launch.layout = wgsl::matvec_tile::kLayout;
@@ -117,6 +131,7 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
                    uint64_t{4} * outputs * (op.accumulate ? 2 : 1);
     launch.operations = uint64_t{2} * piece.rows * weight.k;
     DP_CHECK(dispatch(ctx, launch));
+    first_tile += groups;
   }
   return {};
 }
@@ -126,7 +141,7 @@ Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const P
   if (op.x.joined.valid()) return record_matvec_tile_pair_joined(ctx, op, first, second);
   const Weight& a = op.first;
   const Weight& b = op.second;
-  const TileShape shape = tile_shape(ctx, a, a.n + b.n, /*gated=*/false);
+  const TileShape shape = tile_shape(ctx, a, {.outputs = a.n + b.n});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
   const Linear reader{.weight = a, .x = op.x};
   const XViews x = x_views(reader, first, 1);

@@ -19,9 +19,13 @@ struct TileShape {
   uint32_t sums = 1;
   uint32_t depth = 4;
 };
-// `outputs`: of the whole dispatch. `least_invocations`: what x needs.
-TileShape tile_shape(Context& ctx, const Weight& weight, uint32_t outputs, bool gated,
-                     uint32_t least_invocations = 1);
+struct TileNeeds {
+  uint32_t outputs = 0;  // of the whole dispatch
+  bool gated = false;
+  bool whole_tiles = false;        // a workgroup must make all rows of a tile
+  uint32_t least_invocations = 1;  // what x needs
+};
+TileShape tile_shape(Context& ctx, const Weight& weight, const TileNeeds& needs);
 std::vector<gpu::WgslConst> tile_consts(const TileShape& shape);
 
 // The fragment for matvec/tile_x.

@@ -20,7 +20,7 @@ Result<void> record_outputs(Context& ctx, const LinearPair& op, uint32_t first_r
   const Weight& a = op.first;
   const Weight& b = op.second;
   const uint32_t outputs = &a == &b ? a.n : a.n + b.n;
-  const TileShape shape = tile_shape(ctx, a, outputs, /*gated=*/false, a.k / kQ8Block);
+  const TileShape shape = tile_shape(ctx, a, {.outputs = outputs, .least_invocations = a.k / kQ8Block});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
   const JoinedNorm& x = op.x.joined;
   Launch launch{.variant = name,
@@ -51,7 +51,8 @@ Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const Pro
                           row);
   }
   const uint32_t outputs = weight.n / 2;
-  const TileShape shape = tile_shape(ctx, weight, outputs, /*gated=*/true, weight.k / kQ8Block);
+  const TileShape shape =
+      tile_shape(ctx, weight, {.outputs = outputs, .gated = true, .least_invocations = weight.k / kQ8Block});
   const PieceViews views = piece_views(weight, weight.pieces[0]);
   const JoinedNorm& x = op.x.joined;
   Launch launch{.variant = row.name,

@@ -62,7 +62,7 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                      op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
                      op.y.f16.valid() ? op.y.f16 : unused_binding(ctx),
                      op.add_weight.valid() ? op.add_weight : op.weight};
-  launch.grid = {.x = 1, .rows_axis = 0, .rows_per_group = op.last_row_only ? 0u : 1u};
+  launch.grid = {.x = 1, .rows_axis = 0, .rows_per_group = op.last_row_only || ctx.max_rows == 1 ? 0u : 1u};
   launch.bytes = row_bytes * (op.add.valid() ? 4 : 2) + (op.y.q8.valid() ? op.n + op.n / 4 : 0) +
                  (op.y.f16.valid() ? 2ull * op.n : 0);
   launch.fixed_bytes = row_bytes;

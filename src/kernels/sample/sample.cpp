@@ -47,20 +47,25 @@ std::vector<gpu::WgslConst> shape_consts(const Shape& shape) {
 Result<void> record_argmax(Context& ctx, const Sample& op, const Shape& shape) {
   DP_TRY(const Variant<Sample>* row,
          select("argmax", argmax_variants(), op, format_text("%u", op.vocab_size), ctx));
-  const TensorView best = ctx.plan.scratch("sample.segment_best", shape.segments * 2 * kWord);
-  DP_CHECK(dispatch(ctx, {.variant = row->name,
-                          .entry = "sample/sample_argmax_segments",
-                          .layout = wgsl::sample_argmax_segments::kLayout,
-                          .consts = shape_consts(shape),
-                          .bindings = {op.logits, best},
-                          .grid = {.x = shape.segments},
-                          .fixed_bytes = op.vocab_size * kWord}));
+  TensorView best = op.best;
+  uint32_t count = op.best_count;
+  if (!best.valid()) {
+    count = shape.segments;
+    best = ctx.plan.scratch("sample.segment_best", count * 2 * kWord);
+    DP_CHECK(dispatch(ctx, {.variant = row->name,
+                            .entry = "sample/sample_argmax_segments",
+                            .layout = wgsl::sample_argmax_segments::kLayout,
+                            .consts = shape_consts(shape),
+                            .bindings = {op.logits, best},
+                            .grid = {.x = shape.segments},
+                            .fixed_bytes = op.vocab_size * kWord}));
+  }
   return dispatch(ctx, {.variant = row->name,
                         .entry = "sample/sample_argmax_token",
                         .layout = wgsl::sample_argmax_token::kLayout,
-                        .consts = shape_consts(shape),
+                        .consts = {u32_const("COUNT", count), u32_const("WORKGROUP", shape.workgroup)},
                         .bindings = {best, op.token},
-                        .fixed_bytes = shape.segments * 2 * kWord});
+                        .fixed_bytes = count * 2 * kWord});
 }
 
 Result<void> record_chain(Context& ctx, const Sample& op, const Shape& shape) {
@@ -133,7 +138,15 @@ Result<void> record(Context& ctx, const Sample& op) {
     return fail(ErrorKind::kInvalidInput, "Logit scale (%g) must be above 0 and softcap (%g) at least 0.",
                 static_cast<double>(op.logit_scale), static_cast<double>(op.softcap));
   }
-  DP_CHECK(check_view(op.logits, op.vocab_size * kWord, "logits of sample"));
+  if (op.best.valid()) {
+    if (!op.greedy || op.best_count == 0) {
+      return fail(ErrorKind::kInternal,
+                  "The %u bests of tiles are for the greedy choice only, and at least 1.", op.best_count);
+    }
+    DP_CHECK(check_view(op.best, uint64_t{op.best_count} * 2 * kWord, "best of sample"));
+  } else {
+    DP_CHECK(check_view(op.logits, op.vocab_size * kWord, "logits of sample"));
+  }
   DP_CHECK(check_view(op.token, kWord, "token of sample"));
   const Shape shape = shape_of(ctx, op);
   return op.greedy ? record_argmax(ctx, op, shape) : record_chain(ctx, op, shape);

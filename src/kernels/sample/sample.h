@@ -20,7 +20,8 @@
 //      (generated, 0, 0, 0). The token is the first, from the best on, at which the running sum exceeds
 //      floor(S * r / 2^32).
 // So the same seed gives the same text on the same device and lane, however the steps are batched.
-// Dispatches: greedy 2, sampled 4. Vocabularies up to kMaxVocab.
+// Dispatches: greedy 2, or 1 where the product that made the logits left the best of its tiles; sampled 4. Vocabularies
+// up to kMaxVocab.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,10 @@ inline constexpr uint32_t kMaxLogitBias = 1024;
 inline constexpr uint32_t kMaxVocab = 1u << 18;
 
 struct Sample {
-  TensorView logits;  // f32 [vocab_size]; may be changed
+  TensorView logits;  // f32 [vocab_size]; may be changed; invalid with `best`
+  // Optional, with greedy: the best logit and its id of each part of the vocabulary, as Linear::best leaves them.
+  TensorView best;
+  uint32_t best_count = 0;
   TensorView params;  // SampleParams, 256 bytes
   TensorView bias;    // kMaxLogitBias x (u32 token, f32 added)
   TensorView counts;  // u32 [vocab_size]: how often each token is among the penalised recent ones; maintained

@@ -1,35 +1,25 @@
-// The better of two (key, id) pairs, and a workgroup's best: shared by both dispatches of argmax.
-// Keys order f32 bits as unsigned integers: NaN first (0), then from -infinity to infinity, -0 equal to 0.
-var<workgroup> best_keys: array<u32, WORKGROUP>;
-var<workgroup> best_ids: array<u32, WORKGROUP>;
+// A workgroup's best (key, id) pair (common/argmax_key), in two levels: fewer barriers than a tree.
+// WORKGROUP: a power of two.
+//!import common/argmax_key
+const kBestParts = min(16u, WORKGROUP);
+var<workgroup> best_of: array<vec2u, WORKGROUP>;
+var<workgroup> best_parts: array<vec2u, kBestParts>;
 
-fn argmax_key(bits: u32) -> u32 {
-  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) {
-    return 0u;
-  }
-  if ((bits & 0x7FFFFFFFu) == 0u) {
-    return 0x80000000u;
-  }
-  return select(bits | 0x80000000u, ~bits, (bits >> 31u) == 1u);
-}
-
-fn better(a: vec2u, b: vec2u) -> vec2u {
-  let b_wins = b.x > a.x || (b.x == a.x && b.y < a.y);
-  return select(a, b, b_wins);
-}
-
-// For invocation 0; must be called in uniform control flow.
+// For every invocation; must be called in uniform control flow.
 fn workgroup_best(t: u32, own: vec2u) -> vec2u {
-  best_keys[t] = own.x;
-  best_ids[t] = own.y;
+  best_of[t] = own;
   workgroupBarrier();
-  for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
-    if (t < half) {
-      let best = better(vec2u(best_keys[t], best_ids[t]), vec2u(best_keys[t + half], best_ids[t + half]));
-      best_keys[t] = best.x;
-      best_ids[t] = best.y;
+  if (t < kBestParts) {
+    var best = own;
+    for (var i = t + kBestParts; i < WORKGROUP; i += kBestParts) {
+      best = better(best, best_of[i]);
     }
-    workgroupBarrier(); // the next level reads what this one wrote
+    best_parts[t] = best;
   }
-  return vec2u(best_keys[0], best_ids[0]);
+  workgroupBarrier(); // best_parts
+  var best = best_parts[0];
+  for (var i = 1u; i < kBestParts; i++) {
+    best = better(best, best_parts[i]);
+  }
+  return best;
 }

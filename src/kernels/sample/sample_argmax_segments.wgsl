@@ -5,7 +5,7 @@
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
-  var best = vec2u(0u, 0xFFFFFFFFu);
+  var best = kNoneBest;
   let first = group.x * SEGMENT;
   for (var id = first + t; id < min(first + SEGMENT, VOCAB_SIZE); id += WORKGROUP) {
     best = better(best, vec2u(argmax_key(logits[id]), id));

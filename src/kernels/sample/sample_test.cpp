@@ -38,12 +38,8 @@ class Sampler {
                     .vocab_size = vocab,
                     .softcap = softcap,
                     .logit_scale = logit_scale};
-    const Step step{.token = token_,
-                    .tokens = run_.output(4),
-                    .ring = ring_,
-                    .counts = counts_,
-                    .recent = recent_,
-                    .vocab_size = vocab};
+    const Step step{
+        .token = token_, .ring = ring_, .counts = counts_, .recent = recent_, .vocab_size = vocab};
     ready_ = run_.record([&](Context& ctx) -> Result<void> {
       DP_CHECK(ctx.plan.copy(pristine_.sub(0, vocab * 4), logits_.sub(0, vocab * 4), "test"));
       DP_CHECK(record(ctx, op));

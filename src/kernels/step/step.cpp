@@ -19,7 +19,6 @@ Result<void> record(Context& ctx, const Step& op) {
   }
   constexpr uint64_t kWord = sizeof(uint32_t);
   DP_CHECK(check_view(op.token, kWord, "token of step"));
-  DP_CHECK(check_view(op.tokens, kWord, "tokens of step"));
   DP_CHECK(check_view(op.ring, kTokenRing * kWord, "ring of step"));
   DP_CHECK(check_view(op.counts, op.vocab_size * kWord, "counts of step"));
   DP_CHECK(check_view(op.recent, kPenaltyRing * kWord, "recent of step"));
@@ -29,7 +28,7 @@ Result<void> record(Context& ctx, const Step& op) {
             .layout = wgsl::step_token::kLayout,
             .consts = {u32_const("TOKEN_RING", kTokenRing), u32_const("PENALTY_RING", kPenaltyRing),
                        u32_const("MAX_STOP_TOKENS", kMaxStopTokens), u32_const("VOCAB_SIZE", op.vocab_size)},
-            .bindings = {ctx.state, op.token, op.tokens, op.ring, op.counts, op.recent},
+            .bindings = {ctx.state, op.token, op.ring, op.counts, op.recent},
             .fixed_bytes = sizeof(StepState)});
 }
 

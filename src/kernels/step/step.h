@@ -1,6 +1,5 @@
-// The end of a step: takes the chosen token, checks the stops, writes it to the output ring and to tokens[0]
-// for the next step's embedding, counts it for the penalties, and advances the step state
-// (common/step_state.h).
+// The end of a step: takes the chosen token, checks the stops, writes it to the output ring, counts it for the penalties,
+// and advances the step state (common/step_state.h). Read next: next.h, which also makes the next step's input.
 //
 // Exactly, with every name a field of StepState or a buffer of Step:
 // Without `token` (a prefill chunk that does not sample): if stop_reason is kRunning, pos += rows; nothing
@@ -9,7 +8,7 @@
 // replayed step.
 //   stop_reason != kRunning: the entry is kNoToken, and nothing else changes.
 //   stop_reason == kRunning:
-//     1. The entry is the token t, a stop token too: the host decides whether to show it. tokens[0] = t.
+//     1. The entry is the token t, a stop token too: the host decides whether to show it.
 //     2. pos += rows, generated += 1, then rows = 1: a decode plan may follow a prefill chunk without the
 //     host.
 //     3. t will stand at position pos (the new one). The token in recent[pos % kPenaltyRing], if below
@@ -33,7 +32,6 @@ inline constexpr uint32_t kPenaltyRing = 64;  // tokens back that penalties look
 
 struct Step {
   TensorView token;   // u32 [1], the choice; invalid: no sampling in this plan
-  TensorView tokens;  // u32 [max_rows]: input ids of the next step
   TensorView ring;    // u32 [kTokenRing]
   TensorView counts;  // u32 [vocab_size]: how often each token is in `recent`; read by sample.h
   TensorView recent;  // u32 [kPenaltyRing]

@@ -12,7 +12,6 @@ constexpr uint32_t kVocab = 100;
 struct Steps {
   KernelRun run{Policy{}, 3};
   TensorView token = run.input(std::vector<uint32_t>{7});
-  TensorView tokens = run.output(3 * 4);
   TensorView ring = run.output(kTokenRing * 4);
   TensorView counts = run.inout(std::vector<uint32_t>(kVocab));
   TensorView recent = run.inout(std::vector<uint32_t>(kPenaltyRing, kNoToken));
@@ -21,7 +20,6 @@ struct Steps {
     run.state = {.pos = 10, .rows = 1, .ctx_len = 1000, .max_generated = 1000};
     EXPECT_TRUE(run.record([&](Context& ctx) {
       return record(ctx, Step{.token = sampled ? token : TensorView{},
-                              .tokens = tokens,
                               .ring = ring,
                               .counts = counts,
                               .recent = recent,
@@ -59,7 +57,6 @@ TEST(Step, AChunkThatSamplesMovesByItsRowsAndLeavesOneRow) {
   EXPECT_EQ(steps.run.state.ring_index, kTokenRing + 6);
   EXPECT_EQ(steps.run.state.stop_reason, kRunning);
   EXPECT_EQ(steps.entry(5), 42u);
-  EXPECT_EQ(steps.run.read<uint32_t>(steps.tokens, 3), (std::vector<uint32_t>{42, kPoison, kPoison}));
   EXPECT_EQ(steps.run.read<uint32_t>(steps.recent, kPenaltyRing)[13], 42u);
   EXPECT_EQ(steps.count(42), 1u);
 }

@@ -90,7 +90,6 @@ void bench_sampling(const char* what, bool greedy, const SampleParams& params) {
                     .vocab_size = kVocab,
                     .greedy = greedy};
     const Step step{.token = op.token,
-                    .tokens = run.output(4),
                     .ring = run.output(kTokenRing * 4),
                     .counts = op.counts,
                     .recent = run.inout(std::vector<uint32_t>(kPenaltyRing)),

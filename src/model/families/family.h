@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/context.h"
+#include "kernels/embed/embed_norm.h"
 #include "kernels/rope/rope.h"
 #include "model/config.h"
 #include "model/weight_loader.h"
@@ -20,10 +21,15 @@ enum class Head : uint8_t { kNone, kLast, kAll };
 
 // The buffers a forward pass reads and writes besides the weights.
 struct StepIo {
+  // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
+  // stream of its one row, and the first norm of that.
+  kernels::TensorView row, normed_row;
+  bool begins_with_row = false;           // else with tokens
   kernels::TensorView tokens;             // u32 [max_rows]
   std::vector<kernels::CacheView> cache;  // one a layer
   Head head = Head::kLast;
   uint32_t max_keys = 0;       // of a decode plan: the longest sequence it is replayed with; 0: the context
+  bool greedy = false;         // of the logits only the best is asked for
   kernels::TensorView logits;  // f32 [vocab_size], or [max_rows, vocab_size] with Head::kAll
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
@@ -33,7 +39,9 @@ class FamilyModel {
  public:
   virtual ~FamilyModel() = default;
   virtual Task<Result<void>> load(WeightLoader& loader) = 0;
-  virtual Result<void> record(kernels::Context& ctx, const StepIo& io) = 0;
+  virtual Result<Logits> record(kernels::Context& ctx, const StepIo& io) = 0;
+  // How a step of one row gets io.row and io.normed_row from a token, whose view the caller fills in. ctx: of one row.
+  virtual kernels::EmbedNorm row_input(const kernels::Context& ctx, const StepIo& io) const = 0;
 };
 
 struct HuggingFaceType {

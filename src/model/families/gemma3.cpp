@@ -48,18 +48,30 @@ class Gemma3 final : public FamilyModel {
     co_return Result<void>();
   }
 
-  Result<void> record(kernels::Context& ctx, const StepIo& io) override {
+  kernels::EmbedNorm row_input(const kernels::Context& ctx, const StepIo& io) const override {
+    return {.table = embedding_,
+            .scale = embedding_scale(),
+            .norm_weight = layers_[0].attention_norm,
+            .eps = c_.norm_eps,
+            .x = io.row,
+            .h = {.buffer = io.normed_row, .k = c_.hidden_dim, .q8 = wants_q8(ctx, layers_[0].qkv)},
+            .token = {}};
+  }
+
+  Result<Logits> record(kernels::Context& ctx, const StepIo& io) override {
     const uint64_t row_bytes = static_cast<uint64_t>(c_.hidden_dim) * 4;
-    TensorView x = ctx.plan.scratch("x", ctx.max_rows * row_bytes);
-    ctx.role = "token_embd";
-    DP_CHECK(kernels::record(
-        ctx, kernels::Embed{.table = embedding_,
-                            .tokens = io.tokens,
-                            .y = x,
-                            .scale = std::sqrt(static_cast<float>(c_.hidden_dim))}));  // [R, H]
-    Activation h = activation_for(ctx, "attn_in", layers_[0].qkv);
-    ctx.role = role_label(Role::kAttentionNorm, 0);
-    DP_CHECK(norm(ctx, {.x = x, .weight = layers_[0].attention_norm, .y = h}));  // [R, H]
+    TensorView x = io.row;
+    Activation h = row_input(ctx, io).h.activation();
+    if (!io.begins_with_row) {
+      x = ctx.plan.scratch("x", ctx.max_rows * row_bytes);
+      ctx.role = "token_embd";
+      DP_CHECK(kernels::record(
+          ctx, kernels::Embed{
+                   .table = embedding_, .tokens = io.tokens, .y = x, .scale = embedding_scale()}));  // [R, H]
+      h = activation_for(ctx, "attn_in", layers_[0].qkv);
+      ctx.role = role_label(Role::kAttentionNorm, 0);
+      DP_CHECK(norm(ctx, {.x = x, .weight = layers_[0].attention_norm, .y = h}));  // [R, H]
+    }
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       const Layer& layer = layers_[i];
       TensorView branch;
@@ -74,10 +86,11 @@ class Gemma3 final : public FamilyModel {
       DP_TRY(h, join(ctx, x, branch, layer.post_ffn_norm, next.attention_norm, next.qkv,
                      joins_norm(ctx, next.qkv, kernels::Activate::kNone)));  // [R, H]
     }
-    return {};
+    return Logits{};
   }
 
  private:
+  float embedding_scale() const { return std::sqrt(static_cast<float>(c_.hidden_dim)); }
   std::string name(Role role, uint32_t layer = 0) const { return tensor_name(c_, role, layer, ""); }
 
   // Hugging Face stores norms as w - 1, GGUF as w.
@@ -217,8 +230,8 @@ class Gemma3 final : public FamilyModel {
   }
 
   // The last branch joins the residual in the final norm; without a head nobody would read either.
-  Result<void> head(kernels::Context& ctx, const StepIo& io, TensorView x, TensorView branch) const {
-    if (io.head == Head::kNone) return {};
+  Result<Logits> head(kernels::Context& ctx, const StepIo& io, TensorView x, TensorView branch) const {
+    if (io.head == Head::kNone) return Logits{};
     const bool last_row = io.head == Head::kLast;
     kernels::Context head_ctx = ctx;  // one row from here on
     if (last_row) head_ctx.max_rows = 1;
@@ -232,7 +245,7 @@ class Gemma3 final : public FamilyModel {
                         .last_row_only = last_row}));  // [1 or R, H]
     DP_CHECK(keep_hidden(ctx, io, x, c_.n_layers));
     head_ctx.role = role_label(Role::kOutput, 0);
-    return model::record(head_ctx, head_, h, io.logits, /*accumulate=*/false);  // [1 or R, V]
+    return record_head(head_ctx, head_, h, io.logits, io.greedy);  // [1 or R, V]
   }
 
   Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t index) const {

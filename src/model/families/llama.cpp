@@ -37,14 +37,27 @@ class Llama final : public FamilyModel {
     co_return co_await load_rope(loader);
   }
 
-  Result<void> record(kernels::Context& ctx, const StepIo& io) override {
+  kernels::EmbedNorm row_input(const kernels::Context& ctx, const StepIo& io) const override {
+    return {.table = embedding_,
+            .norm_weight = layers_[0].attention_norm,
+            .eps = c_.norm_eps,
+            .x = io.row,
+            .h = {.buffer = io.normed_row, .k = c_.hidden_dim, .q8 = wants_q8(ctx, layers_[0].qkv)},
+            .token = {}};
+  }
+
+  Result<Logits> record(kernels::Context& ctx, const StepIo& io) override {
     const uint64_t rows = ctx.max_rows;
-    const TensorView x = ctx.plan.scratch("x", rows * c_.hidden_dim * 4);
-    ctx.role = "token_embd";
-    DP_CHECK(
-        kernels::record(ctx, kernels::Embed{.table = embedding_, .tokens = io.tokens, .y = x}));  // [R, H]
-    DP_CHECK(keep_hidden(ctx, io, x, 0));
-    DP_TRY(Activation h, record_norm(ctx, x, before_attention(0)));  // [R, H]
+    TensorView x = io.row;
+    Activation h = row_input(ctx, io).h.activation();
+    if (!io.begins_with_row) {
+      x = ctx.plan.scratch("x", rows * c_.hidden_dim * 4);
+      ctx.role = "token_embd";
+      DP_CHECK(
+          kernels::record(ctx, kernels::Embed{.table = embedding_, .tokens = io.tokens, .y = x}));  // [R, H]
+      DP_CHECK(keep_hidden(ctx, io, x, 0));
+      DP_TRY(h, record_norm(ctx, x, before_attention(0)));  // [R, H]
+    }
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       const Layer& layer = layers_[i];
       DP_TRY(const Activation y, attention(ctx, io, h, i));  // [R, Q]
@@ -63,11 +76,11 @@ class Llama final : public FamilyModel {
       }
       DP_CHECK(keep_hidden(ctx, io, x, i + 1));
     }
-    if (io.head == Head::kNone) return {};
+    if (io.head == Head::kNone) return Logits{};
     ctx.role = role_label(Role::kOutput, 0);
     kernels::Context head_ctx = ctx;
     if (io.head == Head::kLast) head_ctx.max_rows = 1;
-    return model::record(head_ctx, head_, h, io.logits, /*accumulate=*/false);  // [1 or R, V]
+    return record_head(head_ctx, head_, h, io.logits, io.greedy);  // [1 or R, V]
   }
 
  private:

@@ -1,0 +1,65 @@
+// Checks and records what lies between a step's logits and the next step's first product. Read next: next_joined.wgsl.
+#include "kernels/step/next.h"
+
+#include "kernels/common/step_state.h"
+#include "kernels/embed/embed_norm_row.h"
+#include "kernels/step/next_joined.wgsl.h"
+#include "kernels/step/variants.h"
+
+namespace doppler::kernels {
+namespace {
+
+std::string refuse_unless_joined(const Next& op, const gpu::Caps& caps) {
+  if (!op.sample.greedy) return "the token is drawn, in dispatches of its own";
+  if (!op.sample.best.valid()) return "the product before it does not leave the best of its tiles";
+  return refuse_embed_norm_row(op.input, caps);
+}
+
+constexpr Variant<Next> kRows[] = {
+    {"next.joined", Lane::kPortable, 0, refuse_unless_joined},
+    {"next.apart"},
+};
+
+Result<void> record_joined(Context& ctx, const Next& op, std::string_view variant) {
+  constexpr uint64_t kWord = sizeof(uint32_t);
+  const Sample& sample = op.sample;
+  DP_CHECK(check_view(ctx.state, sizeof(StepState), "step state"));
+  DP_CHECK(check_view(sample.best, uint64_t{sample.best_count} * 2 * kWord, "best of next"));
+  DP_CHECK(check_view(op.step.ring, kTokenRing * kWord, "ring of next"));
+  DP_CHECK(check_embed_norm(op.input));
+  Launch launch{.variant = variant, .entry = "step/next_joined", .layout = wgsl::next_joined::kLayout};
+  launch.consts = {u32_const("WORKGROUP", embed_norm_workgroup(ctx.plan.caps(), op.input, sample.best_count)),
+                   u32_const("COUNT", sample.best_count), u32_const("TOKEN_RING", kTokenRing),
+                   u32_const("MAX_STOP_TOKENS", kMaxStopTokens)};
+  launch.bindings = {ctx.state, sample.best, op.step.ring};
+  launch.fixed_bytes = sizeof(StepState) + uint64_t{sample.best_count} * 2 * kWord;
+  add_embed_norm(launch, op.input);
+  return dispatch(ctx, launch);
+}
+
+}  // namespace
+
+std::span<const Variant<Next>> next_variants() { return kRows; }
+
+Result<void> record(Context& ctx, const Next& op) {
+  const Weight& table = op.input.table;
+  DP_TRY(const Variant<Next>* row,
+         select("next", next_variants(), op,
+                format_text("%s %s %ux%u", op.sample.greedy ? "greedy" : "sampled",
+                            weight_format_info(table.format).name, table.n, table.k),
+                ctx));
+  if (row == &kRows[0]) return record_joined(ctx, op, row->name);
+  const std::string role = ctx.role;
+  ctx.role = "sample";
+  DP_CHECK(record(ctx, op.sample));
+  Step step = op.step;
+  step.token = op.sample.token;
+  ctx.role = "step";
+  DP_CHECK(record(ctx, step));
+  EmbedNorm input = op.input;
+  input.token = op.sample.token;
+  ctx.role = role;
+  return record(ctx, input);
+}
+
+}  // namespace doppler::kernels
