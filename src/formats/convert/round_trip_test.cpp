@@ -196,6 +196,73 @@ TEST_F(Conversions, RefusalsSayWhatIsWrong) {
   EXPECT_NE(convert("in.gguf", "there.gguf").error().sentence().find("exists already"), std::string::npos);
 }
 
+// Weights `at` of an f16 tensor become the half with these bits.
+void overwrite(const std::string& path, const char* name, std::initializer_list<uint64_t> at, uint16_t bits) {
+  const uint64_t offset = open(path)->find(name)->offset;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  for (const uint64_t i : at) {
+    file.seekp(static_cast<std::streamoff>(offset + 2 * i));
+    file.write(reinterpret_cast<const char*>(&bits), 2);
+  }
+}
+
+TEST_F(Conversions, WeightsThatNoBlockHoldsAreCountedAndRefused) {
+  constexpr uint16_t kNan = 0x7e01, kMinusInfinity = 0xfc00;
+  overwrite(home_ / "in.gguf", "blk.0.attn_k.weight", {3 * kColumns + 7, 60 * kColumns}, kNan);
+  overwrite(home_ / "in.gguf", "blk.0.attn_v.weight", {kColumns}, kMinusInfinity);
+  ConvertOptions options;
+  for (const char* type : {"q4_k", "q8_0", "mxfp4", "iq4_nl", "bf16"}) {
+    options.quantize = type;
+    EXPECT_EQ(refusal(options), std::string("Tensor \"blk.0.attn_k.weight\" holds weights that ") + type +
+                                    " cannot hold: 2, the first at row 3, column 7, is nan; mend the source, "
+                                    "or keep the tensor as it is with "
+                                    "--tensor '^blk.0.attn_k.weight$=keep' or --quantize keep.");
+  }
+  // All parts of a fused tensor are counted, in its own rows; columns are found where the rows have them.
+  options.quantize = "q4_0";
+  options.fuse_qkv = true;
+  EXPECT_NE(convert("in.gguf", "fused", options)
+                .error()
+                .sentence()
+                .find("attn_qkv.weight\" holds weights that q4_0 cannot hold: 3, the first at row 67, column "
+                      "7, is nan"),
+            std::string::npos);
+  options.fuse_qkv = false;
+  options.layout = RdrrLayout::kColumn;
+  EXPECT_NE(
+      convert("in.gguf", "turned", options)
+          .error()
+          .sentence()
+          .find(
+              "attn_k.weight\" holds weights that q4_0 cannot hold: 2, the first at row 3, column 7, is nan"),
+      std::string::npos);
+  must(convert("in.gguf", "kept.gguf"));
+  EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "kept.gguf"));
+  options = {};
+  options.quantize = "f32";  // holds all of them
+  must(convert("in.gguf", "wide.gguf", options));
+}
+
+TEST_F(Conversions, NumbersBeyondF16AreRefusedInsteadOfBecomingInfinite) {
+  ConvertOptions options;
+  options.quantize = "f32";
+  must(convert("in.gguf", "wide.gguf", options));
+  const uint64_t offset = open(home_ / "wide.gguf")->find("blk.1.ffn_down.weight")->offset;
+  const float large = -1e6f;
+  std::fstream file(home_ / "wide.gguf", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(offset + 4));
+  file.write(reinterpret_cast<const char*>(&large), 4);
+  file.close();
+  options.quantize = "f16";
+  EXPECT_NE(convert("wide.gguf", "half.gguf", options)
+                .error()
+                .sentence()
+                .find("holds weights that f16 cannot hold: 1, the first at row 0, column 1, is -1e+06;"),
+            std::string::npos);
+  options.quantize = "bf16";
+  must(convert("wide.gguf", "brain.gguf", options));
+}
+
 std::vector<uint8_t> old_importance(int32_t columns, float value) {
   std::vector<uint8_t> bytes;
   const auto add = [&](auto number) {
