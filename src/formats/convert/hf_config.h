@@ -9,11 +9,12 @@ namespace doppler::formats {
 
 struct HfShape {
   const HfFamily* family;
-  LlamaShape base;        // base.rope: Llama 3.1's stretching
-  float linear_rope = 0;  // factor of linear stretching; 0: none
-  float local_rope = 0;   // rope base of the layers with a window; 0: as the others
-  uint32_t window = 0;    // sliding attention window; 0: none
-  bool nested = false;    // the numbers stood in "text_config": a model that also sees
+  LlamaShape base;              // base.rope: Llama 3.1's stretching
+  float linear_rope = 0;        // factor of linear stretching; 0: none
+  float local_rope = 0;         // rope base of the layers with a window; 0: as the others
+  uint32_t window = 0;          // sliding attention window; 0: none
+  uint32_t window_pattern = 0;  // every so many layers one sees everything; 0: the window is for all
+  bool nested = false;          // the numbers stood in "text_config": a model that also sees
 };
 
 // Reads the old spelling (rope_theta, rope_scaling) and the new one (rope_parameters). Refuses features that the

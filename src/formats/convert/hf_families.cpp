@@ -13,8 +13,8 @@ constexpr uint32_t kGemmaCtx = 131072, kGemmaVocab = 262208, kGemmaHeads = 8, kG
 
 constexpr HfFamily kFamilies[] = {
     {"llama", "llama", kHasPlainNorms | kHasInterleavedRope, 0, 0, 0, 0, 0},
-    // llama.cpp has no architecture of its own for it, nor its window.
-    {"mistral", "llama", kHasPlainNorms | kHasInterleavedRope, 0, 0, 0, 0, 0},
+    // llama.cpp has no architecture of its own for it, nor reads the window, which others do.
+    {"mistral", "llama", kHasPlainNorms | kHasInterleavedRope | kHasWindow, 0, 0, 0, 0, 0},
     {"qwen2", "qwen2", kHasPlainNorms | kHasQkvBiases, 0, 0, 0, 0, 0},
     {"qwen3", "qwen3", kHasPlainNorms | kHasQkNorms, 0, 0, 0, 0, 0},
     {"gemma3_text", "gemma3", kGemma3, kGemmaCtx, kGemmaVocab, kGemmaHeads, kGemmaKvHeads, kGemmaHeadDim},

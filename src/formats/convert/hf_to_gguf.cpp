@@ -178,6 +178,7 @@ void add_metadata(const HfShape& shape, uint32_t file_type, GgufHeader& header) 
     header.add_f32(a + "rope.scaling.factor", shape.linear_rope);
   }
   if (shape.window != 0) header.add_u32(a + "attention.sliding_window", shape.window);
+  if (shape.window_pattern != 0) header.add_u32(a + "attention.sliding_window_pattern", shape.window_pattern);
 }
 
 // The folder's own name.
@@ -197,7 +198,7 @@ Task<Result<>> plan_hf_to_gguf(const Checkpoint& model, const ConvertOptions& op
   if (name.empty()) name = model.rdrr() ? model.rdrr()->id : last_part(model.name());
   plan.header.add_string("general.name", name);
   for (const auto& [key, value] : options.metadata) plan.header.add_string(key, value);
-  auto adding = add_hf_tokenizer(model, shape.base.vocab_size, plan.header);
+  auto adding = add_hf_tokenizer(model, shape.base.vocab_size, plan.header, plan.conversion.notes);
   co_return co_await std::move(adding);
 }
 
