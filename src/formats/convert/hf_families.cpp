@@ -1,6 +1,8 @@
 // The tables (hf_families.h).
 #include "formats/convert/hf_families.h"
 
+#include <algorithm>
+
 namespace doppler::formats {
 namespace {
 
@@ -57,6 +59,11 @@ Result<const HfFamily*> find_hf_family(std::string_view model_type) {
   return fail(ErrorKind::kUnsupported,
               "Models of type \"%s\" are not converted from Hugging Face's layout to GGUF; these are: %s.",
               printable(model_type).c_str(), known.c_str());
+}
+
+bool is_hf_family_of_gguf(std::string_view architecture) {
+  return std::ranges::any_of(
+      kFamilies, [&](const HfFamily& family) { return architecture == family.gguf_architecture; });
 }
 
 std::span<const HfTensor> hf_tensors() { return kTensors; }

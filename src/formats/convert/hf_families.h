@@ -38,6 +38,9 @@ struct HfFamily {
 // Errors list the types that are known.
 Result<const HfFamily*> find_hf_family(std::string_view model_type);
 
+// Whether a GGUF architecture is that of a family here: all of them have separate q, k and v.
+bool is_hf_family_of_gguf(std::string_view architecture);
+
 // Dimensions by name, so that the table below says what a shape is made of.
 enum class HfDim : uint8_t { kNone, kHidden, kQRows, kKvRows, kFfn, kVocab, kHeadDim };
 

@@ -18,6 +18,11 @@ uint64_t rows_of(const TensorPart& part) {
   return rows;
 }
 
+// Vectors are one row, of which fused ones have a part each.
+uint64_t columns_of(const OutTensor& tensor, const TensorPart& part) {
+  return tensor.shape.size() == 1 ? part.source->shape.back() : tensor.k();
+}
+
 uint64_t rounded_up(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -101,7 +106,7 @@ Result<std::vector<uint8_t>> encode(const OutTensor& tensor, std::span<const flo
 
 Result<ConvertedPiece> convert_rows(const OutTensor& tensor, const TensorPart& part, const Piece& piece,
                                     std::span<const uint8_t> source) {
-  const uint64_t k = tensor.k();
+  const uint64_t k = columns_of(tensor, part);
   const DType from = part.source->type;
   const uint64_t head_rows = part.interleaved_heads == 0 ? 0 : rows_of(part) / part.interleaved_heads;
   const bool same_bytes = from == tensor.type && !part.plus_one;
@@ -167,7 +172,7 @@ void append_pieces(const OutTensor& tensor, uint32_t index, uint64_t numbers, bo
   for (uint32_t p = 0; p < tensor.parts.size(); ++p) {
     const TensorPart& part = tensor.parts[p];
     const uint64_t count = columns ? tensor.k() : rows_of(part);
-    const uint64_t each = columns ? tensor.rows() : tensor.k();
+    const uint64_t each = columns ? tensor.rows() : columns_of(tensor, part);
     const uint64_t unit = columns ? dtype_info(part.source->type).block_size : row_unit(tensor, part);
     const uint64_t step =
         whole ? count : rounded_up(std::max<uint64_t>(1, numbers / each / unit * unit), unit);
@@ -181,7 +186,7 @@ SourceRange source_range(const OutTensor& tensor, const Piece& piece) {
   if (tensor.parts.empty()) return {0, 0};
   const TensorInfo& source = *tensor.parts[piece.part].source;
   if (tensor.layout == RdrrLayout::kColumn) return {0, source.bytes};
-  const uint64_t k = tensor.k();
+  const uint64_t k = columns_of(tensor, tensor.parts[piece.part]);
   return {bytes_of(source.type, piece.first * k), bytes_of(source.type, piece.count * k)};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/convert/hf_families.h"
 #include "formats/convert/hf_to_gguf.h"
 #include "formats/convert/plan.h"
 #include "formats/convert/types.h"
@@ -43,11 +44,18 @@ Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
   return out;
 }
 
-Result<> refuse_fused(const Conversion& conversion) {
+// What --fuse-* made of an RDRR folder. Some architectures' files are published with attn_qkv.
+Result<> refuse_fused(const Checkpoint& model, const Conversion& conversion) {
+  DP_TRY(const auto architecture, model.gguf()->get_string("general.architecture"));
+  const bool has_q = !architecture || is_hf_family_of_gguf(*architecture);
   for (const OutTensor& tensor : conversion.tensors) {
-    if (tensor.name.find("ffn_gate_up.") == std::string::npos) continue;
-    return fail(ErrorKind::kUnsupported, "Tensor \"%s\" is fused, which GGUF has no name for.",
-                printable(tensor.name).c_str());
+    const bool fused = tensor.name.find("ffn_gate_up.") != std::string::npos ||
+                       (has_q && tensor.name.find("attn_qkv.") != std::string::npos);
+    if (!fused) continue;
+    return fail(
+        ErrorKind::kUnsupported,
+        "Tensor \"%s\" is fused, which GGUF has no name for; convert the model that the folder was made of.",
+        printable(tensor.name).c_str());
   }
   return {};
 }
@@ -93,7 +101,7 @@ Task<Result<GgufPlan>> plan_gguf(const Checkpoint& model, const ConvertOptions& 
     DP_CO_CHECK(co_await std::move(planning));
   } else {
     DP_CO_TRY(plan.conversion.tensors, tensors_as_they_are(model));
-    DP_CO_CHECK(refuse_fused(plan.conversion));
+    DP_CO_CHECK(refuse_fused(model, plan.conversion));
     DP_CO_CHECK(choose_types(plan.conversion, options));
     plan.header = copied_header(*model.gguf(), plan.conversion, options);
   }

@@ -157,6 +157,8 @@ TEST_F(Conversions, FusedRowsFollowEachOther) {
     expected.insert(expected.end(), bytes.begin(), bytes.end());
   }
   EXPECT_EQ(must(run_now(model->read_tensor(*fused))), expected);
+  EXPECT_NE(convert("folder", "refused.gguf").error().sentence().find("attn_qkv.weight\" is fused"),
+            std::string::npos);
 }
 
 TEST_F(Conversions, ColumnsHoldTheSameWeights) {
