@@ -3,6 +3,8 @@
 
 #include "formats/checkpoint.h"
 #include "formats/convert/convert_native.h"
+#include "formats/convert/hf_families.h"
+#include "formats/convert/importance.h"
 #include "formats/file_set_native.h"
 #include "formats/quant/codec.h"
 #include "formats/rdrr/test_models.h"
@@ -131,6 +133,28 @@ TEST(Convert, QuantisesMatricesAndKeepsNorms) {
   EXPECT_EQ(model->find("blk.0.attn_output.weight")->type, DType::kF16) << "16 columns are no block";
   EXPECT_EQ(model->find("blk.0.ffn_norm.weight")->type, DType::kF32);
   EXPECT_EQ(must(model->gguf()->get_integer("general.file_type")), 2);
+}
+
+TEST(Convert, ImportanceFindsTensorsByTheirGgufNames) {
+  EXPECT_EQ(gguf_name_of("model.layers.12.mlp.down_proj.weight"), "blk.12.ffn_down.weight");
+  EXPECT_EQ(gguf_name_of("model.language_model.layers.0.self_attn.o_proj.weight"),
+            "blk.0.attn_output.weight");
+  EXPECT_EQ(gguf_name_of("language_model.lm_head.weight"), "output.weight");
+  EXPECT_EQ(gguf_name_of("model.embed_tokens.weight"), "token_embd.weight");
+  for (const char* other : {"model.norm.weight", "model.layers.0.input_layernorm.weight", "model.layers.0",
+                            "model.layers..mlp.down_proj.weight", "blk.0.attn_q.weight", ""}) {
+    EXPECT_EQ(gguf_name_of(other), "") << other;
+  }
+  Importance importance{{{"blk.0.ffn_down.weight", std::vector<float>(64, 2.0f)}}, "i.dat"};
+  const TensorInfo source{"model.layers.0.mlp.down_proj.weight", DType::kF32, {32, 64}, 0, 0, 0};
+  Conversion conversion;
+  conversion.tensors.push_back({.name = source.name,
+                                .type = DType::kQ4_0,
+                                .shape = source.shape,
+                                .parts = {{.source = &source}},
+                                .matrix = true});
+  ASSERT_TRUE(attach_importance(importance, conversion));
+  EXPECT_EQ(conversion.tensors[0].importance, importance.columns.begin()->second);
 }
 
 TEST(Convert, RefusesWhatItCannotKeep) {

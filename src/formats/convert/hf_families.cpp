@@ -66,6 +66,28 @@ bool is_hf_family_of_gguf(std::string_view architecture) {
       kFamilies, [&](const HfFamily& family) { return architecture == family.gguf_architecture; });
 }
 
+std::string gguf_name_of(std::string_view name) {
+  for (const char* prefix : {"model.language_model.", "language_model.model.", "language_model.", "model."}) {
+    if (!name.starts_with(prefix)) continue;
+    name.remove_prefix(std::string_view(prefix).size());
+    break;
+  }
+  constexpr std::string_view kLayers = "layers.";
+  std::string layer;
+  if (name.starts_with(kLayers)) {
+    name.remove_prefix(kLayers.size());
+    const size_t dot = name.find('.');
+    if (dot == std::string_view::npos || dot == 0) return {};
+    layer = name.substr(0, dot);
+    name.remove_prefix(dot + 1);
+  }
+  for (const HfTensor& row : kTensors) {
+    if (row.in_layer != !layer.empty() || row.is_norm || name != row.hf) continue;
+    return (layer.empty() ? "" : "blk." + layer + ".") + row.gguf;
+  }
+  return {};
+}
+
 std::span<const HfTensor> hf_tensors() { return kTensors; }
 
 }  // namespace doppler::formats

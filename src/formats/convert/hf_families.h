@@ -52,6 +52,10 @@ struct HfTensor {
   uint32_t needs;       // features of which the family must have all
   bool is_norm = false;
 };
+// What GGUF calls a matrix of a Hugging Face checkpoint, whatever its family; empty: nothing of the table. Norms' names
+// depend on the family.
+std::string gguf_name_of(std::string_view hf_name);
+
 std::span<const HfTensor> hf_tensors();  // in the order in which a forward pass touches them
 
 }  // namespace doppler::formats

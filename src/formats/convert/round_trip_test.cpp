@@ -265,7 +265,8 @@ TEST_F(Conversions, NumbersBeyondF16AreRefusedInsteadOfBecomingInfinite) {
   must(convert("wide.gguf", "brain.gguf", options));
 }
 
-std::vector<uint8_t> old_importance(int32_t columns, float value) {
+// Of the first form: column i has the weight `value`, or, of a ramp, value * (i + 1).
+std::vector<uint8_t> old_importance(int32_t columns, float value, bool ramp = false) {
   std::vector<uint8_t> bytes;
   const auto add = [&](auto number) {
     const size_t at = bytes.size();
@@ -278,7 +279,7 @@ std::vector<uint8_t> old_importance(int32_t columns, float value) {
   bytes.insert(bytes.end(), name.begin(), name.end());
   add(int32_t{2});
   add(columns);
-  for (int32_t i = 0; i < columns; ++i) add(value);
+  for (int32_t i = 0; i < columns; ++i) add(ramp ? value * static_cast<float>(i + 1) : value);
   return bytes;
 }
 
@@ -299,6 +300,18 @@ TEST_F(Conversions, ImportanceReachesTheTensorsThatItNames) {
   EXPECT_NE(refusal(options).find("100 columns, but it has 256"), std::string::npos);
   write(old_importance(kColumns, -1));
   EXPECT_NE(refusal(options).find("negative or not finite"), std::string::npos);
+  // Fused matrices read the same vector: the importance of the first part is that of all.
+  write(old_importance(kColumns, 3, /*ramp=*/true));
+  options.fuse_qkv = true;
+  must(convert("in.gguf", "fused", options));
+  options.importance_file.clear();
+  must(convert("in.gguf", "plain", options));
+  const auto weighted = open(home_ / "fused"), plain = open(home_ / "plain");
+  const auto bytes_in = [](const Checkpoint& model, const char* name) {
+    return must(run_now(model.read_tensor(*model.find(name))));
+  };
+  EXPECT_NE(bytes_in(*weighted, "blk.0.attn_qkv.weight"), bytes_in(*plain, "blk.0.attn_qkv.weight"));
+  EXPECT_EQ(bytes_in(*weighted, "blk.1.attn_qkv.weight"), bytes_in(*plain, "blk.1.attn_qkv.weight"));
   std::vector<uint8_t> cut = old_importance(kColumns, 3);
   for (const size_t bytes : {0u, 3u, 7u, 12u, 40u, 1000u}) {
     EXPECT_FALSE(parse_importance(std::span(cut).first(bytes), "i.dat")) << bytes;
