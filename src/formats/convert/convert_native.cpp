@@ -190,6 +190,7 @@ Result<ConvertReport> convert_as(const Checkpoint& model, Plan plan, const std::
 
 Result<ConvertReport> convert_model(const Checkpoint& model, const std::string& output,
                                     const ConvertOptions& options, const ConvertCallbacks& callbacks) {
+  DP_CHECK(check_options(options));
   if (options.to == OutputKind::kGguf) {
     DP_TRY(GgufPlan plan, run_now(plan_gguf(model, options)));
     return convert_as(model, std::move(plan), output, options, callbacks, open_gguf_output);

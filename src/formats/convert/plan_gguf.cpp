@@ -15,18 +15,6 @@ constexpr std::string_view kFileType = "general.file_type";
 constexpr std::string_view kQuantisationVersionKey = "general.quantization_version";
 constexpr uint32_t kQuantisationVersion = 2;  // of the block layouts, as llama.cpp writes it
 
-Result<> refuse_rdrr_only(const ConvertOptions& options) {
-  if (options.fuse_gate_up || options.fuse_qkv || options.layout) {
-    return fail(ErrorKind::kInvalidInput,
-                "Fused tensors and layouts are for RDRR folders only: GGUF has no names for them.");
-  }
-  if (!options.draft.empty()) {
-    return fail(ErrorKind::kInvalidInput,
-                "A draft model can be named in RDRR folders only: GGUF has no field for it.");
-  }
-  return {};
-}
-
 // Tensors in the order of the source's own table, which an RDRR folder has changed.
 Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
   std::vector<OutTensor> out;
@@ -94,7 +82,6 @@ GgufHeader copied_header(const GgufFile& source, const Conversion& conversion,
 }
 
 Task<Result<GgufPlan>> plan_gguf(const Checkpoint& model, const ConvertOptions& options) {
-  DP_CO_CHECK(refuse_rdrr_only(options));
   GgufPlan plan;
   if (model.kind() == Checkpoint::Kind::kHuggingFace) {
     auto planning = plan_hf_to_gguf(model, options, plan);
