@@ -109,15 +109,15 @@ std::string case_name(const testing::TestParamInfo<const char*>& test) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ToGguf,
-                         testing::Values("families_llama/llama", "families_llama/llama/bf16",
-                                         "families_llama/llama/f16", "families_llama/llama3",
-                                         "families_llama/llama_headdim", "families_llama/llama_odd",
-                                         "families_llama/llama_sharded", "families_llama/mistral",
-                                         "families_generated/h42_d2_v7", "families_gemma3/gemma3",
-                                         "families_gemma3/gemma3/bf16", "families_gemma3/gemma3_hd256",
-                                         "families_gemma3/gemma3_vlm"),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(
+    Cases, ToGguf,
+    testing::Values("families_llama/llama", "families_llama/llama/bf16", "families_llama/llama/f16",
+                    "families_llama/llama3", "families_llama/llama_headdim", "families_llama/llama_odd",
+                    "families_llama/llama_sharded", "families_llama/mistral", "families_llama/llama_bias",
+                    "families_generated/h130_d6_yarn_f16_small", "families_generated/h42_d2_v7",
+                    "families_gemma3/gemma3", "families_gemma3/gemma3/bf16", "families_gemma3/gemma3_hd256",
+                    "families_gemma3/gemma3_vlm"),
+    case_name);
 INSTANTIATE_TEST_SUITE_P(Cases, Fused,
                          testing::Values("families_llama/llama", "families_llama/llama_bias",
                                          "families_llama/llama_odd", "families_generated/h72_d20_7_7_biases",

@@ -166,8 +166,10 @@ TEST(Convert, RefusesWhatItCannotKeep) {
     const auto done = convert(files, {});
     return done ? std::string() : done.error().sentence();
   };
-  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"yarn\""),
-            "Rotary scaling \"yarn\" is not converted; none, \"linear\" and \"llama3\" are.");
+  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"longrope\""),
+            "Rotary scaling \"longrope\" is not converted; none, \"linear\", \"llama3\" and \"yarn\" are.");
+  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"yarn\", \"mscale\": 1"),
+            "Rotary scaling \"yarn\" with \"mscale\" is not converted.");
   EXPECT_EQ(refusal("config.json", "\"llama\"", "\"bert\""),
             "Models of type \"bert\" are not converted from Hugging Face's layout to GGUF; these are: llama, "
             "mistral, "

@@ -49,6 +49,30 @@ const Json* rope_fields(const Json& config) {
   return rope && rope->is_object() ? rope : nullptr;
 }
 
+// A positive number; 0 where there is none.
+Result<float> optional(const Json& object, const char* key) {
+  DP_TRY(const auto value, get_number(object, key));
+  return value ? positive(object, key) : Result<float>(0.0f);
+}
+
+Result<> read_yarn(const Json& config, const Json& fields, YarnRope& yarn) {
+  DP_TRY(yarn.factor, positive(fields, "factor"));
+  DP_TRY(const uint32_t whole, dimension(config, "max_position_embeddings"));
+  DP_TRY(const uint32_t original, dimension(config, "original_max_position_embeddings", whole));
+  DP_TRY(yarn.original_ctx_len, dimension(fields, "original_max_position_embeddings", original));
+  DP_TRY(yarn.beta_fast, optional(fields, "beta_fast"));
+  DP_TRY(yarn.beta_slow, optional(fields, "beta_slow"));
+  DP_TRY(yarn.attention_factor, optional(fields, "attention_factor"));
+  for (const char* key : {"mscale", "mscale_all_dim"}) {
+    DP_TRY(const auto value, get_number(fields, key));
+    if (value.value_or(0) == 0) continue;
+    return fail(ErrorKind::kUnsupported, "Rotary scaling \"yarn\" with \"%s\" is not converted.", key);
+  }
+  DP_TRY(const auto truncate, get_bool(fields, "truncate"));
+  if (truncate.value_or(true)) return {};
+  return fail(ErrorKind::kUnsupported, "Rotary scaling \"yarn\" without \"truncate\" is not converted.");
+}
+
 Result<> read_rope(const Json& config, HfShape& shape) {
   constexpr float kDefaultTheta = 10000.0f, kGemmaTheta = 1e6f, kGemmaLocalTheta = 10000.0f;
   const bool has_local = (shape.family->has & kHasLocalRope) != 0;
@@ -74,9 +98,10 @@ Result<> read_rope(const Json& config, HfShape& shape) {
     DP_TRY(shape.linear_rope, positive(fields, "factor"));
     return {};
   }
+  if (*type == "yarn") return read_yarn(config, fields, shape.yarn);
   if (*type != "llama3") {
     return fail(ErrorKind::kUnsupported,
-                "Rotary scaling \"%s\" is not converted; none, \"linear\" and \"llama3\" are.",
+                "Rotary scaling \"%s\" is not converted; none, \"linear\", \"llama3\" and \"yarn\" are.",
                 printable(*type).c_str());
   }
   Llama3Rope& rope = shape.base.rope;
@@ -154,8 +179,14 @@ Result<HfShape> read_hf_config(const Json& whole) {
   const Json* const nested = find(whole, "text_config");
   shape.nested = nested && nested->is_object();
   const Json& config = shape.nested ? *nested : whole;
-  DP_CHECK(refuse_flag(config, "attention_bias"));
-  DP_CHECK(refuse_flag(config, "mlp_bias"));
+  shape.has = family.has;
+  const std::pair<const char*, uint32_t> kBiases[] = {{"attention_bias", kHasQkvBiases | kHasOutBias},
+                                                      {"mlp_bias", kHasMlpBiases}};
+  for (const auto& [key, features] : kBiases) {
+    if ((family.has & kMayHaveBiases) == 0) DP_CHECK(refuse_flag(config, key));
+    DP_TRY(const auto asked, get_bool(config, key));
+    if (asked.value_or(false)) shape.has |= features;
+  }
   DP_CHECK(refuse_flag(config, "use_sliding_window"));
   LlamaShape& base = shape.base;
   DP_TRY(base.n_layers, dimension(config, "num_hidden_layers"));

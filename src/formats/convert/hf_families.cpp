@@ -14,7 +14,7 @@ constexpr uint32_t kGemmaCtx = 131072, kGemmaVocab = 262208, kGemmaHeads = 8, kG
                    kGemmaHeadDim = 256;
 
 constexpr HfFamily kFamilies[] = {
-    {"llama", "llama", kHasPlainNorms | kHasInterleavedRope, 0, 0, 0, 0, 0},
+    {"llama", "llama", kHasPlainNorms | kHasInterleavedRope | kMayHaveBiases, 0, 0, 0, 0, 0},
     // llama.cpp has no architecture of its own for it, nor reads the window, which others do.
     {"mistral", "llama", kHasPlainNorms | kHasInterleavedRope | kHasWindow, 0, 0, 0, 0, 0},
     {"qwen2", "qwen2", kHasPlainNorms | kHasQkvBiases, 0, 0, 0, 0, 0},
@@ -36,12 +36,16 @@ constexpr HfTensor kTensors[] = {
     {"self_attn.q_norm.weight",           "attn_q_norm.weight",          true,  kNone,   kHeadDim, kHasQkNorms, true},
     {"self_attn.k_norm.weight",           "attn_k_norm.weight",          true,  kNone,   kHeadDim, kHasQkNorms, true},
     {"self_attn.o_proj.weight",           "attn_output.weight",          true,  kHidden, kQRows,  kHasAlways},
+    {"self_attn.o_proj.bias",             "attn_output.bias",            true,  kNone,   kHidden, kHasOutBias},
     {"post_attention_layernorm.weight",   "ffn_norm.weight",             true,  kNone,   kHidden, kHasPlainNorms, true},
     {"post_attention_layernorm.weight",   "post_attention_norm.weight",  true,  kNone,   kHidden, kHasSandwichNorms, true},
     {"pre_feedforward_layernorm.weight",  "ffn_norm.weight",             true,  kNone,   kHidden, kHasSandwichNorms, true},
     {"mlp.gate_proj.weight",              "ffn_gate.weight",             true,  kFfn,    kHidden, kHasAlways},
+    {"mlp.gate_proj.bias",                "ffn_gate.bias",               true,  kNone,   kFfn,    kHasMlpBiases},
     {"mlp.up_proj.weight",                "ffn_up.weight",               true,  kFfn,    kHidden, kHasAlways},
+    {"mlp.up_proj.bias",                  "ffn_up.bias",                 true,  kNone,   kFfn,    kHasMlpBiases},
     {"mlp.down_proj.weight",              "ffn_down.weight",             true,  kHidden, kFfn,    kHasAlways},
+    {"mlp.down_proj.bias",                "ffn_down.bias",               true,  kNone,   kHidden, kHasMlpBiases},
     {"post_feedforward_layernorm.weight", "post_ffw_norm.weight",        true,  kNone,   kHidden, kHasSandwichNorms, true},
     {"norm.weight",                       "output_norm.weight",          false, kNone,   kHidden, kHasAlways, true},
     {"lm_head.weight",                    "output.weight",               false, kVocab,  kHidden, kHasAlways},

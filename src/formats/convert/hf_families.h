@@ -14,7 +14,7 @@
 
 namespace doppler::formats {
 
-// Bits of HfTensor::needs and HfFamily::has.
+// Bits of HfTensor::needs, HfFamily::has and HfShape::has.
 enum HfFeature : uint32_t {
   kHasAlways = 0,
   kHasPlainNorms = 1,     // post_attention_layernorm comes before the feed-forward
@@ -25,6 +25,9 @@ enum HfFeature : uint32_t {
   kHasLocalRope = 32,        // rope_local_base_freq for the layers with a window
   kHasInterleavedRope = 64,  // llama.cpp rotates neighbours: rows of q and k change places
   kHasNormsMinusOne = 128,   // norms are stored as w - 1
+  kMayHaveBiases = 256,      // where config.json's attention_bias and mlp_bias say so:
+  kHasOutBias = 512,         // of attention's output matrix
+  kHasMlpBiases = 1024,
 };
 
 struct HfFamily {

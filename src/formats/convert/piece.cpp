@@ -12,15 +12,18 @@
 namespace doppler::formats {
 namespace {
 
+// A vector is one row, unless its numbers change places as rows do.
 uint64_t rows_of(const TensorPart& part) {
   uint64_t rows = 1;
+  if (part.source->shape.size() == 1 && part.interleaved_heads != 0) return part.source->shape[0];
   for (size_t d = 0; d + 1 < part.source->shape.size(); ++d) rows *= part.source->shape[d];
   return rows;
 }
 
 // Vectors are one row, of which fused ones have a part each.
 uint64_t columns_of(const OutTensor& tensor, const TensorPart& part) {
-  return tensor.shape.size() == 1 ? part.source->shape.back() : tensor.k();
+  if (tensor.shape.size() != 1) return tensor.k();
+  return part.interleaved_heads != 0 ? 1 : part.source->shape.back();
 }
 
 uint64_t rounded_up(uint64_t value, uint64_t multiple) {

@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t kColumns = 256;
 
-// Two layers in an order that a load would not take, with metadata of several kinds.
-void write_model(const std::string& path) {
+// Two layers in an order that a load would not take, with metadata of several kinds; with experts, if asked.
+void write_model(const std::string& path, bool experts = false) {
   GgufHeader header;
   header.add_string("general.architecture", "llama");
   header.add_u32("general.file_type", 1);
@@ -30,6 +30,10 @@ void write_model(const std::string& path) {
     header.add_tensor(std::string(layer) + "attn_norm.weight", DType::kF32, {kColumns});
   }
   header.add_tensor("token_embd.weight", DType::kF16, {32, kColumns});
+  if (experts) {
+    header.add_tensor("blk.0.ffn_gate_inp.weight", DType::kF32, {4, kColumns});
+    header.add_tensor("blk.0.ffn_up_exps.weight", DType::kF16, {4, 24, kColumns});
+  }
   std::mt19937 random(1);
   std::normal_distribution<float> normal(0, 0.02f);
   MemorySink sink;
@@ -77,6 +81,25 @@ TEST_F(Conversions, GgufToRdrrAndBackIsTheSameFile) {
   EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "out.gguf"));
   must(convert("in.gguf", "again.gguf"));
   EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "again.gguf"));
+}
+
+TEST_F(Conversions, StackedExpertsGoThereAndBackAndHaveATypeOfTheirOwn) {
+  write_model(home_ / "in.gguf", /*experts=*/true);
+  must(convert("in.gguf", "folder"));
+  must(convert("folder", "out.gguf"));
+  EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "out.gguf"));
+  ConvertOptions options;
+  options.quantize = "q4_k";
+  options.experts = "q8_0";
+  must(convert("in.gguf", "direct.gguf", options));
+  must(convert("in.gguf", "small", options));
+  must(convert("small", "small.gguf"));
+  EXPECT_EQ(read_file(home_ / "direct.gguf"), read_file(home_ / "small.gguf"));
+  const auto model = open(home_ / "direct.gguf");
+  EXPECT_EQ(model->find("blk.0.ffn_up_exps.weight")->type, DType::kQ8_0);
+  EXPECT_EQ(model->find("blk.0.ffn_up_exps.weight")->shape, (std::vector<uint64_t>{4, 24, kColumns}));
+  EXPECT_EQ(model->find("blk.0.ffn_gate_inp.weight")->type, DType::kF32);
+  EXPECT_EQ(model->find("blk.0.attn_q.weight")->type, DType::kQ4_K);
 }
 
 TEST_F(Conversions, RdrrTensorsStandInLoadOrder) {
