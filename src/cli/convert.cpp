@@ -141,7 +141,7 @@ Result<> finish_options(ConvertFlags& flags) {
   }
   for (const std::string& text : flags.tensors) DP_CHECK(add_pair("tensor", text, o.tensors));
   for (const std::string& text : flags.metadata) DP_CHECK(add_pair("meta", text, o.metadata));
-  return {};
+  return formats::check_options(o);
 }
 
 void print_report(const ConvertFlags& flags, const formats::ConvertReport& report, double seconds) {

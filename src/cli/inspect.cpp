@@ -165,6 +165,10 @@ void print(const Inspection& found, const InspectFlags& flags) {
   std::printf("%s: %s, %s parameters, %s\n", printable(checkpoint.name(), 4096).c_str(),
               format_name(checkpoint).c_str(), count_text(found.total.parameters).c_str(),
               format_bytes(found.total.bytes).c_str());
+  if (const formats::RdrrManifest* rdrr = checkpoint.rdrr(); rdrr && rdrr->draft) {
+    std::printf("Draft model: %s (this build does not use one)\n",
+                printable(rdrr->draft->model, 300).c_str());
+  }
   if (found.config) {
     print_config(*found.config);
     print_memory(found);

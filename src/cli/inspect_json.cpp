@@ -1,6 +1,7 @@
 // The JSON form of an inspection (inspection.h).
 #include "base/json.h"
 #include "cli/inspection.h"
+#include "formats/rdrr/manifest.h"
 
 namespace doppler::cli {
 namespace {
@@ -92,6 +93,7 @@ Json inspection_json(const Inspection& found) {
     out["problem"] = found.config.error().message();
   }
   out["total"] = share_json(found.total);
+  if (checkpoint.rdrr() && checkpoint.rdrr()->draft) out["draft"] = checkpoint.rdrr()->draft->model;
   out["types"] = Json::object();
   for (const auto& [name, share] : found.types) out["types"][name] = share_json(share);
   out["tokenizer"] = tokenizer_json(found.text);

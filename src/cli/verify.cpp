@@ -88,13 +88,15 @@ Result<formats::RdrrFolderCheck> check_bytes(const std::string& folder, const Ve
   return check;
 }
 
-// Another copy of the model: a folder, or an address whose files are fetched as `doppler pull` does.
-formats::FetchFile fetch_from(const std::string& source) {
+// Another copy of the model: a folder, a name in the store, or an address whose files are fetched as `doppler pull` does.
+Result<formats::FetchFile> fetch_from(const std::string& source) {
   if (!source.starts_with("http://") && !source.starts_with("https://")) {
-    return formats::fetch_from_folder(source);
+    DP_TRY(const std::string path, named_model_path(source));
+    const std::string folder = rdrr_folder(path);
+    return formats::fetch_from_folder(folder.empty() ? path : folder);
   }
   const auto web = std::make_shared<store::Web>(store::WebOptions{});
-  return [web, source](const std::string& file, const std::string& to) -> Result<> {
+  return formats::FetchFile([web, source](const std::string& file, const std::string& to) -> Result<> {
     const std::string slash = source.ends_with('/') ? "" : "/";
     store::DownloadJob job;
     job.url = source + slash + file;
@@ -104,14 +106,14 @@ formats::FetchFile fetch_from(const std::string& source) {
     std::remove((to + ".journal").c_str());
     if (renamed) return {};
     return fail(ErrorKind::kIo, "Cannot write %s: %s.", to.c_str(), std::strerror(errno));
-  };
+  });
 }
 
 // Checks, repairs, checks again; a damaged manifest hides what else is damaged, hence twice.
 Result<void> check_and_repair(const std::string& folder, const VerifyFlags& flags, VerifyReport& report) {
   DP_TRY(formats::RdrrFolderCheck check, check_bytes(folder, flags, report));
   if (flags.repair.empty()) return {};
-  const formats::FetchFile fetch = fetch_from(flags.repair);
+  DP_TRY(const formats::FetchFile fetch, fetch_from(flags.repair));
   for (int round = 0; round < 2 && !check.intact(); ++round) {
     DP_TRY(const formats::RdrrRepair repair, formats::repair_rdrr_folder(folder, check, fetch));
     report.repaired.insert(report.repaired.end(), repair.replaced.begin(), repair.replaced.end());
@@ -199,9 +201,7 @@ void check_self_test(const VerifyFlags& flags, const formats::RdrrManifest& mani
 
 Result<VerifyReport> verify(VerifyFlags& flags) {
   VerifyReport report;
-  if (flags.model.model.empty()) {
-    DP_TRY(flags.model.model, default_model_path());
-  }
+  DP_TRY(flags.model.model, named_model_path(flags.model.model));
   if (!exists(flags.model.model)) return forward(named_files(flags.model.model, "").error());
   report.model = flags.model.model;
   const std::string folder = rdrr_folder(flags.model.model);
@@ -236,7 +236,8 @@ int verify_verb(std::span<const std::string> arguments) {
       "Checks a model: every byte against its hash (RDRR), structure, and stored logits. Exit code 1 if "
       "anything is wrong.");
   args.words("MODEL", &flags.words);
-  args.text("repair", 0, "SOURCE", "replace damaged files by those of this copy: a folder or an http address",
+  args.text("repair", 0, "SOURCE",
+            "replace damaged files by those of this copy: a folder, a stored model's name or an address",
             &flags.repair);
   args.count("threads", 'j', "COUNT", "hashing threads (default: one a core)", &flags.threads);
   args.flag("no-self-test", 0, "do not load the model to compare its logits", &flags.no_self_test);

@@ -1,5 +1,7 @@
 #include "model/tensor_names.h"
 
+#include <string_view>
+
 #include "base/text.h"
 
 namespace doppler::model {
@@ -32,6 +34,23 @@ constexpr Names kNames[] = {
     {Role::kPostFfnNorm, true, "post_ffw_norm", "post_feedforward_layernorm"},
 };
 
+// The wholes are named as formats/convert/fuse.cpp does.
+struct Fused {
+  std::string_view part, whole;
+};
+constexpr Fused kFused[] = {
+    {"attn_q", "attn_qkv"},
+    {"attn_k", "attn_qkv"},
+    {"attn_v", "attn_qkv"},
+    {"ffn_gate", "ffn_gate_up"},
+    {"ffn_up", "ffn_gate_up"},
+    {"self_attn.q_proj", "self_attn.qkv_proj"},
+    {"self_attn.k_proj", "self_attn.qkv_proj"},
+    {"self_attn.v_proj", "self_attn.qkv_proj"},
+    {"mlp.gate_proj", "mlp.gate_up_proj"},
+    {"mlp.up_proj", "mlp.gate_up_proj"},
+};
+
 const Names& names_of(Role role) { return kNames[static_cast<size_t>(role)]; }
 
 }  // namespace
@@ -43,6 +62,15 @@ std::string tensor_name(const ModelConfig& config, Role role, uint32_t layer, co
   const std::string& prefix = config.huggingface_prefix;
   if (!names.in_layer) return prefix + names.huggingface + suffix;
   return prefix + format_text("layers.%u.%s%s", layer, names.huggingface, suffix);
+}
+
+std::string fused_tensor_name(const std::string& name) {
+  for (const Fused& row : kFused) {
+    if (!name.ends_with(row.part)) continue;
+    const std::string prefix = name.substr(0, name.size() - row.part.size());
+    if (prefix.ends_with('.')) return prefix + std::string(row.whole);
+  }
+  return {};
 }
 
 std::string role_label(Role role, uint32_t layer) {

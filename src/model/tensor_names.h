@@ -31,6 +31,10 @@ enum class Role : uint8_t {
 // With the suffix ".weight" or ".bias". `layer` is ignored for roles outside the layers.
 std::string tensor_name(const ModelConfig& config, Role role, uint32_t layer, const char* suffix = ".weight");
 
+// Where a file has the matrices that read the same vector as one tensor (doppler convert --fuse-qkv, --fuse-gate-up):
+// "blk.3.attn_k" is in "blk.3.attn_qkv", behind the rows of attn_q. Empty: nothing is known to hold `name`.
+std::string fused_tensor_name(const std::string& name);
+
 // The same name for both kinds of file, for labels in profiles: "blk.3.attn_q", "output".
 std::string role_label(Role role, uint32_t layer);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "formats/quant/codec.h"
+#include "model/tensor_names.h"
 
 namespace doppler::model {
 namespace {
@@ -63,8 +64,8 @@ Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFo
                                              std::vector<uint8_t>& plane1) {
   const formats::TensorInfo& tensor = *span.source.tensor;
   formats::ByteSource& file = checkpoint_.file(tensor.file);
-  const uint64_t row_bytes = tensor.bytes / span.source.rows;
-  const uint64_t begin = tensor.offset + span.first * row_bytes;
+  const uint64_t row_bytes = tensor.bytes / tensor.shape[0];
+  const uint64_t begin = tensor.offset + (span.source.first + span.first) * row_bytes;
   const uint64_t target = span.target_row * layout.plane0_row_bytes;
   const std::span<const uint8_t> mapped = file.mapped();
   if (!mapped.empty()) DP_CO_CHECK(co_await file.ready(begin, span.rows * row_bytes));
@@ -117,8 +118,8 @@ Task<Result<void>> WeightLoader::upload_tiles(const gpu::Buffer& buffer, const W
                                               Span span, uint32_t k) {
   const formats::TensorInfo& tensor = *span.source.tensor;
   formats::ByteSource& file = checkpoint_.file(tensor.file);
-  const uint64_t row_bytes = tensor.bytes / span.source.rows;
-  const uint64_t begin = tensor.offset + span.first * row_bytes;
+  const uint64_t row_bytes = tensor.bytes / tensor.shape[0];
+  const uint64_t begin = tensor.offset + (span.source.first + span.first) * row_bytes;
   const std::span<const uint8_t> mapped = file.mapped();
   const uint64_t tiles_at_once =
       std::max<uint64_t>(1, kPieceBytes / (kTileRows * std::max(row_bytes, layout.plane0_row_bytes)));
@@ -199,9 +200,18 @@ Task<Result<kernels::Weight>> WeightLoader::upload_stacked(std::string label, We
   co_return weight;
 }
 
+std::string WeightLoader::fused_name(const std::vector<Matrix>& matrices) const {
+  if (matrices.empty() || checkpoint_.find(matrices[0].name + ".weight")) return {};
+  std::string whole = fused_tensor_name(matrices[0].name);
+  return checkpoint_.find(whole + ".weight") ? whole : std::string();
+}
+
 Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, uint32_t k) {
   Projection out;
   out.k = k;
+  const std::string fused = fused_name(matrices);
+  uint64_t all_rows = 0;
+  for (const Matrix& matrix : matrices) all_rows += matrix.rows;
   for (size_t i = 0; i < matrices.size();) {
     // As many neighbours as share a device format become one part.
     std::vector<Source> sources;
@@ -211,20 +221,28 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
     WeightFormat format{};
     for (; i < matrices.size(); ++i) {
       const Matrix& matrix = matrices[i];
-      DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", {matrix.rows, k}));
+      const std::string name = fused.empty() ? matrix.name : fused;
+      const uint64_t rows_there = fused.empty() ? matrix.rows : all_rows;
+      const uint64_t first = fused.empty() ? 0 : out.n + rows;  // of the tensor's rows
+      DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows_there, k}));
       DP_CO_TRY(const WeightFormat this_format, format_of(*tensor, k));
       if (!sources.empty() && this_format != format) break;
       // In a tile format only whole tiles stand on one another.
       if (weight_format_info(this_format).tiled && rows % kTileRows != 0) break;
       format = this_format;
-      sources.push_back({tensor, matrix.rows});
+      sources.push_back({tensor, first, matrix.rows});
       label += (label.empty() ? "" : "+") + matrix.name;
-      if (checkpoint_.find(matrix.name + ".bias")) {
+      // Weights may be fused where biases are not.
+      const bool own_bias = checkpoint_.find(matrix.name + ".bias") != nullptr;
+      const std::string bias_name = (own_bias ? matrix.name : name) + ".bias";
+      if (checkpoint_.find(bias_name)) {
+        const uint64_t begin = own_bias ? 0 : first;
         DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* bias,
-                  checked(matrix.name + ".bias", {matrix.rows}));
-        DP_CO_TRY(const std::vector<float> values, co_await host_vector(matrix.name + ".bias"));
+                  checked(bias_name, {own_bias ? matrix.rows : rows_there}));
+        DP_CO_TRY(const std::vector<float> values, co_await host_vector(bias_name));
         biases.resize(rows, 0.0f);
-        biases.insert(biases.end(), values.begin(), values.end());
+        const auto from = values.begin() + static_cast<ptrdiff_t>(begin);
+        biases.insert(biases.end(), from, from + matrix.rows);
       }
       rows += matrix.rows;
     }
@@ -246,7 +264,7 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
 Task<Result<kernels::Weight>> WeightLoader::matrix(std::string name, uint32_t rows, uint32_t k) {
   DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows, k}));
   DP_CO_TRY(const WeightFormat format, format_of(*tensor, k));
-  std::vector<Source> sources = {{tensor, rows}};
+  std::vector<Source> sources = {{tensor, 0, rows}};
   co_return co_await upload_stacked(name, format, std::move(sources), k);
 }
 

@@ -42,8 +42,9 @@ class WeightLoader {
   WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint,
                formats::LayoutPolicy layout, UploadProgress progress);
 
-  // Every matrix is `name`.weight [rows, k], with `name`.bias [rows] where the checkpoint has one. Errors name the
-  // tensor, its shape or type and what was expected.
+  // Every matrix is `name`.weight [rows, k], with `name`.bias [rows] where the checkpoint has one; or all of them are
+  // one tensor, in this order, where the checkpoint has them fused (tensor_names.h). Errors name the tensor, its shape
+  // or type and what was expected.
   Task<Result<Projection>> projection(std::vector<Matrix> matrices, uint32_t k);
   Task<Result<kernels::Weight>> matrix(std::string name, uint32_t rows, uint32_t k);
   // `name`.weight as f32, `plus` added to each number.
@@ -58,10 +59,14 @@ class WeightLoader {
   uint64_t weight_bytes() const { return weight_bytes_; }  // on the GPU
 
  private:
+  // Rows [first, first + rows) of a tensor.
   struct Source {
     const formats::TensorInfo* tensor;
+    uint64_t first;
     uint32_t rows;
   };
+  // The tensor that holds all of `matrices`, without suffix; empty: each is its own.
+  std::string fused_name(const std::vector<Matrix>& matrices) const;
   Result<const formats::TensorInfo*> checked(const std::string& full_name,
                                              std::initializer_list<uint64_t> shape) const;
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;

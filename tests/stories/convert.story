@@ -36,19 +36,30 @@ $ doppler convert a.gguf
 exit 2
 $ doppler convert a.gguf x.gguf --quantize q9
 ~doppler: There is no quantisation "q9"; there are keep, f32, .*
-exit 1
+exit 2
+$ doppler convert a.gguf x.gguf --tensor 'blk=q9'
+~doppler: There is no type "q9" to write; there are .*
+exit 2
 $ doppler convert a.gguf x.gguf --tensor 'blk[=q4_0'
 ~doppler: "blk\[" is no regular expression: .*
-exit 1
+exit 2
 $ doppler convert a.gguf x.gguf --tensor 'nothing=q4_0'
 doppler: No tensor's name matches "nothing".
 exit 1
 $ doppler convert a.gguf x.gguf --fuse-qkv
 doppler: Fused tensors and layouts are for RDRR folders only: GGUF has no names for them.
-exit 1
+exit 2
 $ doppler convert nothing.gguf x.gguf
 ~doppler: .*nothing.gguf.*
 exit 1
 $ doppler convert a.gguf x --shard-size 3X
 ~doppler: Flag --shard-size was given "3X"; it takes bytes, or a number with K, M or G.
 exit 2
+
+== a draft model is told
+$ doppler synth llama-tiny:q8_0 -o a.gguf > log
+$ doppler convert a.gguf folder --draft small.gguf > log
+$ doppler inspect folder | grep Draft
+Draft model: small.gguf (this build does not use one)
+$ doppler inspect folder --json | grep '"draft"'
+  "draft": "small.gguf",

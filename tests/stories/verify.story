@@ -35,3 +35,15 @@ exit 1
 $ doppler verify nowhere
 doppler: There is no file or folder "nowhere".
 exit 1
+
+== a damaged folder is repaired from a stored model, by its name, and the other way round
+$ doppler synth llama-tiny:q8_0 -o a.gguf > log; doppler convert a.gguf folder > log
+$ export DOPPLER_HOME=$PWD; doppler pull -q folder --name mine > log; printf x | dd of=folder/shard_00000.bin seek=5000 bs=1 conv=notrunc 2> log
+$ export DOPPLER_HOME=$PWD; doppler verify --no-self-test folder | grep -c 'shard_00000.bin'
+1
+$ export DOPPLER_HOME=$PWD; doppler verify --no-self-test --repair mine folder > log && grep -c repaired log
+1
+$ export DOPPLER_HOME=$PWD; printf x | dd of=models/mine/shard_00000.bin seek=7000 bs=1 conv=notrunc 2> log; doppler verify --no-self-test mine > log
+exit 1
+$ export DOPPLER_HOME=$PWD; doppler verify --no-self-test --repair folder mine > log && doppler verify --no-self-test mine | grep -c 'structure  ok'
+1

@@ -75,10 +75,10 @@ class Converter {
     uint32_t threads = options_.threads != 0 ? options_.threads : std::thread::hardware_concurrency();
     threads = std::clamp(threads, 1u, kMaxThreads);
     copies_.resize(2 * threads);
-    return work_in_order<std::vector<uint8_t>>(
+    return work_in_order<ConvertedPiece>(
         0, pieces_.size(), threads, [&](size_t i) { return make_ready(i); },
         [&](size_t i) { return make(i); },
-        [&](size_t i, std::vector<uint8_t> bytes) { return take(output, i, bytes); });
+        [&](size_t i, const ConvertedPiece& made) { return take(output, i, made); });
   }
 
  private:
@@ -107,7 +107,7 @@ class Converter {
     return run_now(file.ready(range.offset, range.bytes));
   }
 
-  Result<std::vector<uint8_t>> make(size_t i) {
+  Result<ConvertedPiece> make(size_t i) {
     const Piece& piece = pieces_[i];
     std::span<const uint8_t> bytes;
     if (const TensorInfo* source = source_of(piece)) {
@@ -119,20 +119,23 @@ class Converter {
     return convert_piece(tensors_[piece.tensor], piece, bytes);
   }
 
-  Result<> take(ModelOutput& output, size_t i, const std::vector<uint8_t>& bytes) {
+  Result<> take(ModelOutput& output, size_t i, const ConvertedPiece& made) {
     const Piece& piece = pieces_[i];
+    const bool last = i + 1 == pieces_.size() || pieces_[i + 1].tensor != piece.tensor;
+    // Unfit weights are counted to the tensor's end.
+    add_unfit(unfit_, made.unfit);
+    if (last && unfit_.count != 0) return forward(unfit_error(tensors_[piece.tensor], unfit_));
     if (i == 0 || pieces_[i - 1].tensor != piece.tensor) DP_CHECK(output.begin_tensor(piece.tensor));
-    DP_CHECK(output.write(bytes));
+    DP_CHECK(output.write(made.bytes));
     if (const TensorInfo* source = source_of(piece)) {
-      const bool last = i + 1 == pieces_.size() || pieces_[i + 1].tensor != piece.tensor;
       // Pieces of columns all read the whole tensor.
       if (tensors_[piece.tensor].layout != RdrrLayout::kColumn || last) {
         const SourceRange range = range_of(piece);
         model_.file(source->file).done_with(range.offset, range.bytes);
       }
     }
-    if (i + 1 == pieces_.size() || pieces_[i + 1].tensor != piece.tensor) DP_CHECK(output.end_tensor());
-    done_ += bytes.size();
+    if (last) DP_CHECK(output.end_tensor());
+    done_ += made.bytes.size();
     if (callbacks_.on_progress) callbacks_.on_progress(done_, total_);
     if (callbacks_.stop && callbacks_.stop()) {
       return fail(ErrorKind::kCancelled, "The conversion was stopped; the same command goes on with it.");
@@ -146,6 +149,7 @@ class Converter {
   const ConvertCallbacks& callbacks_;
   std::vector<Piece> pieces_;
   std::vector<std::vector<uint8_t>> copies_;  // of pieces under way, where the source is not mapped
+  Unfit unfit_;                               // of the tensor under way
   uint64_t done_ = 0, total_ = 0;
 };
 
@@ -186,6 +190,7 @@ Result<ConvertReport> convert_as(const Checkpoint& model, Plan plan, const std::
 
 Result<ConvertReport> convert_model(const Checkpoint& model, const std::string& output,
                                     const ConvertOptions& options, const ConvertCallbacks& callbacks) {
+  DP_CHECK(check_options(options));
   if (options.to == OutputKind::kGguf) {
     DP_TRY(GgufPlan plan, run_now(plan_gguf(model, options)));
     return convert_as(model, std::move(plan), output, options, callbacks, open_gguf_output);

@@ -3,6 +3,8 @@
 
 #include "formats/checkpoint.h"
 #include "formats/convert/convert_native.h"
+#include "formats/convert/hf_families.h"
+#include "formats/convert/importance.h"
 #include "formats/file_set_native.h"
 #include "formats/quant/codec.h"
 #include "formats/rdrr/test_models.h"
@@ -133,6 +135,28 @@ TEST(Convert, QuantisesMatricesAndKeepsNorms) {
   EXPECT_EQ(must(model->gguf()->get_integer("general.file_type")), 2);
 }
 
+TEST(Convert, ImportanceFindsTensorsByTheirGgufNames) {
+  EXPECT_EQ(gguf_name_of("model.layers.12.mlp.down_proj.weight"), "blk.12.ffn_down.weight");
+  EXPECT_EQ(gguf_name_of("model.language_model.layers.0.self_attn.o_proj.weight"),
+            "blk.0.attn_output.weight");
+  EXPECT_EQ(gguf_name_of("language_model.lm_head.weight"), "output.weight");
+  EXPECT_EQ(gguf_name_of("model.embed_tokens.weight"), "token_embd.weight");
+  for (const char* other : {"model.norm.weight", "model.layers.0.input_layernorm.weight", "model.layers.0",
+                            "model.layers..mlp.down_proj.weight", "blk.0.attn_q.weight", ""}) {
+    EXPECT_EQ(gguf_name_of(other), "") << other;
+  }
+  Importance importance{{{"blk.0.ffn_down.weight", std::vector<float>(64, 2.0f)}}, "i.dat"};
+  const TensorInfo source{"model.layers.0.mlp.down_proj.weight", DType::kF32, {32, 64}, 0, 0, 0};
+  Conversion conversion;
+  conversion.tensors.push_back({.name = source.name,
+                                .type = DType::kQ4_0,
+                                .shape = source.shape,
+                                .parts = {{.source = &source}},
+                                .matrix = true});
+  ASSERT_TRUE(attach_importance(importance, conversion));
+  EXPECT_EQ(conversion.tensors[0].importance, importance.columns.begin()->second);
+}
+
 TEST(Convert, RefusesWhatItCannotKeep) {
   const auto refusal = [](const char* file, std::string_view what, std::string_view instead) {
     Files files = tiny_model();
@@ -142,8 +166,10 @@ TEST(Convert, RefusesWhatItCannotKeep) {
     const auto done = convert(files, {});
     return done ? std::string() : done.error().sentence();
   };
-  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"yarn\""),
-            "Rotary scaling \"yarn\" is not converted; none, \"linear\" and \"llama3\" are.");
+  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"longrope\""),
+            "Rotary scaling \"longrope\" is not converted; none, \"linear\", \"llama3\" and \"yarn\" are.");
+  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"yarn\", \"mscale\": 1"),
+            "Rotary scaling \"yarn\" with \"mscale\" is not converted.");
   EXPECT_EQ(refusal("config.json", "\"llama\"", "\"bert\""),
             "Models of type \"bert\" are not converted from Hugging Face's layout to GGUF; these are: llama, "
             "mistral, "

@@ -21,7 +21,9 @@ constexpr Fusion kQkv[] = {
 };
 constexpr Fusion kGateUp[] = {
     {{"ffn_gate.weight", "ffn_up.weight", nullptr}, "ffn_gate_up.weight"},
+    {{"ffn_gate.bias", "ffn_up.bias", nullptr}, "ffn_gate_up.bias"},
     {{"mlp.gate_proj.weight", "mlp.up_proj.weight", nullptr}, "mlp.gate_up_proj.weight"},
+    {{"mlp.gate_proj.bias", "mlp.up_proj.bias", nullptr}, "mlp.gate_up_proj.bias"},
 };
 
 // Fuses wherever `first` is a tensor's end and its neighbours are there with the same columns.

@@ -8,6 +8,7 @@
 namespace doppler::formats {
 namespace {
 
+constexpr double kGemmaQueryScalar = 256;   // transformers' default
 constexpr int64_t kMaxDimension = 1 << 24;  // far above any model; keeps products of two within 64 bits
 
 // `otherwise` 0: the number must be given.
@@ -48,6 +49,30 @@ const Json* rope_fields(const Json& config) {
   return rope && rope->is_object() ? rope : nullptr;
 }
 
+// A positive number; 0 where there is none.
+Result<float> optional(const Json& object, const char* key) {
+  DP_TRY(const auto value, get_number(object, key));
+  return value ? positive(object, key) : Result<float>(0.0f);
+}
+
+Result<> read_yarn(const Json& config, const Json& fields, YarnRope& yarn) {
+  DP_TRY(yarn.factor, positive(fields, "factor"));
+  DP_TRY(const uint32_t whole, dimension(config, "max_position_embeddings"));
+  DP_TRY(const uint32_t original, dimension(config, "original_max_position_embeddings", whole));
+  DP_TRY(yarn.original_ctx_len, dimension(fields, "original_max_position_embeddings", original));
+  DP_TRY(yarn.beta_fast, optional(fields, "beta_fast"));
+  DP_TRY(yarn.beta_slow, optional(fields, "beta_slow"));
+  DP_TRY(yarn.attention_factor, optional(fields, "attention_factor"));
+  for (const char* key : {"mscale", "mscale_all_dim"}) {
+    DP_TRY(const auto value, get_number(fields, key));
+    if (value.value_or(0) == 0) continue;
+    return fail(ErrorKind::kUnsupported, "Rotary scaling \"yarn\" with \"%s\" is not converted.", key);
+  }
+  DP_TRY(const auto truncate, get_bool(fields, "truncate"));
+  if (truncate.value_or(true)) return {};
+  return fail(ErrorKind::kUnsupported, "Rotary scaling \"yarn\" without \"truncate\" is not converted.");
+}
+
 Result<> read_rope(const Json& config, HfShape& shape) {
   constexpr float kDefaultTheta = 10000.0f, kGemmaTheta = 1e6f, kGemmaLocalTheta = 10000.0f;
   const bool has_local = (shape.family->has & kHasLocalRope) != 0;
@@ -73,9 +98,10 @@ Result<> read_rope(const Json& config, HfShape& shape) {
     DP_TRY(shape.linear_rope, positive(fields, "factor"));
     return {};
   }
+  if (*type == "yarn") return read_yarn(config, fields, shape.yarn);
   if (*type != "llama3") {
     return fail(ErrorKind::kUnsupported,
-                "Rotary scaling \"%s\" is not converted; none, \"linear\" and \"llama3\" are.",
+                "Rotary scaling \"%s\" is not converted; none, \"linear\", \"llama3\" and \"yarn\" are.",
                 printable(*type).c_str());
   }
   Llama3Rope& rope = shape.base.rope;
@@ -90,7 +116,57 @@ Result<> read_window(const Json& config, HfShape& shape) {
   DP_TRY(const auto window, get_integer(config, "sliding_window"));
   if ((shape.family->has & kHasWindow) == 0 || !window) return {};
   DP_TRY(shape.window, dimension(config, "sliding_window"));
+  if ((shape.family->has & kHasLocalRope) == 0) return {};
+  constexpr uint32_t kGemmaPattern = 6;
+  DP_TRY(shape.window_pattern, dimension(config, "sliding_window_pattern", kGemmaPattern));
+  const Json* const types = find(config, "layer_types");
+  if (!types || !types->is_array() || types->empty()) return {};
+  // The newer spelling: the first layer that sees everything ends the first round.
+  const auto slides = [&](size_t layer) { return (*types)[layer] == "sliding_attention"; };
+  uint32_t pattern = 1;
+  while (pattern <= types->size() && slides(pattern - 1)) ++pattern;
+  for (size_t layer = 0; layer < types->size(); ++layer) {
+    if (slides(layer) == ((layer + 1) % pattern != 0)) continue;
+    return fail(ErrorKind::kUnsupported,
+                "\"layer_types\" of config.json repeats in no pattern (layer %zu), and GGUF has only a "
+                "number for it.",
+                layer);
+  }
+  shape.window_pattern = pattern;
   return {};
+}
+
+// What GGUF's readers compute by a rule, where config.json may say otherwise.
+Result<> refuse_other_numbers(const Json& config, const HfShape& shape) {
+  const char* const activation = (shape.family->has & kHasSandwichNorms) != 0 ? "gelu_pytorch_tanh" : "silu";
+  for (const char* key : {"hidden_act", "hidden_activation"}) {
+    DP_TRY(const auto act, get_string(config, key));
+    if (act && *act != activation) {
+      return fail(ErrorKind::kUnsupported, "\"%s\" of config.json is \"%s\"; only \"%s\" is converted.", key,
+                  printable(*act).c_str(), activation);
+    }
+  }
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+    DP_TRY(const auto softcap, get_number(config, key));
+    if (softcap.value_or(0) != 0) {
+      return fail(ErrorKind::kUnsupported, "Models with \"%s\" (%g) are not converted.", key, *softcap);
+    }
+  }
+  DP_TRY(const auto rotated, get_number(config, "partial_rotary_factor"));
+  if (rotated.value_or(1) != 1) {
+    return fail(ErrorKind::kUnsupported, "Models with \"partial_rotary_factor\" (%g) are not converted.",
+                *rotated);
+  }
+  if ((shape.family->has & kHasSandwichNorms) == 0) return {};
+  constexpr uint32_t kLayers27B = 62;  // the one size whose scale follows from the hidden size
+  DP_TRY(const auto scalar, get_number(config, "query_pre_attn_scalar"));
+  const LlamaShape& base = shape.base;
+  const double wanted =
+      base.n_layers == kLayers27B ? static_cast<double>(base.hidden_dim) / base.n_heads : base.head_dim;
+  if (scalar.value_or(kGemmaQueryScalar) == wanted) return {};
+  return fail(ErrorKind::kUnsupported,
+              "\"query_pre_attn_scalar\" of config.json is %g, but readers of GGUF take %g for such a model.",
+              scalar.value_or(kGemmaQueryScalar), wanted);
 }
 
 }  // namespace
@@ -103,8 +179,15 @@ Result<HfShape> read_hf_config(const Json& whole) {
   const Json* const nested = find(whole, "text_config");
   shape.nested = nested && nested->is_object();
   const Json& config = shape.nested ? *nested : whole;
-  DP_CHECK(refuse_flag(config, "attention_bias"));
-  DP_CHECK(refuse_flag(config, "mlp_bias"));
+  shape.has = family.has;
+  const std::pair<const char*, uint32_t> kBiases[] = {{"attention_bias", kHasQkvBiases | kHasOutBias},
+                                                      {"mlp_bias", kHasMlpBiases}};
+  for (const auto& [key, features] : kBiases) {
+    if ((family.has & kMayHaveBiases) == 0) DP_CHECK(refuse_flag(config, key));
+    DP_TRY(const auto asked, get_bool(config, key));
+    if (asked.value_or(false)) shape.has |= features;
+  }
+  DP_CHECK(refuse_flag(config, "use_sliding_window"));
   LlamaShape& base = shape.base;
   DP_TRY(base.n_layers, dimension(config, "num_hidden_layers"));
   DP_TRY(base.hidden_dim, dimension(config, "hidden_size"));
@@ -127,6 +210,7 @@ Result<HfShape> read_hf_config(const Json& whole) {
   }
   DP_CHECK(read_rope(config, shape));
   DP_CHECK(read_window(config, shape));
+  DP_CHECK(refuse_other_numbers(config, shape));
   return shape;
 }
 

@@ -1,6 +1,8 @@
 // The tables (hf_families.h).
 #include "formats/convert/hf_families.h"
 
+#include <algorithm>
+
 namespace doppler::formats {
 namespace {
 
@@ -12,9 +14,9 @@ constexpr uint32_t kGemmaCtx = 131072, kGemmaVocab = 262208, kGemmaHeads = 8, kG
                    kGemmaHeadDim = 256;
 
 constexpr HfFamily kFamilies[] = {
-    {"llama", "llama", kHasPlainNorms | kHasInterleavedRope, 0, 0, 0, 0, 0},
-    // llama.cpp has no architecture of its own for it, nor its window.
-    {"mistral", "llama", kHasPlainNorms | kHasInterleavedRope, 0, 0, 0, 0, 0},
+    {"llama", "llama", kHasPlainNorms | kHasInterleavedRope | kMayHaveBiases, 0, 0, 0, 0, 0},
+    // llama.cpp has no architecture of its own for it, nor reads the window, which others do.
+    {"mistral", "llama", kHasPlainNorms | kHasInterleavedRope | kHasWindow, 0, 0, 0, 0, 0},
     {"qwen2", "qwen2", kHasPlainNorms | kHasQkvBiases, 0, 0, 0, 0, 0},
     {"qwen3", "qwen3", kHasPlainNorms | kHasQkNorms, 0, 0, 0, 0, 0},
     {"gemma3_text", "gemma3", kGemma3, kGemmaCtx, kGemmaVocab, kGemmaHeads, kGemmaKvHeads, kGemmaHeadDim},
@@ -34,12 +36,16 @@ constexpr HfTensor kTensors[] = {
     {"self_attn.q_norm.weight",           "attn_q_norm.weight",          true,  kNone,   kHeadDim, kHasQkNorms, true},
     {"self_attn.k_norm.weight",           "attn_k_norm.weight",          true,  kNone,   kHeadDim, kHasQkNorms, true},
     {"self_attn.o_proj.weight",           "attn_output.weight",          true,  kHidden, kQRows,  kHasAlways},
+    {"self_attn.o_proj.bias",             "attn_output.bias",            true,  kNone,   kHidden, kHasOutBias},
     {"post_attention_layernorm.weight",   "ffn_norm.weight",             true,  kNone,   kHidden, kHasPlainNorms, true},
     {"post_attention_layernorm.weight",   "post_attention_norm.weight",  true,  kNone,   kHidden, kHasSandwichNorms, true},
     {"pre_feedforward_layernorm.weight",  "ffn_norm.weight",             true,  kNone,   kHidden, kHasSandwichNorms, true},
     {"mlp.gate_proj.weight",              "ffn_gate.weight",             true,  kFfn,    kHidden, kHasAlways},
+    {"mlp.gate_proj.bias",                "ffn_gate.bias",               true,  kNone,   kFfn,    kHasMlpBiases},
     {"mlp.up_proj.weight",                "ffn_up.weight",               true,  kFfn,    kHidden, kHasAlways},
+    {"mlp.up_proj.bias",                  "ffn_up.bias",                 true,  kNone,   kFfn,    kHasMlpBiases},
     {"mlp.down_proj.weight",              "ffn_down.weight",             true,  kHidden, kFfn,    kHasAlways},
+    {"mlp.down_proj.bias",                "ffn_down.bias",               true,  kNone,   kHidden, kHasMlpBiases},
     {"post_feedforward_layernorm.weight", "post_ffw_norm.weight",        true,  kNone,   kHidden, kHasSandwichNorms, true},
     {"norm.weight",                       "output_norm.weight",          false, kNone,   kHidden, kHasAlways, true},
     {"lm_head.weight",                    "output.weight",               false, kVocab,  kHidden, kHasAlways},
@@ -57,6 +63,33 @@ Result<const HfFamily*> find_hf_family(std::string_view model_type) {
   return fail(ErrorKind::kUnsupported,
               "Models of type \"%s\" are not converted from Hugging Face's layout to GGUF; these are: %s.",
               printable(model_type).c_str(), known.c_str());
+}
+
+bool is_hf_family_of_gguf(std::string_view architecture) {
+  return std::ranges::any_of(
+      kFamilies, [&](const HfFamily& family) { return architecture == family.gguf_architecture; });
+}
+
+std::string gguf_name_of(std::string_view name) {
+  for (const char* prefix : {"model.language_model.", "language_model.model.", "language_model.", "model."}) {
+    if (!name.starts_with(prefix)) continue;
+    name.remove_prefix(std::string_view(prefix).size());
+    break;
+  }
+  constexpr std::string_view kLayers = "layers.";
+  std::string layer;
+  if (name.starts_with(kLayers)) {
+    name.remove_prefix(kLayers.size());
+    const size_t dot = name.find('.');
+    if (dot == std::string_view::npos || dot == 0) return {};
+    layer = name.substr(0, dot);
+    name.remove_prefix(dot + 1);
+  }
+  for (const HfTensor& row : kTensors) {
+    if (row.in_layer != !layer.empty() || row.is_norm || name != row.hf) continue;
+    return (layer.empty() ? "" : "blk." + layer + ".") + row.gguf;
+  }
+  return {};
 }
 
 std::span<const HfTensor> hf_tensors() { return kTensors; }

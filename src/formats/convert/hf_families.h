@@ -14,7 +14,7 @@
 
 namespace doppler::formats {
 
-// Bits of HfTensor::needs and HfFamily::has.
+// Bits of HfTensor::needs, HfFamily::has and HfShape::has.
 enum HfFeature : uint32_t {
   kHasAlways = 0,
   kHasPlainNorms = 1,     // post_attention_layernorm comes before the feed-forward
@@ -25,6 +25,9 @@ enum HfFeature : uint32_t {
   kHasLocalRope = 32,        // rope_local_base_freq for the layers with a window
   kHasInterleavedRope = 64,  // llama.cpp rotates neighbours: rows of q and k change places
   kHasNormsMinusOne = 128,   // norms are stored as w - 1
+  kMayHaveBiases = 256,      // where config.json's attention_bias and mlp_bias say so:
+  kHasOutBias = 512,         // of attention's output matrix
+  kHasMlpBiases = 1024,
 };
 
 struct HfFamily {
@@ -38,6 +41,9 @@ struct HfFamily {
 // Errors list the types that are known.
 Result<const HfFamily*> find_hf_family(std::string_view model_type);
 
+// Whether a GGUF architecture is that of a family here: all of them have separate q, k and v.
+bool is_hf_family_of_gguf(std::string_view architecture);
+
 // Dimensions by name, so that the table below says what a shape is made of.
 enum class HfDim : uint8_t { kNone, kHidden, kQRows, kKvRows, kFfn, kVocab, kHeadDim };
 
@@ -49,6 +55,10 @@ struct HfTensor {
   uint32_t needs;       // features of which the family must have all
   bool is_norm = false;
 };
+// What GGUF calls a matrix of a Hugging Face checkpoint, whatever its family; empty: nothing of the table. Norms' names
+// depend on the family.
+std::string gguf_name_of(std::string_view hf_name);
+
 std::span<const HfTensor> hf_tensors();  // in the order in which a forward pass touches them
 
 }  // namespace doppler::formats

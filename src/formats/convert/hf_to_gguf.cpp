@@ -1,6 +1,7 @@
 #include "formats/convert/hf_to_gguf.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "formats/convert/hf_config.h"
@@ -91,10 +92,12 @@ class TensorPlanner {
   }
 
   Result<> add(const HfTensor& row, const std::string& hf_prefix, const std::string& gguf_prefix) {
-    const uint32_t has = shape_.family->has;
-    if ((has & row.needs) != row.needs) return {};
+    const uint32_t has = shape_.has;
     const std::string name = hf_prefix + row.hf;
     const TensorInfo* tensor = find(name);
+    // Checkpoints with biases that config.json does not speak of are read with them.
+    const bool is_extra = tensor && (has & kMayHaveBiases) != 0 && name.ends_with(".bias");
+    if ((has & row.needs) != row.needs && !is_extra) return {};
     if (name == "lm_head.weight" && shape_.base.tied) {
       if (tensor) used_.insert(tensor->name);
       return {};
@@ -117,10 +120,9 @@ class TensorPlanner {
     out.type = out.shape.size() == 1 ? DType::kF32 : tensor->type;
     TensorPart part{.source = tensor};
     if (has & kHasInterleavedRope) {
-      if (row.rows == HfDim::kQRows) part.interleaved_heads = shape_.base.n_heads;
-      if (row.rows == HfDim::kKvRows && out.name.ends_with("attn_k.weight")) {
-        part.interleaved_heads = shape_.base.n_kv_heads;
-      }
+      const std::string_view hf = row.hf;
+      if (hf.starts_with("self_attn.q_proj.")) part.interleaved_heads = shape_.base.n_heads;
+      if (hf.starts_with("self_attn.k_proj.")) part.interleaved_heads = shape_.base.n_kv_heads;
     }
     part.plus_one = row.is_norm && (has & kHasNormsMinusOne) != 0;
     out.parts = {part};
@@ -154,6 +156,19 @@ class TensorPlanner {
   std::unordered_set<std::string_view> used_;
 };
 
+void add_yarn(const YarnRope& yarn, const std::string& prefix, GgufHeader& header) {
+  header.add_string(prefix + "rope.scaling.type", "yarn");
+  header.add_f32(prefix + "rope.scaling.factor", yarn.factor);
+  header.add_u32(prefix + "rope.scaling.original_context_length", yarn.original_ctx_len);
+  if (yarn.beta_fast != 0) header.add_f32(prefix + "rope.scaling.yarn_beta_fast", yarn.beta_fast);
+  if (yarn.beta_slow != 0) header.add_f32(prefix + "rope.scaling.yarn_beta_slow", yarn.beta_slow);
+  if (yarn.attention_factor == 0) return;
+  // GGUF's multiplies that of the formula.
+  const double usual = yarn.factor <= 1 ? 1.0 : 0.1 * std::log(static_cast<double>(yarn.factor)) + 1.0;
+  header.add_f32(prefix + "rope.scaling.yarn_attn_factor",
+                 static_cast<float>(static_cast<double>(yarn.attention_factor) / usual));
+}
+
 void add_metadata(const HfShape& shape, uint32_t file_type, GgufHeader& header) {
   const LlamaShape& s = shape.base;
   const std::string a = std::string(shape.family->gguf_architecture) + ".";
@@ -177,7 +192,9 @@ void add_metadata(const HfShape& shape, uint32_t file_type, GgufHeader& header) 
     header.add_string(a + "rope.scaling.type", "linear");
     header.add_f32(a + "rope.scaling.factor", shape.linear_rope);
   }
+  if (shape.yarn.factor != 0) add_yarn(shape.yarn, a, header);
   if (shape.window != 0) header.add_u32(a + "attention.sliding_window", shape.window);
+  if (shape.window_pattern != 0) header.add_u32(a + "attention.sliding_window_pattern", shape.window_pattern);
 }
 
 // The folder's own name.
@@ -197,7 +214,7 @@ Task<Result<>> plan_hf_to_gguf(const Checkpoint& model, const ConvertOptions& op
   if (name.empty()) name = model.rdrr() ? model.rdrr()->id : last_part(model.name());
   plan.header.add_string("general.name", name);
   for (const auto& [key, value] : options.metadata) plan.header.add_string(key, value);
-  auto adding = add_hf_tokenizer(model, shape.base.vocab_size, plan.header);
+  auto adding = add_hf_tokenizer(model, shape.base.vocab_size, plan.header, plan.conversion.notes);
   co_return co_await std::move(adding);
 }
 

@@ -1,13 +1,19 @@
-// tokenizer.json (byte-level BPE) and its neighbours as the "tokenizer.*" fields of GGUF.
+// The tokenizer of a Hugging Face folder as the "tokenizer.*" fields of GGUF: byte-level BPE of a tokenizer.json, or
+// SentencePiece's kind of a tokenizer.model or a tokenizer.json. Read next: hf_vocabulary.h.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "formats/checkpoint.h"
 #include "formats/gguf/gguf_writer.h"
 
 namespace doppler::formats {
 
-// Adds tokens, types, merges, the split pattern's name, special ids, add_bos, the chat template and the
-// sampling defaults of generation_config.json. Unused ids below vocab_size get placeholder tokens.
-Task<Result<>> add_hf_tokenizer(const Checkpoint& model, uint32_t vocab_size, GgufHeader& header);
+// Adds tokens, types, merges or scores, the split pattern's name, special ids, what is put around text, the chat
+// template and the sampling defaults of generation_config.json. Unused ids below vocab_size get placeholder tokens.
+// Errors: steps that GGUF has no place for, by name; a Unigram model; ids outside the vocabulary.
+Task<Result<>> add_hf_tokenizer(const Checkpoint& model, uint32_t vocab_size, GgufHeader& header,
+                                std::vector<std::string>& notes);
 
 }  // namespace doppler::formats

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "formats/byte_reader.h"
+#include "formats/convert/hf_families.h"
 #include "formats/gguf/gguf.h"
 
 namespace doppler::formats {
@@ -28,11 +29,13 @@ Result<> divide(std::vector<float>& sums, std::span<const float> counts, const s
   }
   for (size_t i = 0; i < sums.size(); ++i) {
     const float count = counts[i / k];
-    if (!(sums[i] >= 0) || !(count >= 0) || !std::isfinite(sums[i]) || !std::isfinite(count)) {
+    const float mean = count > 0 ? sums[i] / count : 1.0f;
+    if (!(sums[i] >= 0) || !(count >= 0) || !std::isfinite(sums[i]) || !std::isfinite(count) ||
+        !std::isfinite(mean)) {
       return fail(ErrorKind::kInvalidInput, "%s gives tensor \"%s\" a column that is negative or not finite.",
                   file.c_str(), printable(tensor).c_str());
     }
-    sums[i] = count > 0 ? sums[i] / count : 1.0f;
+    sums[i] = mean;
   }
   return {};
 }
@@ -108,23 +111,41 @@ Result<Importance> parse_importance(std::span<const uint8_t> bytes, const std::s
   return out;
 }
 
+namespace {
+
+// By the tensor's own name, as GGUF calls it, or that of its first part: fused matrices read the same vector.
+const std::vector<float>* find_columns(const Importance& importance, const OutTensor& tensor) {
+  std::vector<std::string> names = {tensor.name, gguf_name_of(tensor.name)};
+  if (!tensor.parts.empty()) {
+    names.push_back(tensor.parts[0].source->name);
+    names.push_back(gguf_name_of(tensor.parts[0].source->name));
+  }
+  for (const std::string& name : names) {
+    const auto found = importance.columns.find(name);
+    if (found != importance.columns.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 Result<> attach_importance(const Importance& importance, Conversion& conversion) {
   size_t with = 0, without = 0;
   for (OutTensor& tensor : conversion.tensors) {
     if (!tensor.matrix || !dtype_info(tensor.type).quantised) continue;
-    const auto found = importance.columns.find(tensor.name);
-    if (found == importance.columns.end()) {
+    const std::vector<float>* const found = find_columns(importance, tensor);
+    if (!found) {
       ++without;
       continue;
     }
     const uint64_t experts = tensor.shape.size() == 3 ? tensor.shape[0] : 1;
-    const uint64_t count = found->second.size();
+    const uint64_t count = found->size();
     if (count != tensor.k() && count != experts * tensor.k()) {
       return fail(ErrorKind::kInvalidInput, "%s gives tensor \"%s\" %llu columns, but it has %llu.",
                   importance.name.c_str(), printable(tensor.name).c_str(),
                   static_cast<unsigned long long>(count), static_cast<unsigned long long>(tensor.k()));
     }
-    tensor.importance = found->second;
+    tensor.importance = *found;
     ++with;
   }
   if (with == 0) {

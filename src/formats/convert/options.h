@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "base/result.h"
 #include "formats/rdrr/manifest.h"
 
 namespace doppler::formats {
@@ -43,5 +44,9 @@ struct ConvertOptions {
   bool whole_tensors = false;   // pieces are whole tensors instead of some rows
   bool replace = false;         // an output that exists is replaced, at the end
 };
+
+// What can be said without a model. Errors: a type or mix that there is not (with those that there are), a bad regular
+// expression, what only RDRR has a place for.
+Result<> check_options(const ConvertOptions& options);
 
 }  // namespace doppler::formats

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "formats/quant/codec.h"
@@ -11,10 +12,18 @@
 namespace doppler::formats {
 namespace {
 
+// A vector is one row, unless its numbers change places as rows do.
 uint64_t rows_of(const TensorPart& part) {
   uint64_t rows = 1;
+  if (part.source->shape.size() == 1 && part.interleaved_heads != 0) return part.source->shape[0];
   for (size_t d = 0; d + 1 < part.source->shape.size(); ++d) rows *= part.source->shape[d];
   return rows;
+}
+
+// Vectors are one row, of which fused ones have a part each.
+uint64_t columns_of(const OutTensor& tensor, const TensorPart& part) {
+  if (tensor.shape.size() != 1) return tensor.k();
+  return part.interleaved_heads != 0 ? 1 : part.source->shape.back();
 }
 
 uint64_t rounded_up(uint64_t value, uint64_t multiple) {
@@ -39,13 +48,23 @@ uint64_t source_row(const TensorPart& part, uint64_t row, uint64_t head_rows) {
   return row - in_head + in_head / 2 + in_head % 2 * (head_rows / 2);
 }
 
-Result<> check_finite(std::span<const float> numbers, const std::string& name) {
-  // A sum of products with zero is zero unless one of them is not finite, and needs no branch.
-  float sum = 0;
-  for (const float v : numbers) sum += v * 0.0f;
-  if (sum == 0) return {};
-  return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" holds weights that are not finite.",
-              printable(name).c_str());
+// The largest number that the type holds: blocks of MXFP4 have an exponent of 8 bits for a scale.
+float largest_of(DType type) {
+  constexpr float kLargestF16 = 65504.0f;
+  const bool wide = type == DType::kF32 || type == DType::kBF16 || type == DType::kMXFP4;
+  return wide ? std::numeric_limits<float>::max() : kLargestF16;
+}
+
+// Numbers in rows of k; the first row and column are those of numbers[0]. No branch in the loop over all of them.
+Unfit find_unfit(std::span<const float> numbers, uint64_t k, DType type) {
+  const float largest = largest_of(type);
+  uint32_t count = 0;
+  for (const float v : numbers) count += std::fabs(v) <= largest ? 0u : 1u;
+  if (count == 0) return {};
+  const auto first =
+      std::ranges::find_if(numbers, [&](float v) { return !(std::fabs(v) <= largest); }) - numbers.begin();
+  const auto place = static_cast<uint64_t>(first);
+  return {count, place / k, place % k, *(numbers.begin() + first)};
 }
 
 // The importance of the columns of this row; null: none.
@@ -88,13 +107,13 @@ Result<std::vector<uint8_t>> encode(const OutTensor& tensor, std::span<const flo
   return out;
 }
 
-Result<std::vector<uint8_t>> convert_rows(const OutTensor& tensor, const TensorPart& part, const Piece& piece,
-                                          std::span<const uint8_t> source) {
-  const uint64_t k = tensor.k();
+Result<ConvertedPiece> convert_rows(const OutTensor& tensor, const TensorPart& part, const Piece& piece,
+                                    std::span<const uint8_t> source) {
+  const uint64_t k = columns_of(tensor, part);
   const DType from = part.source->type;
   const uint64_t head_rows = part.interleaved_heads == 0 ? 0 : rows_of(part) / part.interleaved_heads;
   const bool same_bytes = from == tensor.type && !part.plus_one;
-  if (same_bytes && part.interleaved_heads == 0) return std::vector<uint8_t>(source.begin(), source.end());
+  if (same_bytes && part.interleaved_heads == 0) return ConvertedPiece{{source.begin(), source.end()}, {}};
 
   const uint64_t row_bytes = source.size() / piece.count;
   std::vector<uint8_t> ordered;
@@ -104,22 +123,27 @@ Result<std::vector<uint8_t>> convert_rows(const OutTensor& tensor, const TensorP
       std::memcpy(ordered.data() + row * row_bytes,
                   source.data() + source_row(part, row, head_rows) * row_bytes, host_size(row_bytes));
     }
-    if (same_bytes) return ordered;
+    if (same_bytes) return ConvertedPiece{std::move(ordered), {}};
     source = ordered;
   }
   std::vector<float> numbers(host_size(piece.count * k));
   DP_CHECK(dequantise(from, source.data(), numbers.data(), numbers.size()));
-  DP_CHECK(check_finite(numbers, part.source->name));
   if (part.plus_one) {
     for (float& v : numbers) v += 1.0f;
   }
   uint64_t first_row = piece.first;
   for (uint32_t p = 0; p < piece.part; ++p) first_row += rows_of(tensor.parts[p]);
-  return encode(tensor, numbers, k, first_row);
+  if (tensor.type != DType::kF32) {
+    Unfit unfit = find_unfit(numbers, k, tensor.type);
+    unfit.row += first_row;
+    if (unfit.count != 0) return ConvertedPiece{{}, unfit};
+  }
+  DP_TRY(std::vector<uint8_t> bytes, encode(tensor, numbers, k, first_row));
+  return ConvertedPiece{std::move(bytes), {}};
 }
 
-Result<std::vector<uint8_t>> convert_columns(const OutTensor& tensor, const TensorPart& part,
-                                             const Piece& piece, std::span<const uint8_t> source) {
+Result<ConvertedPiece> convert_columns(const OutTensor& tensor, const TensorPart& part, const Piece& piece,
+                                       std::span<const uint8_t> source) {
   const uint64_t k = tensor.k(), n = tensor.rows();
   const uint64_t block = dtype_info(part.source->type).block_size;
   const uint64_t begin = piece.first / block * block;
@@ -131,8 +155,15 @@ Result<std::vector<uint8_t>> convert_columns(const OutTensor& tensor, const Tens
     DP_CHECK(dequantise(part.source->type, at, blocks.data(), blocks.size()));
     for (uint64_t c = 0; c < piece.count; ++c) numbers[c * n + row] = blocks[piece.first - begin + c];
   }
-  DP_CHECK(check_finite(numbers, part.source->name));
-  return encode(tensor, numbers, n, 0);
+  Unfit unfit;
+  for (uint64_t c = 0; c < piece.count; ++c) {
+    const Unfit column =
+        find_unfit(std::span(numbers).subspan(host_size(c * n), host_size(n)), 1, tensor.type);
+    add_unfit(unfit, {column.count, column.row, piece.first + c, column.value});
+  }
+  if (unfit.count != 0) return ConvertedPiece{{}, unfit};
+  DP_TRY(std::vector<uint8_t> bytes, encode(tensor, numbers, n, 0));
+  return ConvertedPiece{std::move(bytes), {}};
 }
 
 }  // namespace
@@ -144,7 +175,7 @@ void append_pieces(const OutTensor& tensor, uint32_t index, uint64_t numbers, bo
   for (uint32_t p = 0; p < tensor.parts.size(); ++p) {
     const TensorPart& part = tensor.parts[p];
     const uint64_t count = columns ? tensor.k() : rows_of(part);
-    const uint64_t each = columns ? tensor.rows() : tensor.k();
+    const uint64_t each = columns ? tensor.rows() : columns_of(tensor, part);
     const uint64_t unit = columns ? dtype_info(part.source->type).block_size : row_unit(tensor, part);
     const uint64_t step =
         whole ? count : rounded_up(std::max<uint64_t>(1, numbers / each / unit * unit), unit);
@@ -158,16 +189,39 @@ SourceRange source_range(const OutTensor& tensor, const Piece& piece) {
   if (tensor.parts.empty()) return {0, 0};
   const TensorInfo& source = *tensor.parts[piece.part].source;
   if (tensor.layout == RdrrLayout::kColumn) return {0, source.bytes};
-  const uint64_t k = tensor.k();
+  const uint64_t k = columns_of(tensor, tensor.parts[piece.part]);
   return {bytes_of(source.type, piece.first * k), bytes_of(source.type, piece.count * k)};
 }
 
-Result<std::vector<uint8_t>> convert_piece(const OutTensor& tensor, const Piece& piece,
-                                           std::span<const uint8_t> source) {
-  if (tensor.parts.empty()) return encode(tensor, tensor.numbers, tensor.k(), 0);
+Result<ConvertedPiece> convert_piece(const OutTensor& tensor, const Piece& piece,
+                                     std::span<const uint8_t> source) {
+  if (tensor.parts.empty()) {
+    DP_TRY(std::vector<uint8_t> bytes, encode(tensor, tensor.numbers, tensor.k(), 0));
+    return ConvertedPiece{std::move(bytes), {}};
+  }
   const TensorPart& part = tensor.parts[piece.part];
   if (tensor.layout == RdrrLayout::kColumn) return convert_columns(tensor, part, piece, source);
   return convert_rows(tensor, part, piece, source);
+}
+
+void add_unfit(Unfit& sum, const Unfit& more) {
+  if (more.count == 0) return;
+  const bool earlier = std::pair(more.row, more.column) < std::pair(sum.row, sum.column);
+  const uint64_t count = sum.count + more.count;
+  if (sum.count == 0 || earlier) sum = more;
+  sum.count = count;
+}
+
+Error unfit_error(const OutTensor& tensor, const Unfit& unfit) {
+  const std::string name = printable(tensor.name);
+  return Error(
+      ErrorKind::kInvalidInput,
+      format_text("Tensor \"%s\" holds weights that %s cannot hold: %llu, the first at row %llu, column "
+                  "%llu, is %g; mend the source, or keep the tensor as it is with --tensor '^%s$=keep' or "
+                  "--quantize keep.",
+                  name.c_str(), dtype_info(tensor.type).name, static_cast<unsigned long long>(unfit.count),
+                  static_cast<unsigned long long>(unfit.row), static_cast<unsigned long long>(unfit.column),
+                  static_cast<double>(unfit.value), name.c_str()));
 }
 
 }  // namespace doppler::formats

@@ -1,5 +1,5 @@
 // From an open checkpoint and options to the conversion: which tensors, their types, and the description that goes
-// with them. Nothing is written here. Read next: hf_to_gguf.h, convert_native.h.
+// with them. Nothing is written here; check_options() came before. Read next: hf_to_gguf.h, convert_native.h.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct GgufPlan {
   Conversion conversion;
   GgufHeader header;  // metadata, and all tensors declared
 };
-// Errors: fused tensors or layouts that GGUF lacks, families without a place in GGUF, and those of choose_types().
+// Errors: fused tensors, which GGUF lacks, families without a place in GGUF, and those of choose_types().
 Task<Result<GgufPlan>> plan_gguf(const Checkpoint& model, const ConvertOptions& options);
 
 struct RdrrPlan {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/convert/hf_families.h"
 #include "formats/convert/hf_to_gguf.h"
 #include "formats/convert/plan.h"
 #include "formats/convert/types.h"
@@ -13,18 +14,6 @@ namespace {
 constexpr std::string_view kFileType = "general.file_type";
 constexpr std::string_view kQuantisationVersionKey = "general.quantization_version";
 constexpr uint32_t kQuantisationVersion = 2;  // of the block layouts, as llama.cpp writes it
-
-Result<> refuse_rdrr_only(const ConvertOptions& options) {
-  if (options.fuse_gate_up || options.fuse_qkv || options.layout) {
-    return fail(ErrorKind::kInvalidInput,
-                "Fused tensors and layouts are for RDRR folders only: GGUF has no names for them.");
-  }
-  if (!options.draft.empty()) {
-    return fail(ErrorKind::kInvalidInput,
-                "A draft model can be named in RDRR folders only: GGUF has no field for it.");
-  }
-  return {};
-}
 
 // Tensors in the order of the source's own table, which an RDRR folder has changed.
 Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
@@ -43,11 +32,18 @@ Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
   return out;
 }
 
-Result<> refuse_fused(const Conversion& conversion) {
+// What --fuse-* made of an RDRR folder. Some architectures' files are published with attn_qkv.
+Result<> refuse_fused(const Checkpoint& model, const Conversion& conversion) {
+  DP_TRY(const auto architecture, model.gguf()->get_string("general.architecture"));
+  const bool has_q = !architecture || is_hf_family_of_gguf(*architecture);
   for (const OutTensor& tensor : conversion.tensors) {
-    if (tensor.name.find("ffn_gate_up.") == std::string::npos) continue;
-    return fail(ErrorKind::kUnsupported, "Tensor \"%s\" is fused, which GGUF has no name for.",
-                printable(tensor.name).c_str());
+    const bool fused = tensor.name.find("ffn_gate_up.") != std::string::npos ||
+                       (has_q && tensor.name.find("attn_qkv.") != std::string::npos);
+    if (!fused) continue;
+    return fail(
+        ErrorKind::kUnsupported,
+        "Tensor \"%s\" is fused, which GGUF has no name for; convert the model that the folder was made of.",
+        printable(tensor.name).c_str());
   }
   return {};
 }
@@ -86,14 +82,13 @@ GgufHeader copied_header(const GgufFile& source, const Conversion& conversion,
 }
 
 Task<Result<GgufPlan>> plan_gguf(const Checkpoint& model, const ConvertOptions& options) {
-  DP_CO_CHECK(refuse_rdrr_only(options));
   GgufPlan plan;
   if (model.kind() == Checkpoint::Kind::kHuggingFace) {
     auto planning = plan_hf_to_gguf(model, options, plan);
     DP_CO_CHECK(co_await std::move(planning));
   } else {
     DP_CO_TRY(plan.conversion.tensors, tensors_as_they_are(model));
-    DP_CO_CHECK(refuse_fused(plan.conversion));
+    DP_CO_CHECK(refuse_fused(model, plan.conversion));
     DP_CO_CHECK(choose_types(plan.conversion, options));
     plan.header = copied_header(*model.gguf(), plan.conversion, options);
   }

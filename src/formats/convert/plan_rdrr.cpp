@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kAssetFiles[] = {"config.json",
                                        "generation_config.json",
                                        "tokenizer.json",
+                                       "tokenizer.model",
                                        "tokenizer_config.json",
                                        "special_tokens_map.json",
                                        "added_tokens.json",

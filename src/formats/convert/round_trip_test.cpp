@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t kColumns = 256;
 
-// Two layers in an order that a load would not take, with metadata of several kinds.
-void write_model(const std::string& path) {
+// Two layers in an order that a load would not take, with metadata of several kinds; with experts, if asked.
+void write_model(const std::string& path, bool experts = false) {
   GgufHeader header;
   header.add_string("general.architecture", "llama");
   header.add_u32("general.file_type", 1);
@@ -30,6 +30,10 @@ void write_model(const std::string& path) {
     header.add_tensor(std::string(layer) + "attn_norm.weight", DType::kF32, {kColumns});
   }
   header.add_tensor("token_embd.weight", DType::kF16, {32, kColumns});
+  if (experts) {
+    header.add_tensor("blk.0.ffn_gate_inp.weight", DType::kF32, {4, kColumns});
+    header.add_tensor("blk.0.ffn_up_exps.weight", DType::kF16, {4, 24, kColumns});
+  }
   std::mt19937 random(1);
   std::normal_distribution<float> normal(0, 0.02f);
   MemorySink sink;
@@ -77,6 +81,25 @@ TEST_F(Conversions, GgufToRdrrAndBackIsTheSameFile) {
   EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "out.gguf"));
   must(convert("in.gguf", "again.gguf"));
   EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "again.gguf"));
+}
+
+TEST_F(Conversions, StackedExpertsGoThereAndBackAndHaveATypeOfTheirOwn) {
+  write_model(home_ / "in.gguf", /*experts=*/true);
+  must(convert("in.gguf", "folder"));
+  must(convert("folder", "out.gguf"));
+  EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "out.gguf"));
+  ConvertOptions options;
+  options.quantize = "q4_k";
+  options.experts = "q8_0";
+  must(convert("in.gguf", "direct.gguf", options));
+  must(convert("in.gguf", "small", options));
+  must(convert("small", "small.gguf"));
+  EXPECT_EQ(read_file(home_ / "direct.gguf"), read_file(home_ / "small.gguf"));
+  const auto model = open(home_ / "direct.gguf");
+  EXPECT_EQ(model->find("blk.0.ffn_up_exps.weight")->type, DType::kQ8_0);
+  EXPECT_EQ(model->find("blk.0.ffn_up_exps.weight")->shape, (std::vector<uint64_t>{4, 24, kColumns}));
+  EXPECT_EQ(model->find("blk.0.ffn_gate_inp.weight")->type, DType::kF32);
+  EXPECT_EQ(model->find("blk.0.attn_q.weight")->type, DType::kQ4_K);
 }
 
 TEST_F(Conversions, RdrrTensorsStandInLoadOrder) {
@@ -157,6 +180,8 @@ TEST_F(Conversions, FusedRowsFollowEachOther) {
     expected.insert(expected.end(), bytes.begin(), bytes.end());
   }
   EXPECT_EQ(must(run_now(model->read_tensor(*fused))), expected);
+  EXPECT_NE(convert("folder", "refused.gguf").error().sentence().find("attn_qkv.weight\" is fused"),
+            std::string::npos);
 }
 
 TEST_F(Conversions, ColumnsHoldTheSameWeights) {
@@ -196,7 +221,75 @@ TEST_F(Conversions, RefusalsSayWhatIsWrong) {
   EXPECT_NE(convert("in.gguf", "there.gguf").error().sentence().find("exists already"), std::string::npos);
 }
 
-std::vector<uint8_t> old_importance(int32_t columns, float value) {
+// Weights `at` of an f16 tensor become the half with these bits.
+void overwrite(const std::string& path, const char* name, std::initializer_list<uint64_t> at, uint16_t bits) {
+  const uint64_t offset = open(path)->find(name)->offset;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  for (const uint64_t i : at) {
+    file.seekp(static_cast<std::streamoff>(offset + 2 * i));
+    file.write(reinterpret_cast<const char*>(&bits), 2);
+  }
+}
+
+TEST_F(Conversions, WeightsThatNoBlockHoldsAreCountedAndRefused) {
+  constexpr uint16_t kNan = 0x7e01, kMinusInfinity = 0xfc00;
+  overwrite(home_ / "in.gguf", "blk.0.attn_k.weight", {3 * kColumns + 7, 60 * kColumns}, kNan);
+  overwrite(home_ / "in.gguf", "blk.0.attn_v.weight", {kColumns}, kMinusInfinity);
+  ConvertOptions options;
+  for (const char* type : {"q4_k", "q8_0", "mxfp4", "iq4_nl", "bf16"}) {
+    options.quantize = type;
+    EXPECT_EQ(refusal(options), std::string("Tensor \"blk.0.attn_k.weight\" holds weights that ") + type +
+                                    " cannot hold: 2, the first at row 3, column 7, is nan; mend the source, "
+                                    "or keep the tensor as it is with "
+                                    "--tensor '^blk.0.attn_k.weight$=keep' or --quantize keep.");
+  }
+  // All parts of a fused tensor are counted, in its own rows; columns are found where the rows have them.
+  options.quantize = "q4_0";
+  options.fuse_qkv = true;
+  EXPECT_NE(convert("in.gguf", "fused", options)
+                .error()
+                .sentence()
+                .find("attn_qkv.weight\" holds weights that q4_0 cannot hold: 3, the first at row 67, column "
+                      "7, is nan"),
+            std::string::npos);
+  options.fuse_qkv = false;
+  options.layout = RdrrLayout::kColumn;
+  EXPECT_NE(
+      convert("in.gguf", "turned", options)
+          .error()
+          .sentence()
+          .find(
+              "attn_k.weight\" holds weights that q4_0 cannot hold: 2, the first at row 3, column 7, is nan"),
+      std::string::npos);
+  must(convert("in.gguf", "kept.gguf"));
+  EXPECT_EQ(read_file(home_ / "in.gguf"), read_file(home_ / "kept.gguf"));
+  options = {};
+  options.quantize = "f32";  // holds all of them
+  must(convert("in.gguf", "wide.gguf", options));
+}
+
+TEST_F(Conversions, NumbersBeyondF16AreRefusedInsteadOfBecomingInfinite) {
+  ConvertOptions options;
+  options.quantize = "f32";
+  must(convert("in.gguf", "wide.gguf", options));
+  const uint64_t offset = open(home_ / "wide.gguf")->find("blk.1.ffn_down.weight")->offset;
+  const float large = -1e6f;
+  std::fstream file(home_ / "wide.gguf", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(offset + 4));
+  file.write(reinterpret_cast<const char*>(&large), 4);
+  file.close();
+  options.quantize = "f16";
+  EXPECT_NE(convert("wide.gguf", "half.gguf", options)
+                .error()
+                .sentence()
+                .find("holds weights that f16 cannot hold: 1, the first at row 0, column 1, is -1e+06;"),
+            std::string::npos);
+  options.quantize = "bf16";
+  must(convert("wide.gguf", "brain.gguf", options));
+}
+
+// Of the first form: column i has the weight `value`, or, of a ramp, value * (i + 1).
+std::vector<uint8_t> old_importance(int32_t columns, float value, bool ramp = false) {
   std::vector<uint8_t> bytes;
   const auto add = [&](auto number) {
     const size_t at = bytes.size();
@@ -209,7 +302,7 @@ std::vector<uint8_t> old_importance(int32_t columns, float value) {
   bytes.insert(bytes.end(), name.begin(), name.end());
   add(int32_t{2});
   add(columns);
-  for (int32_t i = 0; i < columns; ++i) add(value);
+  for (int32_t i = 0; i < columns; ++i) add(ramp ? value * static_cast<float>(i + 1) : value);
   return bytes;
 }
 
@@ -230,6 +323,18 @@ TEST_F(Conversions, ImportanceReachesTheTensorsThatItNames) {
   EXPECT_NE(refusal(options).find("100 columns, but it has 256"), std::string::npos);
   write(old_importance(kColumns, -1));
   EXPECT_NE(refusal(options).find("negative or not finite"), std::string::npos);
+  // Fused matrices read the same vector: the importance of the first part is that of all.
+  write(old_importance(kColumns, 3, /*ramp=*/true));
+  options.fuse_qkv = true;
+  must(convert("in.gguf", "fused", options));
+  options.importance_file.clear();
+  must(convert("in.gguf", "plain", options));
+  const auto weighted = open(home_ / "fused"), plain = open(home_ / "plain");
+  const auto bytes_in = [](const Checkpoint& model, const char* name) {
+    return must(run_now(model.read_tensor(*model.find(name))));
+  };
+  EXPECT_NE(bytes_in(*weighted, "blk.0.attn_qkv.weight"), bytes_in(*plain, "blk.0.attn_qkv.weight"));
+  EXPECT_EQ(bytes_in(*weighted, "blk.1.attn_qkv.weight"), bytes_in(*plain, "blk.1.attn_qkv.weight"));
   std::vector<uint8_t> cut = old_importance(kColumns, 3);
   for (const size_t bytes : {0u, 3u, 7u, 12u, 40u, 1000u}) {
     EXPECT_FALSE(parse_importance(std::span(cut).first(bytes), "i.dat")) << bytes;

@@ -23,6 +23,18 @@ Result<std::optional<DType>> type_from_word(const std::string& word) {
               printable(word).c_str(), quantisable_type_names().c_str(), kKeepTypes);
 }
 
+Result<> refuse_rdrr_only(const ConvertOptions& options) {
+  if (options.fuse_gate_up || options.fuse_qkv || options.layout) {
+    return fail(ErrorKind::kInvalidInput,
+                "Fused tensors and layouts are for RDRR folders only: GGUF has no names for them.");
+  }
+  if (!options.draft.empty()) {
+    return fail(ErrorKind::kInvalidInput,
+                "A draft model can be named in RDRR folders only: GGUF has no field for it.");
+  }
+  return {};
+}
+
 struct Wanted {
   std::optional<DType> type;  // empty: keep
   bool by_name = false;       // asked for by role or rule, so that a fallback would not be what was asked
@@ -154,12 +166,19 @@ Result<const QuantMix*> mix_of(const ConvertOptions& options) {
               printable(options.quantize).c_str(), kKeepTypes, quant_mix_names().c_str());
 }
 
-Result<> choose_types(Conversion& conversion, const ConvertOptions& options) {
-  DP_TRY(const QuantMix* mix, mix_of(options));
+Result<> check_options(const ConvertOptions& options) {
+  if (options.to == OutputKind::kGguf) DP_CHECK(refuse_rdrr_only(options));
+  DP_CHECK(mix_of(options));
   for (const std::string* word : {&options.embeddings, &options.lm_head, &options.experts}) {
     if (!word->empty()) DP_CHECK(type_from_word(*word));
   }
   for (const auto& [text, word] : options.tensors) DP_CHECK(type_from_word(word));
+  DP_CHECK(NameRules::compile(options.tensors));
+  return {};
+}
+
+Result<> choose_types(Conversion& conversion, const ConvertOptions& options) {
+  DP_TRY(const QuantMix* mix, mix_of(options));
   DP_TRY(NameRules rules, NameRules::compile(options.tensors));
   return TypeChooser(conversion, options, mix, std::move(rules)).run();
 }

@@ -1,0 +1,21 @@
+// Fuzz target: any bytes as an importance matrix of either form. Columns must be usable by the quantisers as they are.
+#include <cmath>
+
+#include "formats/convert/importance.h"
+#include "formats/formats_fuzz.h"
+
+using namespace doppler::formats;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto parsed = parse_importance({data, size}, "fuzz");
+  if (!parsed) {
+    check_sentence(parsed.error());
+    return 0;
+  }
+  for (const auto& [tensor, columns] : parsed->columns) {
+    for (const float value : columns) {
+      if (!(value >= 0) || !std::isfinite(value)) std::abort();
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,128 @@
+// Conversions against the engine: a Hugging Face checkpoint as GGUF, as RDRR, and fused, gives the logits that the
+// folder itself gives; and the ways from one format to another meet in the same bytes.
+#include <algorithm>
+#include <filesystem>
+
+#include "formats/convert/convert_native.h"
+#include "formats/rdrr/test_models.h"
+#include "formats/test_helpers.h"
+#include "golden_helpers.h"
+#include "model/plan_runner.h"
+
+namespace doppler {
+namespace {
+
+using formats::must;
+
+// Small enough for every case's vocabulary.
+constexpr const char* kTokenizer = R"({"added_tokens": [{"id": 0, "content": "<unk>", "special": true}],
+  "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}, "pre_tokenizer": null,
+  "model": {"type": "BPE", "unk_token": "<unk>", "byte_fallback": true,
+            "vocab": {"<unk>": 0, "▁": 1, "a": 2, "b": 3, "ab": 4}, "merges": [["a", "b"]]}})";
+
+class Converted : public testing::TestWithParam<const char*> {
+ protected:
+  // The case's folder with a tokenizer, which GGUF cannot be without.
+  void SetUp() override {
+    const std::filesystem::path from = std::string(GOLDEN_DIR "/") + GetParam();
+    std::filesystem::create_directory(home_ / "hf");
+    for (const auto& entry : std::filesystem::directory_iterator(from)) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_directory() || name == "refs.safetensors" || name == "config.v5.json") continue;
+      std::filesystem::copy(entry.path(), home_ / ("hf/" + name));
+    }
+    std::ofstream(home_ / "hf/tokenizer.json") << kTokenizer;
+  }
+
+  std::string convert(const char* from, const char* to, formats::ConvertOptions options = {}) const {
+    options.to =
+        std::string_view(to).ends_with(".gguf") ? formats::OutputKind::kGguf : formats::OutputKind::kRdrr;
+    if (std::string_view(from) == "hf") options.name = "model";
+    options.shard_bytes = 1 << 16;  // most models take several
+    const auto done = formats::convert_model(*open(from), home_ / to, options);
+    return done ? "" : done.error().sentence();
+  }
+  std::unique_ptr<formats::Checkpoint> open(const char* path) const {
+    return open_golden(must(formats::open_file_set(home_ / path)));
+  }
+  std::vector<uint8_t> bytes(const char* path) const { return formats::read_file(home_ / path); }
+
+  std::vector<float> logits(const char* path) const {
+    const auto refs = read_references(std::string(GOLDEN_DIR "/") + GetParam());
+    model::RunnerOptions options{
+        .policy = must(kernels::make_policy("exact")), .ctx_len = 64, .chunk = 64, .all_logits = true};
+    options.cache_format = kernels::CacheFormat::kF32;
+    const auto checkpoint = open(path);
+    auto runner = gpu::run_to_completion(
+        device(), model::PlanRunner::load(device(), *checkpoint, std::move(options), {}));
+    EXPECT_TRUE(runner) << runner.error().message();
+    if (!runner) return {};
+    return must(gpu::run_to_completion(device(), (*runner)->logits(0, refs.get<uint32_t>("prompt_b"))))
+        .logits;
+  }
+
+  formats::TemporaryFolder home_;
+};
+
+class ToGguf : public Converted {};
+
+TEST_P(ToGguf, GivesTheSameLogitsAndAllWaysTheSameBytes) {
+  ASSERT_EQ(convert("hf", "direct.gguf"), "");
+  ASSERT_EQ(convert("hf", "folder"), "");
+  ASSERT_EQ(convert("folder", "indirect.gguf"), "");
+  EXPECT_TRUE(bytes("direct.gguf") == bytes("indirect.gguf"));
+  ASSERT_EQ(convert("direct.gguf", "again"), "");
+  ASSERT_EQ(convert("again", "again.gguf"), "");
+  EXPECT_TRUE(bytes("direct.gguf") == bytes("again.gguf"));
+
+  const std::vector<float> wanted = logits("hf");
+  EXPECT_TRUE(logits("folder") == wanted);
+  const std::vector<float> got = logits("direct.gguf");
+  // Only where rows of q and k change places are sums made in another order.
+  const bool is_gemma3 = open("hf")->config().value("model_type", "").starts_with("gemma3");
+  EXPECT_LT(relative_l2(got, wanted), is_gemma3 ? 1e-12 : 1e-5);
+}
+
+class Fused : public Converted {};
+
+TEST_P(Fused, GivesTheSameLogits) {
+  formats::ConvertOptions options;
+  ASSERT_EQ(convert("hf", "plain", options), "");
+  options.fuse_qkv = options.fuse_gate_up = true;
+  ASSERT_EQ(convert("hf", "fused", options), "");
+  const auto fused = open("fused");
+  EXPECT_TRUE(std::ranges::any_of(fused->tensors(),
+                                  [](const auto& t) { return (t.name.find("qkv") != std::string::npos); }));
+  EXPECT_TRUE(std::ranges::none_of(fused->tensors(), [](const auto& t) {
+    return (t.name.find("up_proj.w") != std::string::npos) && !(t.name.find("gate") != std::string::npos);
+  }));
+  EXPECT_TRUE(logits("fused") == logits("plain"));
+  EXPECT_TRUE(logits("plain") == logits("hf"));
+  if (convert("hf", "direct.gguf") != "") return;  // some cases only are for GGUF
+  ASSERT_EQ(convert("direct.gguf", "fused_gguf", options), "");
+  EXPECT_TRUE(logits("fused_gguf") == logits("direct.gguf"));
+}
+
+std::string case_name(const testing::TestParamInfo<const char*>& test) {
+  std::string name = test.param;
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, ToGguf,
+    testing::Values("families_llama/llama", "families_llama/llama/bf16", "families_llama/llama/f16",
+                    "families_llama/llama3", "families_llama/llama_headdim", "families_llama/llama_odd",
+                    "families_llama/llama_sharded", "families_llama/mistral", "families_llama/llama_bias",
+                    "families_generated/h130_d6_yarn_f16_small", "families_generated/h42_d2_v7",
+                    "families_gemma3/gemma3", "families_gemma3/gemma3/bf16", "families_gemma3/gemma3_hd256",
+                    "families_gemma3/gemma3_vlm"),
+    case_name);
+INSTANTIATE_TEST_SUITE_P(Cases, Fused,
+                         testing::Values("families_llama/llama", "families_llama/llama_bias",
+                                         "families_llama/llama_odd", "families_generated/h72_d20_7_7_biases",
+                                         "families_gemma3/gemma3"),
+                         case_name);
+
+}  // namespace
+}  // namespace doppler
