@@ -97,7 +97,9 @@ Json json_file(const Published& vocab) {
       added.push_back({{"id", id}, {"content", vocab.tokens[id]}, {"special", vocab.types[id] != 4}});
     }
   }
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return vocab.scores[a] > vocab.scores[b]; });
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    return vocab.scores[a] != vocab.scores[b] ? vocab.scores[a] > vocab.scores[b] : a < b;
+  });
   for (const size_t id : order) {
     const std::string_view whole = vocab.tokens[id];
     for (size_t at = 1; at < whole.size(); ++at) {
