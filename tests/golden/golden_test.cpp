@@ -47,7 +47,7 @@ class Golden : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(policy);
     options.policy = *policy;
     options.policy.forced = forced_;
-    options.cache_format = lane_ == "exact" ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+    options.cache_format = kernels::CacheFormat::kF32;
     auto runner = gpu::run_to_completion(
         device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {}));
     EXPECT_TRUE(runner) << runner.error().message();
@@ -57,6 +57,23 @@ class Golden : public testing::TestWithParam<std::string> {
   References references() { return read_references(GetParam()); }
 
   void expect_greedy();
+  std::vector<int32_t> greedy_tokens(model::PlanRunner& runner) {
+    std::vector<uint32_t> resident;
+    const std::atomic<bool> cancelled = false;
+    engine::Generator generator(
+        runner, nullptr, {.vocab_size = runner.config().vocab_size, .stop_tokens = {}}, resident, cancelled);
+    GenerateOptions options;
+    options.sampling.temperature = 0;
+    options.max_tokens = 16;
+    options.batch = 4;
+    EXPECT_TRUE(generator.start(references().get<uint32_t>("prompt_a"), options));
+    while (true) {
+      auto piece = gpu::run_to_completion(device(), generator.next());
+      EXPECT_TRUE(piece) << piece.error().message();
+      if (!piece || !*piece) break;
+    }
+    return generator.result().tokens;
+  }
 
   std::string lane_ = "exact";
   std::map<std::string, std::string> forced_;
@@ -111,24 +128,27 @@ TEST_P(Golden, LongPromptInChunksMatches) {
 
 void Golden::expect_greedy() {
   const auto checkpoint = open();
-  const References refs = references();
   const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
   ASSERT_TRUE(runner);
-  std::vector<uint32_t> resident;
-  const std::atomic<bool> cancelled = false;
-  engine::Generator generator(
-      *runner, nullptr, {.vocab_size = runner->config().vocab_size, .stop_tokens = {}}, resident, cancelled);
-  GenerateOptions options;
-  options.sampling.temperature = 0;
-  options.max_tokens = 16;
-  options.batch = 4;
-  ASSERT_TRUE(generator.start(refs.get<uint32_t>("prompt_a"), options));
-  while (true) {
-    auto piece = gpu::run_to_completion(device(), generator.next());
-    ASSERT_TRUE(piece) << piece.error().message();
-    if (!*piece) break;
+  EXPECT_EQ(greedy_tokens(*runner), references().get<int32_t>("greedy_tokens"));
+}
+
+// Weights in tiles, in f32 arithmetic: the head leaves the best of each tile, and a step's end and the next one's
+// beginning are one dispatch.
+class TileGolden : public Golden {};
+
+TEST_P(TileGolden, JoinedStepsChooseTheReferencesTokens) {
+  if (!device().caps().dp4a) GTEST_SKIP() << "weights lie in tiles only for devices with dp4a";
+  const auto checkpoint = open();
+  lane_ = "dp4a";  // and portable: no f16 arithmetic
+  for (const char* format : {"tile_f16", "tile_bf16"}) {
+    forced_[std::string("matvec.") + format] = std::string("matvec.") + format + ".tile";
   }
-  EXPECT_EQ(generator.result().tokens, refs.get<int32_t>("greedy_tokens"));
+  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
+  ASSERT_TRUE(runner);
+  EXPECT_TRUE(std::ranges::any_of(runner->choices(),
+                                  [](const kernels::Choice& c) { return c.variant == "next.joined"; }));
+  EXPECT_EQ(greedy_tokens(*runner), references().get<int32_t>("greedy_tokens"));
 }
 
 TEST_P(Golden, GreedyContinuationMatches) { expect_greedy(); }
@@ -152,6 +172,10 @@ INSTANTIATE_TEST_SUITE_P(Families, Golden, testing::ValuesIn(case_folders()), ca
 INSTANTIATE_TEST_SUITE_P(Families, GoldenOnGpus,
                          testing::Values(golden_dir() + "/families_gemma3/gemma3",
                                          golden_dir() + "/families_llama/llama"),
+                         case_name);
+INSTANTIATE_TEST_SUITE_P(Families, TileGolden,
+                         testing::Values(golden_dir() + "/families_llama/llama/bf16",
+                                         golden_dir() + "/families_gemma3/gemma3/bf16"),
                          case_name);
 
 }  // namespace

@@ -21,9 +21,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let row = group.x * ROWS + local % ROWS;
   var sum = 0.0;
   if (group.x * ROWS < FIRST_ROWS) {
-    sum = join_slices(local, vec2<f32>(slice_sum(row, local, group.x), 0.0)).x;
+    sum = join_slices(local, vec2<f32>(slice_sum(row, local, group.x), 0.0)).x * norm_factor();
   } else {
-    sum = second_join_slices(local, vec2<f32>(second_slice_sum(row - FIRST_ROWS, local, group.x), 0.0)).x;
+    // The second weight's x, and with it the sums of its norm, lies in memory of its own.
+    sum = second_join_slices(local, vec2<f32>(second_slice_sum(row - FIRST_ROWS, local, group.x), 0.0)).x *
+          second_norm_factor();
   }
-  if (local < ROWS) { y[row] = sum * norm_factor(); }
+  if (local < ROWS) { y[row] = sum; }
 }
