@@ -15,6 +15,7 @@
 #include "kernels/attention/variants.h"
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/linear.h"
+#include "kernels/tuning.h"
 
 namespace doppler::kernels {
 namespace {
@@ -165,9 +166,22 @@ Result<void> record_other_forms(Context& ctx, const Attention& op, bool has_q8, 
   return {};
 }
 
+// The row with the constants that tuning found better for this device and shape.
+AttentionDecodeRow tuned_row(Context& ctx, const AttentionDecodeRow& row) {
+  AttentionDecodeRow tuned = row;
+  if (row.kernel != DecodeKernel::kSubgroup) return tuned;
+  tuned.keys_at_once = tunable(ctx, "keys_at_once", row.keys_at_once, {2, 4, 8});
+  tuned.workgroup = tunable(ctx, "invocations", row.workgroup, {64, 128, 256, 512});
+  if (tuned.workgroup != row.workgroup) tuned.workers = 0;
+  if (row.splits && row.heads != 0) tuned.heads = tunable(ctx, "heads", row.heads, {1, 2, 4});
+  return tuned;
+}
+
 Result<void> record_decode(Context& ctx, const Attention& op) {
-  DP_TRY(const AttentionDecodeRow* row,
+  DP_TRY(const AttentionDecodeRow* chosen,
          select("attention_decode", attention_decode_variants(), op, shape_text(op), ctx));
+  const AttentionDecodeRow tuned = tuned_row(ctx, *chosen);
+  const AttentionDecodeRow* row = &tuned;
   if (op.rope && !row->rope) DP_CHECK(record(ctx, *op.rope));
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
   const uint32_t head_dim = op.cache.head_dim;

@@ -19,9 +19,15 @@ constexpr uint32_t kKeysPerSplit = 64;
 constexpr uint32_t kMostHeadVectors = 8;
 // Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
 constexpr uint32_t kMostHeadFloats = 512;
-// Of the workers' results of one head, and of the maxima and sums of all, in workgroup memory: with q8 blocks
-// and the tile of y (4 KiB) below 16 KiB.
-constexpr uint32_t kMostJoinedBytes = 10240;
+// Of workgroup memory, for the workers' results of one head and the maxima and sums of all: 10 KiB of 16, which leave
+// room for q8 blocks and the tile of y (4 KiB).
+constexpr uint32_t kJoinedPart = 5, kJoinedParts = 8;
+// attention_decode.rope.single. A round is its workers times its keys at once, and costs about a microsecond on an H200:
+// with half the workers gemma-3-1b lost 12 % and llama-3.2-1b 2.5 % of their tok/s, 128 to 256 keys deep. Twice the keys
+// at once, and 16 workers also where a key takes a whole subgroup, follow from that and are not yet measured.
+constexpr uint32_t kSingleKeys = 8, kSingleWorkers = 16;
+// attention_decode.rope.split, 8B at depth 8,192 on an H200: 391 tok/s with 2 query heads a workgroup, 387 with 4.
+constexpr uint32_t kSplitHeads = 2;
 constexpr uint32_t kMostDimsOfNarrowTile = 64;
 constexpr uint32_t kFragment = 16;         // dimensions
 constexpr uint32_t kMostMatrixDims = 256;  // attention_prefill_matrix.wgsl names that many fragments
@@ -102,7 +108,7 @@ uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
   return floats * sizeof(float) + newest;
 }
 
-std::string rope_fits(const Attention& op, const gpu::Caps& caps, uint32_t heads, bool splits) {
+std::string rope_fits(const Attention& op, const gpu::Caps& caps, bool splits) {
   if (!op.rope) return "q and the cache are rotated already";
   if (op.rope->norms.valid() && op.sinks.valid()) return "sinks and norms of q and k share a binding";
   std::string reason = fits_registers(op, caps);
@@ -111,17 +117,18 @@ std::string rope_fits(const Attention& op, const gpu::Caps& caps, uint32_t heads
   row.kernel = DecodeKernel::kSubgroup;
   row.splits = splits;
   row.workgroup = kDecodeWorkgroup;
-  row.heads = heads;
+  row.heads = splits ? kSplitHeads : 1;
+  row.workers = splits ? 0 : kSingleWorkers;
   const uint64_t bytes = rope_workgroup_bytes(decode_sizes(row, op, caps), op);
   if (bytes <= caps.max_workgroup_bytes) return "";
   return format_text("it needs %llu bytes of workgroup memory, this device has %u",
                      static_cast<unsigned long long>(bytes), caps.max_workgroup_bytes);
 }
 
-std::string with_rope(const Attention& op, const gpu::Caps& caps) { return rope_fits(op, caps, 0, true); }
+std::string with_rope(const Attention& op, const gpu::Caps& caps) { return rope_fits(op, caps, true); }
 
 std::string short_with_rope(const Attention& op, const gpu::Caps& caps) {
-  std::string reason = rope_fits(op, caps, 1, false);
+  std::string reason = rope_fits(op, caps, false);
   return reason.empty() ? only_short(op, caps) : reason;
 }
 
@@ -132,15 +139,17 @@ const std::array<AttentionDecodeRow, 7> kDecode = {{
      DecodeKernel::kSubgroup,
      false,
      kDecodeWorkgroup,
-     4,
+     kSingleKeys,
      true,
-     1},
+     1,
+     kSingleWorkers},
     {{"attention_decode.rope.split", kSub, kNeedSubgroups, with_rope},
      DecodeKernel::kSubgroup,
      true,
      kDecodeWorkgroup,
      4,
-     true},
+     true,
+     kSplitHeads},
     {{"attention_decode.subgroup.single", kSub, kNeedSubgroups, short_and_fits},
      DecodeKernel::kSubgroup,
      false,
@@ -189,12 +198,14 @@ uint32_t visible_keys(const Attention& op) {
 DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps) {
   const uint32_t group = op.n_heads / op.cache.n_kv_heads;
   DecodeSizes sizes;
-  sizes.workgroup = std::min(row.workgroup, std::bit_floor(std::max(caps.max_invocations, 8u)));
+  const uint32_t most = std::bit_floor(std::max(caps.max_invocations, 8u));
+  sizes.workgroup = std::min(row.workgroup, most);
   if (row.kernel == DecodeKernel::kSubgroup) {
     sizes.lanes = lanes_per_key(op, caps);
+    sizes.workgroup = std::min(std::max(row.workgroup, row.workers * sizes.lanes), most);
+    const uint64_t joined = uint64_t{caps.max_workgroup_bytes} * kJoinedPart / kJoinedParts;
     const uint32_t floats = op.cache.padded_head_dim() + 2 * kMostHeadVectors;
-    while (sizes.workgroup > sizes.lanes &&
-           sizes.workgroup / sizes.lanes * floats * sizeof(float) > kMostJoinedBytes) {
+    while (sizes.workgroup > sizes.lanes && sizes.workgroup / sizes.lanes * floats * sizeof(float) > joined) {
       sizes.workgroup /= 2;
     }
   } else {
@@ -203,7 +214,7 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
   sizes.vectors = (eights(op) + sizes.lanes - 1) / sizes.lanes;
   const uint32_t by_registers = std::max(kMostHeadVectors / sizes.vectors, 1u);
   const uint32_t by_memory = std::max(kMostHeadFloats / op.cache.padded_head_dim(), 1u);
-  sizes.heads = row.heads != 0 ? row.heads : std::min({group, by_registers, by_memory});
+  sizes.heads = std::min({group, by_registers, by_memory, row.heads != 0 ? row.heads : group});
   sizes.head_chunks = (group + sizes.heads - 1) / sizes.heads;
   sizes.keys_per_split = op.cache.ctx_len;
   if (row.splits) {
