@@ -21,7 +21,7 @@ using gpu::TensorView;
 enum class Lane : uint8_t {
   kPortable,   // f32 arithmetic, core WebGPU limits, no optional feature
   kSubgroups,  // f32 arithmetic with subgroup operations
-  kDp4a,       // activations quantised to 8 bits in blocks of 32, integer dot products
+  kDp4a,       // activations quantised to 8 bits in blocks of 16, integer dot products
   kF16,        // f16 arithmetic
   kMatrix,     // subgroup matrices: f16 inputs, f32 accumulation
 };

@@ -29,9 +29,8 @@ Result<void> check_embed_norm(const EmbedNorm& op) {
   DP_CHECK(check_view(op.norm_weight, row_bytes, "norm weight of embed_norm"));
   DP_CHECK(check_view(op.x, row_bytes, "x of embed_norm"));
   if (op.h.k != op.table.k || (op.h.q8 && op.h.k % 32 != 0)) {
-    return fail(ErrorKind::kInternal,
-                "h of embed_norm has %u columns of %u, and in 8 bits whole blocks of 32.", op.h.k,
-                op.table.k);
+    return fail(ErrorKind::kInternal, "h of embed_norm has %u columns of %u, and in 8 bits a multiple of 32.",
+                op.h.k, op.table.k);
   }
   return check_view(op.h.buffer, NormedRow::bytes(op.h.k), "h of embed_norm");
 }

@@ -51,7 +51,7 @@ Result<void> check(const Context& ctx, const Linear& op) {
                 "Gated product of %u rows: they must be even, without accumulate and y_stride.", weight.n);
   }
   if (op.y_q8.valid() && (!gated || weight.n % 64 != 0)) {
-    return fail(ErrorKind::kInternal, "y_q8 of %u outputs needs a gate and blocks of 32.", weight.n / 2);
+    return fail(ErrorKind::kInternal, "y_q8 of %u outputs needs a gate and whole tiles of 32.", weight.n / 2);
   }
   if (op.y_f16.valid() && (!gated || weight.n % 32 != 0)) {
     return fail(ErrorKind::kInternal, "y_f16 of %u outputs needs a gate and tiles of 16.", weight.n / 2);
