@@ -1,5 +1,6 @@
 """Checks the project's shape: includes follow the layers of docs/design/architecture.md, platform headers stay in
-files named for the platform, folders and files open by saying what they are for. Prints a line a violation and
+files named for the platform, folders and files open by saying what they are for, WGSL writes no single components of
+vectors in arrays. Prints a line a violation and
 exits 1 if there is one; files over 400 lines are listed without failing.
   check_layers.py [ROOT]
 A new layer or exception is a row of the tables below. Tested by check_layers_test.py."""
@@ -37,6 +38,10 @@ PLATFORM_SUFFIX = re.compile(r"_(native|posix|web)(_test)?\.(h|cpp)$")
 # Tests, benches and fuzz targets run natively only.
 NATIVE_ONLY = re.compile(r"_(test|bench|fuzz)\.cpp$|/testing/|/test_\w+\.(h|cpp)$")
 PLATFORM_IF = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(__wasm|__linux|_WIN32|__APPLE__|__EMSCRIPTEN|__unix)", re.M)
+
+# WGSL: a write of one component of a vector may write all of it (Metal and D3D12 do), so two invocations that write
+# components of one vector in workgroup memory or a buffer race.
+COMPONENT_WRITE = re.compile(r"^.*\[[^\]]*\](\[[^\]]*\]|\.[xyzwrgba])\s*[-+*/|&^]?=(?!=)", re.M)
 
 README_LINES = 10
 LONG_FILE_LINES = 400
@@ -102,6 +107,12 @@ def check_opening(path, text):
         yield f"{path}:1: the file does not open with a comment that says what it is for."
 
 
+def check_component_writes(path, text):
+    for match in COMPONENT_WRITE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        yield f"{path}:{line}: writes one component of a vector in an array, which may write all of it; use an array of scalars."
+
+
 def check_readmes(root, paths):
     layers = sorted({layer_of(p) for p in paths if p.startswith("src/") and layer_of(p)})
     for layer in layers:
@@ -128,6 +139,8 @@ def check(root):
         if lines > LONG_FILE_LINES:
             long_files.append((lines, path))
         violations.extend(check_opening(path, text))
+        if path.endswith(".wgsl"):
+            violations.extend(check_component_writes(path, text))
         if path.endswith((".h", ".cpp")):
             violations.extend(check_includes(path, text))
             violations.extend(check_platform_if(path, text))

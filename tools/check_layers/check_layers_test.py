@@ -38,6 +38,9 @@ REFUSED = [
      "src/base/x.h:1: the file does not open with a comment that says what it is for."),
     ("source_opening_with_another_header", "src/base/x.cpp", '#include "base/text.h"\n',
      "src/base/x.cpp:1: the file does not open with a comment that says what it is for."),
+    ("component_write", "src/kernels/op/x.wgsl", "// X.\nfn f(i: u32) {\n  sums[i >> 2u][i & 3u] += 1.0;\n}\n",
+     "src/kernels/op/x.wgsl:3: writes one component of a vector in an array, which may write all of it; use an array of "
+     "scalars."),
     ("long_readme", "src/gpu/README.md", "# gpu\n" + "line\n" * 10, "src/gpu/README.md: 11 lines; at most 10."),
     ("no_readme", "src/model/x.h", "// X.\n",
      "src/model: README.md is missing (what lives here, what may it include, where to start reading)."),

@@ -15,7 +15,7 @@
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 @group(0) @binding(7) var<storage, read_write> y_q8: array<u32>;  // h, then the sums at H_SUMS
 
-var<workgroup> squares: array<vec4<f32>, ROWS / 4u>;
+var<workgroup> squares: array<f32, ROWS>;
 var<workgroup> before: array<vec2<f32>, ROWS>;  // y with its bias, norm_weight
 
 fn load_before(row: u32, local: u32) -> vec2<f32> {
@@ -40,7 +40,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     value = before[local].x + sum;
     weight = before[local].y;
     y[row] = value;
-    squares[local >> 2u][local & 3u] = value * value;
+    squares[local] = value * value;
     if (!H_IS_Q8) { y_q8[row] = bitcast<u32>(value * weight); }
   }
   if (H_IS_Q8) {
@@ -49,7 +49,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();  // squares
   }
   if (local < ROWS / 16u) {
-    let four = (squares[4u * local] + squares[4u * local + 1u]) + (squares[4u * local + 2u] + squares[4u * local + 3u]);
-    y_q8[H_SUMS + ROWS / 16u * index + local] = bitcast<u32>((four.x + four.y) + (four.z + four.w));
+    var total = 0.0;
+    for (var i = 0u; i < 16u; i++) { total += squares[16u * local + i]; }
+    y_q8[H_SUMS + ROWS / 16u * index + local] = bitcast<u32>(total);
   }
 }

@@ -1,24 +1,29 @@
 // A workgroup's ROWS outputs, one of each of its first invocations, as 8-bit blocks of 16 (common/activation.h).
+// Scalars in workgroup memory, not vectors: a write of one component may write the whole vector (WGSL, Metal, D3D12).
 // Binding of the entry: y_q8. Consts: Q8_PLANE1, ROWS (a multiple of 16).
 //!import common/q8_block
 
 const kQuads = ROWS / 4u;
 
-var<workgroup> block_values: array<vec4<f32>, kQuads>;
+var<workgroup> block_values: array<f32, ROWS>;
 var<workgroup> block_sums: array<i32, kQuads>;
+
+fn block_quad(i: u32) -> vec4<f32> {
+  return vec4<f32>(block_values[4u * i], block_values[4u * i + 1u], block_values[4u * i + 2u], block_values[4u * i + 3u]);
+}
 
 // `group`: of ROWS outputs. Contains barriers: every invocation of the workgroup calls it.
 fn store_blocks(local: u32, group: u32, value: f32) {
-  if (local < ROWS) { block_values[local >> 2u][local & 3u] = value; }
+  if (local < ROWS) { block_values[local] = value; }
   workgroupBarrier();  // four invocations take four values each, and the largest of all
   var d = 0.0;
   if (local < kQuads) {
     let first = local & ~3u;
-    let most = max(max(abs(block_values[first]), abs(block_values[first + 1u])),
-                   max(abs(block_values[first + 2u]), abs(block_values[first + 3u])));
+    let most = max(max(abs(block_quad(first)), abs(block_quad(first + 1u))),
+                   max(abs(block_quad(first + 2u)), abs(block_quad(first + 3u))));
     let largest = max(max(most.x, most.y), max(most.z, most.w));
     d = largest / 127.0;
-    let q = q8_quantise(block_values[local], largest);
+    let q = q8_quantise(block_quad(local), largest);
     y_q8[kQuads * group + local] = q8_word(q);
     block_sums[local] = q.x + q.y + q.z + q.w;
   }

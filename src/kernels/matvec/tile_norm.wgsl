@@ -3,9 +3,9 @@
 // Consts: NORMED (else the factor is 1), UNITS (half the number of sums), THREADS, NORM_EPS.
 
 // Invocations that load sums: few enough for each reader to add what they bring.
-const kNormLoaders = min(64u, THREADS);
+const kNormLoaders = min(32u, THREADS);
 
-var<workgroup> norm_parts: array<vec4<f32>, kNormLoaders / 4u>;
+var<workgroup> norm_parts: array<f32, kNormLoaders>;
 
 fn load_before(row: u32, local: u32) -> f32 {
   var sum = 0.0;
@@ -19,13 +19,15 @@ fn load_before(row: u32, local: u32) -> f32 {
 }
 
 fn stage_before(local: u32, early: f32) {
-  if (NORMED && local < kNormLoaders) { norm_parts[local >> 2u][local & 3u] = early; }
+  if (NORMED && local < kNormLoaders) { norm_parts[local] = early; }
 }
 
 // After the barrier.
 fn norm_factor() -> f32 {
   if (!NORMED) { return 1.0; }
   var four = vec4<f32>(0.0);
-  for (var i = 0u; i < kNormLoaders / 4u; i++) { four += norm_parts[i]; }
+  for (var i = 0u; i < kNormLoaders; i += 4u) {
+    four += vec4<f32>(norm_parts[i], norm_parts[i + 1u], norm_parts[i + 2u], norm_parts[i + 3u]);
+  }
   return inverseSqrt(((four.x + four.y) + (four.z + four.w)) / f32(32u * UNITS) + NORM_EPS);
 }

@@ -10,12 +10,12 @@
 
 const kBlocks = 2u * UNITS;
 // Sums of squares, one an invocation; those without a block bring zero.
-const kParts = (kBlocks + 3u) / 4u;
+const kParts = (kBlocks + 3u) / 4u * 4u;
 
 var<workgroup> x_codes: array<vec4<u32>, kBlocks>;
 var<workgroup> x_factors: array<vec2<f32>, kBlocks>;  // (d, d * sum)
-var<workgroup> branch_parts: array<vec4<f32>, kParts>;
-var<workgroup> x_parts: array<vec4<f32>, kParts>;
+var<workgroup> branch_parts: array<f32, kParts>;
+var<workgroup> x_parts: array<f32, kParts>;
 
 struct Sixteen {
   a: vec4<f32>,
@@ -47,13 +47,17 @@ fn mean_factor(parts: vec4<f32>) -> f32 {
 
 fn branch_factor() -> f32 {
   var four = vec4<f32>(0.0);
-  for (var i = 0u; i < kParts; i++) { four += branch_parts[i]; }
+  for (var i = 0u; i < kParts; i += 4u) {
+    four += vec4<f32>(branch_parts[i], branch_parts[i + 1u], branch_parts[i + 2u], branch_parts[i + 3u]);
+  }
   return mean_factor(four);
 }
 
 fn norm_factor() -> f32 {
   var four = vec4<f32>(0.0);
-  for (var i = 0u; i < kParts; i++) { four += x_parts[i]; }
+  for (var i = 0u; i < kParts; i += 4u) {
+    four += vec4<f32>(x_parts[i], x_parts[i + 1u], x_parts[i + 2u], x_parts[i + 3u]);
+  }
   return mean_factor(four);
 }
 
@@ -72,16 +76,14 @@ fn stage_block(block: u32, h: Sixteen) {
 
 fn stage_share(local: u32, group: u32, share: XShare) {
   let has_block = local < kBlocks;
-  if (local < 4u * kParts) {
-    branch_parts[local >> 2u][local & 3u] = select(0.0, square_sum(share.branch), has_block);
-  }
+  if (local < kParts) { branch_parts[local] = select(0.0, square_sum(share.branch), has_block); }
   workgroupBarrier();
   let factor = branch_factor();
   let made = Sixteen(share.residual.a + factor * share.branch.a * share.add_weight.a,
                      share.residual.b + factor * share.branch.b * share.add_weight.b,
                      share.residual.c + factor * share.branch.c * share.add_weight.c,
                      share.residual.d + factor * share.branch.d * share.add_weight.d);
-  if (local < 4u * kParts) { x_parts[local >> 2u][local & 3u] = select(0.0, square_sum(made), has_block); }
+  if (local < kParts) { x_parts[local] = select(0.0, square_sum(made), has_block); }
   if (has_block) {
     stage_block(local, Sixteen(made.a * share.weight.a, made.b * share.weight.b, made.c * share.weight.c,
                                made.d * share.weight.d));
