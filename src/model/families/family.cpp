@@ -31,6 +31,13 @@ std::string known_names(bool gguf) {
 
 }  // namespace
 
+Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, kernels::TensorView x, uint32_t hidden_dim,
+                         uint32_t index) {
+  if (!io.hidden.valid()) return {};
+  const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * hidden_dim * 4;
+  return ctx.plan.copy(x, io.hidden.sub(index * bytes, bytes), "hidden");
+}
+
 bool Family::config_has_window(std::string_view model_type) const {
   for (const HuggingFaceType& type : huggingface_types) {
     if (type.model_type == model_type) return type.has_window;

@@ -34,6 +34,10 @@ struct StepIo {
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 
+// Copies the residual stream x, f32 [max_rows, hidden_dim], to place `index` of io.hidden, if that is asked for.
+Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, kernels::TensorView x, uint32_t hidden_dim,
+                         uint32_t index);
+
 // Weights of one loaded model and the recording of its steps.
 class FamilyModel {
  public:

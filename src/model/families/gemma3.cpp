@@ -184,7 +184,7 @@ class Gemma3 final : public FamilyModel {
     ctx.role = format_text("blk.%u.attn_qkv", i);
     const TensorView qkv = ctx.plan.scratch("qkv", rows * layer.qkv.n * 4);
     DP_CHECK(model::record(ctx, layer.qkv, h, qkv, /*accumulate=*/false));  // [R, Q + 2K]
-    DP_CHECK(keep_hidden(ctx, io, x, i));
+    DP_CHECK(keep_hidden(ctx, io, x, c_.hidden_dim, i));
 
     ctx.role = format_text("blk.%u.attention", i);
     const TensorView q = ctx.plan.scratch("q", rows * q_dim * 4);
@@ -243,15 +243,9 @@ class Gemma3 final : public FamilyModel {
                         .weight = final_norm_,
                         .y = h,
                         .last_row_only = last_row}));  // [1 or R, H]
-    DP_CHECK(keep_hidden(ctx, io, x, c_.n_layers));
+    DP_CHECK(keep_hidden(ctx, io, x, c_.hidden_dim, c_.n_layers));
     head_ctx.role = role_label(Role::kOutput, 0);
     return record_head(head_ctx, head_, h, io.logits, io.greedy);  // [1 or R, V]
-  }
-
-  Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t index) const {
-    if (!io.hidden.valid()) return {};
-    const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * c_.hidden_dim * 4;
-    return ctx.plan.copy(x, io.hidden.sub(index * bytes, bytes), "hidden");
   }
 
   const ModelConfig c_;

@@ -55,7 +55,7 @@ class Llama final : public FamilyModel {
       ctx.role = "token_embd";
       DP_CHECK(
           kernels::record(ctx, kernels::Embed{.table = embedding_, .tokens = io.tokens, .y = x}));  // [R, H]
-      DP_CHECK(keep_hidden(ctx, io, x, 0));
+      DP_CHECK(keep_hidden(ctx, io, x, c_.hidden_dim, 0));
       DP_TRY(h, record_norm(ctx, x, before_attention(0)));  // [R, H]
     }
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
@@ -74,7 +74,7 @@ class Llama final : public FamilyModel {
       } else {
         DP_TRY(h, record_add_norm(ctx, layer.down, g, x, before_head(io)));  // [1 or R, H]
       }
-      DP_CHECK(keep_hidden(ctx, io, x, i + 1));
+      DP_CHECK(keep_hidden(ctx, io, x, c_.hidden_dim, i + 1));
     }
     if (io.head == Head::kNone) return Logits{};
     ctx.role = role_label(Role::kOutput, 0);
@@ -172,12 +172,6 @@ class Llama final : public FamilyModel {
                                                      .rope = &rope,
                                                      .max_keys = io.max_keys}));  // [R, Q]
     return y;
-  }
-
-  Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, TensorView x, uint32_t index) const {
-    if (!io.hidden.valid()) return {};
-    const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * c_.hidden_dim * 4;
-    return ctx.plan.copy(x, io.hidden.sub(index * bytes, bytes), "hidden");
   }
 
   const ModelConfig c_;
