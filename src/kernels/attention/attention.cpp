@@ -172,7 +172,6 @@ AttentionDecodeRow tuned_row(Context& ctx, const AttentionDecodeRow& row) {
   if (row.kernel != DecodeKernel::kSubgroup) return tuned;
   tuned.keys_at_once = tunable(ctx, "keys_at_once", row.keys_at_once, {2, 4, 8});
   tuned.workgroup = tunable(ctx, "invocations", row.workgroup, {64, 128, 256, 512});
-  if (tuned.workgroup != row.workgroup) tuned.workers = 0;
   if (row.splits && row.heads != 0) tuned.heads = tunable(ctx, "heads", row.heads, {1, 2, 4});
   return tuned;
 }

@@ -22,10 +22,6 @@ constexpr uint32_t kMostHeadFloats = 512;
 // Of workgroup memory, for the workers' results of one head and the maxima and sums of all: 10 KiB of 16, which leave
 // room for q8 blocks and the tile of y (4 KiB).
 constexpr uint32_t kJoinedPart = 5, kJoinedParts = 8;
-// attention_decode.rope.single. A round is its workers times its keys at once, and costs about a microsecond on an H200:
-// with half the workers gemma-3-1b lost 12 % and llama-3.2-1b 2.5 % of their tok/s, 128 to 256 keys deep. Twice the keys
-// at once, and 16 workers also where a key takes a whole subgroup, follow from that and are not yet measured.
-constexpr uint32_t kSingleKeys = 8, kSingleWorkers = 16;
 // attention_decode.rope.split, 8B at depth 8,192 on an H200: 391 tok/s with 2 query heads a workgroup, 387 with 4.
 constexpr uint32_t kSplitHeads = 2;
 constexpr uint32_t kMostDimsOfNarrowTile = 64;
@@ -95,6 +91,7 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
 }
 
 constexpr Lane kSub = Lane::kSubgroups;
+// With 128 and 128 to 256 keys deep, gemma-3-1b lost 12 % and llama-3.2-1b 2.5 % of their tok/s on an H200.
 constexpr uint32_t kDecodeWorkgroup = 256;
 
 // rotated, newest, gathered, and the workers' maxima and sums, of attention_decode_rope.wgsl; and what its output takes
@@ -118,7 +115,6 @@ std::string rope_fits(const Attention& op, const gpu::Caps& caps, bool splits) {
   row.splits = splits;
   row.workgroup = kDecodeWorkgroup;
   row.heads = splits ? kSplitHeads : 1;
-  row.workers = splits ? 0 : kSingleWorkers;
   const uint64_t bytes = rope_workgroup_bytes(decode_sizes(row, op, caps), op);
   if (bytes <= caps.max_workgroup_bytes) return "";
   return format_text("it needs %llu bytes of workgroup memory, this device has %u",
@@ -139,10 +135,9 @@ const std::array<AttentionDecodeRow, 7> kDecode = {{
      DecodeKernel::kSubgroup,
      false,
      kDecodeWorkgroup,
-     kSingleKeys,
+     4,
      true,
-     1,
-     kSingleWorkers},
+     1},
     {{"attention_decode.rope.split", kSub, kNeedSubgroups, with_rope},
      DecodeKernel::kSubgroup,
      true,
@@ -198,11 +193,9 @@ uint32_t visible_keys(const Attention& op) {
 DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps) {
   const uint32_t group = op.n_heads / op.cache.n_kv_heads;
   DecodeSizes sizes;
-  const uint32_t most = std::bit_floor(std::max(caps.max_invocations, 8u));
-  sizes.workgroup = std::min(row.workgroup, most);
+  sizes.workgroup = std::min(row.workgroup, std::bit_floor(std::max(caps.max_invocations, 8u)));
   if (row.kernel == DecodeKernel::kSubgroup) {
     sizes.lanes = lanes_per_key(op, caps);
-    sizes.workgroup = std::min(std::max(row.workgroup, row.workers * sizes.lanes), most);
     const uint64_t joined = uint64_t{caps.max_workgroup_bytes} * kJoinedPart / kJoinedParts;
     const uint32_t floats = op.cache.padded_head_dim() + 2 * kMostHeadVectors;
     while (sizes.workgroup > sizes.lanes && sizes.workgroup / sizes.lanes * floats * sizeof(float) > joined) {

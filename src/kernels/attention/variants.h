@@ -23,7 +23,6 @@ struct AttentionDecodeRow : Variant<Attention> {
   uint32_t keys_at_once = 1;  // of an invocation or worker: KEYS_EACH, KEYS
   bool rope = false;          // rotates and fills the cache too
   uint32_t heads = 0;         // query heads of a workgroup; 0: as many as registers hold
-  uint32_t workers = 0;       // of a workgroup, at least, even if that takes more invocations
 };
 std::span<const AttentionDecodeRow> attention_decode_variants();
 

@@ -219,16 +219,21 @@ bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second, 
   // All workgroups together read the input's parts so often from the cache: beyond that a dispatch costs less.
   constexpr uint64_t kMostBytes = 16 << 20;
   constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_joined
-  const uint64_t outputs = uint64_t{weight.n} / (gate == Activate::kNone ? 1 : 2) + (second ? second->n : 0);
+  constexpr uint32_t kUnitBytes =
+      64;  // of 32 columns, in workgroup memory: codes, factors, parts of two norms
+  const gpu::Caps& caps = ctx.plan.caps();
+  const uint32_t sums = gate == Activate::kNone ? 1 : 2;
+  const uint64_t outputs = uint64_t{weight.n} / sums + (second ? second->n : 0);
   const auto fits = [&](const Weight& w) {
     return wants_q8(ctx, w, gate) && finishes_norm(ctx, w, gate) && w.pieces.size() == 1 &&
            w.n % kTileRows == 0;
   };
-  return ctx.max_rows == 1 && ctx.plan.caps().max_storage_buffers >= kBuffers && fits(weight) &&
+  return ctx.max_rows == 1 && caps.max_storage_buffers >= kBuffers && fits(weight) &&
+         weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations * sums) <=
+             caps.max_workgroup_bytes &&
          (second == nullptr || joins_pair(ctx, weight, *second)) &&
-         outputs / kQ8Block <= ctx.plan.caps().max_workgroups &&
-         weight.k / kQ8Block <= kMostTileInvocations &&
-         weight.k / kQ8Block <= ctx.plan.caps().max_invocations &&
+         outputs / kQ8Block <= caps.max_workgroups && weight.k / kQ8Block <= kMostTileInvocations &&
+         weight.k / kQ8Block <= caps.max_invocations &&
          outputs / kTileRows * weight.k * 4 * sizeof(float) <= kMostBytes;
 }
 

@@ -24,18 +24,18 @@ constexpr uint32_t kUnit = 32;  // columns
 // 2026-11-21). Four units of 16-bit weights would not fit an invocation's registers.
 TileShape tile_shape(Context& ctx, const Weight& weight, const TileNeeds& needs) {
   constexpr uint32_t kEnoughWorkgroups = 264;  // two for each multiprocessor of an H200
-  constexpr uint32_t kMostTried = 1024, kUnitsEach = 4, kHalf = kTileRows / 2;
+  constexpr uint32_t kUnitsEach = 4, kHalf = kTileRows / 2;
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t fitting = std::min(caps.max_invocations, caps.max_workgroup_size_x);
+  const uint32_t fitting = std::min({kMostTileInvocations, caps.max_invocations, caps.max_workgroup_size_x});
   TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
   if (!needs.whole_tiles) {
     const bool few = needs.outputs / kTileRows < kEnoughWorkgroups;
     shape.rows = tunable(ctx, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   }
   const uint32_t least = (needs.least_invocations + shape.rows - 1) / shape.rows;
-  const uint32_t most = std::max(std::min(kMostTileInvocations, fitting) / shape.rows, least);
+  const uint32_t most = std::max(fitting / shape.rows, least);
   std::vector<uint32_t> alternatives;
-  for (uint32_t s = 1; s <= std::min(std::min(kMostTried, fitting) / shape.rows, shape.units); s *= 2) {
+  for (uint32_t s = 1; s <= std::min(most, shape.units); s *= 2) {
     if (s >= least) alternatives.push_back(s);
   }
   const uint32_t standard = std::clamp(shape.units / kUnitsEach, least, most);

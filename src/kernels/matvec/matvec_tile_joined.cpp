@@ -15,7 +15,8 @@ void add_joined(const JoinedNorm& x, uint32_t k, uint32_t outputs, const TileSha
   launch.bytes = uint64_t{5} * k * sizeof(float);
 }
 
-Result<void> record_outputs(Context& ctx, const LinearPair& op, uint32_t first_rows, std::string_view name,
+// Where both weights are one, all outputs are the first's.
+Result<void> record_outputs(Context& ctx, const LinearPair& op, std::string_view name,
                             const ProductRow& second) {
   const Weight& a = op.first;
   const Weight& b = op.second;
@@ -30,7 +31,7 @@ Result<void> record_outputs(Context& ctx, const LinearPair& op, uint32_t first_r
                           {"second_weights/format", weight_fragment(b.format, second.q8)},
                           {"matvec/tile_x", "matvec/tile_x_joined"}};
   launch.consts = tile_consts(shape);
-  launch.consts.push_back(u32_const("FIRST_ROWS", first_rows));
+  launch.consts.push_back(u32_const("FIRST_ROWS", a.n));
   add_joined(x, a.k, outputs, shape, launch);
   launch.bindings = {views.weights, views.scales, second_views.weights, second_views.scales,
                      x.residual,    x.branch,     x.add_weight,         x.weight,
@@ -46,9 +47,7 @@ Result<void> record_outputs(Context& ctx, const LinearPair& op, uint32_t first_r
 Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const ProductRow& row) {
   const Weight& weight = op.weight;
   if (op.gate == Activate::kNone) {
-    // A pair of which all rows are the first's.
-    return record_outputs(ctx, {.first = weight, .second = weight, .x = op.x, .y = op.y}, weight.n, row.name,
-                          row);
+    return record_outputs(ctx, {.first = weight, .second = weight, .x = op.x, .y = op.y}, row.name, row);
   }
   const uint32_t outputs = weight.n / 2;
   const TileShape shape =
@@ -76,7 +75,7 @@ Result<void> record_matvec_tile_pair_joined(Context& ctx, const LinearPair& op, 
                                             const ProductRow& second) {
   const std::string name =
       format_text("%s+%s", std::string(first.name).c_str(), weight_format_info(op.second.format).name);
-  return record_outputs(ctx, op, op.first.n, name, second);
+  return record_outputs(ctx, op, name, second);
 }
 
 }  // namespace doppler::kernels
