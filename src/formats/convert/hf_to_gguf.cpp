@@ -12,8 +12,6 @@
 namespace doppler::formats {
 namespace {
 
-constexpr uint32_t kQuantisationVersion = 2;  // of the block layouts, as llama.cpp writes it
-
 std::string shape_text(const std::vector<uint64_t>& shape) {
   std::string text = "[";
   for (const uint64_t extent : shape) text += " " + std::to_string(extent);
@@ -170,23 +168,8 @@ void add_yarn(const YarnRope& yarn, const std::string& prefix, GgufHeader& heade
 }
 
 void add_metadata(const HfShape& shape, uint32_t file_type, GgufHeader& header) {
-  const LlamaShape& s = shape.base;
   const std::string a = std::string(shape.family->gguf_architecture) + ".";
-  header.add_string("general.architecture", shape.family->gguf_architecture);
-  header.add_u32("general.file_type", file_type);
-  header.add_u32("general.quantization_version", kQuantisationVersion);
-  header.add_u32(a + "block_count", s.n_layers);
-  header.add_u32(a + "context_length", s.ctx_len);
-  header.add_u32(a + "embedding_length", s.hidden_dim);
-  header.add_u32(a + "feed_forward_length", s.ffn_dim);
-  header.add_u32(a + "attention.head_count", s.n_heads);
-  header.add_u32(a + "attention.head_count_kv", s.n_kv_heads);
-  header.add_u32(a + "attention.key_length", s.head_dim);
-  header.add_u32(a + "attention.value_length", s.head_dim);
-  header.add_f32(a + "attention.layer_norm_rms_epsilon", s.rms_eps);
-  header.add_u32(a + "rope.dimension_count", s.head_dim);
-  header.add_f32(a + "rope.freq_base", s.rope_theta);
-  header.add_u32(a + "vocab_size", s.vocab_size);
+  add_shape_metadata(header, shape.family->gguf_architecture, shape.base, file_type);
   if (shape.local_rope != 0) header.add_f32(a + "rope.freq_base_swa", shape.local_rope);
   if (shape.linear_rope != 0) {
     header.add_string(a + "rope.scaling.type", "linear");

@@ -7,13 +7,13 @@
 #include "formats/convert/hf_to_gguf.h"
 #include "formats/convert/plan.h"
 #include "formats/convert/types.h"
+#include "formats/gguf/llama_metadata.h"
 
 namespace doppler::formats {
 namespace {
 
 constexpr std::string_view kFileType = "general.file_type";
 constexpr std::string_view kQuantisationVersionKey = "general.quantization_version";
-constexpr uint32_t kQuantisationVersion = 2;  // of the block layouts, as llama.cpp writes it
 
 // Tensors in the order of the source's own table, which an RDRR folder has changed.
 Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {

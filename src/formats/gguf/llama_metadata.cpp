@@ -7,7 +7,6 @@
 namespace doppler::formats {
 namespace {
 
-constexpr uint32_t kQuantisationVersion = 2;  // of the block layouts, as llama.cpp writes it
 constexpr uint32_t kLayers70B = 80;
 
 }  // namespace
@@ -34,10 +33,11 @@ std::vector<float> llama3_rope_factors(const LlamaShape& shape) {
   return factors;
 }
 
-void add_llama_metadata(GgufHeader& header, const LlamaShape& shape, const QuantMix& mix) {
-  const std::string architecture = shape.gemma3 ? "gemma3" : "llama", prefix = architecture + ".";
+void add_shape_metadata(GgufHeader& header, std::string_view architecture, const LlamaShape& shape,
+                        uint32_t file_type) {
+  const std::string prefix = std::string(architecture) + ".";
   header.add_string("general.architecture", architecture);
-  header.add_u32("general.file_type", mix.file_type);
+  header.add_u32("general.file_type", file_type);
   header.add_u32("general.quantization_version", kQuantisationVersion);
   header.add_u32(prefix + "block_count", shape.n_layers);
   header.add_u32(prefix + "context_length", shape.ctx_len);
@@ -51,7 +51,12 @@ void add_llama_metadata(GgufHeader& header, const LlamaShape& shape, const Quant
   header.add_u32(prefix + "rope.dimension_count", shape.head_dim);
   header.add_f32(prefix + "rope.freq_base", shape.rope_theta);
   header.add_u32(prefix + "vocab_size", shape.vocab_size);
-  if (shape.window != 0) header.add_u32(prefix + "attention.sliding_window", shape.window);
+}
+
+void add_llama_metadata(GgufHeader& header, const LlamaShape& shape, const QuantMix& mix) {
+  const std::string architecture = shape.gemma3 ? "gemma3" : "llama";
+  add_shape_metadata(header, architecture, shape, mix.file_type);
+  if (shape.window != 0) header.add_u32(architecture + ".attention.sliding_window", shape.window);
 }
 
 std::vector<LlamaTensor> llama_tensors(const LlamaShape& s, const QuantMix& mix) {

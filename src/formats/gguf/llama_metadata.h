@@ -12,6 +12,8 @@
 
 namespace doppler::formats {
 
+inline constexpr uint32_t kQuantisationVersion = 2;  // of the block layouts, as llama.cpp writes it
+
 // Llama 3.1's stretching of the slow rotary frequencies; factor 0: none.
 struct Llama3Rope {
   float factor = 0;
@@ -31,6 +33,10 @@ struct LlamaShape {
 
 // What each rotary frequency is divided by (head_dim / 2 values): the tensor "rope_freqs.weight".
 std::vector<float> llama3_rope_factors(const LlamaShape& shape);
+
+// What every architecture of this shape has: general.architecture, file type, sizes, eps, rotation.
+void add_shape_metadata(GgufHeader& header, std::string_view architecture, const LlamaShape& shape,
+                        uint32_t file_type);
 
 // The architecture's fields ("llama.*", general.architecture, file type); the caller adds names and
 // tokenizer.
