@@ -8,6 +8,7 @@
 #include "kernels/glu/variants.h"
 #include "kernels/linear/product.h"
 #include "kernels/quantize_q8/variants.h"
+#include "kernels/repack/repack.h"
 #include "kernels/rms_norm/variants.h"
 #include "kernels/rope/variants.h"
 #include "kernels/sample/variants.h"
@@ -89,6 +90,11 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   next.sample.greedy = true;
   next.sample.best = {.slot = 0};
   add("next", next_variants(), next);
+  for (const RepackRow& row : repack_variants()) {
+    Repack repack{.from = row.from, .to = row.to};
+    repack.k = kHidden;
+    add(repack_operation(row.from), repack_variants(row.from), repack);
+  }
   return out;
 }
 

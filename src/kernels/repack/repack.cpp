@@ -1,0 +1,122 @@
+// The table of types that repack reads, and the recording of one dispatch. Read next: repack_codes.wgsl.
+#include "kernels/repack/repack.h"
+
+#include <algorithm>
+
+#include "kernels/common/dispatch.h"
+#include "kernels/repack/repack_codes.wgsl.h"
+#include "kernels/repack/repack_numbers.wgsl.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr uint32_t kUnitsOfGroup = 8;  // a whole block of the k-quants: its bytes are read by one workgroup
+
+constexpr RepackRow row_of(std::string_view name, DType from, WeightFormat to, std::string_view block,
+                           std::string_view target = {}) {
+  RepackRow row;
+  row.name = name;
+  row.from = from;
+  row.to = to;
+  row.block = block;
+  row.target = target;
+  return row;
+}
+
+constexpr std::string_view kToQ4 = "repack/repack_to_q4", kToQ5 = "repack/repack_to_q5",
+                           kToQ6 = "repack/repack_to_q6", kToQ8 = "repack/repack_to_q8";
+constexpr RepackRow kRows[] = {
+    row_of("repack.f16.portable", DType::kF16, WeightFormat::kTileF16, "repack/repack_16_bits"),
+    row_of("repack.bf16.portable", DType::kBF16, WeightFormat::kTileBF16, "repack/repack_16_bits"),
+    row_of("repack.q2_k.portable", DType::kQ2_K, WeightFormat::kTileF16, "repack/repack_q2_k"),
+    row_of("repack.mxfp4.portable", DType::kMXFP4, WeightFormat::kTileF16, "repack/repack_mxfp4"),
+    row_of("repack.q4_0.portable", DType::kQ4_0, WeightFormat::kTileQ4, "repack/repack_q4_0", kToQ4),
+    row_of("repack.q4_1.portable", DType::kQ4_1, WeightFormat::kTileQ4, "repack/repack_q4_1", kToQ4),
+    row_of("repack.q4_k.portable", DType::kQ4_K, WeightFormat::kTileQ4, "repack/repack_q4_k", kToQ4),
+    row_of("repack.q5_0.portable", DType::kQ5_0, WeightFormat::kTileQ5, "repack/repack_q5_0", kToQ5),
+    row_of("repack.q5_1.portable", DType::kQ5_1, WeightFormat::kTileQ5, "repack/repack_q5_1", kToQ5),
+    row_of("repack.q5_k.portable", DType::kQ5_K, WeightFormat::kTileQ5, "repack/repack_q5_k", kToQ5),
+    row_of("repack.q3_k.portable", DType::kQ3_K, WeightFormat::kTileQ6, "repack/repack_q3_k", kToQ6),
+    row_of("repack.q6_k.portable", DType::kQ6_K, WeightFormat::kTileQ6, "repack/repack_q6_k", kToQ6),
+    row_of("repack.q8_0.portable", DType::kQ8_0, WeightFormat::kTileQ8, "repack/repack_q8_0", kToQ8),
+    row_of("repack.iq4_nl.portable", DType::kIQ4_NL, WeightFormat::kTileQ8, "repack/repack_iq4_nl", kToQ8),
+};
+
+unsigned long long printed(uint64_t number) { return number; }
+
+}  // namespace
+
+std::span<const RepackRow> repack_variants() { return kRows; }
+
+std::span<const RepackRow> repack_variants(DType from) {
+  const auto row = std::ranges::find(kRows, from, &RepackRow::from);
+  if (row == std::end(kRows)) return {};
+  return {row, 1};
+}
+
+std::string repack_operation(DType from) { return std::string("repack.") + dtype_info(from).name; }
+
+bool can_repack(DType from, WeightFormat to) {
+  const std::span<const RepackRow> rows = repack_variants(from);
+  return !rows.empty() && rows[0].to == to;
+}
+
+Result<void> record(Context& ctx, const Repack& op) {
+  const DTypeInfo& type = dtype_info(op.from);
+  const WeightFormatInfo& format = weight_format_info(op.to);
+  if (!can_repack(op.from, op.to)) {
+    return fail(ErrorKind::kUnsupported, "Weights of type %s cannot be repacked as %s on the GPU.", type.name,
+                format.name);
+  }
+  if (op.k == 0 || op.k % kTileRows != 0 || op.k % type.block_size != 0) {
+    return fail(ErrorKind::kInternal, "Row length (%u) of repack is not in whole blocks of %s.", op.k,
+                type.name);
+  }
+  if (op.rows == 0 || op.first_row % kTileRows != 0 || op.first_row > op.piece.rows ||
+      op.rows > op.piece.rows - op.first_row) {
+    return fail(ErrorKind::kInternal, "Rows %u to %llu of repack are not whole tiles of a piece with %u.",
+                op.first_row, printed(uint64_t{op.first_row} + op.rows), op.piece.rows);
+  }
+  const uint64_t row_bytes = uint64_t{op.k} / type.block_size * type.block_bytes;
+  const uint64_t raw_bytes = (op.rows * row_bytes + 3) / 4 * 4;
+  const WeightLayout layout = weight_layout(op.to, op.piece.rows, op.k);
+  DP_CHECK(check_view(op.raw, raw_bytes, "raw of repack"));
+  DP_CHECK(check_view(op.piece.buffer, layout.total_bytes, "piece of repack"));
+  DP_TRY(const RepackRow* row, select(repack_operation(op.from), repack_variants(op.from), op,
+                                      format_text("%s to %s", type.name, format.name), ctx));
+
+  const uint32_t units = op.k / kTileRows;
+  const uint32_t tiles = (op.rows + kTileRows - 1) / kTileRows;
+  const uint64_t tile_bytes = kTileRows * layout.plane0_row_bytes;
+  const uint32_t first_tile = op.first_row / kTileRows;
+  const TensorView plane0 = op.piece.buffer.sub(first_tile * tile_bytes, tiles * tile_bytes);
+  Launch launch{.variant = row->name, .entry = {}, .layout = {}};
+  launch.consts = {u32_const("UNITS_PER_GROUP", kUnitsOfGroup)};
+  launch.substitutions = {{"repack/block", row->block}};
+  launch.grid = {.x = (units + kUnitsOfGroup - 1) / kUnitsOfGroup, .y = tiles};
+  launch.bytes = raw_bytes + tiles * kTileRows * (layout.plane0_row_bytes + layout.plane1_row_bytes);
+  const wgsl::repack_codes::Params codes{.units = units,
+                                         .rows = op.rows,
+                                         .row_bytes = static_cast<uint32_t>(row_bytes),
+                                         .first_tile = first_tile};
+  const wgsl::repack_numbers::Params numbers{
+      .units = units, .rows = op.rows, .row_bytes = static_cast<uint32_t>(row_bytes)};
+  if (row->target.empty()) {
+    launch.entry = "repack/repack_numbers";
+    launch.layout = wgsl::repack_numbers::kLayout;
+    launch.params = {reinterpret_cast<const uint8_t*>(&numbers), sizeof(numbers)};
+    launch.bindings = {op.raw.sub(0, raw_bytes), plane0};
+  } else {
+    launch.entry = "repack/repack_codes";
+    launch.layout = wgsl::repack_codes::kLayout;
+    launch.substitutions.emplace_back("repack/target", row->target);
+    launch.params = {reinterpret_cast<const uint8_t*>(&codes), sizeof(codes)};
+    // Plane 1 of a tile need not begin where a binding may.
+    launch.bindings = {
+        op.raw.sub(0, raw_bytes), plane0,
+        op.piece.buffer.sub(layout.plane1_offset, layout.padded_rows * layout.plane1_row_bytes)};
+  }
+  return dispatch(ctx, launch);
+}
+
+}  // namespace doppler::kernels
