@@ -1,4 +1,4 @@
-// GPU memory of the native device: creation, writes, uploads at a bounded pace, and reading back.
+// GPU memory of the native device: creation, small writes, and reading back. Uploads: uploads_native.cpp.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -10,13 +10,6 @@ namespace doppler::gpu {
 namespace {
 
 constexpr uint64_t kWordBytes = 4;  // WebGPU copies and writes whole words
-
-// One write of wgpu-native costs as much host memory as the piece until the queue has taken it: measured, 1
-// GB in 4 MiB pieces with a wait after each needs no extra memory. Dawn is best at 4-64 MiB (1.0-1.4 GB/s on
-// lavapipe).
-constexpr uint64_t kWgpuPieceBytes = 4u << 20;
-constexpr uint64_t kDawnPieceBytes = 16u << 20;
-constexpr uint64_t kDawnWaitBytes = 64u << 20;  // a wait after so many
 
 WGPUBufferUsage usage_of(BufferUse use) {
   switch (use) {
@@ -121,12 +114,20 @@ Result<void> NativeDevice::check_range(const NativeBuffer& buffer, uint64_t offs
   return {};
 }
 
-// Precondition: inside the buffer, whole words. Skipped bytes must be zero before later ones are written,
-// because what is cleared at the next submit is only the end.
+// Skipped bytes must be zero before later ones are written, because what is cleared at the next submit is only the end.
+void NativeDevice::clear_before(WGPUCommandEncoder encoder, NativeBuffer& buffer, uint64_t offset,
+                                uint64_t bytes) {
+  if (offset > buffer.cleared_to) {
+    api().CommandEncoderClearBuffer(encoder, buffer.handle, buffer.cleared_to, offset - buffer.cleared_to);
+  }
+  buffer.cleared_to = std::max(buffer.cleared_to, offset + bytes);
+}
+
+// Precondition: inside the buffer, whole words.
 void NativeDevice::write_piece(NativeBuffer& buffer, uint64_t offset, std::span<const uint8_t> bytes) {
   if (offset > buffer.cleared_to) {
     WGPUCommandEncoder encoder = api().DeviceCreateCommandEncoder(device_, nullptr);
-    api().CommandEncoderClearBuffer(encoder, buffer.handle, buffer.cleared_to, offset - buffer.cleared_to);
+    clear_before(encoder, buffer, offset, bytes.size());
     WGPUCommandBuffer commands = api().CommandEncoderFinish(encoder, nullptr);
     api().QueueSubmit(queue_, 1, &commands);
     api().CommandBufferRelease(commands);
@@ -153,42 +154,11 @@ Result<void> NativeDevice::write(const Buffer& buffer, uint64_t offset, std::spa
   return {};
 }
 
-Task<Result<void>> NativeDevice::upload(const Buffer& buffer, uint64_t offset,
-                                        std::span<const uint8_t> bytes) {
-  DP_CO_CHECK(status());
-  const uint32_t id = buffer.id();
-  DP_CO_TRY(const NativeBuffer* const target, find_buffer(id));
-  DP_CO_CHECK(check_range(*target, offset, bytes.size(), "upload"));
-  const uint64_t piece_bytes = api().is_dawn ? kDawnPieceBytes : kWgpuPieceBytes;
-  const uint64_t wait_bytes = api().is_dawn ? kDawnWaitBytes : kWgpuPieceBytes;
-  const uint64_t whole_words = bytes.size() / kWordBytes * kWordBytes;
-  for (uint64_t done = 0; done < whole_words;) {
-    const uint64_t count = std::min(piece_bytes, whole_words - done);
-    DP_CO_CHECK(write(buffer, offset + done, bytes.subspan(done, count)));
-    done += count;
-    unwaited_upload_bytes_ += count;
-    if (unwaited_upload_bytes_ < wait_bytes) continue;
-    unwaited_upload_bytes_ = 0;
-    {
-      const AbortGuard guard;
-      api().QueueSubmit(queue_, 0, nullptr);  // starts the copies: without it they pile up in host memory
-    }
-    auto waiting = idle();
-    DP_CO_CHECK(co_await std::move(waiting));
-  }
-  if (whole_words < bytes.size()) {
-    uint8_t last[kWordBytes] = {};
-    std::memcpy(last, bytes.data() + whole_words, bytes.size() - whole_words);
-    DP_CO_CHECK(write(buffer, offset + whole_words, last));
-  }
-  co_return Result<void>();
-}
-
-Task<Result<void>> NativeDevice::upload_stream(const Buffer&, uint64_t, uint32_t stream, uint64_t, uint64_t) {
-  co_return fail(ErrorKind::kUnsupported,
-                 "Stream %u cannot be uploaded: only a browser has streams, here files are "
-                 "mapped.",
-                 stream);
+void NativeDevice::on_mapped(WGPUMapAsyncStatus status, WGPUStringView message, void* userdata, void*) {
+  const auto fired = from_userdata(userdata);
+  fired->ok = status == WGPUMapAsyncStatus_Success;
+  fired->message = from_view(message);
+  fired->fired.store(true, std::memory_order_release);
 }
 
 // Maps the first `bytes` of a readback buffer, copies them out and unmaps. The wait is poll()'s.
@@ -200,12 +170,7 @@ Task<Result<void>> NativeDevice::map_and_copy(uint32_t id, uint64_t bytes, std::
     const ErrorTrap trap;
     WGPUBufferMapCallbackInfo callback = WGPU_BUFFER_MAP_CALLBACK_INFO_INIT;
     callback.mode = WGPUCallbackMode_AllowProcessEvents;
-    callback.callback = [](WGPUMapAsyncStatus status, WGPUStringView message, void* userdata, void*) {
-      const auto fired = from_userdata(userdata);
-      fired->ok = status == WGPUMapAsyncStatus_Success;
-      fired->message = from_view(message);
-      fired->fired.store(true, std::memory_order_release);
-    };
+    callback.callback = on_mapped;
     callback.userdata1 = to_userdata(state);
     buffers_[id].mapping = true;
     const AbortGuard guard;

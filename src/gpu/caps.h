@@ -30,6 +30,8 @@ struct Caps {
   uint32_t subgroup_max = 0;
   bool dp4a = false;  // packed 4x8 integer dot product (dot4I8Packed)
   bool timestamps = false;
+  bool ring_uploads =
+      false;  // how upload() works (uploads_native.cpp): a ring of staging buffers, or the queue's writes
   bool matrix_f16 = false;  // subgroup matrices, f16 inputs, f32 result, 16x16x16
 
   uint64_t max_buffer_bytes = 0;

@@ -29,7 +29,9 @@ struct DeviceOptions {
   // pipelines run without them; Dawn has one switch for the whole device, so there the others do too (told
   // once, by name).
   bool bounds_checks = false;
-  // Environment, where the field is empty: DOPPLER_WEBGPU, DOPPLER_DEVICE; DOPPLER_BOUNDS_CHECKS=1.
+  // How weights are uploaded natively: "ring" or "queue" (uploads_native.cpp); "": ring on a discrete GPU.
+  std::string uploads = {};
+  // Environment, where the field is empty: DOPPLER_WEBGPU, DOPPLER_DEVICE, DOPPLER_UPLOADS; DOPPLER_BOUNDS_CHECKS=1.
 };
 
 // Since the device was opened. `run --json` reports them, and what was created after load must be zero.
@@ -39,6 +41,8 @@ struct Counters {
   uint64_t dispatches = 0;
   uint64_t readback_bytes = 0;
   uint64_t upload_bytes = 0;
+  uint64_t upload_copy_ns =
+      0;  // host time spent reading what is uploaded, from memory or a mapped file, into staging
   uint64_t buffers_created = 0;
   uint64_t bind_groups_created = 0;
   uint64_t pipelines_created = 0;
@@ -99,7 +103,8 @@ class Device {
   // Small writes (step state, prompt tokens, parameters): ordered before the next submit. offset and size are
   // multiples of 4.
   virtual Result<void> write(const Buffer& buffer, uint64_t offset, std::span<const uint8_t> bytes) = 0;
-  // Weights: any size, in pieces, at a pace that keeps host memory bounded.
+  // Weights: any size, in pieces, at a pace that keeps host memory bounded; one at a time. `bytes` are read when the
+  // task is done, the GPU has them before the next submit. The native device keeps some staging memory until idle().
   virtual Task<Result<void>> upload(const Buffer& buffer, uint64_t offset,
                                     std::span<const uint8_t> bytes) = 0;
   // Weights that never enter this program's memory: from a stream the host knows by number (browser; natively

@@ -58,6 +58,7 @@ NativeDevice::~NativeDevice() {
     api().PipelineLayoutRelease(layout.pipeline);
     api().BindGroupLayoutRelease(layout.group);
   }
+  release_staging();
   for (NativeBuffer& buffer : buffers_) {
     if (!buffer.handle) continue;
     api().BufferDestroy(buffer.handle);
@@ -207,6 +208,7 @@ Task<Result<void>> NativeDevice::idle() {
   const Completion<bool> completion = wait.completion;
   waits_.push_back(std::move(wait));
   co_await completion;
+  release_staging();
   if (errors_.lost() || !state->ok) co_return lost_or("Waiting for the GPU failed: " + state->message);
   co_return status();
 }

@@ -1,5 +1,5 @@
 // The Device over webgpu.h. One class, its parts in files of their own: device_native.cpp (start, end,
-// waits), buffers_native.cpp, pipelines_native.cpp, replay_native.cpp (submit), timing_native.cpp. All of it
+// waits), buffers_native.cpp, uploads_native.cpp, pipelines_native.cpp, replay_native.cpp (submit), timing_native.cpp. All of it
 // runs on the owner's thread except compilation (CompileJob).
 #pragma once
 
@@ -123,8 +123,23 @@ class NativeDevice final : public Device {
   std::unexpected<Error> no_memory(const BufferDesc& desc) const;
   Result<NativeBuffer*> find_buffer(uint32_t id);
   Result<void> check_range(const NativeBuffer& buffer, uint64_t offset, uint64_t bytes, const char* verb);
+  void clear_before(WGPUCommandEncoder encoder, NativeBuffer& buffer, uint64_t offset, uint64_t bytes);
   void write_piece(NativeBuffer& buffer, uint64_t offset, std::span<const uint8_t> bytes);
   Task<Result<void>> map_and_copy(uint32_t id, uint64_t bytes, std::vector<uint8_t>& out);
+  static void on_mapped(WGPUMapAsyncStatus status, WGPUStringView message, void* userdata, void*);
+
+  // uploads_native.cpp
+  struct StagingSlot {
+    WGPUBuffer handle = nullptr;
+    std::shared_ptr<WaitState> mapping;  // null: mapped
+    Completion<bool> mapped;
+  };
+  Result<void> add_staging_slot();
+  Task<Result<StagingSlot*>> next_staging_slot();
+  Result<void> send(StagingSlot& slot, uint32_t id, uint64_t offset, uint64_t bytes);
+  Task<Result<void>> upload_through_ring(uint32_t id, uint64_t offset, std::span<const uint8_t> bytes);
+  Task<Result<void>> upload_by_queue(const Buffer& buffer, uint64_t offset, std::span<const uint8_t> bytes);
+  void release_staging();
 
   // pipelines_native.cpp
   Result<uint32_t> find_layout(const std::vector<BindKind>& kinds);
@@ -135,6 +150,7 @@ class NativeDevice final : public Device {
   // replay_native.cpp
   void clear_new_buffers(WGPUCommandEncoder encoder);
   Result<WGPUCommandBuffer> finish(WGPUCommandEncoder encoder, Result<void> recorded, const ErrorTrap& trap);
+  Result<void> hand_over(WGPUCommandBuffer commands);
   Result<void> submit_commands(WGPUCommandBuffer commands);
 
   // timing_native.cpp
@@ -169,7 +185,9 @@ class NativeDevice final : public Device {
   std::vector<NativeWait> waits_;
   std::vector<std::shared_ptr<CompileJob>> jobs_;
   uint64_t last_submission_ = 0;
-  uint64_t unwaited_upload_bytes_ = 0;  // by upload() since it last waited
+  std::vector<StagingSlot> staging_;  // from the first large upload to the next idle()
+  size_t next_staging_ = 0;
+  uint64_t unwaited_upload_bytes_ = 0;  // by upload_by_queue() since it last waited
 };
 
 }  // namespace doppler::gpu

@@ -258,18 +258,31 @@ TEST_F(PlanTest, AThousandSubmitsLeakNothing) {
   EXPECT_EQ(read_all(advance.state)[0], 1500u * 4);
 }
 
-TEST_F(GpuTest, UploadsAnySize) {
-  constexpr uint64_t kBytes = (9u << 20) + 3;  // several pieces and part of a word
-  const Buffer buffer = make("weights", kBytes + 1021);
-  std::vector<uint8_t> bytes(kBytes);
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 7 + i / 251);
-  const auto uploaded = wait(device_->upload(buffer, 512, bytes));
-  ASSERT_TRUE(uploaded) << uploaded.error().message();
-  auto all = wait(device_->read_buffer({buffer.id(), 0, buffer.bytes()}));
-  ASSERT_TRUE(all) << all.error().message();
-  EXPECT_EQ(std::count(all->begin(), all->begin() + 512, 0), 512);
-  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), all->begin() + 512));
-  EXPECT_EQ(std::count(all->begin() + 512 + kBytes, all->end(), 0), 1021 - 512);
+TEST_F(GpuTest, UploadsAnySizeInEitherWay) {
+  for (const char* way : {"queue", "ring"}) {
+    SCOPED_TRACE(way);
+    auto opened =
+        open({.provider = device_->caps().provider, .adapter = "", .cache_dir = "", .uploads = way});
+    ASSERT_TRUE(opened) << opened.error().message();
+    Device& device = **opened;
+    for (const uint64_t size :
+         {5u, (9u << 20) + 3u, 150u << 20}) {  // a word and a part; pieces; more than the ring
+      SCOPED_TRACE(size);
+      const BufferDesc desc = {.name = "weights", .bytes = size + 1024 - size % 4};
+      auto made = run_to_completion(device, device.create_buffer(desc));
+      ASSERT_TRUE(made) << made.error().message();
+      std::vector<uint8_t> bytes(size);
+      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 7 + i / 251);
+      const auto uploaded = run_to_completion(device, device.upload(*made, 512, bytes));
+      ASSERT_TRUE(uploaded) << uploaded.error().message();
+      auto all = run_to_completion(device, device.read_buffer({made->id(), 0, made->bytes()}));
+      ASSERT_TRUE(all) << all.error().message();
+      EXPECT_EQ(std::count(all->begin(), all->begin() + 512, 0), 512);
+      EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), all->begin() + 512));
+      EXPECT_EQ(std::count(all->begin() + 512 + static_cast<ptrdiff_t>(size), all->end(), 0),
+                static_cast<ptrdiff_t>(all->size() - 512 - size));
+    }
+  }
 }
 
 TEST_F(GpuTest, CompilesPipelinesConcurrentlyAndKeepsTheirOrder) {

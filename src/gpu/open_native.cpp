@@ -82,6 +82,8 @@ Result<std::unique_ptr<Device>> open_on(const std::string& which, const VulkanDe
   DP_TRY(const Provider* const provider, Provider::open(which));
   DP_TRY(NativeAdapter adapter, request_adapter(*provider, device));
   Caps caps = adapter.read_caps(device.memory_bytes);
+  caps.ring_uploads =
+      options.uploads.empty() ? caps.type == AdapterType::kDiscrete : options.uploads == "ring";
   auto opened = std::make_unique<NativeDevice>(std::move(adapter), std::move(caps), options.cache_dir,
                                                options.bounds_checks);
   DP_CHECK(opened->start());
@@ -91,6 +93,11 @@ Result<std::unique_ptr<Device>> open_on(const std::string& which, const VulkanDe
 Result<std::unique_ptr<Device>> open_now(DeviceOptions options) {
   options.provider = or_environment(std::move(options.provider), "DOPPLER_WEBGPU");
   options.adapter = or_environment(std::move(options.adapter), "DOPPLER_DEVICE");
+  options.uploads = or_environment(std::move(options.uploads), "DOPPLER_UPLOADS");
+  if (!options.uploads.empty() && options.uploads != "ring" && options.uploads != "queue") {
+    return fail(ErrorKind::kInvalidInput, "Uploads by \"%s\" were asked for; allowed are ring and queue.",
+                printable(options.uploads).c_str());
+  }
   options.bounds_checks |= or_environment("", "DOPPLER_BOUNDS_CHECKS") == "1";
   DP_TRY(const Choice choice, choose(options.provider, options.adapter));
   if (!choice.provider.empty()) return open_on(choice.provider, choice.device, options);

@@ -20,7 +20,7 @@ namespace doppler::gpu {
   X(InstanceWaitAny) X(AdapterGetInfo) X(AdapterInfoFreeMembers) X(AdapterGetLimits)                        \
   X(AdapterGetFeatures) X(SupportedFeaturesFreeMembers) X(AdapterRequestDevice) X(AdapterRelease)           \
   X(DeviceGetQueue) X(DeviceDestroy) X(DeviceRelease) X(DeviceCreateBuffer)              \
-  X(BufferDestroy) X(BufferRelease) X(BufferMapAsync) X(BufferGetConstMappedRange) X(BufferUnmap)                            \
+  X(BufferDestroy) X(BufferRelease) X(BufferMapAsync) X(BufferGetConstMappedRange) X(BufferGetMappedRange) X(BufferUnmap)     \
   X(DeviceCreateShaderModule) X(ShaderModuleRelease) X(DeviceCreateBindGroupLayout)                         \
   X(BindGroupLayoutRelease) X(DeviceCreatePipelineLayout) X(PipelineLayoutRelease)                          \
   X(DeviceCreateComputePipeline) X(ComputePipelineRelease) X(DeviceCreateBindGroup) X(BindGroupRelease)     \

@@ -34,7 +34,7 @@ Result<WGPUCommandBuffer> NativeDevice::finish(WGPUCommandEncoder encoder, Resul
 }
 
 // Takes the commands. wgpu-native would abort on commands whose recording failed: the caller has checked.
-Result<void> NativeDevice::submit_commands(WGPUCommandBuffer commands) {
+Result<void> NativeDevice::hand_over(WGPUCommandBuffer commands) {
   const AbortGuard guard;
   const ErrorTrap trap;
   if (api().QueueSubmitForIndex) {
@@ -44,6 +44,11 @@ Result<void> NativeDevice::submit_commands(WGPUCommandBuffer commands) {
   }
   api().CommandBufferRelease(commands);
   if (trap.caught()) return lost_or("Submitting work failed: " + trap.message());
+  return {};
+}
+
+Result<void> NativeDevice::submit_commands(WGPUCommandBuffer commands) {
+  DP_CHECK(hand_over(commands));
   ++counters_.submits;
   return {};
 }
