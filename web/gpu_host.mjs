@@ -10,7 +10,7 @@ const kRowsMask = 2 ** kAxisShift - 1;
 
 const kNoReadback = 0xffffffff;
 const kChunkBytes = 8 << 20; // of a stream: as fast as larger ones, and the browser copies each
-const kPaceBytes = 64 << 20; // of a stream, after which the queue is waited for
+const kPaceBytes = 64 << 20; // of all streams, after which the queue is waited for
 
 // By BufferUse (src/gpu/buffer.h), from the WebGPU standard: MAP_READ 1, COPY_SRC 4, COPY_DST 8, UNIFORM 64, STORAGE 128.
 const kUsages = [128 | 4 | 8, 64 | 4 | 8, 1 | 8];
@@ -32,6 +32,7 @@ export class GpuHost {
   /** @type {any[]} */ #groups = [];
   /** @type {Map<string, any>} */ #layoutOf = new Map();
   /** @type {any} */ #device = null;
+  #unpaced = 0; // bytes streamed since the queue was waited for
 
   /**
    * @param {import('./wasm_loader.mjs').Core} core
@@ -186,7 +187,6 @@ export class GpuHost {
   // Bytes of a file into a buffer, in chunks that never enter WebAssembly.
   async #stream(buffer, offset, stream, from, bytes) {
     const { queue } = this.#device;
-    let unpaced = 0;
     for await (const chunk of this.files.chunks(stream, from, bytes, kChunkBytes)) {
       let data = chunk;
       if (data.length % 4 !== 0) { // only the last: writes take whole words
@@ -195,10 +195,10 @@ export class GpuHost {
       }
       queue.writeBuffer(this.#buffers[buffer], offset, data);
       offset += data.length;
-      unpaced += data.length;
-      if (unpaced >= kPaceBytes) {
+      this.#unpaced += data.length;
+      if (this.#unpaced >= kPaceBytes) {
+        this.#unpaced = 0;
         await queue.onSubmittedWorkDone();
-        unpaced = 0;
       }
     }
   }

@@ -99,12 +99,26 @@ struct Message {
   std::string content;
 };
 
+// How a model was loaded. Its weights stream while its kernels compile, so that the times overlap.
+struct LoadReport {
+  double seconds = 0;            // of everything
+  double weights_seconds = 0;    // until the last byte of the weights was handed to the device
+  double copy_seconds = 0;       // of them, reading the file into memory that the device sees
+  double pipelines_seconds = 0;  // until the last kernel was compiled
+  // Bytes of the file that the GPU laid out for its kernels, that could stay as they were, and that the host laid out.
+  uint64_t repacked_bytes = 0, copied_bytes = 0, rearranged_bytes = 0;
+  std::string uploads;     // "ring" of staging buffers, "queue", or "host" in a browser
+  uint64_t pipelines = 0;  // made
+  // Of the cache of compiled kernels: entries found, and entries that had to be compiled and were stored.
+  uint64_t blobs_found = 0, blobs_stored = 0;
+};
+
 struct ModelInfo {
   std::string name, architecture, adapter, provider;
   bool synthetic = false;  // random weights (`doppler synth`)
   uint32_t vocab_size = 0, ctx_len = 0, trained_ctx_len = 0, n_layers = 0;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
-  double load_seconds = 0;
+  LoadReport load;
   bool has_tokenizer = false, has_chat_template = false;
 };
 

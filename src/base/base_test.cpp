@@ -69,6 +69,28 @@ Task<Result<int>> twice(Completion<int> a, Completion<int> b) {
   co_return sum * 2;
 }
 
+Task<Result<int>> beside(Completion<int> a, Completion<int> b, Completion<int> own) {
+  Task<Result<int>> other = add_later(a, b);
+  other.start();
+  const int first = co_await own;
+  DP_CO_TRY(const int sum, co_await std::move(other));
+  co_return first* sum;
+}
+
+TEST(Task, RunsBesideItsOwnerWhoAwaitsItLater) {
+  for (const bool other_first : {true, false}) {
+    Completion<int> a, b, own;
+    Task<Result<int>> task = beside(a, b, own);
+    task.start();
+    a.complete(3);
+    if (!other_first) own.complete(10);
+    b.complete(4);
+    if (other_first) own.complete(10);
+    ASSERT_TRUE(task.done());
+    EXPECT_EQ(*task.take(), 70);
+  }
+}
+
 TEST(Task, ResumesInOrderAndSurvivesDestruction) {
   Completion<int> a, b;
   Task<Result<int>> task = twice(a, b);

@@ -44,12 +44,13 @@ class [[nodiscard]] Task {
   };
 
   Task() = default;
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Task(Task&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), started_(std::exchange(other.started_, false)) {}
   Task& operator=(Task&& other) noexcept {
     if (this != &other) {
       if (handle_) handle_.destroy();
       handle_ = std::exchange(other.handle_, nullptr);
-      started_ = other.started_;
+      started_ = std::exchange(other.started_, false);
     }
     return *this;
   }
@@ -59,7 +60,8 @@ class [[nodiscard]] Task {
 
   bool valid() const { return static_cast<bool>(handle_); }
   bool done() const { return handle_ && handle_.done(); }
-  // Runs to the first wait. Only for the outermost task; an awaited one starts by itself.
+  // Runs to the first wait. For the outermost task, and for one that shall run beside its owner, which awaits it later;
+  // otherwise an awaited one starts by itself.
   void start() {
     if (!started_ && handle_) {
       started_ = true;
@@ -71,16 +73,16 @@ class [[nodiscard]] Task {
 
   struct Awaiter {
     std::coroutine_handle<promise_type> handle;
+    bool runs;  // already: it waits for something itself
     bool await_ready() const noexcept { return handle.done(); }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiter) noexcept {
       handle.promise().waiter = waiter;
-      return handle;
+      return runs ? std::coroutine_handle<>(std::noop_coroutine()) : std::coroutine_handle<>(handle);
     }
     T await_resume() { return std::move(*handle.promise().value); }
   };
   Awaiter operator co_await() && {
-    started_ = true;
-    return Awaiter{handle_};
+    return Awaiter{handle_, std::exchange(started_, true)};
   }
 
  private:

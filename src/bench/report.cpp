@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "bench/statistics.h"
+#include "engine/load_report.h"
 #include "engine/tuning.h"
 
 namespace doppler::bench {
@@ -67,12 +68,11 @@ std::string markdown(const Report& report) {
                        row.readback_bytes_per_token, row.host_us_per_token, share.c_str(), busy.c_str(),
                        static_cast<unsigned long long>(row.objects_created));
   }
-  out += format_text(
-      "\nload %.2f s (weights %.2f s, kernels %.2f s); memory %s (weights %s, cache %s, scratch %s)\n",
-      f.load_seconds, f.weights_seconds, f.pipelines_seconds,
-      format_bytes(f.weight_bytes + f.cache_bytes + f.scratch_bytes).c_str(),
-      format_bytes(f.weight_bytes).c_str(), format_bytes(f.cache_bytes).c_str(),
-      format_bytes(f.scratch_bytes).c_str());
+  out += "\n" + engine::load_line(f.load) + "\n";
+  out += format_text("memory %s (weights %s, cache %s, scratch %s)\n",
+                     format_bytes(f.weight_bytes + f.cache_bytes + f.scratch_bytes).c_str(),
+                     format_bytes(f.weight_bytes).c_str(), format_bytes(f.cache_bytes).c_str(),
+                     format_bytes(f.scratch_bytes).c_str());
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
@@ -123,10 +123,7 @@ Json report_json(const Report& report) {
             {"ring", f.ring},
             {"warmups", f.warmups},
             {"repetitions", f.repetitions}}},
-          {"load",
-           {{"seconds", f.load_seconds},
-            {"weights_seconds", f.weights_seconds},
-            {"pipelines_seconds", f.pipelines_seconds}}},
+          {"load", engine::load_json(f.load)},
           {"memory",
            {{"weight_bytes", f.weight_bytes},
             {"cache_bytes", f.cache_bytes},
@@ -204,9 +201,7 @@ RunFacts collect_facts(Model& model, const std::string& version, const kernels::
                  .chunk = runner.options().chunk,
                  .batch = engine::default_batch(*impl.loaded),
                  .ring = runner.options().tickets,
-                 .load_seconds = info.load_seconds,
-                 .weights_seconds = runner.load_times().weights_seconds,
-                 .pipelines_seconds = runner.load_times().pipelines_seconds,
+                 .load = info.load,
                  .weight_bytes = info.weight_bytes,
                  .cache_bytes = info.cache_bytes,
                  .scratch_bytes = info.scratch_bytes,

@@ -22,7 +22,7 @@ struct RunFacts {
   gpu::Caps caps;
   std::string lane, kv;
   uint32_t ctx_len = 0, chunk = 0, batch = 0, readback_interval = 1, ring = 0, warmups = 0, repetitions = 0;
-  double load_seconds = 0, weights_seconds = 0, pipelines_seconds = 0;
+  LoadReport load;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
   kernels::Ceilings ceilings;
 };

@@ -6,7 +6,7 @@
 
 namespace doppler::engine {
 
-// {"text", "tokens", "stop", "model", "device", "timings", "memory", "counters"}
+// {"text", "tokens", "stop", "model", "device", "timings", "load", "memory", "counters"}
 Json generation_json(const ModelInfo& info, const Counters& counters, const Generation& generation);
 
 }  // namespace doppler::engine

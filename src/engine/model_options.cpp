@@ -44,6 +44,21 @@ Result<model::LoadPlan> plan_load(const formats::Checkpoint& checkpoint, const L
   return model::plan_load(checkpoint, runner, caps);
 }
 
+LoadReport describe_load(const LoadedModel& loaded, const gpu::Caps& caps) {
+  const model::LoadTimes& times = loaded.runner->load_times();
+  return {.seconds = loaded.load_seconds,
+          .weights_seconds = times.weights_seconds,
+          .copy_seconds = times.copy_seconds,
+          .pipelines_seconds = times.pipelines_seconds,
+          .repacked_bytes = times.bytes.repacked,
+          .copied_bytes = times.bytes.copied,
+          .rearranged_bytes = times.bytes.rearranged,
+          .uploads = upload_way_name(caps.uploads),
+          .pipelines = times.pipelines,
+          .blobs_found = times.blobs_found,
+          .blobs_stored = times.blobs_stored};
+}
+
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
   const model::PlanRunner& runner = *loaded.runner;
   const model::ModelConfig& config = runner.config();
@@ -59,7 +74,7 @@ ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
           .weight_bytes = runner.memory().weight_bytes,
           .cache_bytes = runner.memory().cache_bytes,
           .scratch_bytes = runner.memory().scratch_bytes,
-          .load_seconds = loaded.load_seconds,
+          .load = describe_load(loaded, device.caps()),
           .has_tokenizer = loaded.text.tokenizer != nullptr,
           .has_chat_template = loaded.text.chat_template.has_value()};
 }

@@ -31,8 +31,10 @@ std::string path_of(const std::string& folder, std::span<const uint8_t> key) {
 }
 
 // Called twice: without room to learn the size, then with it. 0: not there.
-size_t load(size_t key_bytes, const uint8_t* key, size_t value_bytes, uint8_t* value, void* folder, void*) {
-  const std::string path = path_of(*static_cast<const std::string*>(folder), {key, key_bytes});
+size_t load(size_t key_bytes, const uint8_t* key, size_t value_bytes, uint8_t* value, void* cache_pointer,
+            void*) {
+  auto& cache = *static_cast<BlobCache*>(cache_pointer);
+  const std::string path = path_of(cache.folder, {key, key_bytes});
   const File file(std::fopen(path.c_str(), "rb"));
   if (!file) return 0;
   uint64_t stored_key_bytes = 0;
@@ -52,13 +54,17 @@ size_t load(size_t key_bytes, const uint8_t* key, size_t value_bytes, uint8_t* v
   const auto size = static_cast<size_t>(end - start);
   if (!value || value_bytes < size) return size;
   if (std::fseek(file.get(), start, SEEK_SET) != 0) return 0;
-  return std::fread(value, 1, size, file.get()) == size ? size : 0;
+  if (std::fread(value, 1, size, file.get()) != size) return 0;
+  ++cache.found;
+  return size;
 }
 
 // Written beside and renamed, so that a reader never sees half a file.
-void store(size_t key_bytes, const uint8_t* key, size_t value_bytes, const uint8_t* value, void* folder,
-           void*) {
-  const std::string path = path_of(*static_cast<const std::string*>(folder), {key, key_bytes});
+void store(size_t key_bytes, const uint8_t* key, size_t value_bytes, const uint8_t* value,
+           void* cache_pointer, void*) {
+  auto& cache = *static_cast<BlobCache*>(cache_pointer);
+  ++cache.stored;
+  const std::string path = path_of(cache.folder, {key, key_bytes});
   std::string temporary = path + ".XXXXXX";
   const int descriptor = mkstemp(temporary.data());
   if (descriptor < 0) return;
@@ -73,16 +79,15 @@ void store(size_t key_bytes, const uint8_t* key, size_t value_bytes, const uint8
 
 }  // namespace
 
-DawnCache make_dawn_cache(const std::string& folder) {
-  if (!folder.empty()) {
+DawnCache make_dawn_cache(BlobCache& cache) {
+  if (!cache.folder.empty()) {
     std::error_code ignored;
-    std::filesystem::create_directories(folder, ignored);
+    std::filesystem::create_directories(cache.folder, ignored);
   }
-  auto* userdata = const_cast<std::string*>(&folder);
   return {.chain = {nullptr, kDawnCacheSType},
           .isolation_key = to_view(""),
-          .load = {nullptr, load, userdata, nullptr},
-          .store = {nullptr, store, userdata, nullptr}};
+          .load = {nullptr, load, &cache, nullptr},
+          .store = {nullptr, store, &cache, nullptr}};
 }
 
 }  // namespace doppler::gpu

@@ -1,14 +1,20 @@
 // Dawn's compiled pipelines kept in a folder, one file a key, so that a second start compiles nothing.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 
 #include "gpu/provider_native.h"
 
 namespace doppler::gpu {
 
-// `folder` is made if missing, and must outlive the device. What cannot be read or written is as if not
-// there.
-DawnCache make_dawn_cache(const std::string& folder);
+struct BlobCache {
+  std::string folder;  // made if missing
+  // Compiling threads count, too.
+  std::atomic<uint64_t> found = 0, stored = 0;
+};
+// The cache must outlive the device. What cannot be read or written is as if not there.
+DawnCache make_dawn_cache(BlobCache& cache);
 
 }  // namespace doppler::gpu

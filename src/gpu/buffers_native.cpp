@@ -66,7 +66,7 @@ Result<Buffer> NativeDevice::make_buffer(BufferDesc desc) {
   const auto id = static_cast<uint32_t>(buffers_.size());
   // Dawn's own clearing is switched off (see the toggles), so the first submit clears what was not written by
   // then.
-  const bool holds_garbage = api().is_dawn && desc.use != BufferUse::kReadback;
+  const bool holds_garbage = api().is_dawn && desc.use != BufferUse::kReadback && desc.zeroed;
   buffers_.push_back({.handle = handle,
                       .bytes = descriptor.size,
                       .cleared_to = holds_garbage ? 0 : descriptor.size,

@@ -11,6 +11,11 @@ namespace doppler::gpu {
 enum class AdapterType : uint8_t { kUnknown, kDiscrete, kIntegrated, kCpu };
 const char* adapter_type_name(AdapterType type);  // "discrete GPU", "CPU", ...
 
+// How Device::upload works: natively through a ring of staging buffers or by the queue's own writes (uploads_native.cpp),
+// in a browser by the host.
+enum class UploadWay : uint8_t { kHost, kRing, kQueue };
+const char* upload_way_name(UploadWay way);  // "host", "ring", "queue"
+
 // How the provider's WGSL compiler differs; the composer (wgsl_composer.h) is the only reader.
 enum class WgslDialect : uint8_t { kTint, kNaga };
 
@@ -30,9 +35,9 @@ struct Caps {
   uint32_t subgroup_max = 0;
   bool dp4a = false;  // packed 4x8 integer dot product (dot4I8Packed)
   bool timestamps = false;
-  bool ring_uploads =
-      false;  // how upload() works (uploads_native.cpp): a ring of staging buffers, or the queue's writes
   bool matrix_f16 = false;  // subgroup matrices, f16 inputs, f32 result, 16x16x16
+
+  UploadWay uploads = UploadWay::kHost;
 
   uint64_t max_buffer_bytes = 0;
   uint64_t max_binding_bytes = 0;    // of one storage binding

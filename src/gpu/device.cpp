@@ -17,6 +17,18 @@ const char* adapter_type_name(AdapterType type) {
   return "unknown";
 }
 
+const char* upload_way_name(UploadWay way) {
+  switch (way) {
+    case UploadWay::kRing:
+      return "ring";
+    case UploadWay::kQueue:
+      return "queue";
+    case UploadWay::kHost:
+      break;
+  }
+  return "host";
+}
+
 Buffer::~Buffer() {
   if (device_) device_->free_buffer(id_);
 }

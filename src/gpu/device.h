@@ -46,6 +46,9 @@ struct Counters {
   uint64_t buffers_created = 0;
   uint64_t bind_groups_created = 0;
   uint64_t pipelines_created = 0;
+  uint64_t compile_ns = 0;  // from asking for pipelines to the last of them, whatever else went on
+  // Of DeviceOptions::cache_dir: what the provider found there and what it compiled and put there. Dawn alone asks.
+  uint64_t blobs_found = 0, blobs_stored = 0;
   uint64_t buffer_bytes = 0;  // alive now
   uint64_t peak_buffer_bytes = 0;
 };
@@ -91,7 +94,7 @@ class Device {
   virtual Result<void> status() = 0;
 
   // Out of memory, or larger than the device allows, is an error that names the buffer and both sizes.
-  // Contents are zero.
+  // Contents are zero, unless the description does not ask for that.
   virtual Task<Result<Buffer>> create_buffer(BufferDesc desc) = 0;
   Task<Result<ReadbackRing>> create_readback_ring(uint32_t slots, uint64_t bytes_per_slot);
   // Compiles concurrently. An error names the pipeline and quotes the compiler. Results are in order.

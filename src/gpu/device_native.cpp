@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "base/log.h"
-#include "gpu/blob_cache_native.h"
 #include "gpu/guards_native.h"
 
 namespace doppler::gpu {
@@ -42,8 +41,9 @@ constexpr char kDp4aProbe[] = R"(
 }  // namespace
 
 NativeDevice::NativeDevice(NativeAdapter adapter, Caps caps, std::string cache_dir, bool bounds_checks)
-    : adapter_(std::move(adapter)), cache_dir_(std::move(cache_dir)), bounds_checks_(bounds_checks) {
+    : adapter_(std::move(adapter)), bounds_checks_(bounds_checks) {
   caps_ = std::move(caps);
+  cache_.folder = std::move(cache_dir);
 }
 
 NativeDevice::~NativeDevice() {
@@ -94,8 +94,8 @@ Result<void> NativeDevice::request_device() {
       "lazy_clear_resource_on_first_use",  // else the first touch of a 1 GB buffer clears all of it: seconds
       "timestamp_quantization",            // 65 us steps
   };
-  DawnCache cache = make_dawn_cache(cache_dir_);
-  DawnToggles toggles = {.chain = {cache_dir_.empty() ? nullptr : &cache.chain, kDawnTogglesSType},
+  DawnCache cache = make_dawn_cache(cache_);
+  DawnToggles toggles = {.chain = {cache_.folder.empty() ? nullptr : &cache.chain, kDawnTogglesSType},
                          .enabled_count = enabled.size(),
                          .enabled = enabled.data(),
                          .disabled_count = std::size(disabled),
@@ -138,7 +138,13 @@ Result<void> NativeDevice::start() {
     DP_CHECK_WHILE(measure_subgroups(), "measuring the subgroup size of %s", caps_.adapter.c_str());
   }
   counters_ = {};
+  count_blobs();
   return {};
+}
+
+void NativeDevice::count_blobs() {
+  counters_.blobs_found = cache_.found.load();
+  counters_.blobs_stored = cache_.stored.load();
 }
 
 Result<void> NativeDevice::detect_dp4a() {
@@ -209,6 +215,7 @@ Task<Result<void>> NativeDevice::idle() {
   waits_.push_back(std::move(wait));
   co_await completion;
   release_staging();
+  count_blobs();
   if (errors_.lost() || !state->ok) co_return lost_or("Waiting for the GPU failed: " + state->message);
   co_return status();
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/blob_cache_native.h"
 #include "gpu/device.h"
 #include "gpu/errors_native.h"
 #include "gpu/instance_native.h"
@@ -70,6 +72,7 @@ struct CompileJob {
   std::vector<Item> items;
   std::function<void(uint32_t, uint32_t)> progress;
   uint32_t reported = 0;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now(), end = start;
   std::atomic<uint32_t> next = 0;
   std::atomic<uint32_t> done = 0;
   std::mutex mutex;
@@ -116,6 +119,7 @@ class NativeDevice final : public Device {
   void wait_some(uint64_t microseconds);
   bool finish_ready();
   bool finish_compile_jobs();
+  void count_blobs();
   Result<void> lost_or(const std::string& problem);
 
   // buffers_native.cpp
@@ -171,7 +175,7 @@ class NativeDevice final : public Device {
 
   ErrorSlot errors_;  // outlives the handles below: their callbacks point at it
   NativeAdapter adapter_;
-  std::string cache_dir_;
+  BlobCache cache_;
   bool bounds_checks_;
   bool told_unchecked_ = false;
   WGPUDevice device_ = nullptr;

@@ -355,6 +355,13 @@ TEST_F(GpuTest, KeepsCompiledPipelinesInTheCacheFolder) {
     auto compiling = (*opened)->create_pipelines({scale_pipeline()}, nullptr);
     const auto ids = run_to_completion(**opened, std::move(compiling));
     ASSERT_TRUE(ids) << ids.error().message();
+    const Counters& counters = (*opened)->counters();
+    if (start == 0) {
+      EXPECT_GT(counters.blobs_stored, 0u);
+    } else {
+      EXPECT_GT(counters.blobs_found, 0u);
+      EXPECT_EQ(counters.blobs_stored, 0u);  // nothing was compiled
+    }
     opened->reset();
     size_t files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder))

@@ -82,8 +82,8 @@ Result<std::unique_ptr<Device>> open_on(const std::string& which, const VulkanDe
   DP_TRY(const Provider* const provider, Provider::open(which));
   DP_TRY(NativeAdapter adapter, request_adapter(*provider, device));
   Caps caps = adapter.read_caps(device.memory_bytes);
-  caps.ring_uploads =
-      options.uploads.empty() ? caps.type == AdapterType::kDiscrete : options.uploads == "ring";
+  const bool ring = options.uploads.empty() ? caps.type == AdapterType::kDiscrete : options.uploads == "ring";
+  caps.uploads = ring ? UploadWay::kRing : UploadWay::kQueue;
   auto opened = std::make_unique<NativeDevice>(std::move(adapter), std::move(caps), options.cache_dir,
                                                options.bounds_checks);
   DP_CHECK(opened->start());

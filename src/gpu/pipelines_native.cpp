@@ -81,6 +81,7 @@ void CompileJob::work() {
   for (uint32_t index = next.fetch_add(1); index < items.size(); index = next.fetch_add(1)) {
     compile(*provider, device, items[index]);
     const std::lock_guard lock(mutex);
+    end = std::chrono::steady_clock::now();
     done.fetch_add(1);
     changed.notify_all();
   }
@@ -187,6 +188,8 @@ Result<void> NativeDevice::adopt(CompileJob& job) {
                           .layout = item.layout});
     ++counters_.pipelines_created;
   }
+  counters_.compile_ns += static_cast<uint64_t>((job.end - job.start) / std::chrono::nanoseconds(1));
+  count_blobs();
   return {};
 }
 

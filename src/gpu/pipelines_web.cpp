@@ -1,5 +1,6 @@
 // Pipelines (compiled by the browser, all at once) and bind groups.
 #include <algorithm>
+#include <chrono>
 
 #include "base/json.h"
 #include "gpu/device_web.h"
@@ -26,6 +27,7 @@ PipelineId WebDevice::find_pipeline(const PipelineDesc& desc) const {
 Task<Result<std::vector<PipelineId>>> WebDevice::create_pipelines(
     std::vector<PipelineDesc> descs, std::function<void(uint32_t done, uint32_t total)> progress) {
   DP_CO_CHECK(status());
+  const auto start = std::chrono::steady_clock::now();
   const size_t first_new = pipelines_.size();
   for (const PipelineDesc& desc : descs) {
     const auto storage = static_cast<uint32_t>(
@@ -59,6 +61,8 @@ Task<Result<std::vector<PipelineId>>> WebDevice::create_pipelines(
     co_return fail(ErrorKind::kDevice, "%s", problem.c_str());
   }
   counters_.pipelines_created += calls.size();
+  counters_.compile_ns +=
+      static_cast<uint64_t>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
   std::vector<PipelineId> ids;
   for (const PipelineDesc& desc : descs) ids.push_back(find_pipeline(desc));
   co_return ids;

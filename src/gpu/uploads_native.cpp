@@ -1,4 +1,4 @@
-// Uploads of the native device, in one of two ways (Caps::ring_uploads).
+// Uploads of the native device, in one of two ways (Caps::uploads).
 // Ring, where the GPU has memory of its own: host-visible buffers; the host copies into one, on several threads, while
 // the GPU copies out of those before it. A slot is free again when the provider maps it, which it does once its copy is
 // done: that is the pace, and the ring all the host memory that an upload takes.
@@ -146,7 +146,7 @@ Task<Result<void>> NativeDevice::upload(const Buffer& buffer, uint64_t offset,
   DP_CO_TRY(const NativeBuffer* const target, find_buffer(buffer.id()));
   DP_CO_CHECK(check_range(*target, offset, bytes.size(), "upload"));
   const std::span<const uint8_t> words = bytes.first(bytes.size() / kWordBytes * kWordBytes);
-  if (caps_.ring_uploads && words.size() > kDirectBytes) {
+  if (caps_.uploads == UploadWay::kRing && words.size() > kDirectBytes) {
     auto uploading = upload_through_ring(buffer.id(), offset, words);
     DP_CO_CHECK(co_await std::move(uploading));
   } else {

@@ -4,6 +4,7 @@
 // advances).
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "model/families/family.h"
 #include "model/memory_plan.h"
 #include "model/step_runner.h"
+#include "model/weight_stream.h"
 
 namespace doppler::model {
 
@@ -38,8 +40,15 @@ inline constexpr uint32_t kMaxTickets = 64;
 // stage: "weights" (bytes), "kernels" (pipelines).
 using LoadProgress = std::function<void(const char* stage, uint64_t done, uint64_t total)>;
 
+// What loading took. Weights stream while pipelines compile, so the two overlap.
 struct LoadTimes {
-  double weights_seconds = 0, pipelines_seconds = 0;
+  double weights_seconds = 0;    // from the first byte to the last that was handed to the device
+  double copy_seconds = 0;       // of them the host read files (or their mapping) and filled staging memory
+  double pipelines_seconds = 0;  // of compiling
+  double seconds = 0;            // all of PlanRunner::load
+  StreamedBytes bytes;           // of the files, by who laid them out
+  uint64_t pipelines = 0;        // made
+  uint64_t blobs_found = 0, blobs_stored = 0;  // of the provider's cache: a load that compiles nothing stores none
 };
 
 class PlanRunner final : public StepRunner {
@@ -113,7 +122,7 @@ class PlanRunner final : public StepRunner {
   std::vector<kernels::Choice> choices_;
   Views views_;
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
-  std::vector<gpu::Buffer> weights_;
+  std::deque<gpu::Buffer> weights_;
   std::vector<gpu::Buffer*> cache_k_, cache_v_;
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
               *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *ring_ = nullptr;

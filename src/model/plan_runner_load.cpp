@@ -27,6 +27,7 @@ constexpr uint64_t kAllLogitsBytes = 32ull << 20;
 Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                                                            const formats::Checkpoint& checkpoint,
                                                            RunnerOptions options, LoadProgress progress) {
+  const auto load_start = Clock::now();
   DP_CO_CHECK(kernels::check_forced_names(device.caps(), options.policy));
   DP_CO_TRY(ModelConfig config, read_config(checkpoint));
   fill_defaults(options, config);
@@ -54,26 +55,47 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK(co_await runner->make_buffers(builder));
 
   const TraceSpan span("load");
-  const auto weights_start = Clock::now();
+  LoadTimes& times = runner->load_times_;
+  const gpu::Counters before = device.counters();
   UploadProgress on_upload;
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { progress("weights", done, total); };
   WeightLoader loader(device, builder, checkpoint, layout, on_upload);
   const std::unique_ptr<FamilyModel> family =
       family_of(runner->config_).make(runner->config_, runner->options_.ctx_len);
   DP_CO_CHECK_WHILE(co_await family->load(loader), "loading %s", checkpoint.name().c_str());
-  runner->weights_ = loader.take_buffers();
-  runner->memory_.weight_bytes = loader.weight_bytes();
-  runner->load_times_.weights_seconds = seconds_since(weights_start);
-
-  const auto pipelines_start = Clock::now();
   DP_CO_CHECK(runner->record_plans(builder, *family));
+  DP_CO_CHECK_WHILE(co_await loader.stream().prepare(), "loading %s", checkpoint.name().c_str());
+
+  // The pipelines compile while the weights stream; whoever is later is the one whose progress is told last.
+  const auto start = Clock::now();
+  bool streaming = true;
   gpu::BuildProgress on_build;
-  if (progress) on_build = [&](uint32_t done, uint32_t total) { progress("kernels", done, total); };
-  DP_CO_TRY(runner->built_, co_await builder.build(device, on_build));
+  if (progress) {
+    on_build = [&](uint32_t done, uint32_t total) {
+      if (!streaming) progress("kernels", done, total);
+    };
+  }
+  auto building = builder.build(device, on_build);
+  building.start();
+  const Result<void> streamed = co_await loader.stream().run();
+  streaming = false;
+  times.weights_seconds = seconds_since(start);
+  auto built = co_await std::move(building);  // also after a failure: it uses this frame
+  DP_CO_CHECK_WHILE(streamed, "loading %s", checkpoint.name().c_str());
+  DP_CO_TRY(runner->built_, std::move(built));
+  runner->weights_ = loader.take_buffers();
   DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
   DP_CO_CHECK(co_await device.idle());  // weights arrived; errors of the whole load surface here
+  const gpu::Counters& after = device.counters();
+  times.seconds = seconds_since(load_start);
+  times.bytes = loader.stream().streamed();
+  times.copy_seconds = static_cast<double>(after.upload_copy_ns - before.upload_copy_ns) * 1e-9;
+  times.pipelines_seconds = static_cast<double>(after.compile_ns - before.compile_ns) * 1e-9;
+  times.pipelines = after.pipelines_created - before.pipelines_created;
+  times.blobs_found = after.blobs_found - before.blobs_found;
+  times.blobs_stored = after.blobs_stored - before.blobs_stored;
+  runner->memory_.weight_bytes = loader.weight_bytes();
   runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
-  runner->load_times_.pipelines_seconds = seconds_since(pipelines_start);
   runner->warn_unused_kernels();
   co_return runner;
 }

@@ -4,16 +4,11 @@
 #include <bit>
 #include <cstring>
 
-#include "base/parallel.h"
 #include "formats/quant/codec.h"
 #include "model/tensor_names.h"
 
 namespace doppler::model {
 namespace {
-
-// Host memory for rearranging at a time: large enough to hide per-call costs, small in a browser tab.
-constexpr uint64_t kPieceBytes = 8ull << 20;
-constexpr uint64_t kTilesOfThread = 4;  // some tenths of a millisecond of work
 
 std::string shape_text(const std::vector<uint64_t>& shape) {
   std::string text = "[";
@@ -27,9 +22,11 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
 
 WeightLoader::WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint,
                            formats::LayoutPolicy layout, UploadProgress progress)
-    : device_(device), plan_(plan), checkpoint_(checkpoint), layout_(layout), progress_(std::move(progress)) {
-  for (const formats::TensorInfo& tensor : checkpoint.tensors()) total_bytes_ += tensor.bytes;
-}
+    : device_(device),
+      plan_(plan),
+      checkpoint_(checkpoint),
+      layout_(layout),
+      stream_(device, checkpoint, std::move(progress)) {}
 
 Result<const formats::TensorInfo*> WeightLoader::checked(const std::string& full_name,
                                                          std::initializer_list<uint64_t> shape) const {
@@ -50,118 +47,16 @@ Result<WeightFormat> WeightLoader::format_of(const formats::TensorInfo& tensor, 
   return format;
 }
 
-Task<Result<gpu::Buffer>> WeightLoader::make_buffer(std::string name, uint64_t bytes) {
-  gpu::BufferDesc desc{.name = std::move(name), .bytes = bytes, .use = gpu::BufferUse::kStorage};
+Task<Result<gpu::Buffer*>> WeightLoader::make_buffer(std::string name, uint64_t bytes, bool zeroed) {
+  gpu::BufferDesc desc{.name = std::move(name), .bytes = bytes, .zeroed = zeroed};
   weight_bytes_ += bytes;
-  return device_.create_buffer(std::move(desc));
+  DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
+  buffers_.push_back(std::move(made));
+  co_return &buffers_.back();
 }
 
-void WeightLoader::note_read(uint64_t bytes) {
-  read_bytes_ += bytes;
-  if (progress_) progress_(std::min(read_bytes_, total_bytes_), total_bytes_);
-}
-
-Task<Result<void>> WeightLoader::upload_rows(const gpu::Buffer& buffer, WeightFormat format,
-                                             const WeightLayout& layout, Span span, uint32_t k,
-                                             std::vector<uint8_t>& plane1) {
-  const formats::TensorInfo& tensor = *span.source.tensor;
-  formats::ByteSource& file = checkpoint_.file(tensor.file);
-  const uint64_t row_bytes = tensor.bytes / tensor.shape[0];
-  const uint64_t begin = tensor.offset + (span.source.first + span.first) * row_bytes;
-  const uint64_t target = span.target_row * layout.plane0_row_bytes;
-  const std::span<const uint8_t> mapped = file.mapped();
-  if (!mapped.empty()) DP_CO_CHECK(co_await file.ready(begin, span.rows * row_bytes));
-  if (formats::is_plain_copy(tensor.type, format, k)) {
-    if (!mapped.empty()) {
-      file.will_read(begin, span.rows * row_bytes);
-      DP_CO_CHECK(co_await device_.upload(buffer, target, mapped.subspan(begin, span.rows * row_bytes)));
-      file.done_with(begin, span.rows * row_bytes);
-      note_read(span.rows * row_bytes);
-      co_return Result<void>();
-    }
-    DP_CO_TRY(const auto pieces, co_await file.stream_pieces(begin, span.rows * row_bytes));
-    uint64_t streamed = 0;
-    for (const formats::StreamPiece& piece : pieces) {
-      DP_CO_CHECK(
-          co_await device_.upload_stream(buffer, target + streamed, piece.stream, piece.offset, piece.bytes));
-      streamed += piece.bytes;
-    }
-    if (streamed != 0) {
-      note_read(streamed);
-      co_return Result<void>();
-    }
-  }
-  const uint64_t rows_at_once =
-      std::max<uint64_t>(1, kPieceBytes / std::max(row_bytes, layout.plane0_row_bytes));
-  std::vector<uint8_t> plane0;
-  for (uint64_t row = 0; row < span.rows; row += rows_at_once) {
-    const uint64_t rows = std::min(rows_at_once, span.rows - row);
-    std::vector<uint8_t> held;
-    const uint8_t* from = nullptr;
-    if (!mapped.empty()) {
-      from = mapped.data() + begin + row * row_bytes;
-    } else {
-      DP_CO_TRY(held, co_await file.read(begin + row * row_bytes, rows * row_bytes));
-      from = held.data();
-    }
-    plane0.assign(rows * layout.plane0_row_bytes, 0);
-    uint8_t* scales =
-        plane1.empty() ? nullptr : plane1.data() + (span.target_row + row) * layout.plane1_row_bytes;
-    DP_CO_CHECK(formats::repack_rows(tensor.type, format, from, rows, k, plane0.data(), scales));
-    DP_CO_CHECK(co_await device_.upload(buffer, target + row * layout.plane0_row_bytes, plane0));
-    if (!mapped.empty()) file.done_with(begin + row * row_bytes, rows * row_bytes);
-    note_read(rows * row_bytes);
-  }
-  co_return Result<void>();
-}
-
-// span.target_row is where a tile begins. Both planes go up tile by tile.
-Task<Result<void>> WeightLoader::upload_tiles(const gpu::Buffer& buffer, const WeightLayout& layout,
-                                              Span span, uint32_t k) {
-  const formats::TensorInfo& tensor = *span.source.tensor;
-  formats::ByteSource& file = checkpoint_.file(tensor.file);
-  const uint64_t row_bytes = tensor.bytes / tensor.shape[0];
-  const uint64_t begin = tensor.offset + (span.source.first + span.first) * row_bytes;
-  const std::span<const uint8_t> mapped = file.mapped();
-  const uint64_t tiles_at_once =
-      std::max<uint64_t>(1, kPieceBytes / (kTileRows * std::max(row_bytes, layout.plane0_row_bytes)));
-  std::vector<uint8_t> plane0, plane1;
-  for (uint64_t row = 0; row < span.rows; row += tiles_at_once * kTileRows) {
-    const uint64_t rows = std::min(tiles_at_once * kTileRows, span.rows - row);
-    const uint64_t padded = (rows + kTileRows - 1) / kTileRows * kTileRows;
-    std::vector<uint8_t> held;
-    const uint8_t* from = nullptr;
-    if (!mapped.empty()) {
-      from = mapped.data() + begin + row * row_bytes;
-    } else {
-      DP_CO_TRY(held, co_await file.read(begin + row * row_bytes, rows * row_bytes));
-      from = held.data();
-    }
-    plane0.assign(padded * layout.plane0_row_bytes, 0);
-    plane1.assign(padded * layout.plane1_row_bytes, 0);
-    // One thread rearranges less than a gigabyte a second, a disk gives more.
-    const uint64_t share = kTilesOfThread * kTileRows;
-    std::vector<Result<void>> repacked((rows + share - 1) / share);
-    parallel_for(repacked.size(), [&](size_t i) {
-      const uint64_t first = i * share;
-      repacked[i] = formats::repack_tiles(tensor.type, from + first * row_bytes, first,
-                                          std::min(share, rows - first), k, plane0.data(), plane1.data());
-    });
-    for (Result<void>& result : repacked) DP_CO_CHECK(std::move(result));
-    const uint64_t target = span.target_row + row;
-    DP_CO_CHECK(co_await device_.upload(buffer, target * layout.plane0_row_bytes, plane0));
-    if (!plane1.empty()) {
-      DP_CO_CHECK(
-          co_await device_.upload(buffer, layout.plane1_offset + target * layout.plane1_row_bytes, plane1));
-    }
-    if (!mapped.empty()) file.done_with(begin + row * row_bytes, rows * row_bytes);
-    note_read(rows * row_bytes);
-  }
-  co_return Result<void>();
-}
-
-Task<Result<kernels::Weight>> WeightLoader::upload_stacked(std::string label, WeightFormat format,
-                                                           std::vector<Source> sources, uint32_t k) {
+Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, WeightFormat format,
+                                                          std::vector<Source> sources, uint32_t k) {
   kernels::Weight weight{.format = format, .n = 0, .k = k, .pieces = {}};
   for (const Source& source : sources) weight.n += source.rows;
 
@@ -182,18 +77,14 @@ Task<Result<kernels::Weight>> WeightLoader::upload_stacked(std::string label, We
   for (uint64_t first = 0; first < weight.n; first += most_rows) {
     const uint64_t rows = std::min<uint64_t>(most_rows, weight.n - first);
     const WeightLayout layout = weight_layout(format, rows, k);
-    DP_CO_TRY(gpu::Buffer buffer, co_await make_buffer(label, layout.total_bytes));
-    std::vector<uint8_t> plane1;
-    if (layout.plane1_offset != 0 && !tiled) plane1.resize(layout.total_bytes - layout.plane1_offset);
+    DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer(label, layout.total_bytes, !tiled));
+    WeightStream::Piece piece{
+        .buffer = buffer, .format = format, .rows = rows, .k = k, .name = label, .spans = {}};
     for (uint64_t row = 0; row < rows;) {
       const Source& source = sources[source_index];
       const uint64_t count = std::min<uint64_t>(rows - row, source.rows - source_row);
-      const Span span{.source = source, .first = source_row, .rows = count, .target_row = row};
-      if (tiled) {
-        DP_CO_CHECK(co_await upload_tiles(buffer, layout, span, k));
-      } else {
-        DP_CO_CHECK(co_await upload_rows(buffer, format, layout, span, k, plane1));
-      }
+      piece.spans.push_back(
+          {.tensor = source.tensor, .first = source.first + source_row, .rows = count, .target_row = row});
       row += count;
       source_row += count;
       if (source_row == source.rows) {
@@ -201,11 +92,10 @@ Task<Result<kernels::Weight>> WeightLoader::upload_stacked(std::string label, We
         source_row = 0;
       }
     }
-    if (!plane1.empty()) DP_CO_CHECK(co_await device_.upload(buffer, layout.plane1_offset, plane1));
-    weight.pieces.push_back({.buffer = plan_.external(buffer),
+    stream_.add(std::move(piece));
+    weight.pieces.push_back({.buffer = plan_.external(*buffer),
                              .first_row = static_cast<uint32_t>(first),
                              .rows = static_cast<uint32_t>(rows)});
-    buffers_.push_back(std::move(buffer));
   }
   co_return weight;
 }
@@ -258,7 +148,7 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
     }
     Projection::Part part;
     part.column = out.n;
-    DP_CO_TRY(part.weight, co_await upload_stacked(label, format, std::move(sources), k));
+    DP_CO_TRY(part.weight, co_await place_stacked(label, format, std::move(sources), k));
     if (!biases.empty()) {
       biases.resize(rows, 0.0f);
       std::vector<uint32_t> words(rows);
@@ -275,7 +165,7 @@ Task<Result<kernels::Weight>> WeightLoader::matrix(std::string name, uint32_t ro
   DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows, k}));
   DP_CO_TRY(const WeightFormat format, format_of(*tensor, k));
   std::vector<Source> sources = {{tensor, 0, rows}};
-  co_return co_await upload_stacked(name, format, std::move(sources), k);
+  co_return co_await place_stacked(name, format, std::move(sources), k);
 }
 
 Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name) {
@@ -286,7 +176,7 @@ Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await checkpoint_.read_tensor(*tensor));
   std::vector<float> out(count);
   DP_CO_CHECK(formats::dequantise(tensor->type, bytes.data(), out.data(), count));
-  note_read(tensor->bytes);
+  stream_.note_read(tensor->bytes);
   co_return out;
 }
 
@@ -310,11 +200,9 @@ Task<Result<kernels::TensorView>> WeightLoader::vectors(std::vector<std::string>
 Task<Result<kernels::TensorView>> WeightLoader::values(std::string name, std::vector<uint32_t> words) {
   words.resize((words.size() + 3) / 4 * 4, 0);  // whole vec4s, as kernels read them
   const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
-  DP_CO_TRY(gpu::Buffer buffer, co_await make_buffer(std::move(name), words.size() * 4));
-  DP_CO_CHECK(co_await device_.upload(buffer, 0, std::span(bytes, words.size() * 4)));
-  const kernels::TensorView view = plan_.external(buffer);
-  buffers_.push_back(std::move(buffer));
-  co_return view;
+  DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer(std::move(name), words.size() * 4, true));
+  DP_CO_CHECK(co_await device_.upload(*buffer, 0, std::span(bytes, words.size() * 4)));
+  co_return plan_.external(*buffer);
 }
 
 }  // namespace doppler::model

@@ -1,10 +1,10 @@
-// Brings tensors of a checkpoint into GPU buffers in the layouts the kernels read (base/dtype.h). Plain copies go
-// straight from the mapped file or the host's stream; the rest is rearranged in bounded pieces. Several matrices
-// that take the same input are stacked into one weight when their formats agree.
-// Read next: families/llama.cpp (a user), formats/quant (the rearranging).
+// Gives the tensors of a checkpoint GPU buffers in the layouts the kernels read (base/dtype.h). Several matrices that take
+// the same input are stacked into one weight when their formats agree. Vectors are there at once; the bytes of matrices
+// follow with stream(), so that plans can be recorded and compiled meanwhile.
+// Read next: families/llama.cpp (a user), weight_stream.h (how the bytes get there).
 #pragma once
 
-#include <functional>
+#include <deque>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -14,11 +14,9 @@
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
 #include "kernels/linear/linear.h"
+#include "model/weight_stream.h"
 
 namespace doppler::model {
-
-// bytes of the checkpoint uploaded so far, of all that will be.
-using UploadProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 // y = x W^T + b for stacked W: one product where all parts share a format, otherwise one a format, side by side.
 struct Projection {
@@ -55,7 +53,9 @@ class WeightLoader {
   // Values computed by the host (rope table).
   Task<Result<kernels::TensorView>> values(std::string name, std::vector<uint32_t> words);
 
-  std::vector<gpu::Buffer> take_buffers() { return std::move(buffers_); }
+  // Brings the bytes, once everything was asked for: prepare(), then run().
+  WeightStream& stream() { return stream_; }
+  std::deque<gpu::Buffer> take_buffers() { return std::move(buffers_); }
   uint64_t weight_bytes() const { return weight_bytes_; }  // on the GPU
 
  private:
@@ -70,27 +70,17 @@ class WeightLoader {
   Result<const formats::TensorInfo*> checked(const std::string& full_name,
                                              std::initializer_list<uint64_t> shape) const;
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
-  Task<Result<kernels::Weight>> upload_stacked(std::string label, WeightFormat format,
-                                               std::vector<Source> sources, uint32_t k);
-  // Rows [first, first + rows) of `source` into rows from `target_row` on of the piece.
-  struct Span {
-    Source source;
-    uint64_t first = 0, rows = 0, target_row = 0;
-  };
-  Task<Result<void>> upload_rows(const gpu::Buffer& buffer, WeightFormat format, const WeightLayout& layout,
-                                 Span span, uint32_t k, std::vector<uint8_t>& plane1);
-  Task<Result<void>> upload_tiles(const gpu::Buffer& buffer, const WeightLayout& layout, Span span,
-                                  uint32_t k);
-  Task<Result<gpu::Buffer>> make_buffer(std::string name, uint64_t bytes);
-  void note_read(uint64_t bytes);
+  Task<Result<kernels::Weight>> place_stacked(std::string label, WeightFormat format,
+                                              std::vector<Source> sources, uint32_t k);
+  Task<Result<gpu::Buffer*>> make_buffer(std::string name, uint64_t bytes, bool zeroed);
 
   gpu::Device& device_;
   gpu::PlanBuilder& plan_;
   const formats::Checkpoint& checkpoint_;
   formats::LayoutPolicy layout_;
-  UploadProgress progress_;
-  uint64_t total_bytes_ = 0, read_bytes_ = 0, weight_bytes_ = 0;
-  std::vector<gpu::Buffer> buffers_;
+  WeightStream stream_;
+  uint64_t weight_bytes_ = 0;
+  std::deque<gpu::Buffer> buffers_;  // stay where they are: stream_ points at them
 };
 
 // Records y = x W^T + b for all parts. y: f32 [rows, projection.n].

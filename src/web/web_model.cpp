@@ -45,7 +45,7 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
                   {"weightBytes", info.weight_bytes},
                   {"cacheBytes", info.cache_bytes},
                   {"scratchBytes", info.scratch_bytes},
-                  {"loadSeconds", info.load_seconds},
+                  {"loadSeconds", info.load.seconds},
                   {"hasTokenizer", info.has_tokenizer},
                   {"hasChatTemplate", info.has_chat_template},
                   {"variants", std::move(variants)}});
