@@ -42,6 +42,7 @@ Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, kernels::Tenso
 class FamilyModel {
  public:
   virtual ~FamilyModel() = default;
+  // Asks for every weight; the bytes of matrices come later, with WeightLoader::stream().
   virtual Task<Result<void>> load(WeightLoader& loader) = 0;
   virtual Result<Logits> record(kernels::Context& ctx, const StepIo& io) = 0;
   // How a step of one row gets io.row and io.normed_row from a token, whose view the caller fills in. ctx: of one row.
