@@ -121,14 +121,23 @@ void choose_fragments(const Attention& op, Launch& launch) {
   }
 }
 
+// The fragments that put a result: value by value, and four at a time in kernels with subgroup operations.
+struct OutputForm {
+  std::string_view values, quads;
+};
+constexpr OutputForm kPutY = {"attention/attention_output_y", "attention/attention_quad_y"};
+constexpr OutputForm kPutQ8 = {"attention/attention_output_y_q8", "attention/attention_quad_y_q8"};
+constexpr OutputForm kPutPartial = {"attention/attention_output_partial", "attention/attention_quad_partial"};
+
 struct Output {
-  std::string_view fragment;
+  OutputForm form;
   TensorView result;
   TensorView q8;
 };
 
 void choose_output(const Output& output, Launch& launch) {
-  launch.substitutions.emplace_back("attention/attention_output_y", output.fragment);
+  launch.substitutions.emplace_back(kPutY.values, output.form.values);
+  launch.substitutions.emplace_back(kPutY.quads, output.form.quads);
 }
 
 Result<void> record_combine(Context& ctx, const Attention& op, const DecodeSizes& sizes, TensorView partials,
@@ -185,15 +194,14 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
   const uint32_t head_dim = op.cache.head_dim;
   const bool q8_inside = op.y.q8.valid() && head_dim % 32 == 0;
-  const Output y = {q8_inside ? "attention/attention_output_y_q8" : "attention/attention_output_y", op.y.f32,
-                    q8_inside ? op.y.q8 : TensorView{}};
+  const Output y = {q8_inside ? kPutQ8 : kPutY, op.y.f32, q8_inside ? op.y.q8 : TensorView{}};
   const bool joined = sizes.splits > 1;
   TensorView partials;
   if (joined) {
     partials = ctx.plan.scratch("attention partials",
                                 uint64_t{sizes.splits} * op.n_heads * (head_dim + 2) * sizeof(float));
   }
-  const Output output = joined ? Output{"attention/attention_output_partial", partials, {}} : y;
+  const Output output = joined ? Output{kPutPartial, partials, {}} : y;
 
   const bool subgroup = row->kernel == DecodeKernel::kSubgroup;
   Launch launch{.variant = row->name};
@@ -211,7 +219,9 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
         u32_const("Q8_PLANE1", q8_plane1_offset(1, static_cast<uint32_t>(row_floats(op))) / 4)}) {
     launch.consts.push_back(value);
   }
-  if (!subgroup) {
+  if (subgroup) {
+    launch.consts.push_back(u32_const("SUBGROUP", sizes.subgroup));
+  } else {
     launch.consts.push_back(u32_const("HEADS_POW2", std::bit_ceil(sizes.heads)));
     launch.consts.push_back(u32_const("KEY_GROUPS", sizes.workgroup / sizes.lanes));
     launch.consts.push_back(u32_const("TILE", std::max(sizes.workgroup, kCpuTile)));

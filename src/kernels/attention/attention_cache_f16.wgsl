@@ -9,3 +9,5 @@ fn low4(e: Eight) -> vec4f {
 fn high4(e: Eight) -> vec4f {
   return vec4f(unpack2x16float(e.z), unpack2x16float(e.w));
 }
+
+fn eight_if(e: Eight, is_some: bool) -> Eight { return select(Eight(), e, is_some); }

@@ -11,3 +11,7 @@ fn low4(e: Eight) -> vec4f {
 fn high4(e: Eight) -> vec4f {
   return e.high;
 }
+
+fn eight_if(e: Eight, is_some: bool) -> Eight {
+  return Eight(select(vec4f(), e.low, is_some), select(vec4f(), e.high, is_some));
+}

@@ -3,15 +3,14 @@
 // worker: it reads a key and its value together (coalesced, VECTORS times eight dimensions a lane), keeps its own
 // softmax in registers, and goes on WORKERS keys further, KEYS of them at a time, so that loads overlap. Of a tile's
 // logits each lane works out its own only; their exponentials are fetched from there.
-// No barrier inside the loop; at the end the workers are joined through workgroup memory.
-// The entry has prepare(), q4_at(), key_at() and value_at(). Of a group's rest, `heads` are less than HEADS: the others
+// No barrier inside the loop; at the end the workers are joined: attention_decode_join.
+// The entry has load_before(), prepare(), q4_at(), key_at() and value_at(), which replace what was loaded of the newest. Of a group's rest, `heads` are less than HEADS: the others
 // are copies of the last that are never put.
-// Barriers: worker_max and worker_sum; after the joint maximum gathered, and worker_sum relative to it; gathered free
-// again per head.
+// Barriers: a head's results of all subgroups; gathered free again for the next head.
 // Error: f32 sums, relative L2 below 1e-5.
 //!import attention/attention_cache_f16
 //!import attention/attention_decode_range
-//!import attention/attention_output_y
+//!import attention/attention_decode_join
 
 const kWorkers = WORKGROUP / LANES;
 
@@ -25,11 +24,6 @@ const HEAD_PARTS = PARTS / KEY_PARTS;
 const OWN_KEYS = KEYS / KEY_PARTS;
 const OWN_HEADS = HEADS / HEAD_PARTS;
 const OWN = OWN_KEYS * OWN_HEADS;
-
-var<workgroup> worker_max: array<f32, HEADS * kWorkers>;
-var<workgroup> worker_sum: array<f32, HEADS * kWorkers>;
-var<workgroup> head_max: array<f32, HEADS>;
-var<workgroup> gathered: array<vec4f, kWorkers * D8 * 2u>;
 
 // A lane keeps the half of its 2 * half sums that its bit names, and adds what its partner has of them. Called with
 // constants, so that loops unroll: an array indexed by a variable moves from registers to memory.
@@ -57,15 +51,32 @@ fn spread_sums(s: ptr<function, array<f32, VALUES>>, lane: u32) {
   }
 }
 
+// The row of one of a tile's keys; past the end that of some key of the context, which is not counted.
+fn tile_row(kv_base: u32, tile: u32, u: u32, worker: u32) -> u32 {
+  return kv_base + min(tile + u * kWorkers + worker, CTX_LEN - 1u) * D8;
+}
+
+fn load_tile(keys: ptr<function, array<Eight, KEYS * VECTORS>>, values: ptr<function, array<Eight, KEYS * VECTORS>>,
+             kv_base: u32, tile: u32, worker: u32, lane: u32) {
+  for (var u = 0u; u < KEYS; u++) {
+    let row = tile_row(kv_base, tile, u, worker);
+    for (var v = 0u; v < VECTORS; v++) { (*keys)[u * VECTORS + v] = k_cache[row + min(lane + v * LANES, D8 - 1u)]; }
+  }
+  for (var u = 0u; u < KEYS; u++) {
+    let row = tile_row(kv_base, tile, u, worker);
+    for (var v = 0u; v < VECTORS; v++) { (*values)[u * VECTORS + v] = v_cache[row + min(lane + v * LANES, D8 - 1u)]; }
+  }
+}
+
 // `group`: kv head and chunk of its query heads; `split`: of the keys; `invocation`: of the subgroup.
 fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
-  let keys = keys_of_step();
-  let share = keys_per_split(keys);
-  let begin = keys.begin + split * share;
-  if (begin >= keys.end) {
+  let seen = keys_of_step();
+  let share = keys_per_split(seen);
+  let begin = seen.begin + split * share;
+  if (SPLITS > 1u && begin >= seen.end) {
     return;
   }
-  let end = min(begin + share, keys.end);
+  let end = min(begin + share, seen.end);
 
   let worker = thread / LANES;
   let lane = thread % LANES;
@@ -75,7 +86,13 @@ fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
   let first_head = kv_head * GROUP + first_in_group;
   let kv_base = kv_head * CTX_LEN * D8;
 
-  prepare(first_head, heads, kv_head, end == keys.end && first_in_group == 0u && state.pos < CTX_LEN, thread);
+  // All loads of the first tile and of prepare() are under way before anything waits for one.
+  let early = load_before(first_head, heads, kv_head, thread);
+  var k: array<Eight, KEYS * VECTORS>;
+  var values: array<Eight, KEYS * VECTORS>;
+  load_tile(&k, &values, kv_base, begin, worker, lane);
+
+  prepare(early, kv_head, end == seen.end && first_in_group == 0u && state.pos < CTX_LEN, thread);
   var q_low: array<vec4f, HEADS * VECTORS>;
   var q_high: array<vec4f, HEADS * VECTORS>;
   var low: array<vec4f, HEADS * VECTORS>;
@@ -100,18 +117,15 @@ fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
 
   let newest_row = kv_base + state.pos * D8;  // of a full context: none of the keys
   for (var tile = begin; tile < end; tile += kWorkers * KEYS) {
-    var k: array<Eight, KEYS * VECTORS>;
-    var values: array<Eight, KEYS * VECTORS>;
+    if (tile != begin) { load_tile(&k, &values, kv_base, tile, worker, lane); }
     for (var u = 0u; u < KEYS; u++) {
-      let row = kv_base + min(tile + u * kWorkers + worker, end - 1u) * D8;
+      let is_newest = tile_row(kv_base, tile, u, worker) == newest_row;
+      let counts = tile + u * kWorkers + worker < end;
       for (var v = 0u; v < VECTORS; v++) {
-        k[u * VECTORS + v] = key_at(row, min(lane + v * LANES, D8 - 1u), newest_row);
-      }
-    }
-    for (var u = 0u; u < KEYS; u++) {
-      let row = kv_base + min(tile + u * kWorkers + worker, end - 1u) * D8;
-      for (var v = 0u; v < VECTORS; v++) {
-        values[u * VECTORS + v] = value_at(row, min(lane + v * LANES, D8 - 1u), newest_row);
+        let column = min(lane + v * LANES, D8 - 1u);
+        k[u * VECTORS + v] = key_at(k[u * VECTORS + v], column, is_newest);
+        // What lies past the end may be infinite, and zero times that is not zero.
+        values[u * VECTORS + v] = eight_if(value_at(values[u * VECTORS + v], column, is_newest), counts);
       }
     }
 
@@ -135,9 +149,9 @@ fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
       factor[h] = highest[h];
     }
     for (var u = 0u; u < OWN_KEYS; u++) {
-      let seen = tile + (own_key + u) * kWorkers + worker < end;
+      let counts = tile + (own_key + u) * kWorkers + worker < end;
       for (var h = 0u; h < OWN_HEADS; h++) {
-        s[u * OWN_HEADS + h] = select(kLowest, logit(s[u * OWN_HEADS + h]), seen);
+        s[u * OWN_HEADS + h] = select(kLowest, logit(s[u * OWN_HEADS + h]), counts);
         highest[h] = max(highest[h], s[u * OWN_HEADS + h]);
       }
     }
@@ -151,9 +165,9 @@ fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
       sum[h] *= factor[h];
     }
     for (var u = 0u; u < OWN_KEYS; u++) {
-      let seen = tile + (own_key + u) * kWorkers + worker < end;
+      let counts = tile + (own_key + u) * kWorkers + worker < end;
       for (var h = 0u; h < OWN_HEADS; h++) {
-        s[u * OWN_HEADS + h] = select(0.0, exp2(s[u * OWN_HEADS + h] - highest[h]), seen);
+        s[u * OWN_HEADS + h] = select(0.0, exp2(s[u * OWN_HEADS + h] - highest[h]), counts);
         sum[h] += s[u * OWN_HEADS + h];
       }
     }
@@ -182,61 +196,11 @@ fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
     }
   }
 
-  for (var distance = SHARE * HEAD_PARTS; distance < LANES; distance <<= 1u) {
-    for (var h = 0u; h < OWN_HEADS; h++) {
-      sum[h] += subgroupShuffleXor(sum[h], distance);
-    }
-  }
-  if (own_key == 0u && lane % SHARE == 0u) {
-    for (var h = 0u; h < OWN_HEADS; h++) {
-      let at = (lane / SHARE * OWN_HEADS + h) * kWorkers + worker;
-      worker_max[at] = highest[h];
-      worker_sum[at] = sum[h];
-    }
-  }
-  workgroupBarrier();
+  join_workers(&highest, &sum, &low, &high, thread, invocation);
   for (var h = 0u; h < HEADS; h++) {
-    var top = kLowest;
-    for (var w = 0u; w < kWorkers; w++) {
-      top = max(top, worker_max[h * kWorkers + w]);
-    }
-    let factor = exp2(worker_max[h * kWorkers + worker] - top);
-    if (thread == 0u) {
-      head_max[h] = top;
-    }
-    for (var v = 0u; v < VECTORS; v++) {
-      low[h * VECTORS + v] *= factor;
-      high[h * VECTORS + v] *= factor;
-    }
-    if (lane == 0u) {
-      worker_sum[h * kWorkers + worker] *= factor;
-    }
-  }
-
-  for (var h = 0u; h < heads; h++) {
-    // Not low[h]: registers cannot be indexed by a variable without moving to memory.
-    for (var i = 0u; i < HEADS * VECTORS; i++) {
-      let column = lane + i % VECTORS * LANES;
-      if (i / VECTORS == h && column < D8) {
-        gathered[(worker * D8 + column) * 2u] = low[i];
-        gathered[(worker * D8 + column) * 2u + 1u] = high[i];
-      }
-    }
+    gather_head(h, &low, &high, thread);
     workgroupBarrier();
-    for (var d4 = thread; d4 < D8 * 2u; d4 += WORKGROUP) {
-      var weighted = vec4f();
-      var total = 0.0;
-      for (var w = 0u; w < kWorkers; w++) {
-        weighted += gathered[w * D8 * 2u + d4];
-        total += worker_sum[h * kWorkers + w];
-      }
-      for (var i = 0u; i < 4u; i++) {
-        if (d4 * 4u + i < HEAD_DIM) {
-          put(split, first_head, h, d4 * 4u + i, weighted[i], head_max[h], total);
-        }
-      }
-    }
-    workgroupBarrier();
+    put_head(split, first_head, h, heads, thread);
+    if (h + 1u < HEADS) { workgroupBarrier(); }  // gathered is free again
   }
-  finish(thread, first_head, heads);
 }

@@ -1,9 +1,10 @@
 // Decode attention with subgroup operations that also does what rope/ does: rotates q and the newest key, and writes
 // the newest key and value into the cache. See attention_decode_core. Twin of attention_decode_subgroup.
 // The newest key and value are used from workgroup memory, rounded as the cache rounds them; the first workgroup of the
-// kv head whose keys include them writes them. Barriers in prepare(): rotated, then newest.
-// Heads may be normalised first. What a head is multiplied with for that goes past the rotation, which is linear, so that
-// nothing waits for it: every worker sums the squares of its heads and of the key for itself.
+// kv head whose keys include them writes them. Other workgroups may load the old row meanwhile, and drop it.
+// Barriers in prepare(): rotated, then newest.
+// Heads may be normalised first. What a head is multiplied with for that goes past the rotation, which is linear: the
+// sums of squares are complete after the barrier that the rotated heads need anyway.
 //!import attention/attention_decode_core
 //!import attention/attention_cache_f16_store
 //!import rope/rope_pair
@@ -17,50 +18,84 @@
 @group(0) @binding(7) var<storage, read_write> y_q8: array<u32>;
 
 const PADDED = 8u * D8;
+const PAIRS = PADDED / 2u;
+const ROTATED = (HEADS + 2u) * PAIRS;  // query heads, the newest key, the newest value
+const ROTATED_EACH = (ROTATED + WORKGROUP - 1u) / WORKGROUP;
 
-var<workgroup> rotated: array<f32, (HEADS + 2u) * PADDED>; // query heads, the newest key, the newest value
-var<workgroup> newest: array<Eight, 2u * D8>;              // key, value
+var<workgroup> rotated: array<f32, 2u * ROTATED>;
+var<workgroup> newest: array<Eight, 2u * D8>;  // key, value
+var<workgroup> square_parts: array<f32, (HEADS + 1u) * kParts>;
 
 var<private> head_scale: array<f32, HEADS + 1u>; // of the query heads, of the newest key
 
-// 1 / the root of the mean square of each head that is normalised; the lanes of a worker share a head.
-fn norm_heads(first_head: u32, heads: u32, kv_head: u32, lane: u32) {
-  for (var h = 0u; h <= HEADS; h++) {
-    let head = select(N_HEADS + kv_head, first_head + min(h, heads - 1u), h < HEADS);
-    var squares = 0.0;
-    for (var first = 0u; first < HEAD_DIM; first += LANES) {
-      let value = qkv[head * HEAD_DIM + min(first + lane, HEAD_DIM - 1u)];
-      squares += select(0.0, value * value, first + lane < HEAD_DIM);
-    }
-    for (var step = LANES / 2u; step > 0u; step >>= 1u) {
-      squares += subgroupShuffleXor(squares, step);
-    }
-    head_scale[h] = inverseSqrt(squares / f32(HEAD_DIM) + NORM_EPS);
-  }
+// What an invocation brings of the heads: pairs of values, the weights of their norms, the steps of their angles.
+struct Early {
+  values: array<vec2f, ROTATED_EACH>,
+  weights: array<vec2f, ROTATED_EACH>,
+  steps: array<vec2u, ROTATED_EACH>,
 }
 
-fn prepare(first_head: u32, heads: u32, kv_head: u32, writes_newest: bool, thread: u32) {
-  let position = state.pos;
-  if (HAS_NORMS) { norm_heads(first_head, heads, kv_head, thread % LANES); }
-  const PAIRS = PADDED / 2u;
-  for (var i = thread; i < (HEADS + 2u) * PAIRS; i += WORKGROUP) {
+fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early {
+  var early: Early;
+  for (var e = 0u; e < ROTATED_EACH; e++) {
+    let i = min(thread + e * WORKGROUP, ROTATED - 1u);
     let h = i / PAIRS;
     let pair = i % PAIRS;
     var head = first_head + min(h, heads - 1u);
     if (h >= HEADS) { head = N_HEADS + (h - HEADS) * N_KV_HEADS + kv_head; }
     let places = pair_places(pair);
-    var values = vec2f(select(0.0, qkv[head * HEAD_DIM + min(places.x, HEAD_DIM - 1u)], places.x < HEAD_DIM),
-                       select(0.0, qkv[head * HEAD_DIM + min(places.y, HEAD_DIM - 1u)], places.y < HEAD_DIM));
-    if (HAS_NORMS && h <= HEADS) {
+    let x = min(places.x, HEAD_DIM - 1u);
+    let y = min(places.y, HEAD_DIM - 1u);
+    early.values[e] = vec2f(qkv[head * HEAD_DIM + x], qkv[head * HEAD_DIM + y]);
+    if (HAS_NORMS) {
       let weights = select(0u, HEAD_DIM, h == HEADS);
-      values *= vec2f(sinks[weights + min(places.x, HEAD_DIM - 1u)], sinks[weights + min(places.y, HEAD_DIM - 1u)]);
+      early.weights[e] = vec2f(sinks[weights + x], sinks[weights + y]);
     }
-    if (h <= HEADS) { values = rotate_pair(values, pair, position); }
+    if (ROTARY_DIM > 0u) { early.steps[e] = table[min(pair, ROTARY_DIM / 2u - 1u)]; }
+  }
+  return early;
+}
+
+fn prepare(early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
+  let position = state.pos;
+  var squares: array<f32, HEADS + 1u>;
+  for (var h = 0u; h <= HEADS; h++) { squares[h] = 0.0; }
+  for (var e = 0u; e < ROTATED_EACH; e++) {
+    let i = thread + e * WORKGROUP;
+    let h = i / PAIRS;
+    let pair = i % PAIRS;
+    let places = pair_places(pair);
+    let is_value = vec2<bool>(places.x < HEAD_DIM, places.y < HEAD_DIM);
+    var values = select(vec2f(), early.values[e], is_value);
+    if (HAS_NORMS) {
+      for (var of_head = 0u; of_head <= HEADS; of_head++) {
+        squares[of_head] += select(0.0, dot(values, values), of_head == h);
+      }
+      if (h <= HEADS) { values *= early.weights[e]; }
+    }
+    if (h <= HEADS) { values = rotate_pair(values, pair, position, early.steps[e]); }
     if (h < HEADS) { values *= Q_SCALE; }
-    rotated[h * PADDED + places.x] = values.x;
-    rotated[h * PADDED + places.y] = values.y;
+    if (i < ROTATED) {
+      rotated[h * PADDED + places.x] = values.x;
+      rotated[h * PADDED + places.y] = values.y;
+    }
+  }
+  if (HAS_NORMS) {
+    for (var h = 0u; h <= HEADS; h++) {
+      for (var distance = 1u; distance < SUBGROUP; distance <<= 1u) {
+        squares[h] += subgroupShuffleXor(squares[h], distance);
+      }
+      if (thread % SUBGROUP == 0u) { square_parts[h * kParts + thread / SUBGROUP] = squares[h]; }
+    }
   }
   workgroupBarrier();
+  if (HAS_NORMS) {
+    for (var h = 0u; h <= HEADS; h++) {
+      var total = 0.0;
+      for (var p = 0u; p < kParts; p++) { total += square_parts[h * kParts + p]; }
+      head_scale[h] = inverseSqrt(total / f32(HEAD_DIM) + NORM_EPS);
+    }
+  }
   for (var i = thread; i < 2u * D8; i += WORKGROUP) {
     let at = HEADS * PADDED + 8u * i;
     var scale = 1.0;
@@ -92,17 +127,13 @@ fn q4_at(first_head: u32, heads: u32, h: u32, d: u32) -> vec4f {
   return values;
 }
 
-fn key_at(row: u32, column: u32, newest_row: u32) -> Eight {
-  if (row == newest_row) {
-    return newest[column];
-  }
-  return k_cache[row + column];
+fn key_at(loaded: Eight, column: u32, is_newest: bool) -> Eight {
+  if (is_newest) { return newest[column]; }
+  return loaded;
 }
-fn value_at(row: u32, column: u32, newest_row: u32) -> Eight {
-  if (row == newest_row) {
-    return newest[D8 + column];
-  }
-  return v_cache[row + column];
+fn value_at(loaded: Eight, column: u32, is_newest: bool) -> Eight {
+  if (is_newest) { return newest[D8 + column]; }
+  return loaded;
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -9,7 +9,8 @@
 @group(0) @binding(5) var<storage, read_write> result: array<f32>;
 @group(0) @binding(6) var<storage, read_write> y_q8: array<u32>;
 
-fn prepare(first_head: u32, heads: u32, kv_head: u32, writes_newest: bool, thread: u32) {}
+fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> u32 { return 0u; }
+fn prepare(early: u32, kv_head: u32, writes_newest: bool, thread: u32) {}
 
 fn q_at(head: u32, d: u32) -> f32 {
   if (d >= HEAD_DIM) {
@@ -23,8 +24,8 @@ fn q4_at(first_head: u32, heads: u32, h: u32, d: u32) -> vec4f {
   return vec4f(q_at(head, d), q_at(head, d + 1u), q_at(head, d + 2u), q_at(head, d + 3u));
 }
 
-fn key_at(row: u32, column: u32, newest_row: u32) -> Eight { return k_cache[row + column]; }
-fn value_at(row: u32, column: u32, newest_row: u32) -> Eight { return v_cache[row + column]; }
+fn key_at(loaded: Eight, column: u32, is_newest: bool) -> Eight { return loaded; }
+fn value_at(loaded: Eight, column: u32, is_newest: bool) -> Eight { return loaded; }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,

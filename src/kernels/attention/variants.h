@@ -31,8 +31,9 @@ struct DecodeSizes {
   uint32_t heads = 1;        // query heads of a workgroup
   uint32_t head_chunks = 1;  // workgroups a kv head needs for its group
   uint32_t workgroup = 1;
-  uint32_t lanes = 1;    // per key
-  uint32_t vectors = 1;  // of eight dimensions, per lane
+  uint32_t lanes = 1;     // per key
+  uint32_t vectors = 1;   // of eight dimensions, per lane
+  uint32_t subgroup = 1;  // lanes whose workers are joined in registers
   uint32_t splits = 1;
   uint32_t keys_per_split = 1;  // at least
 };

@@ -56,6 +56,13 @@ std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Cap
   return bytes <= caps.max_workgroup_bytes ? "matvec/tile_x_f32" : "matvec/tile_x_f32_far";
 }
 
+void choose_block_fragments(const Context& ctx, Launch& launch) {
+  if (!ctx.policy.allows(Lane::kSubgroups) || ctx.plan.caps().subgroup_min < kQ8Block) return;
+  launch.subgroups = true;
+  launch.substitutions.emplace_back("matvec/tile_block", "matvec/tile_block_subgroup");
+  launch.substitutions.emplace_back("matvec/invocation", "matvec/invocation_subgroup");
+}
+
 Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow& row) {
   const Weight& weight = op.weight;
   if (op.x.joined.valid()) return record_matvec_tile_joined(ctx, op, row);
@@ -71,6 +78,7 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
   Launch launch{.variant = row.name};
   launch.substitutions = {{"weights/format", weight_fragment(weight.format, row.q8)},
                           {"matvec/tile_x", tile_x_fragment(shape, row.q8, caps)}};
+  if (gated || begins) choose_block_fragments(ctx, launch);
   uint32_t first_tile = 0;
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);

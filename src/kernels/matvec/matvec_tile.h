@@ -31,6 +31,10 @@ std::vector<gpu::WgslConst> tile_consts(const TileShape& shape);
 // The fragment for matvec/tile_x.
 std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Caps& caps);
 
+// Chooses the fragments that make 8-bit blocks of a workgroup's outputs: with subgroup operations where subgroups have
+// room for a block. H200, whole steps: see docs/design/performance.md.
+void choose_block_fragments(const Context& ctx, Launch& launch);
+
 // Products whose x is Activation::joined.
 Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matvec_tile_pair_joined(Context& ctx, const LinearPair& op, const ProductRow& first,

@@ -6,6 +6,7 @@
 //!import matvec/tile_sum
 //!import matvec/tile_norm
 //!import matvec/tile_block
+//!import matvec/invocation
 //!import common/activate
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
@@ -18,7 +19,8 @@
 @group(0) @binding(7) var<storage, read_write> y_q8: array<u32>;
 
 @compute @workgroup_size(THREADS)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, own: Invocation) {
+  let local = local_of(own);
   let index = group.y * GROUPS_X + group.x;
   if (index * ROWS >= GATE_ROWS) { return; }  // the grid, folded over y, may have more
   let row = index * ROWS + local % ROWS;

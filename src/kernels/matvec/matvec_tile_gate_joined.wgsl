@@ -5,6 +5,7 @@
 // Read next: matvec/tile_x_joined, matvec/tile_block.
 //!import matvec/tile_sum
 //!import matvec/tile_block
+//!import matvec/invocation
 //!import common/activate
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
@@ -17,7 +18,8 @@
 @group(0) @binding(7) var<storage, read_write> y_q8: array<u32>;
 
 @compute @workgroup_size(THREADS)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, own: Invocation) {
+  let local = local_of(own);
   let row = group.x * ROWS + local % ROWS;
   let sums = join_slices(local, slice_sums(row, row + GATE_ROWS, local, group.x));
   var value = 0.0;

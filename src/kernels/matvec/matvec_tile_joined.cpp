@@ -59,6 +59,7 @@ Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const Pro
                 .layout = wgsl::matvec_tile_gate_joined::kLayout};
   launch.substitutions = {{"weights/format", weight_fragment(weight.format, true)},
                           {"matvec/tile_x", "matvec/tile_x_joined"}};
+  choose_block_fragments(ctx, launch);
   launch.consts = tile_consts(shape);
   launch.consts.push_back(u32_const("GATE_ROWS", outputs));
   launch.consts.push_back(u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)));

@@ -5,6 +5,7 @@
 // Read next: matvec/tile_sum, matvec/tile_block.
 //!import matvec/tile_sum
 //!import matvec/tile_block
+//!import matvec/invocation
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
@@ -15,7 +16,6 @@
 @group(0) @binding(6) var<storage, read_write> y: array<f32>;
 @group(0) @binding(7) var<storage, read_write> y_q8: array<u32>;  // h, then the sums at H_SUMS
 
-var<workgroup> squares: array<f32, ROWS>;
 var<workgroup> before: array<vec2<f32>, ROWS>;  // y with its bias, norm_weight
 
 fn load_before(row: u32, local: u32) -> vec2<f32> {
@@ -29,7 +29,8 @@ fn stage_before(local: u32, early: vec2<f32>) {
 }
 
 @compute @workgroup_size(THREADS)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, own: Invocation) {
+  let local = local_of(own);
   let index = group.y * GROUPS_X + group.x;
   if (index * ROWS >= N) { return; }  // the grid, folded over y, may have more
   let row = index * ROWS + local % ROWS;
@@ -40,17 +41,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     value = before[local].x + sum;
     weight = before[local].y;
     y[row] = value;
-    squares[local] = value * value;
     if (!H_IS_Q8) { y_q8[row] = bitcast<u32>(value * weight); }
   }
-  if (H_IS_Q8) {
-    store_blocks(local, index, value * weight);
-  } else {
-    workgroupBarrier();  // squares
-  }
-  if (local < ROWS / 16u) {
-    var total = 0.0;
-    for (var i = 0u; i < 16u; i++) { total += squares[16u * local + i]; }
-    y_q8[H_SUMS + ROWS / 16u * index + local] = bitcast<u32>(total);
-  }
+  if (H_IS_Q8) { store_blocks(local, index, value * weight); }
+  let total = block_total(local, value * value);
+  if (local < ROWS && (local & 15u) == 0u) { y_q8[H_SUMS + (index * ROWS + local) / 16u] = bitcast<u32>(total); }
 }

@@ -1,12 +1,13 @@
 // A workgroup's ROWS outputs, one of each of its first invocations, as 8-bit blocks of 16 (common/activation.h).
 // Scalars in workgroup memory, not vectors: a write of one component may write the whole vector (WGSL, Metal, D3D12).
-// Binding of the entry: y_q8. Consts: Q8_PLANE1, ROWS (a multiple of 16).
+// Binding of the entry: y_q8. Consts: Q8_PLANE1, ROWS (a multiple of 16). Twin: tile_block_subgroup.
 //!import common/q8_block
 
 const kQuads = ROWS / 4u;
 
 var<workgroup> block_values: array<f32, ROWS>;
 var<workgroup> block_sums: array<i32, kQuads>;
+var<workgroup> block_parts: array<f32, ROWS>;
 
 fn block_quad(i: u32) -> vec4<f32> {
   return vec4<f32>(block_values[4u * i], block_values[4u * i + 1u], block_values[4u * i + 2u], block_values[4u * i + 3u]);
@@ -34,4 +35,16 @@ fn store_blocks(local: u32, group: u32, value: f32) {
     y_q8[at] = bitcast<u32>(d);
     y_q8[at + 1u] = bitcast<u32>(d * f32(sum));
   }
+}
+
+// The sum over each block of 16 of what the first ROWS invocations bring; valid in the first invocation of each.
+// Contains a barrier: every invocation of the workgroup calls it.
+fn block_total(local: u32, value: f32) -> f32 {
+  if (local < ROWS) { block_parts[local] = value; }
+  workgroupBarrier();
+  var total = 0.0;
+  if (local < ROWS) {
+    for (var i = 0u; i < 16u; i++) { total += block_parts[(local & ~15u) + i]; }
+  }
+  return total;
 }

@@ -1,5 +1,5 @@
 // The rotation of one pair of a head, the heads padded to whole eights. Consts: ROTARY_DIM, INTERLEAVED,
-// ATTENTION_FACTOR. Binding of the entry: table. See rope.h for the phase's fixed point.
+// ATTENTION_FACTOR. `step`: the pair's entry of the table. See rope.h for the phase's fixed point.
 //!import common/mul_wide
 //!import common/sincos
 
@@ -11,11 +11,10 @@ fn pair_places(pair: u32) -> vec2u {
   return vec2u(pair, pair + ROTARY_DIM / 2u);
 }
 
-fn rotate_pair(values: vec2f, pair: u32, position: u32) -> vec2f {
+fn rotate_pair(values: vec2f, pair: u32, position: u32, step: vec2u) -> vec2f {
   if (pair >= ROTARY_DIM / 2u) {
     return values;
   }
-  let step = table[pair];
   let turn = cos_sin(mul_wide(position, step.x).y + position * step.y) * ATTENTION_FACTOR;
   return vec2f(values.x * turn.x - values.y * turn.y, values.y * turn.x + values.x * turn.y);
 }

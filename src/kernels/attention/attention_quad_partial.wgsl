@@ -1,0 +1,17 @@
+// As attention_quad_y, for a split's part: weighted values, highest logit and sum, in the layout of
+// attention_output_partial.wgsl.
+//!import attention/attention_logit
+
+fn put_quad(split: u32, head: u32, quad: u32, found: Quad, is_active: bool) {
+  if (!is_active) { return; }
+  let at = split * N_HEADS + head;
+  for (var i = 0u; i < 4u; i++) {
+    let d = 4u * quad + i;
+    if (d < HEAD_DIM) { result[at * HEAD_DIM + d] = found.weighted[i]; }
+  }
+  if (quad == 0u) {
+    let pair = SPLITS * N_HEADS * HEAD_DIM + at * 2u;
+    result[pair] = found.highest;
+    result[pair + 1u] = found.sum;
+  }
+}
