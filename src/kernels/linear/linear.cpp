@@ -94,6 +94,8 @@ std::string shape_text(const ProductShape& shape) {
   return format_text("%s %ux%u", weight_format_info(shape.format).name, shape.n, shape.k);
 }
 
+bool is_once_q8(const ProductRow& row) { return row.algorithm == Algorithm::kOnce && row.q8; }
+
 // What record() will choose, or null where it will fail.
 const ProductRow* coming_row(const Context& ctx, const Weight& weight, Activate gate) {
   const ProductShape shape = shape_of(weight, ctx.max_rows, gate);
@@ -101,10 +103,25 @@ const ProductRow* coming_row(const Context& ctx, const Weight& weight, Activate 
                       ctx.plan.caps(), ctx.policy);
 }
 
-// Whether the row makes the gated product in one dispatch: a matvec, or matrix units over whole tiles of gates.
+// Whether the row makes the gated product in one dispatch: a matvec, or whole tiles of gates on matrix units or, in 8
+// bits, of a few rows.
 bool gates_itself(const ProductRow* row, uint32_t max_rows, const Weight& weight) {
   if (weight.pieces.size() > 1) return false;
-  return max_rows == 1 || (row != nullptr && row->algorithm == Algorithm::kMatrix && weight.n % 64 == 0);
+  if (max_rows == 1) return true;
+  const bool gates = row != nullptr && (row->algorithm == Algorithm::kMatrix || is_once_q8(*row));
+  return gates && weight.n % (2 * kTileRows) == 0;
+}
+
+Result<void> record_product(Context& ctx, const Linear& op, const ProductRow& row) {
+  switch (row.algorithm) {
+    case Algorithm::kTiled:
+      return record_matvec_tile(ctx, op, row);
+    case Algorithm::kOnce:
+    case Algorithm::kOnceOfCpu:
+      return record_matmul_few(ctx, op, row);
+    default:
+      return ctx.max_rows == 1 ? record_matvec(ctx, op, row) : record_matmul(ctx, op, row);
+  }
 }
 
 // The product into [rows, 2n], then the activation as a kernel of its own.
@@ -192,12 +209,8 @@ Result<void> record(Context& ctx, const Linear& op) {
     DP_CHECK(record(ctx, FragmentF16{.x = op.x.f32, .f16 = product.x.f16, .k = op.weight.k}));
   }
   ctx.chosen = chosen;  // the forms of x made choices of their own
-  if (is_tiled) {
-    DP_CHECK(record_matvec_tile(ctx, product, *row));
-  } else {
-    DP_CHECK(ctx.max_rows == 1 ? record_matvec(ctx, product, *row) : record_matmul(ctx, product, *row));
-  }
-  if (op.y_q8.valid() && !is_tiled) {
+  DP_CHECK(record_product(ctx, product, *row));
+  if (op.y_q8.valid() && !is_tiled && !is_once_q8(*row)) {
     DP_CHECK(record(ctx, QuantizeQ8{.x = op.y, .q8 = op.y_q8, .k = op.weight.n / 2}));
   }
   if (op.y_f16.valid() && row->algorithm != Algorithm::kMatrix) {

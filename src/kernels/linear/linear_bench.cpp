@@ -1,6 +1,9 @@
 // kernel_bench: times linear products of given shapes in every variant the device runs, and says how much of
 // the weights' bytes each moves a second. Weights are zeros, in enough copies to miss the caches.
-//   kernel_bench [--rows 1] [--shape q4_k:4096x14336 ...] [--model 1b|8b|storyteller] [--only dp4a] [--json]
+//   kernel_bench [--rows 1,2,4,8,16] [--shape q4_k:4096x14336 ...] [--model 1b|8b|storyteller] [--only once,matrix]
+//                [--constants] [--json]
+// --only: variants whose names contain one of these. --constants: also with each other value of each constant that
+// `doppler tune` may change, one at a time.
 // alone: GPU timestamps of one dispatch in a pass of its own (median). chain: wall clock a dispatch, many
 // dispatches a submit; each waits for the one before, because all write the same y. Read next: product.h (the
 // tables).
@@ -10,15 +13,17 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/text.h"
 #include "gpu/device.h"
 #include "kernels/common/step_state.h"
 #include "kernels/linear/product.h"
+#include "kernels/tuning.h"
 
 namespace doppler::kernels {
 namespace {
 
 constexpr uint64_t kWorkingSet = 400ull << 20;  // bytes of all copies together: beyond any cache of today
-constexpr uint32_t kMostCopies = 64, kReplays = 20, kRepetitions = 3;
+constexpr uint32_t kMostCopies = 64, kMostCopiesOfCpu = 4, kReplays = 20, kRepetitions = 3;
 
 struct Shape {
   WeightFormat format;
@@ -26,14 +31,30 @@ struct Shape {
 };
 
 struct Options {
-  uint32_t rows = 1;
+  std::vector<uint32_t> rows = {1};
   std::vector<Shape> shapes;
-  std::string only;
+  std::vector<std::string> only;
+  bool constants = false;
   bool json = false;
+
+  bool wants(std::string_view variant) const {
+    return only.empty() || std::ranges::any_of(only, [&](const std::string& part) {
+             return variant.find(part) != variant.npos;
+           });
+  }
+};
+
+// A row of a table, perhaps with a constant other than its own.
+struct Candidate {
+  const ProductRow& row;
+  std::string constant;
+  uint32_t value = 0;
 };
 
 struct Timing {
   std::string variant, shape;
+  uint32_t rows = 1;
+  std::vector<ChosenConstant> constants;
   double alone_us = 0, chain_us = 0, gb_per_s = 0, tflops = 0;
 };
 
@@ -55,6 +76,10 @@ std::vector<Shape> model_shapes(std::string_view model) {
   return {};
 }
 
+std::string shape_name(const Shape& shape) {
+  return format_text("%s %ux%u", weight_format_info(shape.format).name, shape.n, shape.k);
+}
+
 bool parse_shape(const char* text, Shape& shape) {
   char format[16];
   if (std::sscanf(text, "%15[^:]:%ux%u", format, &shape.n, &shape.k) != 3) return false;
@@ -65,20 +90,31 @@ bool parse_shape(const char* text, Shape& shape) {
   return false;
 }
 
+bool parse_rows(const char* text, std::vector<uint32_t>& rows) {
+  rows.clear();
+  for (const std::string& part : split(text, ',')) {
+    const int count = std::atoi(part.c_str());
+    if (count <= 0) return false;
+    rows.push_back(static_cast<uint32_t>(count));
+  }
+  return !rows.empty();
+}
+
 Result<Options> parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
-    if (flag == "--json") {
-      options.json = true;
+    if (flag == "--json" || flag == "--constants") {
+      (flag == "--json" ? options.json : options.constants) = true;
       continue;
     }
     const char* value = i + 1 < argc ? argv[++i] : "";
     Shape shape{};
-    if (flag == "--rows" && std::atoi(value) > 0) {
-      options.rows = static_cast<uint32_t>(std::atoi(value));
-    } else if (flag == "--only") {
-      options.only = value;
+    if (flag == "--rows" && parse_rows(value, options.rows)) {
+      continue;
+    }
+    if (flag == "--only") {
+      for (const std::string& part : split(value, ',')) options.only.push_back(part);
     } else if (flag == "--shape" && parse_shape(value, shape)) {
       options.shapes.push_back(shape);
     } else if (flag == "--model" && !model_shapes(value).empty()) {
@@ -86,8 +122,8 @@ Result<Options> parse(int argc, char** argv) {
     } else {
       return fail(
           ErrorKind::kInvalidInput,
-          "%s %s is not understood; there are --rows N, --shape FORMAT:NxK, --model 1b|8b|storyteller, "
-          "--only VARIANT, --json.",
+          "%s %s is not understood; there are --rows N,N, --shape FORMAT:NxK, --model 1b|8b|storyteller, "
+          "--only VARIANT,VARIANT, --constants, --json.",
           argv[i - (value[0] != 0)], value);
     }
   }
@@ -107,11 +143,13 @@ struct Bench {
   }
 };
 
-Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, const ProductRow& row) {
+Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, const Candidate& candidate) {
+  const ProductRow& row = candidate.row;
   Bench bench{device, {}};
   gpu::PlanBuilder builder(device.caps());
   const uint64_t bytes = weight_layout(shape.format, shape.n, shape.k).total_bytes;
-  const auto copies = static_cast<uint32_t>(std::clamp<uint64_t>(kWorkingSet / bytes, 1, kMostCopies));
+  const uint32_t most_copies = device.caps().type == gpu::AdapterType::kCpu ? kMostCopiesOfCpu : kMostCopies;
+  const auto copies = static_cast<uint32_t>(std::clamp<uint64_t>(kWorkingSet / bytes, 1, most_copies));
   DP_TRY(const TensorView x, bench.make(builder, uint64_t{4} * rows * shape.k));
   DP_TRY(const TensorView q8, bench.make(builder, q8_bytes(rows, (shape.k + 31) / 32 * 32)));
   DP_TRY(const TensorView f16, bench.make(builder, f16_bytes(rows, (shape.k + 31) / 32 * 32)));
@@ -122,7 +160,14 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
 
   Policy policy;
   const ProductShape product{.format = shape.format, .n = shape.n, .k = shape.k, .max_rows = rows};
-  policy.forced[product_operation(product)] = row.name;
+  const std::string operation = product_operation(product);
+  policy.forced[operation] = row.name;
+  if (!candidate.constant.empty()) {
+    TuningTable table;
+    table.choices[{operation, shape_name(shape)}] = {.variant = std::string(row.name),
+                                                     .constants = {{candidate.constant, candidate.value}}};
+    policy.tuning = std::make_shared<const TuningTable>(std::move(table));
+  }
   std::vector<Choice> choices;
   Context ctx{.plan = builder, .policy = policy, .choices = choices, .state = state, .max_rows = rows};
   builder.begin("bench", rows);
@@ -153,8 +198,10 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
     const std::chrono::duration<double, std::micro> wall = std::chrono::steady_clock::now() - start;
     if (repetition == 0 || wall.count() < best_us) best_us = wall.count();
   }
-  Timing timing{.variant = std::string(row.name),
-                .shape = format_text("%s %ux%u", weight_format_info(shape.format).name, shape.n, shape.k)};
+  Timing timing{.variant = std::string(row.name), .shape = shape_name(shape), .rows = rows};
+  for (const Choice& choice : choices) {
+    if (choice.operation == operation) timing.constants = choice.constants;
+  }
   timing.chain_us = best_us / (kReplays * copies);
   if (device.caps().timestamps) {
     DP_TRY(std::vector<uint64_t> alone, gpu::run_to_completion(device, device.time_commands(plan, rows)));
@@ -167,16 +214,39 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
 }
 
 void print(const Timing& t, bool json) {
+  std::string constants;
+  for (const ChosenConstant& constant : t.constants) {
+    constants += format_text("%s%s=%u%s", constants.empty() ? "" : " ", constant.name.c_str(), constant.value,
+                             constant.value == constant.standard ? "" : "*");
+  }
   if (json) {
     std::printf(
-        "{\"variant\":\"%s\",\"shape\":\"%s\",\"alone_us\":%.2f,\"chain_us\":%.2f,\"gb_per_s\":%.1f,"
-        "\"tflops\":%.3f}\n",
-        t.variant.c_str(), t.shape.c_str(), t.alone_us, t.chain_us, t.gb_per_s, t.tflops);
+        "{\"variant\":\"%s\",\"shape\":\"%s\",\"rows\":%u,\"constants\":\"%s\",\"alone_us\":%.2f,"
+        "\"chain_us\":%.2f,\"gb_per_s\":%.1f,\"tflops\":%.3f}\n",
+        t.variant.c_str(), t.shape.c_str(), t.rows, constants.c_str(), t.alone_us, t.chain_us, t.gb_per_s,
+        t.tflops);
   } else {
-    std::printf("| %-28s | %-18s | %9.2f | %9.2f | %8.1f | %8.3f |\n", t.variant.c_str(), t.shape.c_str(),
-                t.alone_us, t.chain_us, t.gb_per_s, t.tflops);
+    std::printf("| %-28s | %-18s | %3u | %9.2f | %9.2f | %8.1f | %8.3f | %s |\n", t.variant.c_str(),
+                t.shape.c_str(), t.rows, t.alone_us, t.chain_us, t.gb_per_s, t.tflops, constants.c_str());
   }
   std::fflush(stdout);
+}
+
+// The row as it is, and with other constants if that is asked for.
+Result<void> measure_row(gpu::Device& device, const Shape& shape, uint32_t rows, const ProductRow& row,
+                         const Options& options) {
+  DP_TRY(const Timing standard, measure(device, shape, rows, {.row = row, .constant = {}}));
+  print(standard, options.json);
+  if (!options.constants) return {};
+  for (const ChosenConstant& constant : standard.constants) {
+    for (const uint32_t value : constant.alternatives) {
+      if (value == constant.value) continue;
+      DP_TRY(const Timing other,
+             measure(device, shape, rows, {.row = row, .constant = constant.name, .value = value}));
+      print(other, options.json);
+    }
+  }
+  return {};
 }
 
 Result<void> run(const Options& options) {
@@ -187,17 +257,18 @@ Result<void> run(const Options& options) {
   DP_TRY(const std::unique_ptr<gpu::Device> device, opening.take());
   if (!options.json) {
     std::printf(
-        "%s, %s, %u rows\n| variant | shape | alone us | chain us | GB/s | TFLOP/s "
-        "|\n|---|---|---|---|---|---|\n",
-        device->caps().provider.c_str(), device->caps().adapter.c_str(), options.rows);
+        "%s, %s (*: not the default)\n| variant | shape | rows | alone us | chain us | GB/s | TFLOP/s | "
+        "constants "
+        "|\n|---|---|---|---|---|---|---|---|\n",
+        device->caps().provider.c_str(), device->caps().adapter.c_str());
   }
   for (const Shape& shape : options.shapes) {
-    const ProductShape product{.format = shape.format, .n = shape.n, .k = shape.k, .max_rows = options.rows};
-    for (const ProductRow& row : product_variants(product)) {
-      if (row.name.find(options.only) == row.name.npos) continue;
-      if (!refuse(row, product, device->caps(), Policy{}).empty()) continue;
-      DP_TRY(const Timing timing, measure(*device, shape, options.rows, row));
-      print(timing, options.json);
+    for (const uint32_t rows : options.rows) {
+      const ProductShape product{.format = shape.format, .n = shape.n, .k = shape.k, .max_rows = rows};
+      for (const ProductRow& row : product_variants(product)) {
+        if (!options.wants(row.name) || !refuse(row, product, device->caps(), Policy{}).empty()) continue;
+        DP_CHECK(measure_row(*device, shape, rows, row, options));
+      }
     }
   }
   return {};

@@ -147,7 +147,7 @@ TEST_P(LinearTest, ChunksOfAnyShape) { run_all({{65, 72, 70, 65}, {130, 768, 130
 TEST_P(LinearTest, ChunksWithEpilogues) {
   run_all({{.n = 33,
             .k = 256,
-            .max_rows = 9,
+            .max_rows = 17,
             .rows = 3,
             .bias = true,
             .accumulate = true,
@@ -155,7 +155,7 @@ TEST_P(LinearTest, ChunksWithEpilogues) {
             .y_column = 9},
            {.n = 64,
             .k = 256,
-            .max_rows = 9,
+            .max_rows = 17,
             .rows = 7,
             .rows_per_piece = 24,
             .gate = Activate::kSilu,
@@ -178,7 +178,7 @@ TEST_P(LinearTest, ChunksOnMatrixUnits) {
 // The smallest and oddest shapes differ by how x is read and rows are counted, not by format: two of them are
 // enough.
 class OddChunks : public LinearTest {};
-TEST_P(OddChunks, OfAnyShape) { run_all({{1, 1, 2, 1}, {9, 257, 5, 5}, {64, 512, 64, 64}}); }
+TEST_P(OddChunks, OfAnyShape) { run_all({{1, 1, 2, 1}, {9, 257, 17, 5}, {64, 512, 64, 64}}); }
 INSTANTIATE_TEST_SUITE_P(Formats, OddChunks, ::testing::Values(WeightFormat::kF32, WeightFormat::kQ4_K),
                          [](const auto& format) {
                            return std::string(weight_format_info(format.param).name);

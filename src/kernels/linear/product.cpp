@@ -8,12 +8,15 @@
 namespace doppler::kernels {
 
 std::string product_operation(const ProductShape& shape) {
-  return format_text("%s.%s", shape.max_rows == 1 ? "matvec" : "matmul",
-                     weight_format_info(shape.format).name);
+  const char* operation = shape.max_rows == 1              ? "matvec"
+                          : shape.max_rows <= kMostFewRows ? "matmul_few"
+                                                           : "matmul";
+  return format_text("%s.%s", operation, weight_format_info(shape.format).name);
 }
 
 std::span<const ProductRow> product_variants(const ProductShape& shape) {
-  return shape.max_rows == 1 ? matvec_variants(shape.format) : matmul_variants(shape.format);
+  if (shape.max_rows == 1) return matvec_variants(shape.format);
+  return shape.max_rows <= kMostFewRows ? matmul_few_variants(shape.format) : matmul_variants(shape.format);
 }
 
 std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation,
@@ -68,6 +71,29 @@ std::string refuse_unless_tiles_fit(const ProductShape& shape, const gpu::Caps& 
 std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps) {
   if (caps.type != gpu::AdapterType::kCpu) {
     return format_text("it is shaped for a CPU and this device is a %s", gpu::adapter_type_name(caps.type));
+  }
+  return refuse_unless_whole_units(shape, caps);
+}
+
+std::string refuse_unless_eights(const ProductShape& shape, const gpu::Caps&) {
+  if (shape.k % 8 == 0) return "";
+  return format_text("the column count (%u) is not a multiple of 8", shape.k);
+}
+
+std::string refuse_unless_cpu_and_eights(const ProductShape& shape, const gpu::Caps& caps) {
+  if (caps.type != gpu::AdapterType::kCpu) return refuse_unless_cpu(shape, caps);
+  return refuse_unless_eights(shape, caps);
+}
+
+std::string refuse_unless_matrix(const ProductShape& shape, const gpu::Caps& caps) {
+  constexpr uint32_t kSubgroup = 32, kLeastMemory = 16384;
+  if (caps.subgroup_min != kSubgroup || caps.subgroup_max != kSubgroup) {
+    return format_text("it is written for subgroups of %u, this device has %u to %u", kSubgroup,
+                       caps.subgroup_min, caps.subgroup_max);
+  }
+  if (caps.max_workgroup_bytes < kLeastMemory) {
+    return format_text("it needs %u bytes of workgroup memory, this device has %u", kLeastMemory,
+                       caps.max_workgroup_bytes);
   }
   return refuse_unless_whole_units(shape, caps);
 }

@@ -1,6 +1,6 @@
-// What matvec and matmul share: the shape their tables decide by, the rows of those tables, and one recorded
+// What matvec, matmul_few and matmul share: the shape their tables decide by, the rows of those tables, and one recorded
 // product (a Linear without a gate that must be split, one call for all pieces).
-// Read next: ../matvec/variants.cpp, ../matmul/variants.cpp.
+// Read next: ../matvec/variants.cpp, ../matmul_few/variants.cpp, ../matmul/variants.cpp.
 #pragma once
 
 #include <span>
@@ -29,6 +29,8 @@ enum class Algorithm : uint8_t {
   kWorkgroup,
   kTile,
   kTileOfCpu,
+  kOnce,  // each weight unpacked once for a few rows of x
+  kOnceOfCpu,
   kMatrix,
   kPortable
 };
@@ -39,8 +41,13 @@ struct ProductRow : Variant<ProductShape> {
   bool f16 = false;  // reads x.f16
 };
 
+// Plans for more rows of x than one and at most so many have a table of their own. 16: more sums than an invocation's
+// registers take well.
+inline constexpr uint32_t kMostFewRows = 16;
+
 // Rows of one format, best first; names "matvec.q4_k.dp4a". The operation they are forced by: "matvec.q4_k".
 std::span<const ProductRow> matvec_variants(WeightFormat format);
+std::span<const ProductRow> matmul_few_variants(WeightFormat format);
 std::span<const ProductRow> matmul_variants(WeightFormat format);
 std::string product_operation(const ProductShape& shape);
 std::span<const ProductRow> product_variants(const ProductShape& shape);
@@ -65,6 +72,11 @@ std::string refuse_unless_tiles(const ProductShape& shape, const gpu::Caps& caps
 // ... and x in 8-bit blocks fits workgroup memory beside the rest.
 std::string refuse_unless_tiles_fit(const ProductShape& shape, const gpu::Caps& caps);
 std::string refuse_unless_cpu(const ProductShape& shape, const gpu::Caps& caps);
+std::string refuse_unless_eights(const ProductShape& shape, const gpu::Caps& caps);
+std::string refuse_unless_cpu_and_eights(const ProductShape& shape, const gpu::Caps& caps);
+// What matmul_matrix.wgsl is written for, besides kNeedMatrix.
+std::string refuse_unless_matrix(const ProductShape& shape, const gpu::Caps& caps);
+inline constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
 // The planes of a piece as bindings; `scales` is plane 0 again for a format without plane 1.
 struct PieceViews {
@@ -93,6 +105,7 @@ Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row
 Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const ProductRow& first,
                                      const ProductRow& second);
+Result<void> record_matmul_few(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matmul_matrix(Context& ctx, const Linear& op, const ProductRow& row);
 

@@ -10,6 +10,12 @@ fn words_dot_q8(w: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<
 }
 
 const HAS_MINIMUM = true;
+const ONE_SCALE = true;
+
+fn unit_bytes(w: Words) -> UnitBytes {
+  let s = unpack2x16float(w.s);
+  return UnitBytes(w.q & vec4<u32>(0x0f0f0f0fu), (w.q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), s.xx, s.y);
+}
 
 fn bytes16(row: u32, g: u32) -> vec4<u32> {
   return (weights[plane_at(row, g >> 1u, 0u, 1u)] >> vec4<u32>(4u * (g & 1u))) & vec4<u32>(0x0f0f0f0fu);

@@ -9,6 +9,12 @@ fn words_dot_q8(words: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: v
 }
 
 const HAS_MINIMUM = true;
+const ONE_SCALE = true;
+
+fn unit_bytes(words: Words) -> UnitBytes {
+  let w = bytes_of(words);
+  return UnitBytes(w.first, w.second, w.scale.xx, w.scale.y);
+}
 
 fn bytes16(row: u32, g: u32) -> vec4<u32> {
   let w = bytes_of(load_words(row, g >> 1u));

@@ -8,6 +8,12 @@ fn words_dot_q8(words: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: v
 }
 
 const HAS_MINIMUM = false;
+const ONE_SCALE = false;
+
+fn unit_bytes(words: Words) -> UnitBytes {
+  let w = bytes_of(words);
+  return UnitBytes(w.first, w.second, w.scale, 0.0);
+}
 
 fn bytes16(row: u32, g: u32) -> vec4<u32> {
   let w = bytes_of(load_words(row, g >> 1u));

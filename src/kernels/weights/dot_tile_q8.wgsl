@@ -7,6 +7,11 @@ fn words_dot_q8(w: Words, xa: vec4<u32>, xb: vec4<u32>, da: vec2<f32>, db: vec2<
 }
 
 const HAS_MINIMUM = false;
+const ONE_SCALE = true;
+
+fn unit_bytes(w: Words) -> UnitBytes {
+  return UnitBytes(w.first, w.second, unpack2x16float(w.s).xx, 0.0);
+}
 
 fn bytes16(row: u32, g: u32) -> vec4<u32> { return weights[plane_at(row, g >> 1u, g & 1u, 2u)]; }
 
