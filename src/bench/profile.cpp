@@ -40,8 +40,8 @@ class Profiler {
   }
 
   Result<PlanProfile> prefill() {
-    const gpu::Plan& plan = runner_.prefill_plan();
     const uint32_t rows = std::min(settings_.prompt, runner_.chunk());
+    const gpu::Plan& plan = runner_.prefill_plan(rows);
     const std::vector<uint32_t> tokens = make_prompt(rows, impl_.info.vocab_size, 1);
     const auto prepare = [&]() -> Result<void> {
       DP_CHECK(begin());

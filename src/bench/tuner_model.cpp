@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "bench/workload.h"
+#include "kernels/linear/linear.h"
 
 namespace doppler::bench {
 namespace {
@@ -20,8 +21,9 @@ constexpr uint32_t kMostSteps = 128;                // decode steps of a sample
 constexpr double kSampleSeconds = 0.03;             // at least, where kMostSteps allow it
 constexpr double kLongSample = 0.25;  // a prefill chunk that takes longer is measured with fewer rows
 constexpr uint32_t kLeastRows = 32;
-constexpr uint32_t kCheckedTokens = 8;                    // whose logits are compared
-constexpr uint32_t kCheckedRows[] = {1, kCheckedTokens};  // at a time: decode kernels, prefill kernels
+constexpr uint32_t kCheckedTokens = kernels::kMostFewRows + 4;  // whose logits are compared
+// At a time: decode kernels, prefill kernels.
+constexpr uint32_t kCheckedRows[] = {1, kCheckedTokens};
 constexpr uint32_t kCheckedCtx = 64;
 
 double seconds_since(Clock::time_point start) {
@@ -110,9 +112,10 @@ class ModelTrial final : public Trial {
     DP_CHECK(fill());
     DP_CHECK(find_shares(Phase::kDecode, runner_->decode_plan(true, 1), 1));
     const std::vector<uint32_t> tokens = prompt(std::min(runner_->chunk(), kLeastRows));
+    const auto count = static_cast<uint32_t>(tokens.size());
     DP_CHECK(begin());
     DP_CHECK(runner_->prepare_prefill(tokens));
-    return find_shares(Phase::kPrefill, runner_->prefill_plan(), static_cast<uint32_t>(tokens.size()));
+    return find_shares(Phase::kPrefill, runner_->prefill_plan(count), count);
   }
 
   const std::vector<kernels::Choice>& choices() const override { return runner_->choices(); }

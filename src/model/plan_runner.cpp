@@ -7,6 +7,7 @@
 
 #include "base/trace.h"
 #include "kernels/attention/attention.h"
+#include "kernels/linear/linear.h"
 #include "kernels/step/step.h"
 
 namespace doppler::model {
@@ -95,9 +96,8 @@ Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
 Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
   DP_CHECK(prepare_prefill(tokens));
   if (sample && !settings_.greedy) DP_CHECK(write_penalties());
-  const gpu::Plan& chosen = !sample            ? plan("prefill")
-                            : settings_.greedy ? plan("prefill.greedy")
-                                               : plan("prefill.sample");
+  const char* kind = !sample ? "" : settings_.greedy ? ".greedy" : ".sample";
+  const gpu::Plan& chosen = plan_of_rows(kind, host_state_.rows);
   DP_TRY(const Ticket ticket, submit(chosen, host_state_.rows, 1, sample ? 1 : 0));
   host_state_.pos += host_state_.rows;
   return ticket;
@@ -168,7 +168,8 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
   const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
   DP_CO_CHECK(device_.write(*tokens_, 0, bytes_of(ids)));
   DP_CO_CHECK(write_state());
-  DP_CO_TRY([[maybe_unused]] const Ticket ticket, submit(plan("prefill.logits"), host_state_.rows, 1, 0));
+  const gpu::Plan& chosen = plan_of_rows(".logits", host_state_.rows);
+  DP_CO_TRY([[maybe_unused]] const Ticket ticket, submit(chosen, host_state_.rows, 1, 0));
 
   Rows rows;
   const uint64_t count = tokens.size();
@@ -176,7 +177,7 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
   DP_CO_TRY(const std::vector<uint8_t> logit_bytes, co_await device_.read_buffer(from));
   rows.logits = floats_of(logit_bytes);
   for (uint32_t i = 0; hidden_ && i <= config_.n_layers; ++i) {
-    const uint64_t layer_bytes = static_cast<uint64_t>(options_.chunk) * config_.hidden_dim * 4;
+    const uint64_t layer_bytes = static_cast<uint64_t>(chosen.max_rows) * config_.hidden_dim * 4;
     const gpu::BufferSlice layer{
         .buffer = hidden_->id(), .offset = i * layer_bytes, .bytes = count * config_.hidden_dim * 4};
     DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read_buffer(layer));
@@ -228,12 +229,17 @@ const gpu::Plan& PlanRunner::plan(std::string_view name) const {
   return it == built_.plans.end() ? built_.plans.front() : *it;  // names are those of record_plans()
 }
 
+const gpu::Plan& PlanRunner::plan_of_rows(std::string_view kind, uint32_t rows) const {
+  const bool few = rows <= kernels::kMostFewRows && options_.chunk > kernels::kMostFewRows;
+  return plan(std::string(few ? "few" : "prefill") + std::string(kind));
+}
+
 const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {
   if (keys <= kernels::kShortKeys && options_.ctx_len > kernels::kShortKeys) {
     return plan(greedy ? "decode.short.greedy" : "decode.short.sample");
   }
   return plan(greedy ? "decode.greedy" : "decode.sample");
 }
-const gpu::Plan& PlanRunner::prefill_plan() const { return plan("prefill.greedy"); }
+const gpu::Plan& PlanRunner::prefill_plan(uint32_t rows) const { return plan_of_rows(".greedy", rows); }
 
 }  // namespace doppler::model

@@ -84,9 +84,9 @@ class PlanRunner final : public StepRunner {
   const std::vector<kernels::Choice>& choices() const { return choices_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
   const LoadTimes& load_times() const { return load_times_; }
-  // The plan that decode() replays for a sequence of `keys` tokens, or prefill() with sampling: for profiles.
+  // The plan that decode() replays for a sequence of `keys` tokens, or prefill() of `rows` with sampling: for profiles.
   const gpu::Plan& decode_plan(bool greedy, uint32_t keys) const;
-  const gpu::Plan& prefill_plan() const;
+  const gpu::Plan& prefill_plan(uint32_t rows) const;
   // For profiles, which run prefill_plan() themselves: writes what prefill() writes first, and submits
   // nothing.
   Result<void> prepare_prefill(std::span<const uint32_t> tokens);
@@ -98,14 +98,16 @@ class PlanRunner final : public StepRunner {
   void warn_unused_kernels() const;
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
   Result<void> record_plans(gpu::PlanBuilder& builder, FamilyModel& family);
-  Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name, bool decode,
-                           Head head, bool greedy, uint32_t max_keys);
+  struct PlanRow;
+  Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const PlanRow& row);
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   Result<void> write_state();
   Result<void> write_penalties();
   Result<Ticket> submit(const gpu::Plan& plan, uint32_t rows, uint32_t times, uint32_t sampled);
   const gpu::Plan& plan(std::string_view name) const;
+  // "prefill.greedy", or "few.greedy" where the rows are few.
+  const gpu::Plan& plan_of_rows(std::string_view kind, uint32_t rows) const;
 
   // Views of the shared buffers, valid while recording.
   struct Views {

@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
+#include "kernels/linear/linear.h"
 #include "kernels/step/next.h"
 #include "model/load_plan.h"
 #include "model/plan_runner.h"
@@ -161,10 +162,20 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   co_return Result<void>();
 }
 
-Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const char* name,
-                                     bool decode, Head head, bool greedy, uint32_t max_keys) {
-  const uint32_t max_rows = decode ? 1 : options_.chunk;
-  builder.begin(name, max_rows);
+enum class StepRows : uint8_t { kOne, kFew, kChunk };
+
+struct PlanRunner::PlanRow {
+  const char* name;
+  StepRows rows = StepRows::kChunk;
+  Head head = Head::kLast;
+  bool greedy = true;
+  uint32_t max_keys = 0;
+};
+
+Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const PlanRow& row) {
+  const bool decode = row.rows == StepRows::kOne;
+  const uint32_t max_rows = decode ? 1 : row.rows == StepRows::kFew ? kernels::kMostFewRows : options_.chunk;
+  builder.begin(row.name, max_rows);
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
                        .choices = choices_,
@@ -176,19 +187,19 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& fam
                   .begins_with_row = decode,
                   .tokens = views_.tokens,
                   .cache = views_.cache,
-                  .head = head,
-                  .max_keys = max_keys,
-                  .greedy = greedy,
+                  .head = row.head,
+                  .max_keys = row.max_keys,
+                  .greedy = row.greedy,
                   .logits = views_.logits,
-                  .hidden = head == Head::kAll ? views_.hidden : kernels::TensorView{}};
+                  .hidden = row.head == Head::kAll ? views_.hidden : kernels::TensorView{}};
   const Result<Logits> logits = family.record(ctx, io);
-  DP_CHECK_WHILE(logits, "recording the plan %s", name);
+  DP_CHECK_WHILE(logits, "recording the plan %s", row.name);
   const kernels::Step step{.token = {},
                            .ring = views_.ring,
                            .counts = views_.counts,
                            .recent = views_.recent,
                            .vocab_size = config_.vocab_size};
-  if (head == Head::kLast) {
+  if (row.head == Head::kLast) {
     kernels::Context one_row = ctx;  // from here on
     one_row.max_rows = 1;
     one_row.role = "next";
@@ -200,7 +211,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& fam
                                                                .counts = views_.counts,
                                                                .token = views_.token,
                                                                .vocab_size = config_.vocab_size,
-                                                               .greedy = greedy},
+                                                               .greedy = row.greedy},
                                                     .step = step,
                                                     .input = family.row_input(one_row, io)}));
   } else {
@@ -212,28 +223,27 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& fam
 }
 
 Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& family) {
-  struct Row {
-    const char* name;
-    bool decode;
-    Head head;
-    bool greedy;
-    uint32_t max_keys = 0;
+  static constexpr PlanRow kGeneration[] = {
+      {"prefill", StepRows::kChunk, Head::kNone},
+      {"prefill.greedy", StepRows::kChunk},
+      {"prefill.sample", StepRows::kChunk, Head::kLast, false},
+      {"few", StepRows::kFew, Head::kNone},
+      {"few.greedy", StepRows::kFew},
+      {"few.sample", StepRows::kFew, Head::kLast, false},
+      {"decode.greedy", StepRows::kOne},
+      {"decode.sample", StepRows::kOne, Head::kLast, false},
+      {"decode.short.greedy", StepRows::kOne, Head::kLast, true, kernels::kShortKeys},
+      {"decode.short.sample", StepRows::kOne, Head::kLast, false, kernels::kShortKeys},
   };
-  static constexpr Row kGeneration[] = {
-      {"prefill", false, Head::kNone, true},
-      {"prefill.greedy", false, Head::kLast, true},
-      {"prefill.sample", false, Head::kLast, false},
-      {"decode.greedy", true, Head::kLast, true},
-      {"decode.sample", true, Head::kLast, false},
-      {"decode.short.greedy", true, Head::kLast, true, kernels::kShortKeys},
-      {"decode.short.sample", true, Head::kLast, false, kernels::kShortKeys},
-  };
-  static constexpr Row kLogits[] = {{"prefill.logits", false, Head::kAll, false}};
-  const std::span<const Row> rows =
-      options_.all_logits ? std::span<const Row>(kLogits) : std::span<const Row>(kGeneration);
-  for (const Row& row : rows) {
+  static constexpr PlanRow kLogits[] = {{"prefill.logits", StepRows::kChunk, Head::kAll, false},
+                                        {"few.logits", StepRows::kFew, Head::kAll, false}};
+  const std::span<const PlanRow> rows =
+      options_.all_logits ? std::span<const PlanRow>(kLogits) : std::span<const PlanRow>(kGeneration);
+  for (const PlanRow& row : rows) {
     if (row.max_keys >= options_.ctx_len) continue;
-    DP_CHECK(record_plan(builder, family, row.name, row.decode, row.head, row.greedy, row.max_keys));
+    // The chunk is no larger then, and its plans have the same kernels.
+    if (row.rows == StepRows::kFew && options_.chunk <= kernels::kMostFewRows) continue;
+    DP_CHECK(record_plan(builder, family, row));
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul for a prefill chunk,
-// chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats), with optional
+// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul_few for a few, matmul for a prefill
+// chunk, chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats), with optional
 // epilogues. Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights;
 // dp4a variants the same against an oracle that quantises the activations likewise. Matrix variants: below 3e-5
 // against one that rounds x and the weights to f16 likewise (the units round each of their sums towards zero, so that
@@ -14,6 +14,10 @@
 #include "kernels/context.h"
 
 namespace doppler::kernels {
+
+// Plans of more rows than one and at most so many have kernels of their own. More sums would not fit an invocation's
+// registers.
+inline constexpr uint32_t kMostFewRows = 16;
 
 // Whole rows of a weight matrix in one GPU buffer (layout: base/dtype.h). More than one piece when the matrix
 // is larger than a binding may be.

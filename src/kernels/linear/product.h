@@ -41,10 +41,6 @@ struct ProductRow : Variant<ProductShape> {
   bool f16 = false;  // reads x.f16
 };
 
-// Plans for more rows of x than one and at most so many have a table of their own. 16: more sums than an invocation's
-// registers take well.
-inline constexpr uint32_t kMostFewRows = 16;
-
 // Rows of one format, best first; names "matvec.q4_k.dp4a". The operation they are forced by: "matvec.q4_k".
 std::span<const ProductRow> matvec_variants(WeightFormat format);
 std::span<const ProductRow> matmul_few_variants(WeightFormat format);
