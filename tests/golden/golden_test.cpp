@@ -162,6 +162,12 @@ TEST_P(GoldenOnGpus, GreedyContinuationMatches) {
   expect_greedy();
 }
 
+// Prompts of at most 16 tokens, through the kernels that GPUs have for few rows.
+TEST_P(GoldenOnGpus, FewRowsMatch) {
+  forced_["matmul_few.f32"] = "matmul_few.f32.once";
+  expect_greedy();
+}
+
 std::string case_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = fs::relative(info.param, golden_dir()).string();
   std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');

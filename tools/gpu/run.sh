@@ -46,7 +46,11 @@ trap 'rm -rf "$work"' EXIT
 results=$work/results
 mkdir -p "$results" "$work/data"
 tar -C "$work" -xJf "$here/programs.tar.xz"
-for families in "$here"/families_*.tar.xz; do [ ! -f "$families" ] || tar -C "$work/data" -xJf "$families"; done
+for families in "$here"/families_*.tar.xz; do
+  [ -f "$families" ] || continue
+  folder=$work/data/$(basename "$families" .tar.xz) # as doppler_test_data() names it
+  mkdir -p "$folder" && tar -C "$folder" -xJf "$families"
+done
 # The library is large and rarely changes: unpacked once per machine.
 store=${TMPDIR:-/tmp}/doppler-gpu-$(id -u)
 dawn=$store/$(sha256sum < "$here/libdawn.so.xz" | cut -c 1-16).so
