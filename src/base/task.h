@@ -81,9 +81,7 @@ class [[nodiscard]] Task {
     }
     T await_resume() { return std::move(*handle.promise().value); }
   };
-  Awaiter operator co_await() && {
-    return Awaiter{handle_, std::exchange(started_, true)};
-  }
+  Awaiter operator co_await() && { return Awaiter{handle_, std::exchange(started_, true)}; }
 
  private:
   explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}

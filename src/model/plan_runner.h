@@ -48,7 +48,8 @@ struct LoadTimes {
   double seconds = 0;            // all of PlanRunner::load
   StreamedBytes bytes;           // of the files, by who laid them out
   uint64_t pipelines = 0;        // made
-  uint64_t blobs_found = 0, blobs_stored = 0;  // of the provider's cache: a load that compiles nothing stores none
+  uint64_t blobs_found = 0,
+           blobs_stored = 0;  // of the provider's cache: a load that compiles nothing stores none
 };
 
 class PlanRunner final : public StepRunner {

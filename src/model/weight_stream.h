@@ -1,7 +1,7 @@
 // The bytes of weights on their way to the GPU: from the mapped file, or the host's stream, into a staging buffer as
 // they are, and from there by a kernel to the layout that the kernels read (kernels/repack). What lies in the file as
-// the GPU wants it goes straight to its place. Only the row layouts of the exact lane that differ from the file are
-// still rearranged by the host, which load reports name.
+// the GPU wants it goes straight to its place. Only row layouts that differ from the file (gpu.md, Loading) are still
+// rearranged by the host, which load reports name.
 // Read next: weight_loader.h, which decides what goes where.
 #pragma once
 
