@@ -3,6 +3,7 @@
 #include "model/weight_stream.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -39,7 +40,7 @@ class WeightStreamTest : public testing::TestWithParam<bool> {
     file_ = file;
     std::unique_ptr<formats::FileSet> files;
     if (GetParam()) {
-      path_ = testing::TempDir() + "/weight_stream_test.gguf";
+      path_ = testing::TempDir() + "/weight_stream_test." + std::to_string(::getpid()) + ".gguf";
       std::ofstream(path_, std::ios::binary)
           .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
       files = must(formats::open_file_set(path_));

@@ -1,6 +1,7 @@
 // The shipped model through the public API: greedy text equal to what numpy computes in double precision from
 // the same file (tools/make_story_references.py), counters, sessions saved and restored.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -63,7 +64,7 @@ TEST(DefaultModel, GreedyTextEqualsTheOracle) {
 }
 
 TEST(DefaultModel, SavedSessionContinuesTheSame) {
-  const std::string path = testing::TempDir() + "doppler_session_test";
+  const std::string path = testing::TempDir() + "doppler_session_test." + std::to_string(::getpid());
   Model model = load("fast");
   Session whole = model.new_session();
   auto first = whole.generate("The Fox and the Crow", greedy(20));
