@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/text.h"
+#include "kernels/common/dispatch.h"
 
 namespace doppler::kernels {
 
@@ -112,6 +113,15 @@ PieceViews piece_views(const Weight& weight, const WeightPiece& piece) {
 uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
   const WeightLayout layout = weight_layout(weight.format, piece.rows, weight.k);
   return layout.padded_rows * (layout.plane0_row_bytes + layout.plane1_row_bytes);
+}
+
+void set_costs(const Linear& op, const ProductRow& row, const WeightPiece& piece, Launch& launch) {
+  const Weight& weight = op.weight;
+  const uint32_t outputs = op.gate == Activate::kNone ? piece.rows : piece.rows / 2;
+  launch.fixed_bytes = piece_bytes(weight, piece);
+  launch.bytes = (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
+                 uint64_t{4} * outputs * (op.accumulate ? 2 : 1);
+  launch.operations = uint64_t{2} * piece.rows * weight.k;
 }
 
 XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows) {

@@ -89,6 +89,10 @@ struct XViews {
 };
 XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows);
 
+// What a dispatch that makes one piece's outputs moves and computes, for profiles.
+struct Launch;
+void set_costs(const Linear& op, const ProductRow& row, const WeightPiece& piece, Launch& launch);
+
 // "weights/dot_q4_k" or "weights/weight_q4_k".
 std::string_view weight_fragment(WeightFormat format, bool q8);
 

@@ -35,10 +35,7 @@ Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row
     launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,
                        op.y,          ctx.state};
     launch.grid = {.x = (piece.rows + kTile - 1) / kTile, .rows_axis = 1, .rows_per_group = kTile};
-    launch.fixed_bytes = piece_bytes(weight, piece);
-    launch.bytes = (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
-                   uint64_t{4} * piece.rows * (op.accumulate ? 2 : 1);
-    launch.operations = uint64_t{2} * piece.rows * weight.k;
+    set_costs(op, row, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
   }
   return {};

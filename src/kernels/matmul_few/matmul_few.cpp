@@ -142,10 +142,7 @@ Result<void> record_matmul_few(Context& ctx, const Linear& op, const ProductRow&
                        op.y,
                        op.y_q8.valid() ? op.y_q8 : unused_binding(ctx),
                        ctx.state};
-    launch.fixed_bytes = piece_bytes(weight, piece);
-    launch.bytes = (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
-                   uint64_t{4} * outputs * (op.accumulate ? 2 : 1);
-    launch.operations = uint64_t{2} * piece.rows * weight.k;
+    set_costs(op, row, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
   }
   return {};

@@ -98,10 +98,7 @@ Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row
     launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
     launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,
                        op.y};
-    launch.fixed_bytes = piece_bytes(weight, piece);
-    launch.bytes = (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
-                   uint64_t{4} * outputs * (op.accumulate ? 2 : 1);
-    launch.operations = uint64_t{2} * piece.rows * weight.k;
+    set_costs(op, row, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
   }
   return {};

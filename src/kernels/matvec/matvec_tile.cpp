@@ -134,10 +134,7 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
                   bool_const("ACCUMULATE", op.accumulate)});
       launch.bindings = {views.weights, views.scales, x.x, x.scales, sums, bias, op.y};
     }
-    launch.fixed_bytes = piece_bytes(weight, piece);
-    launch.bytes = (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
-                   uint64_t{4} * outputs * (op.accumulate ? 2 : 1);
-    launch.operations = uint64_t{2} * piece.rows * weight.k;
+    set_costs(op, row, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
     first_tile += groups;
   }

@@ -13,7 +13,7 @@ fn weight_of(nibble: u32, e: u32) -> u32 {
   let exponent = (bits >> 23u) + e;  // 128 too much
   if (exponent >= 271u) { return sign | 0x7C00u; }  // 2^16
   if (exponent < 230u) { return sign; }             // below 2^-25
-  return sign | round_to_half(((exponent - 128u) << 23u) | (bits & 0x7FFFFFu));
+  return sign | f16_bits(bitcast<f32>(((exponent - 128u) << 23u) | (bits & 0x7FFFFFu)));
 }
 
 fn read_eight(row_at: u32, eight: u32) -> vec4<u32> {

@@ -17,7 +17,7 @@ fn weight_of(group: Group, q: u32) -> u32 {
   let shift = half_magnitude(group.dmin) * group.minimum;
   if (product == 0.0 && shift == 0.0) { return select(0u, d_sign, dmin_sign == 0u); }
   let value = select(product, -product, d_sign != 0u) - select(shift, -shift, dmin_sign != 0u);
-  return round_to_half(bitcast<u32>(abs(value))) | select(0u, 0x8000u, value < 0.0);
+  return f16_bits(abs(value)) | select(0u, 0x8000u, value < 0.0);
 }
 
 fn read_eight(row_at: u32, eight: u32) -> vec4<u32> {
