@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kImport = "//!import ";
 constexpr std::string_view kAs = " as ";
+constexpr std::string_view kSameWeights = " with the same weights";
 
 std::string directives(const Caps& caps, const ComposeOptions& options) {
   std::string text;
@@ -124,9 +125,11 @@ class Composer {
       }
       std::string_view wanted = trim(std::string_view(line).substr(kImport.size()));
       if (const size_t as = wanted.find(kAs); as != wanted.npos) {
-        const std::string prefix(trim(wanted.substr(as + kAs.size())));
-        DP_CHECK_WHILE(add_again(wanted.substr(0, as), prefix), "importing it again into %s.wgsl",
-                       std::string(name).c_str());
+        std::string_view prefix = wanted.substr(as + kAs.size());
+        const bool same_weights = prefix.ends_with(kSameWeights);
+        if (same_weights) prefix.remove_suffix(kSameWeights.size());
+        DP_CHECK_WHILE(add_again(wanted.substr(0, as), std::string(trim(prefix)), same_weights),
+                       "importing it again into %s.wgsl", std::string(name).c_str());
         continue;
       }
       DP_CHECK_WHILE(add(substitute(wanted)), "importing it into %s.wgsl", std::string(name).c_str());
@@ -139,13 +142,14 @@ class Composer {
 
  private:
   // A second copy of a fragment and of all it imports, under other names: for a kernel that reads two formats. Slots
-  // that have a substitution under the prefix take that; the bindings of weights are the second's own.
-  Result<void> add_again(std::string_view name, const std::string& prefix) {
+  // that have a substitution under the prefix take that; the bindings of weights are the second's own, unless the import
+  // ends in "with the same weights".
+  Result<void> add_again(std::string_view name, const std::string& prefix, bool same_weights) {
     Composer again(options_, prefix);
     DP_CHECK(again.add(again.substitute(name)));
     const std::string text = again.take();
     std::vector<std::string> names = declared_names(text);
-    names.insert(names.end(), {"weights", "scales"});
+    if (!same_weights) names.insert(names.end(), {"weights", "scales"});
     text_ += with_prefix(text, names, prefix);
     return {};
   }

@@ -57,6 +57,17 @@ TEST_F(WgslComposerTest, SubstitutesAFragment) {
             "// ---- op/main.wgsl\nfn main() {}\n\n");
 }
 
+TEST_F(WgslComposerTest, ImportsAgainUnderOtherNames) {
+  file("op/format", "fn load(i: u32) -> u32 { return weights[i] + scales[i]; }\n");
+  file("op/apart", "//!import op/format as other_\n");
+  file("op/same", "//!import op/format as other_ with the same weights\n");
+  EXPECT_NE(
+      compose("op/apart").find("fn other_load(i: u32) -> u32 { return other_weights[i] + other_scales[i]; }"),
+      std::string::npos);
+  EXPECT_NE(compose("op/same").find("fn other_load(i: u32) -> u32 { return weights[i] + scales[i]; }"),
+            std::string::npos);
+}
+
 TEST_F(WgslComposerTest, WritesNumbersThatBothCompilersRead) {
   using Type = WgslConst::Type;
   const WgslConst consts[] = {{"N", Type::kU32, 4294967295.0}, {"LOW", Type::kI32, -2147483648.0},

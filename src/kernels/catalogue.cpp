@@ -7,6 +7,7 @@
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/linear/product.h"
+#include "kernels/persistent/layers.h"
 #include "kernels/quantize_q8/variants.h"
 #include "kernels/repack/repack.h"
 #include "kernels/rms_norm/variants.h"
@@ -86,6 +87,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
       .format = WeightFormat::kTileQ6, .n = kHidden, .k = kHidden, .pieces = {{.rows = kHidden}}};
   const EmbedNorm input{.table = table};
   add("embed_norm", embed_norm_variants(), input);
+  PersistentLayers layers;
+  layers.unfit = "a probe at load counts the workgroups that run together";
+  add("decode_layers", decode_layers_variants(), layers);
   Next next{.sample = {}, .step = {}, .input = input};
   next.sample.greedy = true;
   next.sample.best = {.slot = 0};

@@ -8,7 +8,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr std::array kLanes = {Lane::kPortable, Lane::kSubgroups, Lane::kDp4a, Lane::kF16, Lane::kMatrix};
+constexpr std::array kLanes = {Lane::kPortable, Lane::kSubgroups, Lane::kDp4a,
+                               Lane::kF16,      Lane::kMatrix,    Lane::kPersistent};
 
 constexpr uint32_t bit(Lane lane) { return 1u << static_cast<uint32_t>(lane); }
 
@@ -26,6 +27,8 @@ const char* lane_name(Lane lane) {
       return "f16";
     case Lane::kMatrix:
       return "matrix";
+    case Lane::kPersistent:
+      return "persistent";
   }
   return "?";
 }
@@ -35,6 +38,10 @@ Result<Policy> make_policy(std::string_view lane) {
   if (lane == "fast") return policy;
   if (lane == "exact") {
     policy.lanes = bit(Lane::kPortable) | bit(Lane::kSubgroups);
+    return policy;
+  }
+  if (lane == lane_name(Lane::kPersistent)) {  // prefill and whatever it refuses are the fast lanes'
+    policy.lanes |= bit(Lane::kPersistent);
     return policy;
   }
   std::vector<std::string> names = {"exact", "fast"};

@@ -24,6 +24,7 @@ enum class Lane : uint8_t {
   kDp4a,       // activations quantised to 8 bits in blocks of 16, integer dot products
   kF16,        // f16 arithmetic
   kMatrix,     // subgroup matrices: f16 inputs, f32 accumulation
+  kPersistent,  // decode's layers in one dispatch whose workgroups run together (persistent/); never unless asked for
 };
 const char* lane_name(Lane lane);
 
@@ -31,15 +32,15 @@ struct TuningTable;  // tuning.h
 
 struct Policy {
   std::string name = "fast";  // what --lane said: exact, fast or a lane's name
-  uint32_t lanes = 0x1F;      // bit per Lane
+  uint32_t lanes = 0x1F;      // bit per Lane: all but kPersistent
   std::map<std::string, std::string>
       forced;  // operation ("matvec") -> variant name, from --kernel op=variant
   std::shared_ptr<const TuningTable> tuning;  // measured choices that go before the tables; null: none
 
   bool allows(Lane lane) const { return (lanes >> static_cast<uint32_t>(lane)) & 1u; }
 };
-// "exact": portable and subgroups (f32 arithmetic, weights as stored). "fast": all. A lane's name: that lane and
-// portable. Anything else is an error that lists the names.
+// "exact": portable and subgroups (f32 arithmetic, weights as stored). "fast": all but persistent. "persistent": all. A
+// lane's name: that lane and portable. Anything else is an error that lists the names.
 Result<Policy> make_policy(std::string_view lane);
 
 struct Refusal {

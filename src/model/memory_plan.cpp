@@ -74,6 +74,21 @@ MemoryPlan plan_memory(const ModelConfig& c, const formats::Checkpoint& checkpoi
   return plan;
 }
 
+TogetherBytes together_bytes(const ModelConfig& config, const formats::Checkpoint& checkpoint,
+                             formats::LayoutPolicy layout) {
+  constexpr uint64_t kStep = 512;        // room for both planes of a weight to be aligned
+  constexpr uint64_t kTables = 1 << 16;  // rotation and biases of stacked weights
+  TogetherBytes bytes{.weights = 0, .vectors = kTables};
+  for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
+    if (tensor.shape.size() == 1) {
+      bytes.vectors += tensor.shape[0] * sizeof(float) + kStep;
+    } else if (tensor.shape.size() == 2 && tensor.shape[0] != config.vocab_size) {
+      bytes.weights += device_bytes(tensor, tensor.type, layout) + kStep;
+    }
+  }
+  return bytes;
+}
+
 Result<void> check_memory(const MemoryPlan& plan, const gpu::Caps& caps, uint32_t ctx_len) {
   const uint64_t binding = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);
   const uint64_t positions = std::max(1u, ctx_len);

@@ -33,6 +33,14 @@ MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& che
                        formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                        kernels::CacheFormat cache_format);
 
+// Bytes of what WeightLoader::place_together() is for: every matrix but those of the vocabulary, and every vector beside
+// the tables of the model's own, each at a binding's alignment.
+struct TogetherBytes {
+  uint64_t weights = 0, vectors = 0;
+};
+TogetherBytes together_bytes(const ModelConfig& config, const formats::Checkpoint& checkpoint,
+                             formats::LayoutPolicy layout);
+
 // Error: the device cannot hold it, or not bind a layer's cache at once; says what each part takes and which shorter
 // context, or else which quantisation, would fit. A device whose memory is not known (Caps::memory_bytes 0) is only
 // asked for its bindings.

@@ -132,6 +132,7 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
                                               .offset = ring_index_ % kernels::kTokenRing * 4ull,
                                               .bytes = sampled * 4ull}};
   DP_CHECK(device_.submit({&work, 1}, &request));
+  if (uses_persistent()) DP_CHECK(request_fault(ticket.slot));
   next_slot_ = (next_slot_ + 1) % options_.tickets;
   ring_index_ += sampled;
   return ticket;
@@ -141,6 +142,7 @@ Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
   const TraceSpan span("wait for tokens");
   DP_CO_TRY(const std::vector<uint8_t> bytes,
             co_await device_.read(readback_, ticket.slot, ticket.count * 4ull));
+  if (exchange_) DP_CO_CHECK(co_await check_fault(ticket.slot));
   std::vector<uint32_t> ids(ticket.count);
   std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
   co_return ids;
@@ -189,12 +191,13 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
 
 Task<Result<std::vector<uint8_t>>> PlanRunner::save_cache(uint32_t count) {
   std::vector<uint8_t> out;
-  for (const std::vector<gpu::Buffer*>* side : {&cache_k_, &cache_v_}) {
-    for (const gpu::Buffer* cache : *side) {
+  for (const std::vector<CachePlace>* side : {&cache_k_, &cache_v_}) {
+    for (const CachePlace& cache : *side) {
       const uint64_t head_bytes = views_.cache.front().bytes() / config_.n_kv_heads;
       const uint64_t kept = head_bytes / options_.ctx_len * count;
       for (uint32_t head = 0; head < config_.n_kv_heads && kept > 0; ++head) {
-        const gpu::BufferSlice from{.buffer = cache->id(), .offset = head * head_bytes, .bytes = kept};
+        const gpu::BufferSlice from{
+            .buffer = cache.buffer->id(), .offset = cache.offset + head * head_bytes, .bytes = kept};
         DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read_buffer(from));
         out.insert(out.end(), bytes.begin(), bytes.end());
       }
@@ -211,12 +214,13 @@ Task<Result<void>> PlanRunner::restore_cache(uint32_t count, std::span<const uin
                    bytes.size(), count, options_.ctx_len, static_cast<unsigned long long>(row_bytes * count));
   }
   uint64_t offset = 0;
-  for (const std::vector<gpu::Buffer*>* side : {&cache_k_, &cache_v_}) {
-    for (const gpu::Buffer* cache : *side) {
+  for (const std::vector<CachePlace>* side : {&cache_k_, &cache_v_}) {
+    for (const CachePlace& cache : *side) {
       const uint64_t head_bytes = views_.cache.front().bytes() / config_.n_kv_heads;
       const uint64_t kept = head_bytes / options_.ctx_len * count;
       for (uint32_t head = 0; head < config_.n_kv_heads && kept > 0; ++head) {
-        DP_CO_CHECK(co_await device_.upload(*cache, head * head_bytes, bytes.subspan(offset, kept)));
+        DP_CO_CHECK(co_await device_.upload(*cache.buffer, cache.offset + head * head_bytes,
+                                            bytes.subspan(offset, kept)));
         offset += kept;
       }
     }
@@ -235,7 +239,8 @@ const gpu::Plan& PlanRunner::plan_of_rows(std::string_view kind, uint32_t rows) 
 }
 
 const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {
-  if (keys <= kernels::kShortKeys && options_.ctx_len > kernels::kShortKeys) {
+  const bool has_short = options_.ctx_len > kernels::kShortKeys || uses_persistent();
+  if (keys <= kernels::kShortKeys && has_short && !persistent_refused_) {
     return plan(greedy ? "decode.short.greedy" : "decode.short.sample");
   }
   return plan(greedy ? "decode.greedy" : "decode.sample");

@@ -103,6 +103,19 @@ class PlanRunner final : public StepRunner {
   Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const PlanRow& row);
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
+  // The lane persistent: plan_runner_persistent.cpp.
+  bool wants_persistent() const {
+    return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits;
+  }
+  Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
+  Task<Result<uint32_t>> count_persistent();
+  Task<Result<void>> confirm_persistent(gpu::PlanBuilder& again, FamilyModel& family);
+  void refuse_persistent(const std::string& reason);
+  bool uses_persistent() const { return exchange_ && !persistent_refused_; }
+  Result<void> request_fault(uint32_t slot);
+  Task<Result<void>> check_fault(uint32_t slot);
+
+  Task<Result<void>> make_cache(gpu::PlanBuilder& builder);
   Result<void> write_state();
   Result<void> write_penalties();
   Result<Ticket> submit(const gpu::Plan& plan, uint32_t rows, uint32_t times, uint32_t sampled);
@@ -126,11 +139,20 @@ class PlanRunner final : public StepRunner {
   Views views_;
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::deque<gpu::Buffer> weights_;
-  std::vector<gpu::Buffer*> cache_k_, cache_v_;
+  struct CachePlace {
+    gpu::Buffer* buffer = nullptr;
+    uint64_t offset = 0;
+  };
+  std::vector<CachePlace> cache_k_, cache_v_;  // one a layer
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
               *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *ring_ = nullptr;
   gpu::BuiltPlans built_;
   gpu::ReadbackRing readback_;
+  gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket
+  gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
+  PersistentIo persistent_;
+  uint64_t asked_faults_ = 0;        // a bit a ticket: its word of faults_ is on the way
+  bool persistent_refused_ = false;  // the chain is used, for a reason that was told
 
   // Of the generation under way.
   GenerationSettings settings_;

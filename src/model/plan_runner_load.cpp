@@ -63,7 +63,12 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   WeightLoader loader(device, builder, checkpoint, layout, on_upload);
   const std::unique_ptr<FamilyModel> family =
       family_of(runner->config_).make(runner->config_, runner->options_.ctx_len);
+  if (runner->exchange_) {
+    const TogetherBytes together = together_bytes(runner->config_, checkpoint, layout);
+    DP_CO_CHECK(co_await loader.place_together(together.weights, together.vectors));
+  }
   DP_CO_CHECK_WHILE(co_await family->load(loader), "loading %s", checkpoint.name().c_str());
+  gpu::PlanBuilder without_plans = builder;
   DP_CO_CHECK(runner->record_plans(builder, *family));
   DP_CO_CHECK_WHILE(co_await loader.stream().prepare(), "loading %s", checkpoint.name().c_str());
 
@@ -86,6 +91,9 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_TRY(runner->built_, std::move(built));
   runner->weights_ = loader.take_buffers();
   DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
+  if (runner->wants_persistent()) {
+    DP_CO_CHECK(co_await runner->confirm_persistent(without_plans, *family));
+  }
   DP_CO_CHECK(co_await device.idle());  // weights arrived; errors of the whole load surface here
   const gpu::Counters& after = device.counters();
   times.seconds = seconds_since(load_start);
@@ -144,19 +152,42 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(normed, co_await buffer(builder, "next_normed_row", kernels::NormedRow::bytes(hidden_dim),
                                     &views_.normed_row));
   for (const auto& made : buffers_) memory_.scratch_bytes += made->bytes();
+  DP_CO_CHECK(co_await make_cache(builder));
+  if (wants_persistent()) DP_CO_CHECK(co_await make_exchange(builder));
+  co_return Result<void>();
+}
 
+// A buffer for the keys and one for the values of each layer; for the lane persistent one for all, if it may be bound.
+Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
+  kernels::CacheView cache{.k = {},
+                           .v = {},
+                           .format = options_.cache_format,
+                           .n_kv_heads = config_.n_kv_heads,
+                           .ctx_len = options_.ctx_len,
+                           .head_dim = config_.head_dim};
+  const gpu::Caps& caps = device_.caps();
+  const uint64_t step = caps.binding_alignment;
+  const uint64_t each = (cache.bytes() + step - 1) / step * step;
+  const uint64_t all_bytes = 2 * config_.n_layers * each;
+  memory_.cache_bytes += 2 * config_.n_layers * cache.bytes();
+  if (options_.policy.allows(kernels::Lane::kPersistent) &&
+      all_bytes <= std::min(caps.max_binding_bytes, caps.max_buffer_bytes)) {
+    kernels::TensorView all;
+    DP_CO_TRY(gpu::Buffer * made, co_await buffer(builder, "cache", all_bytes, &all));
+    for (uint32_t i = 0; i < config_.n_layers; ++i) {
+      cache_k_.push_back({made, 2 * i * each});
+      cache_v_.push_back({made, (2 * i + 1) * each});
+      cache.k = all.sub(cache_k_.back().offset, cache.bytes());
+      cache.v = all.sub(cache_v_.back().offset, cache.bytes());
+      views_.cache.push_back(cache);
+    }
+    co_return Result<void>();
+  }
   for (uint32_t i = 0; i < config_.n_layers; ++i) {
-    kernels::CacheView cache{.k = {},
-                             .v = {},
-                             .format = options_.cache_format,
-                             .n_kv_heads = config_.n_kv_heads,
-                             .ctx_len = options_.ctx_len,
-                             .head_dim = config_.head_dim};
     DP_CO_TRY(gpu::Buffer * k, co_await buffer(builder, "cache_k", cache.bytes(), &cache.k));
     DP_CO_TRY(gpu::Buffer * v, co_await buffer(builder, "cache_v", cache.bytes(), &cache.v));
-    cache_k_.push_back(k);
-    cache_v_.push_back(v);
-    memory_.cache_bytes += 2 * cache.bytes();
+    cache_k_.push_back({k, 0});
+    cache_v_.push_back({v, 0});
     views_.cache.push_back(cache);
   }
   co_return Result<void>();
@@ -191,6 +222,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& fam
                   .max_keys = row.max_keys,
                   .greedy = row.greedy,
                   .logits = views_.logits,
+                  .persistent = decode && row.max_keys != 0 ? persistent_ : PersistentIo{},
                   .hidden = row.head == Head::kAll ? views_.hidden : kernels::TensorView{}};
   const Result<Logits> logits = family.record(ctx, io);
   DP_CHECK_WHILE(logits, "recording the plan %s", row.name);
@@ -240,7 +272,8 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& fa
   const std::span<const PlanRow> rows =
       options_.all_logits ? std::span<const PlanRow>(kLogits) : std::span<const PlanRow>(kGeneration);
   for (const PlanRow& row : rows) {
-    if (row.max_keys >= options_.ctx_len) continue;
+    // The lane persistent has the other decode plans to fall back to.
+    if (row.max_keys >= options_.ctx_len && !exchange_) continue;
     // The chunk is no larger then, and its plans have the same kernels.
     if (row.rows == StepRows::kFew && options_.chunk <= kernels::kMostFewRows) continue;
     DP_CHECK(record_plan(builder, family, row));

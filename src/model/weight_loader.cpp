@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <tuple>
 
 #include "formats/quant/codec.h"
 #include "model/tensor_names.h"
@@ -47,16 +48,43 @@ Result<WeightFormat> WeightLoader::format_of(const formats::TensorInfo& tensor, 
   return format;
 }
 
+// Counts nothing: its user says how much of it are weights.
 Task<Result<gpu::Buffer*>> WeightLoader::make_buffer(std::string name, uint64_t bytes, bool zeroed) {
   gpu::BufferDesc desc{.name = std::move(name), .bytes = bytes, .zeroed = zeroed};
-  weight_bytes_ += bytes;
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
   buffers_.push_back(std::move(made));
   co_return &buffers_.back();
 }
 
+Task<Result<WeightLoader::Place>> WeightLoader::make_place(std::string name, uint64_t bytes, bool zeroed,
+                                                           Together& together) {
+  weight_bytes_ += bytes;
+  if (bytes <= together.bytes - together.used) {
+    const Place place{.buffer = together.buffer, .offset = together.used, .bytes = bytes};
+    const uint64_t step = device_.caps().binding_alignment;
+    together.used = std::min(together.bytes, (together.used + bytes + step - 1) / step * step);
+    co_return place;
+  }
+  DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer(std::move(name), bytes, zeroed));
+  co_return Place{.buffer = buffer, .offset = 0, .bytes = bytes};
+}
+
+Task<Result<void>> WeightLoader::place_together(uint64_t weight_bytes, uint64_t vector_bytes) {
+  const gpu::Caps& caps = device_.caps();
+  const uint64_t most = std::min(caps.max_binding_bytes, caps.max_buffer_bytes) / 256 * 256;
+  weight_bytes = std::min((weight_bytes + 255) / 256 * 256, most);
+  vector_bytes = std::min((vector_bytes + 255) / 256 * 256, most);
+  for (auto [bytes, name, together] : {std::tuple(weight_bytes, "layer_weights", &weights_together_),
+                                       std::tuple(vector_bytes, "vectors", &vectors_together_)}) {
+    DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer(name, bytes, true));
+    *together = {.buffer = buffer, .used = 0, .bytes = bytes};
+  }
+  co_return Result<void>();
+}
+
 Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, WeightFormat format,
-                                                          std::vector<Source> sources, uint32_t k) {
+                                                          std::vector<Source> sources, uint32_t k,
+                                                          Together& together) {
   kernels::Weight weight{.format = format, .n = 0, .k = k, .pieces = {}};
   for (const Source& source : sources) weight.n += source.rows;
 
@@ -77,9 +105,14 @@ Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, Wei
   for (uint64_t first = 0; first < weight.n; first += most_rows) {
     const uint64_t rows = std::min<uint64_t>(most_rows, weight.n - first);
     const WeightLayout layout = weight_layout(format, rows, k);
-    DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer(label, layout.total_bytes, !tiled));
-    WeightStream::Piece piece{
-        .buffer = buffer, .format = format, .rows = rows, .k = k, .name = label, .spans = {}};
+    DP_CO_TRY(const Place place, co_await make_place(label, layout.total_bytes, !tiled, together));
+    WeightStream::Piece piece{.buffer = place.buffer,
+                              .offset = place.offset,
+                              .format = format,
+                              .rows = rows,
+                              .k = k,
+                              .name = label,
+                              .spans = {}};
     for (uint64_t row = 0; row < rows;) {
       const Source& source = sources[source_index];
       const uint64_t count = std::min<uint64_t>(rows - row, source.rows - source_row);
@@ -93,7 +126,7 @@ Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, Wei
       }
     }
     stream_.add(std::move(piece));
-    weight.pieces.push_back({.buffer = plan_.external(*buffer),
+    weight.pieces.push_back({.buffer = view_of(place),
                              .first_row = static_cast<uint32_t>(first),
                              .rows = static_cast<uint32_t>(rows)});
   }
@@ -148,7 +181,7 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
     }
     Projection::Part part;
     part.column = out.n;
-    DP_CO_TRY(part.weight, co_await place_stacked(label, format, std::move(sources), k));
+    DP_CO_TRY(part.weight, co_await place_stacked(label, format, std::move(sources), k, weights_together_));
     if (!biases.empty()) {
       biases.resize(rows, 0.0f);
       std::vector<uint32_t> words(rows);
@@ -165,7 +198,8 @@ Task<Result<kernels::Weight>> WeightLoader::matrix(std::string name, uint32_t ro
   DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows, k}));
   DP_CO_TRY(const WeightFormat format, format_of(*tensor, k));
   std::vector<Source> sources = {{tensor, 0, rows}};
-  co_return co_await place_stacked(name, format, std::move(sources), k);
+  Together apart;
+  co_return co_await place_stacked(name, format, std::move(sources), k, apart);
 }
 
 Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name) {
@@ -200,9 +234,10 @@ Task<Result<kernels::TensorView>> WeightLoader::vectors(std::vector<std::string>
 Task<Result<kernels::TensorView>> WeightLoader::values(std::string name, std::vector<uint32_t> words) {
   words.resize((words.size() + 3) / 4 * 4, 0);  // whole vec4s, as kernels read them
   const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
-  DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer(std::move(name), words.size() * 4, true));
-  DP_CO_CHECK(co_await device_.upload(*buffer, 0, std::span(bytes, words.size() * 4)));
-  co_return plan_.external(*buffer);
+  DP_CO_TRY(const Place place,
+            co_await make_place(std::move(name), words.size() * 4, true, vectors_together_));
+  DP_CO_CHECK(co_await device_.upload(*place.buffer, place.offset, std::span(bytes, words.size() * 4)));
+  co_return view_of(place);
 }
 
 }  // namespace doppler::model

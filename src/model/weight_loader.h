@@ -53,6 +53,10 @@ class WeightLoader {
   // Values computed by the host (rope table).
   Task<Result<kernels::TensorView>> values(std::string name, std::vector<uint32_t> words);
 
+  // From here on projections lie beside one another in one buffer, and vectors and values in another, as far as these
+  // bytes reach: for kernels that read all of them (kernels/persistent).
+  Task<Result<void>> place_together(uint64_t weight_bytes, uint64_t vector_bytes);
+
   // Brings the bytes, once everything was asked for: prepare(), then run().
   WeightStream& stream() { return stream_; }
   std::deque<gpu::Buffer> take_buffers() { return std::move(buffers_); }
@@ -65,14 +69,28 @@ class WeightLoader {
     uint64_t first;
     uint32_t rows;
   };
+  // Where a piece goes: a buffer in buffers_, and the byte of it where the piece begins.
+  struct Place {
+    const gpu::Buffer* buffer = nullptr;
+    uint64_t offset = 0, bytes = 0;
+  };
+  // A buffer that several places share: what is left of it.
+  struct Together {
+    const gpu::Buffer* buffer = nullptr;
+    uint64_t used = 0, bytes = 0;
+  };
   // The tensor that holds all of `matrices`, without suffix; empty: each is its own.
   std::string fused_name(const std::vector<Matrix>& matrices) const;
   Result<const formats::TensorInfo*> checked(const std::string& full_name,
                                              std::initializer_list<uint64_t> shape) const;
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
   Task<Result<kernels::Weight>> place_stacked(std::string label, WeightFormat format,
-                                              std::vector<Source> sources, uint32_t k);
+                                              std::vector<Source> sources, uint32_t k, Together& together);
   Task<Result<gpu::Buffer*>> make_buffer(std::string name, uint64_t bytes, bool zeroed);
+  Task<Result<Place>> make_place(std::string name, uint64_t bytes, bool zeroed, Together& together);
+  kernels::TensorView view_of(const Place& place) {
+    return plan_.external(*place.buffer).sub(place.offset, place.bytes);
+  }
 
   gpu::Device& device_;
   gpu::PlanBuilder& plan_;
@@ -80,7 +98,8 @@ class WeightLoader {
   formats::LayoutPolicy layout_;
   WeightStream stream_;
   uint64_t weight_bytes_ = 0;
-  std::deque<gpu::Buffer> buffers_;  // stay where they are: stream_ points at them
+  std::deque<gpu::Buffer> buffers_;               // stay where they are: stream_ points at them
+  Together weights_together_, vectors_together_;  // of no bytes: everything has a buffer of its own
 };
 
 // Records y = x W^T + b for all parts. y: f32 [rows, projection.n].

@@ -19,7 +19,7 @@ Task<Result<void>> WeightStream::copy_rows(const Piece& piece, const Span& span,
   formats::ByteSource& file = checkpoint_.file(span.tensor->file);
   const uint64_t bytes = span.rows * row_bytes(span);
   const uint64_t begin = span.tensor->offset + span.first * row_bytes(span);
-  const uint64_t target = span.target_row * layout.plane0_row_bytes;
+  const uint64_t target = piece.offset + span.target_row * layout.plane0_row_bytes;
   const std::span<const uint8_t> mapped = file.mapped();
   copied = true;
   if (mapped.empty()) {
@@ -61,7 +61,8 @@ Task<Result<void>> WeightStream::rearrange_rows(const Piece& piece, const Span& 
     uint8_t* scales = plane1.empty() ? nullptr : plane1.data() + target * layout.plane1_row_bytes;
     DP_CO_CHECK(
         formats::repack_rows(span.tensor->type, piece.format, source, rows, piece.k, plane0.data(), scales));
-    DP_CO_CHECK(co_await device_.upload(*piece.buffer, target * layout.plane0_row_bytes, plane0));
+    const uint64_t at = piece.offset + target * layout.plane0_row_bytes;
+    DP_CO_CHECK(co_await device_.upload(*piece.buffer, at, plane0));
     if (!mapped.empty()) file.done_with(from, bytes);
     streamed_.rearranged += bytes;
     note_read(bytes);
@@ -84,7 +85,7 @@ Task<Result<void>> WeightStream::run_rows(const Piece& piece) {
     DP_CO_CHECK(co_await std::move(rearranging));
   }
   if (plane1.empty()) co_return Result<void>();
-  co_return co_await device_.upload(*piece.buffer, layout.plane1_offset, plane1);
+  co_return co_await device_.upload(*piece.buffer, piece.offset + layout.plane1_offset, plane1);
 }
 
 }  // namespace doppler::model

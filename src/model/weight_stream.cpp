@@ -29,8 +29,10 @@ void WeightStream::note_read(uint64_t bytes) {
 // A plan a chunk: they differ in where they read and write.
 Result<void> WeightStream::record_chunks(const Piece& piece, kernels::Context& ctx) {
   ctx.role = piece.name;
-  const kernels::WeightPiece target{
-      .buffer = builder_.external(*piece.buffer), .first_row = 0, .rows = static_cast<uint32_t>(piece.rows)};
+  const uint64_t piece_bytes = weight_layout(piece.format, piece.rows, piece.k).total_bytes;
+  const kernels::WeightPiece target{.buffer = builder_.external(*piece.buffer).sub(piece.offset, piece_bytes),
+                                    .first_row = 0,
+                                    .rows = static_cast<uint32_t>(piece.rows)};
   for (const Span& span : piece.spans) {
     const uint64_t tile_bytes = kTileRows * row_bytes(span);
     const uint64_t tiles_at_once =

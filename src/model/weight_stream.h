@@ -36,9 +36,10 @@ class WeightStream {
     const formats::TensorInfo* tensor = nullptr;
     uint64_t first = 0, rows = 0, target_row = 0;
   };
-  // A buffer and all rows that it will hold.
+  // A range of a buffer, whole bindings from `offset` on, and all rows that it will hold.
   struct Piece {
     const gpu::Buffer* buffer = nullptr;  // stays where it is until run() is done
+    uint64_t offset = 0;
     WeightFormat format{};
     uint64_t rows = 0;
     uint32_t k = 0;

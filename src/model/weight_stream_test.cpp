@@ -66,8 +66,9 @@ class WeightStreamTest : public testing::TestWithParam<bool> {
     const auto done = wait(loader.stream().run());
     ASSERT_TRUE(done) << done.error().message();
   }
-  // The buffer against the host's repacking of these rows, one behind the other.
-  void expect(const gpu::Buffer& buffer, WeightFormat format, uint32_t k, std::vector<Rows> parts) {
+  // The buffer, from `offset` on, against the host's repacking of these rows, one behind the other.
+  void expect(const gpu::Buffer& buffer, WeightFormat format, uint32_t k, std::vector<Rows> parts,
+              uint64_t offset = 0) {
     uint64_t rows = 0;
     for (const Rows& part : parts) rows += part.rows;
     const WeightLayout layout = weight_layout(format, rows, k);
@@ -84,8 +85,8 @@ class WeightStreamTest : public testing::TestWithParam<bool> {
       }
       at += part.rows;
     }
-    ASSERT_GE(buffer.bytes(), want.size());
-    std::vector<uint8_t> got = must(wait(device().read_buffer({buffer.id(), 0, want.size()})));
+    ASSERT_GE(buffer.bytes(), offset + want.size());
+    std::vector<uint8_t> got = must(wait(device().read_buffer({buffer.id(), offset, want.size()})));
     for (uint64_t i = layout.padded_rows * layout.plane0_row_bytes; i < layout.plane1_offset; ++i) got[i] = 0;
     EXPECT_TRUE(got == want);
   }
@@ -151,6 +152,43 @@ TEST_P(WeightStreamTest, ExactLaneKeepsRows) {
   expect(buffers[0], WeightFormat::kQ4_K, 512, {rows_of("a.weight", 0, 70)});
   expect(buffers[1], WeightFormat::kQ6_K, 256, {rows_of("b.weight", 0, 33)});
   EXPECT_EQ(loader.stream().streamed().repacked, 0u);
+}
+
+// Weights of several formats and kinds of copying in one buffer, as far as it reaches.
+TEST_P(WeightStreamTest, PlacesTogether) {
+  add("a.weight", DType::kQ4_K, 64, 512);
+  add("b.weight", DType::kQ6_K, 45, 512);
+  add("c.weight", DType::kF32, 5, 64);
+  add("d.weight", DType::kQ8_0, 320, 512);
+  open();
+  for (const bool exact : {false, true}) {
+    SCOPED_TRACE(exact);
+    WeightLoader loader(device(), plan_, *checkpoint_, {.exact = exact, .tiles = !exact}, {});
+    ASSERT_TRUE(wait(loader.place_together(65536, 4096)));
+    const auto view = [&](const char* name, uint32_t rows, uint32_t k) {
+      return must(wait(loader.projection({{name, rows}}, k))).parts[0].weight.pieces[0].buffer;
+    };
+    const gpu::TensorView a = view("a", 64, 512), b = view("b", 45, 512), c = view("c", 5, 64),
+                          d = view("d", 320, 512);
+    const gpu::TensorView one = must(wait(loader.values("one", {1, 2, 3, 4})));
+    const gpu::TensorView two = must(wait(loader.values("two", {5, 6, 7, 8})));
+    run(loader);
+    EXPECT_EQ(a.slot, b.slot);
+    EXPECT_EQ(a.slot, c.slot);
+    EXPECT_NE(a.slot, d.slot);  // found no room
+    EXPECT_EQ(one.slot, two.slot);
+    const auto buffers = loader.take_buffers();
+    ASSERT_EQ(buffers.size(), 3u);
+    expect(buffers[0], exact ? WeightFormat::kQ4_K : WeightFormat::kTileQ4, 512, {rows_of("a.weight", 0, 64)},
+           a.offset);
+    expect(buffers[0], exact ? WeightFormat::kQ6_K : WeightFormat::kTileQ6, 512, {rows_of("b.weight", 0, 45)},
+           b.offset);
+    expect(buffers[0], WeightFormat::kF32, 64, {rows_of("c.weight", 0, 5)}, c.offset);
+    expect(buffers[2], exact ? WeightFormat::kQ8_0 : WeightFormat::kTileQ8, 512,
+           {rows_of("d.weight", 0, 320)}, d.offset);
+    const auto words = must(wait(device().read_buffer({buffers[1].id(), two.offset, 4})));
+    EXPECT_EQ(words[0], 5);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, WeightStreamTest, testing::Values(true, false),

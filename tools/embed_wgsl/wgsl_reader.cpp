@@ -103,10 +103,11 @@ std::expected<std::vector<std::string>, std::string> read_imports(std::string_vi
     }
     if (!opening) return fail(line, "an //!import must stand before the first declaration.");
     std::string_view name = row.substr(std::min(kImport.size() + 1, row.size()));
-    // `folder/file as prefix_`: once more, under other names.
-    constexpr std::string_view kAs = " as ";
+    // `folder/file as prefix_`, perhaps `with the same weights`: once more, under other names.
+    constexpr std::string_view kAs = " as ", kSameWeights = " with the same weights";
     const size_t as = name.find(kAs);
-    const std::string_view prefix = as == name.npos ? "" : name.substr(as + kAs.size());
+    std::string_view prefix = as == name.npos ? "" : name.substr(as + kAs.size());
+    if (prefix.ends_with(kSameWeights)) prefix.remove_suffix(kSameWeights.size());
     const bool is_named = std::ranges::all_of(prefix, is_word) && (as == name.npos || !prefix.empty());
     name = name.substr(0, as);
     const bool plain = is_named && std::ranges::all_of(name, [](char c) { return is_word(c) || c == '/'; });

@@ -6,6 +6,9 @@ fn plane_at(row: u32, u: u32, p: u32, count: u32) -> u32 {
   return (((row >> 5u) * params.units + u) * count + p) * 32u + (row & 31u);
 }
 
+// load_words_from(): of a weight whose planes begin at element first.x of `weights` and first.y of `scales`.
+fn load_words(row: u32, u: u32) -> Words { return load_words_from(vec2<u32>(), row, u); }
+
 fn unit_first16(u: u32) -> u32 { return 2u * u; }
 fn unit_second16(u: u32) -> u32 { return 2u * u + 1u; }
 

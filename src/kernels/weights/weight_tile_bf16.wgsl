@@ -18,8 +18,8 @@ struct Words {
   d: vec4<u32>,
 }
 
-fn load_words(row: u32, u: u32) -> Words {
-  let at = plane_at(row, u, 0u, 4u);
+fn load_words_from(first: vec2<u32>, row: u32, u: u32) -> Words {
+  let at = first.x + plane_at(row, u, 0u, 4u);
   return Words(weights[at], weights[at + 32u], weights[at + 64u], weights[at + 96u]);
 }
 

@@ -7,9 +7,9 @@ struct Words {
   s: u32,
 }
 
-fn load_words(row: u32, u: u32) -> Words {
+fn load_words_from(first: vec2<u32>, row: u32, u: u32) -> Words {
   let at = plane_at(row, u, 0u, 1u);
-  return Words(weights[at], scales[at]);
+  return Words(weights[first.x + at], scales[first.y + at]);
 }
 
 fn weight8(row: u32, i: u32) -> mat2x4<f32> {

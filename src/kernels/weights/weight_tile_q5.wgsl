@@ -14,9 +14,9 @@ struct Bytes {
   scale: vec2<f32>,  // scale, minimum
 }
 
-fn load_words(row: u32, u: u32) -> Words {
-  let at = plane_at(row, u, 0u, 2u);
-  return Words(weights[plane_at(row, u, 0u, 1u)], scales[at], scales[at + 32u]);
+fn load_words_from(first: vec2<u32>, row: u32, u: u32) -> Words {
+  let at = first.y + plane_at(row, u, 0u, 2u);
+  return Words(weights[first.x + plane_at(row, u, 0u, 1u)], scales[at], scales[at + 32u]);
 }
 
 fn bytes_of(w: Words) -> Bytes {

@@ -8,9 +8,9 @@ struct Words {
   s: u32,
 }
 
-fn load_words(row: u32, u: u32) -> Words {
-  let at = plane_at(row, u, 0u, 2u);
-  return Words(weights[at], weights[at + 32u], scales[plane_at(row, u, 0u, 1u)]);
+fn load_words_from(first: vec2<u32>, row: u32, u: u32) -> Words {
+  let at = first.x + plane_at(row, u, 0u, 2u);
+  return Words(weights[at], weights[at + 32u], scales[first.y + plane_at(row, u, 0u, 1u)]);
 }
 
 fn weight8(row: u32, i: u32) -> mat2x4<f32> {

@@ -19,6 +19,12 @@ namespace doppler::model {
 // Which rows get logits: none (a prompt's inner chunks), the last (before sampling), or all (perplexity, `logits`).
 enum class Head : uint8_t { kNone, kLast, kAll };
 
+// What a decode plan has whose layers may be one dispatch (kernels/persistent).
+struct PersistentIo {
+  kernels::TensorView exchange;  // invalid: the chain is recorded
+  uint32_t groups = 0;           // workgroups that run together
+};
+
 // The buffers a forward pass reads and writes besides the weights.
 struct StepIo {
   // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
@@ -31,6 +37,7 @@ struct StepIo {
   uint32_t max_keys = 0;       // of a decode plan: the longest sequence it is replayed with; 0: the context
   bool greedy = false;         // of the logits only the best is asked for
   kernels::TensorView logits;  // f32 [vocab_size], or [max_rows, vocab_size] with Head::kAll
+  PersistentIo persistent;
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 

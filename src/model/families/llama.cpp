@@ -3,6 +3,7 @@
 // D = head_dim, Q = n_heads * D, K = n_kv_heads * D.
 #include "kernels/attention/attention.h"
 #include "kernels/embed/embed.h"
+#include "kernels/persistent/layers.h"
 #include "model/families/family.h"
 #include "model/rope_frequencies.h"
 #include "model/tensor_names.h"
@@ -49,6 +50,12 @@ class Llama final : public FamilyModel {
   Result<Logits> record(kernels::Context& ctx, const StepIo& io) override {
     const uint64_t rows = ctx.max_rows;
     TensorView x = io.row;
+    if (io.persistent.exchange.valid()) {
+      const kernels::PersistentLayers op = persistent_layers(ctx, io);
+      ctx.role = "layers";
+      DP_TRY(const bool chosen, kernels::chooses_persistent(ctx, op));
+      if (chosen) return record_persistent(ctx, io, op);
+    }
     Activation h = row_input(ctx, io).h.activation();
     if (!io.begins_with_row) {
       x = ctx.plan.scratch("x", rows * c_.hidden_dim * 4);
@@ -77,13 +84,71 @@ class Llama final : public FamilyModel {
       DP_CHECK(keep_hidden(ctx, io, x, c_.hidden_dim, i + 1));
     }
     if (io.head == Head::kNone) return Logits{};
+    return head(ctx, io, h);
+  }
+
+ private:
+  Result<Logits> head(kernels::Context& ctx, const StepIo& io, const Activation& h) const {
     ctx.role = role_label(Role::kOutput, 0);
     kernels::Context head_ctx = ctx;
     if (io.head == Head::kLast) head_ctx.max_rows = 1;
     return record_head(head_ctx, head_, h, io.logits, io.greedy);  // [1 or R, V]
   }
 
- private:
+  // All layers of a decode step in one dispatch.
+  kernels::PersistentLayers persistent_layers(kernels::Context& ctx, const StepIo& io) const {
+    kernels::PersistentLayers op{
+        .layers = {},
+        .first_norm = layers_[0].attention_norm,
+        .row = io.row,
+        .next = {.buffer = ctx.plan.scratch("begun_norm", kernels::BegunNorm::bytes(c_.hidden_dim, true)),
+                 .weight = final_norm_,
+                 .k = c_.hidden_dim,
+                 .eps = c_.norm_eps,
+                 .q8 = true},
+        .exchange = io.persistent.exchange,
+        .groups = io.persistent.groups};
+    op.n_heads = c_.n_heads;
+    op.hidden_dim = c_.hidden_dim;
+    op.ffn_dim = c_.ffn_dim;
+    op.norm_eps = c_.norm_eps;
+    op.activate = c_.activation;
+    op.scale = c_.attention_scale;
+    op.window = c_.window;
+    op.max_keys = io.max_keys;
+    op.table = rope_table_;
+    op.rotary_dim = c_.rope.rotary_dim;
+    op.interleaved = c_.rope.interleaved;
+    op.attention_factor = attention_factor_;
+    for (uint32_t i = 0; i < c_.n_layers; ++i) {
+      const Layer& layer = layers_[i];
+      kernels::PersistentLayer one{
+          .out = &layer.attention_out.parts[0].weight,
+          .gate_up = layer.gate_up.parts.size() == 1 ? &layer.gate_up.parts[0].weight : nullptr,
+          .down = &layer.down.parts[0].weight,
+          .ffn_norm = layer.ffn_norm,
+          .next_norm = i + 1 < c_.n_layers ? layers_[i + 1].attention_norm : final_norm_,
+          .cache = io.cache[i]};
+      for (const Projection* projection : {&layer.qkv, &layer.attention_out, &layer.gate_up, &layer.down}) {
+        for (const Projection::Part& part : projection->parts)
+          one.has_bias = one.has_bias || part.bias.valid();
+      }
+      for (const Projection::Part& part : layer.qkv.parts) one.qkv.push_back(&part.weight);
+      op.layers.push_back(std::move(one));
+    }
+    return op;
+  }
+
+  Result<Logits> record_persistent(kernels::Context& ctx, const StepIo& io,
+                                   const kernels::PersistentLayers& op) const {
+    DP_CHECK(kernels::record(ctx, op));
+    if (kernels::finishes_norm(ctx, head_.parts[0].weight) && model::wants_q8(ctx, head_)) {
+      return head(ctx, io, op.next.activation());
+    }
+    DP_TRY(const Activation h, record_norm(ctx, io.row, before_head(io)));
+    return head(ctx, io, h);
+  }
+
   std::string name(Role role, uint32_t layer = 0) const { return tensor_name(c_, role, layer, ""); }
 
   Task<Result<void>> load_layer(WeightLoader& loader, uint32_t i) {

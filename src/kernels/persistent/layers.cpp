@@ -1,0 +1,333 @@
+// layers.h: what is refused, and the recording. Read next: stages.h, persistent_layers.wgsl.
+#include "kernels/persistent/layers.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "kernels/attention/variants.h"
+#include "kernels/common/dispatch.h"
+#include "kernels/common/step_state.h"
+#include "kernels/linear/product.h"
+#include "kernels/persistent/persistent_layers.wgsl.h"
+#include "kernels/persistent/stages.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr float kLog2E = 1.44269504f;
+// Polls of one invocation, of which each takes most of a microsecond on a GPU: a fifth of a second. A CPU device's
+// workgroups may be put aside by the system for longer.
+constexpr uint32_t kPatience = 1u << 18, kPatienceOfCpu = 1u << 26;
+constexpr uint32_t kKeysAtOnce = 4;        // of a worker of attention
+constexpr uint32_t kMostVectors = 8;       // of eight dimensions a lane of attention holds
+constexpr uint32_t kUniformBytes = 65536;  // WebGPU's limit of a uniform binding
+// Of an invocation, in all layers: lavapipe ends loops after 65,535 iterations, and waiting takes some too.
+constexpr uint64_t kMostIterationsOfCpu = 20000;
+
+// A range of one buffer that holds some views.
+struct Range {
+  TensorView view;
+
+  bool add(TensorView added) {
+    if (!added.valid() || (view.valid() && view.slot != added.slot)) return false;
+    if (!view.valid()) {
+      view = added;
+      return true;
+    }
+    const uint64_t end = std::max(view.offset + view.bytes, added.offset + added.bytes);
+    view.offset = std::min(view.offset, added.offset);
+    view.bytes = end - view.offset;
+    return true;
+  }
+  uint32_t place(TensorView of, uint32_t bytes) const {
+    return static_cast<uint32_t>((of.offset - view.offset) / bytes);
+  }
+};
+
+struct Ranges {
+  Range weights, vectors, cache;
+};
+
+// "" or which of them lie in several buffers.
+std::string find_ranges(const PersistentLayers& op, Ranges& ranges) {
+  if (!ranges.vectors.add(op.first_norm)) return "the first norm is missing";
+  for (const PersistentLayer& layer : op.layers) {
+    std::vector<const Weight*> weights = layer.qkv;
+    weights.insert(weights.end(), {layer.out, layer.gate_up, layer.down});
+    for (const Weight* weight : weights) {
+      if (!ranges.weights.add(weight->pieces[0].buffer)) return "the weights lie in several buffers";
+    }
+    if (!ranges.vectors.add(layer.ffn_norm) || !ranges.vectors.add(layer.next_norm)) {
+      return "the norms lie in several buffers";
+    }
+    if (!ranges.cache.add(layer.cache.k) || !ranges.cache.add(layer.cache.v)) {
+      return "the caches lie in several buffers";
+    }
+  }
+  return "";
+}
+
+Attention attention_of(const PersistentLayers& op) {
+  Attention attention{.q = {}, .cache = op.layers.front().cache, .y = {}, .n_heads = op.n_heads};
+  attention.window = op.window;
+  attention.max_keys = op.max_keys;
+  return attention;
+}
+
+DecodeSizes head_sizes(const PersistentLayers& op, const gpu::Caps& caps) {
+  AttentionDecodeRow row;
+  row.kernel = DecodeKernel::kSubgroup;
+  row.workgroup = persistent_threads(caps);
+  row.keys_at_once = kKeysAtOnce;
+  row.heads = 1;
+  return decode_sizes(row, attention_of(op), caps);
+}
+
+uint64_t workgroup_bytes(const PersistentLayers& op, const PersistentStages& stages,
+                         const DecodeSizes& head) {
+  const uint32_t d = op.layers.front().cache.padded_head_dim();
+  const uint32_t parts = head.workgroup / head.subgroup;
+  const uint64_t eight = op.layers.front().cache.format == CacheFormat::kF16 ? 16 : 32;
+  const uint64_t x = uint64_t{stages.most_blocks} * (16 + 8);
+  const uint64_t floats = uint64_t{stages.partials} + stages.own_rows + 2ull * stages.most_values +
+                          stages.threads / stages.subgroup + 3ull * d + uint64_t{parts} * (d + 2) + 4;
+  return x + 4 * floats + 2ull * d / 8 * eight;
+}
+
+// What persistent_layers.wgsl reads of a stage, and of a layer, in their order.
+struct StageWords {
+  uint32_t first[2] = {}, other[2] = {};
+  uint32_t split = 0, gain = 0, unused[2] = {};
+};
+struct LayerWords {
+  StageWords qkv, out, gate, down;
+  uint32_t keys = 0, values = 0, one = 1, unused = 0;
+};
+static_assert(sizeof(LayerWords) == 9 * 16);
+
+// Of the loop over units of weights.
+uint64_t iterations(const PersistentLayers& op, const PersistentStages& stages) {
+  uint64_t units = 0;
+  for (const PersistentStage* stage : {&stages.qkv, &stages.out, &stages.gate, &stages.down}) {
+    units += uint64_t{(stage->items + op.groups - 1) / op.groups} * stage->sums * stage->units_each;
+  }
+  return op.layers.size() * units / 4;
+}
+
+std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps) {
+  if (!op.unfit.empty()) return op.unfit;
+  if (op.groups == 0) return "the probe found no workgroups that run together";
+  const auto shape = persistent_shape(op);
+  if (!shape) return shape.error().sentence();
+  if (const uint32_t keys = visible_keys(attention_of(op)); keys > kShortKeys) {
+    return format_text("one workgroup a head is too few for %u keys (up to %u)", keys, kShortKeys);
+  }
+  const CacheView& cache = op.layers.front().cache;
+  const uint32_t q = op.n_heads * cache.head_dim;
+  for (const uint32_t columns : {op.hidden_dim, op.ffn_dim, q}) {
+    if (columns % 32 != 0) return format_text("%u columns are not a multiple of 32", columns);
+  }
+  if (cache.head_dim % 16 != 0) return format_text("head_dim %u is not a multiple of 16", cache.head_dim);
+  const DecodeSizes head = head_sizes(op, caps);
+  if (head.vectors > kMostVectors || head.workgroup != persistent_threads(caps)) {
+    return format_text("head_dim %u does not fit workgroups of %u invocations", cache.head_dim,
+                       persistent_threads(caps));
+  }
+  Ranges ranges;
+  if (std::string reason = find_ranges(op, ranges); !reason.empty()) return reason;
+  for (const Range* range : {&ranges.weights, &ranges.vectors, &ranges.cache}) {
+    if (range->view.bytes <= caps.max_binding_bytes) continue;
+    return format_text("its weights or caches take a binding of %s, this device allows %s",
+                       format_bytes(range->view.bytes).c_str(), format_bytes(caps.max_binding_bytes).c_str());
+  }
+  constexpr uint32_t kStorageBuffers = std::size(wgsl::persistent_layers::kLayout) - 1;
+  if (caps.max_storage_buffers < kStorageBuffers) {
+    return format_text("it binds %u storage buffers, this device allows %u", kStorageBuffers,
+                       caps.max_storage_buffers);
+  }
+  if (op.layers.size() * sizeof(LayerWords) > kUniformBytes)
+    return format_text("%zu layers are too many", op.layers.size());
+  const PersistentStages stages = persistent_stages(op, *shape, caps);
+  if (caps.type == gpu::AdapterType::kCpu && iterations(op, stages) > kMostIterationsOfCpu) {
+    return "a CPU's driver ends loops too early for a model of this size";
+  }
+  const uint64_t bytes = workgroup_bytes(op, stages, head);
+  if (bytes <= caps.max_workgroup_bytes) return "";
+  return format_text("it needs %llu bytes of workgroup memory, this device has %u",
+                     static_cast<unsigned long long>(bytes), caps.max_workgroup_bytes);
+}
+
+constexpr Variant<PersistentLayers> kRows[] = {
+    {"decode_layers.persistent", Lane::kPersistent, kNeedSubgroups | kNeedDp4a, refuse_persistent},
+    {"decode_layers.chain"},
+};
+
+void put_place(const Range& range, const Weight& weight, uint32_t (&place)[2]) {
+  const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
+  const TensorView view = weight.pieces[0].buffer;
+  place[0] = range.place(view, 16);
+  place[1] = range.place(view.sub(layout.plane1_offset, 0), 4);
+}
+
+// A stage of `first`, or from item `split` on of `second`, where that has the other format.
+StageWords stage_words(const Range& weights, const Weight& first, const Weight& second, uint32_t split) {
+  StageWords words{.split = split};
+  put_place(weights, first, words.first);
+  put_place(weights, second, words.other);
+  return words;
+}
+
+std::vector<LayerWords> layer_words(const PersistentLayers& op, const PersistentShape& shape,
+                                    const PersistentStages& stages, const Ranges& ranges) {
+  std::vector<LayerWords> table;
+  for (const PersistentLayer& layer : op.layers) {
+    const auto words = [&](const PersistentStage& stage, const Weight& first, const Weight& second,
+                           uint32_t split_row) {
+      const bool is_split = second.format != shape.format;
+      return stage_words(ranges.weights, first, second, is_split ? split_row / stage.rows : stage.items);
+    };
+    LayerWords one{.qkv = words(stages.qkv, *layer.qkv.front(), *layer.qkv.back(), layer.qkv.front()->n),
+                   .out = words(stages.out, *layer.out, *layer.out, 0),
+                   .gate = words(stages.gate, *layer.gate_up, *layer.gate_up, 0),
+                   .down = words(stages.down, *layer.down, *layer.down, 0)};
+    one.out.gain = ranges.vectors.place(layer.ffn_norm, 4);
+    one.down.gain = ranges.vectors.place(layer.next_norm, 4);
+    const uint32_t eight = layer.cache.format == CacheFormat::kF16 ? 16 : 32;
+    one.keys = ranges.cache.place(layer.cache.k, eight);
+    one.values = ranges.cache.place(layer.cache.v, eight);
+    table.push_back(one);
+  }
+  return table;
+}
+
+void add_attention_consts(const PersistentLayers& op, const DecodeSizes& head,
+                          std::vector<gpu::WgslConst>& consts) {
+  const CacheView& cache = op.layers.front().cache;
+  for (const gpu::WgslConst& value : {u32_const("HEAD_DIM", cache.head_dim),
+                                      u32_const("D8", cache.padded_head_dim() / 8),
+                                      u32_const("N_HEADS", op.n_heads),
+                                      u32_const("N_KV_HEADS", cache.n_kv_heads),
+                                      u32_const("GROUP", op.n_heads / cache.n_kv_heads),
+                                      u32_const("CTX_LEN", cache.ctx_len),
+                                      u32_const("WINDOW", op.window == 0 ? UINT32_MAX : op.window),
+                                      f32_const("Q_SCALE", op.scale * kLog2E),
+                                      f32_const("SOFTCAP", 0),
+                                      bool_const("HAS_SOFTCAP", false),
+                                      u32_const("HEADS", 1),
+                                      u32_const("SPLITS", 1),
+                                      u32_const("KEYS_PER_SPLIT", cache.ctx_len),
+                                      u32_const("WORKGROUP", head.workgroup),
+                                      u32_const("VECTORS", head.vectors),
+                                      u32_const("LANES", head.lanes),
+                                      u32_const("KEYS", kKeysAtOnce),
+                                      u32_const("ROTARY_DIM", op.rotary_dim),
+                                      bool_const("INTERLEAVED", op.interleaved),
+                                      f32_const("ATTENTION_FACTOR", op.attention_factor)}) {
+    consts.push_back(value);
+  }
+}
+
+void add_costs(const PersistentLayers& op, Launch& launch) {
+  const uint64_t keys = visible_keys(attention_of(op));
+  for (const PersistentLayer& layer : op.layers) {
+    std::vector<const Weight*> weights = layer.qkv;
+    weights.insert(weights.end(), {layer.out, layer.gate_up, layer.down});
+    for (const Weight* weight : weights) {
+      launch.fixed_bytes += piece_bytes(*weight, weight->pieces[0]);
+      launch.operations += uint64_t{2} * weight->n * weight->k;
+    }
+    launch.bytes += 2 * layer.cache.bytes() / layer.cache.ctx_len * keys;
+    launch.operations += uint64_t{4} * op.n_heads * layer.cache.head_dim * keys;
+  }
+}
+
+Result<void> check(const Context& ctx, const PersistentLayers& op) {
+  const uint64_t row = uint64_t{op.hidden_dim} * 4;
+  DP_CHECK(check_view(ctx.state, sizeof(StepState), "step state"));
+  DP_CHECK(check_view(op.row, row, "row of decode_layers"));
+  DP_CHECK(check_view(op.exchange, exchange_bytes(op), "exchange of decode_layers"));
+  DP_CHECK(check_view(op.next.buffer, BegunNorm::bytes(op.hidden_dim, true), "next of decode_layers"));
+  if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim * 4ull, "table of decode_layers"));
+  for (const PersistentLayer& layer : op.layers) {
+    DP_CHECK(check_view(layer.ffn_norm, row, "norm of decode_layers"));
+    DP_CHECK(check_view(layer.next_norm, row, "norm of decode_layers"));
+    DP_CHECK(check_view(layer.cache.k, layer.cache.bytes(), "keys of decode_layers"));
+    DP_CHECK(check_view(layer.cache.v, layer.cache.bytes(), "values of decode_layers"));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Variant<PersistentLayers>> decode_layers_variants() { return kRows; }
+
+Result<bool> chooses_persistent(Context& ctx, const PersistentLayers& op) {
+  DP_TRY(const Variant<PersistentLayers>* row,
+         select("decode_layers", decode_layers_variants(), op,
+                format_text("%zu layers of %u, up to %u keys", op.layers.size(), op.hidden_dim,
+                            visible_keys(attention_of(op))),
+                ctx));
+  return row == &kRows[0];
+}
+
+Result<void> record(Context& ctx, const PersistentLayers& op) {
+  DP_CHECK(check(ctx, op));
+  DP_TRY(const PersistentShape shape, persistent_shape(op));
+  const gpu::Caps& caps = ctx.plan.caps();
+  const bool is_cpu = caps.type == gpu::AdapterType::kCpu;
+  const PersistentStages stages = persistent_stages(op, shape, caps);
+  const CacheView& cache = op.layers.front().cache;
+  Ranges ranges;
+  if (const std::string reason = find_ranges(op, ranges); !reason.empty()) {
+    return fail(ErrorKind::kInternal, "The layers of a persistent kernel: %s.", reason.c_str());
+  }
+  Launch launch{.variant = kRows[0].name,
+                .entry = "persistent/persistent_layers",
+                .layout = wgsl::persistent_layers::kLayout};
+  launch.subgroups = true;
+  launch.substitutions = {{"weights/format", weight_fragment(shape.format, true)},
+                          {"other_weights/format", weight_fragment(shape.other, true)},
+                          {"attention/attention_quad_y", "persistent/persistent_attention_output"}};
+  if (stages.subgroup >= kQ8Block) {
+    launch.substitutions.emplace_back("persistent/persistent_block", "persistent/persistent_block_subgroup");
+  }
+  if (cache.format == CacheFormat::kF32) {
+    launch.substitutions.emplace_back("attention/attention_cache_f16", "attention/attention_cache_f32");
+    launch.substitutions.emplace_back("attention/attention_cache_f16_store",
+                                      "attention/attention_cache_f32_store");
+  }
+  const ExchangeLayout exchange = exchange_layout(op);
+  launch.consts = stage_consts(stages);
+  for (const gpu::WgslConst& value :
+       {u32_const("GROUPS", op.groups), u32_const("LAYERS", op.layers.size()),
+        u32_const("HIDDEN", op.hidden_dim), u32_const("FFN", op.ffn_dim), f32_const("NORM_EPS", op.norm_eps),
+        u32_const("ACTIVATE", static_cast<uint32_t>(op.activate)),
+        u32_const("FIRST_NORM", ranges.vectors.place(op.first_norm, 4)),
+        bool_const("HAS_OTHER", shape.other != shape.format),
+        u32_const("PATIENCE", is_cpu ? kPatienceOfCpu : kPatience), bool_const("IS_LAVAPIPE", is_cpu),
+        u32_const("EXCHANGE_FIRST", exchange_first(op)), u32_const("EXCHANGE_LAYER", exchange.words),
+        u32_const("Y_AT", exchange.y), u32_const("OUT_AT", exchange.out), u32_const("GATE_AT", exchange.gate),
+        u32_const("DOWN_AT", exchange.down), u32_const("Q8_PLANE1", q8_plane1_offset(1, op.hidden_dim) / 4),
+        u32_const("H_SUMS", BegunNorm::sums_offset(op.hidden_dim, true) / 4)}) {
+    launch.consts.push_back(value);
+  }
+  add_attention_consts(op, head_sizes(op, caps), launch.consts);
+  const std::vector<LayerWords> table = layer_words(op, shape, stages, ranges);
+  launch.params = {reinterpret_cast<const uint8_t*>(table.data()), table.size() * sizeof(LayerWords)};
+  launch.bindings = {ctx.state,
+                     ranges.weights.view,
+                     ranges.weights.view,
+                     ranges.vectors.view,
+                     op.rotary_dim > 0 ? op.table : ranges.vectors.view,
+                     ranges.cache.view,
+                     op.exchange,
+                     op.row,
+                     op.next.buffer};
+  launch.grid.x = op.groups;
+  launch.keys = visible_keys(attention_of(op));
+  add_costs(op, launch);
+  return dispatch(ctx, launch);
+}
+
+}  // namespace doppler::kernels

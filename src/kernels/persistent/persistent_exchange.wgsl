@@ -1,0 +1,88 @@
+// Values that workgroups of one dispatch hand to each other. WGSL orders nothing between workgroups, so a counter says
+// nothing about plain stores before it; therefore every word is an atomic that proves itself: 24 bits of value below an
+// 8-bit tag, which is the number of this dispatch. Each word is written once a dispatch, and a reader loads it again
+// until its tag is the one expected. What an older dispatch left has another tag: all words are written each time.
+// Waiting is bounded: after PATIENCE polls of an invocation, summed over the dispatch, it goes on with what there is, and
+// the dispatch is marked as failed (kFault). Before a wait for words of the own workgroup stands a barrier, since
+// nothing promises that its invocations make progress while others wait.
+// Blocks of 16 values (common/activation.h) travel in 8 words: the codes, three a word; d; a sum of squares, which not
+// all readers need. Word j of block b is number j * blocks + b, so that neighbours read neighbours.
+// Binding of the entry: exchange. Consts: PATIENCE, IS_LAVAPIPE.
+//!import persistent/persistent_arrive
+
+const kBlockWords = 8u;
+const kScaleWord = 6u;  // d
+const kSquaresWord = 7u;
+
+var<private> tag: u32;
+var<private> patience: u32;
+
+// Lavapipe moves plain loads out of a loop that waits, so there nothing is added instead.
+fn look(at: u32) -> u32 {
+  if (IS_LAVAPIPE) { return atomicAdd(&exchange[at], 0u); }
+  return atomicLoad(&exchange[at]);
+}
+
+fn send(at: u32, value: u32) { atomicStore(&exchange[at], value | tag); }
+
+// An f32 rounded to 16 significant bits.
+fn value_of(number: f32) -> u32 { return (bitcast<u32>(number) + 0x80u) >> 8u; }
+fn number_of(value: u32) -> f32 { return bitcast<f32>(value << 8u); }
+
+fn is_stale(difference: u32) -> bool { return difference >= 0x1000000u; }
+
+// Work that no compiler leaves out, without a loop.
+fn idle_1(x: u32) -> u32 { return (x ^ (x >> 15u)) * 0x2c1b3c6du + 1u; }
+fn idle_4(x: u32) -> u32 { return idle_1(idle_1(idle_1(idle_1(x)))); }
+fn idle_16(x: u32) -> u32 { return idle_4(idle_4(idle_4(idle_4(x)))); }
+fn idle_64(x: u32) -> u32 { return idle_16(idle_16(idle_16(idle_16(x)))); }
+
+// One poll less of patience. Made of what was seen: how often a loop runs that just counts down is known, so a compiler
+// makes several copies of it, and code is what this kernel has too much of.
+// Lavapipe ends whatever loop an invocation is in after 65,535 iterations and additions, so there a poll takes longer.
+fn wait_again(seen: u32) {
+  patience -= min(seen >> 24u, 1u);
+  if (IS_LAVAPIPE) {
+    patience -= select(0u, 1u, idle_64(seen) == 1u);
+  }
+}
+
+fn receive_f32(at: u32) -> f32 {
+  var word = look(at) ^ tag;
+  while (is_stale(word) && patience > 0u) {
+    wait_again(word);
+    word = look(at) ^ tag;
+  }
+  if (is_stale(word)) { patience = 0u; }
+  return number_of(word);
+}
+
+// A received block.
+struct Block {
+  codes: vec4<u32>,
+  d: f32,
+  squares: f32,
+}
+
+// `at`: of word 0 of the block, the others `blocks` further each. One word is waited for, then all are loaded before one
+// is looked at: a loop of one load stays small (H200, 1B: 193 KB of code and 1,128 tok/s without it, 2,053 with it).
+fn receive_block(at: u32, blocks: u32, has_squares: bool) -> Block {
+  var low = vec4<u32>();
+  var high = vec4<u32>();
+  var seen = 0u;
+  let d = receive_f32(at + kScaleWord * blocks);
+  loop {
+    low = vec4<u32>(look(at), look(at + blocks),
+                    look(at + 2u * blocks), look(at + 3u * blocks)) ^ vec4<u32>(tag);
+    high = vec4<u32>(look(at + 4u * blocks), look(at + 5u * blocks), tag, tag) ^ vec4<u32>(tag);
+    if (has_squares) { high.z = look(at + kSquaresWord * blocks) ^ tag; }
+    let both = low | high;
+    seen = (both.x | both.y) | (both.z | both.w);
+    if (!is_stale(seen) || patience == 0u) { break; }
+    wait_again(seen);
+  }
+  if (is_stale(seen)) { patience = 0u; }
+  return Block(vec4<u32>(low.x | (low.y << 24u), (low.y >> 8u) | (low.z << 16u), (low.z >> 16u) | (low.w << 8u),
+                         high.x | (high.y << 24u)),
+               d, number_of(high.z));
+}

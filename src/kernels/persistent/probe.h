@@ -1,0 +1,16 @@
+// How many workgroups run together on a device, measured: WebGPU promises nothing about it. Each workgroup of a large
+// dispatch arrives at a counter and waits for the others, for a bounded time.
+#pragma once
+
+#include "base/result.h"
+#include "base/task.h"
+#include "gpu/device.h"
+
+namespace doppler::kernels {
+
+// Workgroups of persistent_threads() invocations and of all the workgroup memory there is that ran together: as many as
+// persistent_layers may have as far as these two go. It also takes registers, which no kernel but itself can tell:
+// counting with it (kExchangeModeProbe) may give less. At least 1.
+Task<Result<uint32_t>> count_together(gpu::Device& device);
+
+}  // namespace doppler::kernels

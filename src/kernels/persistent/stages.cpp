@@ -1,0 +1,192 @@
+#include "kernels/persistent/stages.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/dispatch.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr uint32_t kUnit = 32;          // columns
+constexpr uint32_t kMostThreads = 512;  // trial kernels on an H200: 1,024 were slower
+constexpr uint32_t kThreadsOfCpu = 64;  // a CPU device runs the invocations of a workgroup one after another
+constexpr uint32_t kMostPartials = 2048;  // words of workgroup memory for the partial sums of a round
+constexpr uint32_t kBlockWords = 8, kBlockWordsWithoutSquares = 7;  // persistent_exchange.wgsl
+
+uint32_t divided_up(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+
+struct Dealing {
+  const PersistentLayers& op;
+  uint32_t threads, subgroup;
+
+  uint32_t units_each(uint32_t rows, uint32_t units) const { return divided_up(units, threads / rows); }
+  uint32_t sums_of(uint32_t rows) const { return std::min(threads / rows, threads / subgroup) * rows; }
+
+  PersistentStage stage(uint32_t rows, uint32_t outputs, uint32_t k, uint32_t sums) const {
+    PersistentStage s{.rows = rows, .items = outputs / rows, .units = k / kUnit, .sums = sums};
+    const uint32_t most = std::min(threads / rows, kMostPartials / (sums_of(rows) * sums));
+    s.each = std::clamp(divided_up(s.items, op.groups), 1u, std::max(most, 1u));
+    s.units_each = units_each(rows, s.units);
+    return s;
+  }
+
+  // Rows an item should have: `units` are those of the products that share it. Larger items win ties, since their loads
+  // are wider.
+  uint32_t best_rows(std::initializer_list<uint32_t> choices, std::initializer_list<uint32_t> outputs,
+                     std::initializer_list<uint32_t> units) const {
+    uint32_t best = 0, least = UINT32_MAX;
+    for (const uint32_t rows : choices) {
+      uint32_t items = 0, cost = 0;
+      bool fits = rows <= threads;
+      for (const uint32_t count : outputs) {
+        fits = fits && count % rows == 0;
+        items += count / rows;
+      }
+      for (const uint32_t count : units) cost += divided_up(items, op.groups) * units_each(rows, count);
+      if (!fits || cost > least) continue;
+      best = rows;
+      least = cost;
+    }
+    return best;
+  }
+};
+
+}  // namespace
+
+uint32_t persistent_threads(const gpu::Caps& caps) {
+  const uint32_t most = caps.type == gpu::AdapterType::kCpu ? kThreadsOfCpu : kMostThreads;
+  return std::bit_floor(std::max(std::min({most, caps.max_invocations, caps.max_workgroup_size_x}), 32u));
+}
+
+Result<PersistentShape> persistent_shape(const PersistentLayers& op) {
+  PersistentShape shape;
+  if (op.layers.empty()) return fail(ErrorKind::kUnsupported, "there are no layers");
+  const CacheView& cache = op.layers.front().cache;
+  shape.qkv_rows = (op.n_heads + 2 * cache.n_kv_heads) * cache.head_dim;
+  shape.format = shape.other = op.layers.front().qkv.front()->format;
+  const auto name = [](const Weight& weight) { return weight_format_info(weight.format).name; };
+  const auto note_other = [&](const Weight& weight) {
+    if (weight.format == shape.format || weight.format == shape.other) return true;
+    if (shape.other != shape.format) return false;
+    shape.other = weight.format;
+    return true;
+  };
+  for (size_t i = 0; i < op.layers.size(); ++i) {
+    const PersistentLayer& layer = op.layers[i];
+    if (layer.has_bias) return fail(ErrorKind::kUnsupported, "a product of layer %zu has a bias", i);
+    if (!layer.gate_up) return fail(ErrorKind::kUnsupported, "gate and up of layer %zu have two formats", i);
+    for (const Weight* weight : {layer.qkv.front(), layer.out, layer.gate_up}) {
+      if (weight->format == shape.format) continue;
+      return fail(ErrorKind::kUnsupported, "layer %zu has a weight in %s where the first has %s", i,
+                  name(*weight), weight_format_info(shape.format).name);
+    }
+    if (layer.qkv.size() > 2)
+      return fail(ErrorKind::kUnsupported, "q, k and v of layer %zu have three formats", i);
+    if (layer.qkv.size() == 2) {
+      const Weight& second = *layer.qkv[1];
+      if (!note_other(second))
+        return fail(ErrorKind::kUnsupported, "layer %zu has a third format, %s", i, name(second));
+      if (second.format == shape.format) {
+        return fail(ErrorKind::kUnsupported, "q, k and v of layer %zu are two weights in one format", i);
+      }
+      if (shape.first_rows != 0 && shape.first_rows != layer.qkv[0]->n) {
+        return fail(ErrorKind::kUnsupported, "q, k and v are divided in two ways (layer %zu)", i);
+      }
+      shape.first_rows = layer.qkv[0]->n;
+      shape.has_two_parts = true;
+    }
+    if (!note_other(*layer.down)) {
+      return fail(ErrorKind::kUnsupported, "layer %zu has a third format, %s", i, name(*layer.down));
+    }
+    for (const Weight* weight : {layer.qkv.front(), layer.qkv.back(), layer.out, layer.gate_up, layer.down}) {
+      const WeightFormatInfo& info = weight_format_info(weight->format);
+      if (!info.tiled || !info.quantised()) {
+        return fail(ErrorKind::kUnsupported, "layer %zu has a weight in %s, not in quantised tiles", i,
+                    info.name);
+      }
+      if (weight->pieces.size() != 1) {
+        return fail(ErrorKind::kUnsupported, "a weight of layer %zu is in %zu pieces", i,
+                    weight->pieces.size());
+      }
+      if (weight->pieces[0].buffer.slot != op.layers.front().out->pieces[0].buffer.slot) {
+        return fail(ErrorKind::kUnsupported, "the weights of layer %zu lie in several buffers", i);
+      }
+    }
+  }
+  return shape;
+}
+
+PersistentStages persistent_stages(const PersistentLayers& op, const PersistentShape& shape,
+                                   const gpu::Caps& caps) {
+  const CacheView& cache = op.layers.front().cache;
+  const uint32_t q = op.n_heads * cache.head_dim;
+  PersistentStages s;
+  s.threads = persistent_threads(caps);
+  s.subgroup = std::bit_floor(std::clamp(caps.subgroup_min, 1u, s.threads));
+  const Dealing deal{op, s.threads, s.subgroup};
+  const uint32_t hidden_units = op.hidden_dim / kUnit;
+  const uint32_t second_rows = shape.has_two_parts ? shape.qkv_rows - shape.first_rows : 0;
+  const uint32_t first_rows = shape.has_two_parts ? shape.first_rows : shape.qkv_rows;
+  const uint32_t qkv = deal.best_rows({8, 16, 32}, {first_rows, second_rows}, {hidden_units});
+  s.qkv = deal.stage(qkv, shape.qkv_rows, op.hidden_dim, 1);
+  const uint32_t out = deal.best_rows({16, 32}, {op.hidden_dim}, {q / kUnit, op.ffn_dim / kUnit});
+  s.out = deal.stage(out, op.hidden_dim, q, 1);
+  s.down = deal.stage(out, op.hidden_dim, op.ffn_dim, 1);
+  const uint32_t gate = deal.best_rows({16, 32}, {op.ffn_dim}, {hidden_units, hidden_units});
+  s.gate = deal.stage(gate, op.ffn_dim, op.hidden_dim, 2);
+
+  const uint32_t out_rounds = divided_up(s.out.items, op.groups * s.out.each);
+  s.own_rows = out_rounds * s.out.each * s.out.rows;
+  s.most_values = std::max({s.out.each * s.out.rows, s.gate.each * s.gate.rows, cache.padded_head_dim()});
+  s.most_blocks = std::max({op.hidden_dim, q, op.ffn_dim}) / kQ8Block;
+  const auto partials = [&](const PersistentStage& stage) {
+    return stage.each * stage.sums * deal.sums_of(stage.rows);
+  };
+  s.partials = std::max({partials(s.qkv), partials(s.out), partials(s.gate)});
+  return s;
+}
+
+std::vector<gpu::WgslConst> stage_consts(const PersistentStages& s) {
+  return {u32_const("THREADS", s.threads),
+          u32_const("SUBGROUP", s.subgroup),
+          u32_const("QKV_ROWS", s.qkv.rows),
+          u32_const("QKV_ITEMS", s.qkv.items),
+          u32_const("QKV_EACH", s.qkv.each),
+          u32_const("QKV_UNITS_EACH", s.qkv.units_each),
+          u32_const("OUT_ROWS", s.out.rows),
+          u32_const("OUT_ITEMS", s.out.items),
+          u32_const("OUT_EACH", s.out.each),
+          u32_const("OUT_UNITS_EACH", s.out.units_each),
+          u32_const("DOWN_UNITS_EACH", s.down.units_each),
+          u32_const("GATE_ROWS", s.gate.rows),
+          u32_const("GATE_ITEMS", s.gate.items),
+          u32_const("GATE_EACH", s.gate.each),
+          u32_const("GATE_UNITS_EACH", s.gate.units_each),
+          u32_const("OWN_ROWS", s.own_rows),
+          u32_const("MOST_VALUES", s.most_values),
+          u32_const("MOST_BLOCKS", s.most_blocks),
+          u32_const("PARTIALS", s.partials)};
+}
+
+ExchangeLayout exchange_layout(const PersistentLayers& op) {
+  const CacheView& cache = op.layers.front().cache;
+  ExchangeLayout at;
+  at.y = (op.n_heads + 2 * cache.n_kv_heads) * cache.head_dim;
+  at.out = at.y + op.n_heads * cache.head_dim / kQ8Block * kBlockWordsWithoutSquares;
+  at.gate = at.out + op.hidden_dim / kQ8Block * kBlockWords;
+  at.down = at.gate + op.ffn_dim / kQ8Block * kBlockWordsWithoutSquares;
+  at.words = at.down + op.hidden_dim / kQ8Block * kBlockWords;
+  return at;
+}
+
+uint32_t exchange_first(const PersistentLayers& op) {
+  constexpr uint32_t kLine = 64;  // words
+  return (kExchangeCounters + op.groups + kLine - 1) / kLine * kLine;
+}
+
+uint64_t exchange_bytes(const PersistentLayers& op) {
+  return 4 * (exchange_first(op) + uint64_t{exchange_layout(op).words} * op.layers.size());
+}
+
+}  // namespace doppler::kernels

@@ -1,0 +1,47 @@
+// How the products of a layer are dealt to the workgroups of persistent_layers.wgsl: the numbers of its Stage, chosen
+// so that the busiest invocation loads as few units of weights as possible.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/wgsl_composer.h"
+#include "kernels/persistent/layers.h"
+
+namespace doppler::kernels {
+
+// Names and units: persistent_stage.wgsl.
+struct PersistentStage {
+  uint32_t rows = 32, items = 0, units = 0, sums = 1, each = 1, units_each = 1;
+};
+
+// Row counts of the parts of q, k and v: one part, or two; both where layers differ.
+struct PersistentShape {
+  uint32_t qkv_rows = 0;    // of all three
+  uint32_t first_rows = 0;  // of the first of two parts; 0: no layer has two
+  bool has_two_parts = false;
+  WeightFormat format = WeightFormat::kTileQ4, other = WeightFormat::kTileQ4;
+};
+// Error: a sentence that says which layer does not fit.
+Result<PersistentShape> persistent_shape(const PersistentLayers& op);
+
+struct PersistentStages {
+  uint32_t threads = 0, subgroup = 0;
+  PersistentStage qkv, out, gate, down;
+  uint32_t own_rows = 0;     // of the residual stream, at most
+  uint32_t most_values = 0;  // outputs of a round, or a head
+  uint32_t partials = 0;
+  uint32_t most_blocks = 0;  // of x
+};
+PersistentStages persistent_stages(const PersistentLayers& op, const PersistentShape& shape,
+                                   const gpu::Caps& caps);
+std::vector<gpu::WgslConst> stage_consts(const PersistentStages& stages);
+
+// Places in the exchange of a layer, in words: q k v at 0, then these.
+struct ExchangeLayout {
+  uint32_t y = 0, out = 0, gate = 0, down = 0, words = 0;
+};
+ExchangeLayout exchange_layout(const PersistentLayers& op);
+uint32_t exchange_first(const PersistentLayers& op);  // where layer 0 begins
+
+}  // namespace doppler::kernels

@@ -1,0 +1,124 @@
+// PlanRunner and the lane persistent (kernels/persistent): how many workgroups could run together is counted before the
+// plans are recorded; the kernel itself confirms that or says how many do, and then they are recorded again. Every ticket brings the word that says whether a wait was
+// in vain. Where one of these fails the chain is used from then on, which is told once by name.
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.h"
+#include "kernels/persistent/layers.h"
+#include "kernels/persistent/probe.h"
+#include "model/plan_runner.h"
+
+namespace doppler::model {
+namespace {
+
+constexpr const char* kVariant = "decode_layers.persistent";
+constexpr uint64_t kWord = 4;
+
+uint32_t first_word(std::span<const uint8_t> bytes) {
+  uint32_t word = 0;
+  std::memcpy(&word, bytes.data(), kWord);
+  return word;
+}
+
+}  // namespace
+
+Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder& builder) {
+  const gpu::Caps& caps = device_.caps();
+  if (!caps.subgroups || !caps.dp4a) co_return Result<void>();  // select() refuses it by name
+  DP_CO_TRY(persistent_.groups, co_await kernels::count_together(device_));
+  kernels::PersistentLayers shape;
+  shape.layers.resize(config_.n_layers);
+  for (uint32_t i = 0; i < config_.n_layers; ++i) shape.layers[i].cache = views_.cache[i];
+  shape.groups = persistent_.groups;
+  shape.n_heads = config_.n_heads;
+  shape.hidden_dim = config_.hidden_dim;
+  shape.ffn_dim = config_.ffn_dim;
+  DP_CO_TRY(exchange_,
+            co_await buffer(builder, "exchange", kernels::exchange_bytes(shape), &persistent_.exchange));
+  memory_.scratch_bytes += exchange_->bytes();
+  co_return Result<void>();
+}
+
+// The chain, in the plans' choices too.
+void PlanRunner::refuse_persistent(const std::string& reason) {
+  log(LogLevel::kWarning, "%s is not used: %s. Decoding goes by the chain of dispatches.", kVariant,
+      reason.c_str());
+  persistent_refused_ = true;
+  for (kernels::Choice& choice : choices_) {
+    if (choice.variant != kVariant) continue;
+    choice.variant = "decode_layers.chain";
+    choice.refused.push_back({.variant = kVariant, .reason = reason});
+  }
+}
+
+// Runs a decode plan with the kernel only counting its workgroups. What the plan's other dispatches write is written again
+// by the first prefill.
+Task<Result<uint32_t>> PlanRunner::count_persistent() {
+  const auto set_mode = [&](uint32_t mode) {  // and forget what was counted before
+    uint32_t words[kernels::kExchangeCountingWords] = {};
+    words[kernels::kExchangeMode] = mode;
+    return device_.write(*exchange_, 0, {reinterpret_cast<const uint8_t*>(words), sizeof(words)});
+  };
+  DP_CO_CHECK(set_mode(kernels::kExchangeModeProbe));
+  const gpu::Work work{.plan = &plan("decode.short.greedy"), .rows = 1, .times = 1};
+  DP_CO_CHECK(device_.submit({&work, 1}));
+  DP_CO_TRY(const std::vector<uint8_t> bytes,
+            co_await device_.read_buffer({exchange_->id(), kernels::kExchangeTogether * kWord, kWord}));
+  DP_CO_CHECK(set_mode(0));
+  co_return first_word(bytes);
+}
+
+// `again` has no plans yet: they are recorded in it where fewer workgroups of the kernel run together than were probed.
+Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again, FamilyModel& family) {
+  if (std::ranges::find(choices_, kVariant, &kernels::Choice::variant) == choices_.end()) {
+    const auto refused =
+        std::ranges::find(choices_, std::string("decode_layers"), &kernels::Choice::operation);
+    const bool is_known = refused != choices_.end() && !refused->refused.empty();
+    refuse_persistent(is_known ? refused->refused.front().reason
+                               : "this family or device has no such kernel");
+    co_return Result<void>();
+  }
+  DP_CO_TRY(faults_, co_await device_.create_readback_ring(options_.tickets, kWord));
+  DP_CO_TRY(uint32_t together, co_await count_persistent());
+  if (together < persistent_.groups) {
+    persistent_.groups = std::max(1u, together);
+    choices_.clear();
+    DP_CO_CHECK(record_plans(again, family));
+    auto building = again.build(device_, {});
+    DP_CO_TRY(gpu::BuiltPlans built, co_await std::move(building));
+    built_ = std::move(built);  // not before: the pipelines of both that are equal are made once
+    DP_CO_TRY(together, co_await count_persistent());
+  }
+  if (together < persistent_.groups) {
+    refuse_persistent(format_text("of its %u workgroups %u run together", persistent_.groups, together));
+    co_return Result<void>();
+  }
+  log(LogLevel::kInfo, "%s: %u workgroups run together.", kVariant, together);
+  co_return Result<void>();
+}
+
+Result<void> PlanRunner::request_fault(uint32_t slot) {
+  const gpu::ReadbackRequest request{
+      .ring = &faults_,
+      .slot = slot,
+      .from = {.buffer = exchange_->id(), .offset = kernels::kExchangeFault * kWord, .bytes = kWord}};
+  DP_CHECK(device_.submit({}, &request));
+  asked_faults_ |= uint64_t{1} << slot;
+  return {};
+}
+
+Task<Result<void>> PlanRunner::check_fault(uint32_t slot) {
+  const uint64_t bit = uint64_t{1} << slot;
+  if (!(asked_faults_ & bit)) co_return Result<void>();
+  asked_faults_ &= ~bit;
+  DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read(faults_, slot, kWord));
+  if (first_word(bytes) == 0) co_return Result<void>();
+  if (!persistent_refused_) refuse_persistent("its workgroups stopped running together");
+  co_return fail(ErrorKind::kInternal,
+                 "The workgroups of %s stopped running together, so these tokens are lost; the next "
+                 "generation goes by the chain of dispatches.",
+                 kVariant);
+}
+
+}  // namespace doppler::model
