@@ -71,6 +71,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
     }
   }
   add("attention_decode", attention_decode_variants(), typical_attention());
+  add("attention_few", attention_few_variants(), typical_attention());
   add("attention_prefill", attention_prefill_variants(), typical_attention());
   RmsNorm norm;
   norm.n = kHidden;

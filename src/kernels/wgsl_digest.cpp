@@ -22,13 +22,19 @@ void add_imported_folders(std::string_view text, std::set<std::string_view>& fol
 
 std::string wgsl_of_operation(std::string_view variant) {
   const std::string_view operation = variant.substr(0, variant.find('.'));
-  bool is_folder = false;
-  for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {
-    is_folder = is_folder || folder_of(source.path) == operation;
-  }
-  const auto belongs = [&](std::string_view path) {
-    if (is_folder) return folder_of(path) == operation;
+  const auto is_named = [&](std::string_view path) {
     return path.substr(path.find('/') + 1).starts_with(operation);
+  };
+  const std::string_view kind = operation.substr(0, operation.rfind('_'));
+  std::string_view folder;  // empty: files are named
+  bool any_named = false;
+  for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {
+    if (folder_of(source.path) == operation) folder = operation;
+    any_named = any_named || is_named(source.path);
+  }
+  if (folder.empty() && !any_named) folder = kind;
+  const auto belongs = [&](std::string_view path) {
+    return folder.empty() ? is_named(path) : folder_of(path) == folder;
   };
   std::set<std::string_view> imported;
   for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {

@@ -165,6 +165,8 @@ TEST_P(GoldenOnGpus, GreedyContinuationMatches) {
 // Prompts of at most 16 tokens, through the kernels that GPUs have for few rows.
 TEST_P(GoldenOnGpus, FewRowsMatch) {
   forced_["matmul_few.f32"] = "matmul_few.f32.once";
+  forced_["attention_few"] =
+      device().caps().subgroups ? "attention_few.split" : "attention_few.portable.split";
   expect_greedy();
 }
 

@@ -1,4 +1,4 @@
-// Checks and records attention: one or two dispatches for a decode step, one for a prefill chunk.
+// Checks and records attention: one or two dispatches for a decode step or a few rows, one for a prefill chunk.
 // Read next: variants.h (rows and sizes), attention_decode_portable.wgsl, attention_prefill.wgsl.
 #include "kernels/attention/attention.h"
 
@@ -140,6 +140,17 @@ void choose_output(const Output& output, Launch& launch) {
   launch.substitutions.emplace_back(kPutY.quads, output.form.quads);
 }
 
+// Constants and grid of the kernels that take each row of q on its own.
+gpu::WgslConst q8_plane1(const Context& ctx, const Attention& op) {
+  return u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, static_cast<uint32_t>(row_floats(op))) / 4);
+}
+gpu::WgslConst all_heads(const Context& ctx, const Attention& op) {
+  return u32_const("ALL_HEADS", uint64_t{ctx.max_rows} * op.n_heads);
+}
+gpu::Grid grid_of_rows(const Context& ctx, uint32_t x, uint32_t y, uint32_t axis) {
+  return {.x = x, .y = y, .rows_axis = axis, .rows_per_group = ctx.max_rows == 1 ? 0u : 1u};
+}
+
 Result<void> record_combine(Context& ctx, const Attention& op, const DecodeSizes& sizes, TensorView partials,
                             std::string_view variant, const Output& output) {
   const uint32_t lanes = std::min(kCombineLanes, std::bit_ceil(op.cache.head_dim));
@@ -152,14 +163,13 @@ Result<void> record_combine(Context& ctx, const Attention& op, const DecodeSizes
   for (const gpu::WgslConst& value :
        {u32_const("HEADS", 1), u32_const("SPLITS", sizes.splits),
         u32_const("KEYS_PER_SPLIT", sizes.keys_per_split), u32_const("WORKGROUP", lanes * parts),
-        u32_const("LANES", lanes), u32_const("PARTS", parts),
-        u32_const("Q8_PLANE1", q8_plane1_offset(1, static_cast<uint32_t>(row_floats(op))) / 4)}) {
+        u32_const("LANES", lanes), u32_const("PARTS", parts), q8_plane1(ctx, op), all_heads(ctx, op)}) {
     launch.consts.push_back(value);
   }
   choose_output(output, launch);
   launch.bindings = {ctx.state, partials, op.sinks.valid() ? op.sinks : op.q, output.result,
                      output.q8.valid() ? output.q8 : unused_binding(ctx)};
-  launch.grid = {.x = op.n_heads};
+  launch.grid = grid_of_rows(ctx, op.n_heads, 1, 1);
   launch.bytes = row_floats(op) * sizeof(float) * (sizes.splits + 1);
   launch.operations = 2 * row_floats(op) * sizes.splits;
   return dispatch(ctx, launch);
@@ -185,10 +195,9 @@ AttentionDecodeRow tuned_row(Context& ctx, const AttentionDecodeRow& row) {
   return tuned;
 }
 
-Result<void> record_decode(Context& ctx, const Attention& op) {
-  DP_TRY(const AttentionDecodeRow* chosen,
-         select("attention_decode", attention_decode_variants(), op, shape_text(op), ctx));
-  const AttentionDecodeRow tuned = tuned_row(ctx, *chosen);
+// Of each row of q on its own.
+Result<void> record_each_row(Context& ctx, const Attention& op, const AttentionDecodeRow& chosen) {
+  const AttentionDecodeRow tuned = tuned_row(ctx, chosen);
   const AttentionDecodeRow* row = &tuned;
   if (op.rope && !row->rope) DP_CHECK(record(ctx, *op.rope));
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
@@ -198,8 +207,8 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
   const bool joined = sizes.splits > 1;
   TensorView partials;
   if (joined) {
-    partials = ctx.plan.scratch("attention partials",
-                                uint64_t{sizes.splits} * op.n_heads * (head_dim + 2) * sizeof(float));
+    partials = ctx.plan.scratch("attention partials", uint64_t{ctx.max_rows} * sizes.splits * op.n_heads *
+                                                          (head_dim + 2) * sizeof(float));
   }
   const Output output = joined ? Output{kPutPartial, partials, {}} : y;
 
@@ -215,8 +224,8 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
         u32_const("SPLITS", sizes.splits), u32_const("KEYS_PER_SPLIT", sizes.keys_per_split),
         u32_const("WORKGROUP", sizes.workgroup), u32_const("VECTORS", sizes.vectors),
         u32_const(subgroup ? "LANES" : "LANES_PER_KEY", sizes.lanes),
-        u32_const(subgroup ? "KEYS" : "KEYS_EACH", row->keys_at_once),
-        u32_const("Q8_PLANE1", q8_plane1_offset(1, static_cast<uint32_t>(row_floats(op))) / 4)}) {
+        u32_const(subgroup ? "KEYS" : "KEYS_EACH", row->keys_at_once), q8_plane1(ctx, op),
+        all_heads(ctx, op)}) {
     launch.consts.push_back(value);
   }
   if (subgroup) {
@@ -257,7 +266,7 @@ Result<void> record_decode(Context& ctx, const Attention& op) {
                        output.result,
                        output.q8.valid() ? output.q8 : unused_binding(ctx)};
   }
-  launch.grid = {.x = op.cache.n_kv_heads * sizes.head_chunks, .y = sizes.splits};
+  launch.grid = grid_of_rows(ctx, op.cache.n_kv_heads * sizes.head_chunks, sizes.splits, 2);
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
   if (joined) DP_CHECK(record_combine(ctx, op, sizes, partials, row->name, y));
@@ -288,9 +297,19 @@ Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPre
   return record_other_forms(ctx, op, false, true);
 }
 
-Result<void> record_prefill(Context& ctx, const Attention& op) {
+Result<void> record_decode(Context& ctx, const Attention& op) {
+  DP_TRY(const AttentionDecodeRow* row,
+         select("attention_decode", attention_decode_variants(), op, shape_text(op), ctx));
+  return record_each_row(ctx, op, *row);
+}
+
+Result<void> record_rows(Context& ctx, const Attention& op) {
+  const bool few = ctx.max_rows <= kMostFewRows;
   DP_TRY(const AttentionPrefillRow* row,
-         select("attention_prefill", attention_prefill_variants(), op, shape_text(op), ctx));
+         select(few ? "attention_few" : "attention_prefill",
+                few ? attention_few_variants() : attention_prefill_variants(), op, shape_text(op), ctx));
+  if (row->kernel == PrefillKernel::kEachRow) return record_each_row(ctx, op, each_row(*row));
+  if (op.rope) DP_CHECK(record(ctx, *op.rope));
   if (row->kernel == PrefillKernel::kMatrix) return record_matrix(ctx, op, *row);
   const uint32_t vec4s = op.cache.padded_head_dim() / 4;
   Launch launch{.variant = row->name,
@@ -316,9 +335,7 @@ Result<void> record_prefill(Context& ctx, const Attention& op) {
 Result<void> record(Context& ctx, const Attention& op) {
   DP_CHECK_WHILE(check_shape(op), "recording %s", ctx.role.c_str());
   DP_CHECK_WHILE(check_views(ctx, op), "recording %s", ctx.role.c_str());
-  if (ctx.max_rows == 1) return record_decode(ctx, op);
-  if (op.rope) DP_CHECK(record(ctx, *op.rope));
-  return record_prefill(ctx, op);
+  return ctx.max_rows == 1 ? record_decode(ctx, op) : record_rows(ctx, op);
 }
 
 }  // namespace doppler::kernels

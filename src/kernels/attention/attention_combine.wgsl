@@ -1,5 +1,5 @@
 // Joins the splits of one query head (see attention_output_partial.wgsl for the layout).
-// One workgroup: one query head. PARTS invocations share a dimension, each sums every PARTS-th split; the loads of
+// One workgroup: one query head of one row of q (y of the grid). PARTS invocations share a dimension, each sums every PARTS-th split; the loads of
 // an invocation do not depend on one another. Splits that had no keys are read, since the buffer holds them, but
 // not used.
 //!import attention/attention_decode_range
@@ -16,11 +16,11 @@ var<workgroup> gathered: array<f32, WORKGROUP>;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
-  let head = group.x;
-  let keys = keys_of_step();
+  let head = group.y * N_HEADS + group.x;
+  let keys = keys_of_row(group.y);
   let used = (keys.end - keys.begin - 1u) / keys_per_split(keys) + 1u;
   for (var s = thread; s < SPLITS; s += WORKGROUP) {
-    let pair = SPLITS * N_HEADS * HEAD_DIM + (s * N_HEADS + head) * 2u;
+    let pair = SPLITS * ALL_HEADS * HEAD_DIM + (s * ALL_HEADS + head) * 2u;
     highest_of[s] = select(kLowest, partials[pair], s < used);
     sum_of[s] = select(0.0, partials[pair + 1u], s < used);
   }
@@ -42,7 +42,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     var weighted = 0.0;
     for (var i = 0u; i < (SPLITS + PARTS - 1u) / PARTS; i++) {
       let s = min(i * PARTS + part, SPLITS - 1u);
-      let value = partials[(s * N_HEADS + head) * HEAD_DIM + min(d, HEAD_DIM - 1u)];
+      let value = partials[(s * ALL_HEADS + head) * HEAD_DIM + min(d, HEAD_DIM - 1u)];
       weighted += select(0.0, value * exp2(highest_of[s] - highest), i * PARTS + part < used);
     }
     gathered[thread] = weighted;

@@ -68,9 +68,10 @@ fn load_tile(keys: ptr<function, array<Eight, KEYS * VECTORS>>, values: ptr<func
   }
 }
 
-// `group`: kv head and chunk of its query heads; `split`: of the keys; `invocation`: of the subgroup.
-fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
-  let seen = keys_of_step();
+// `row`: of q; its heads are counted on from those of the rows before. `group`: kv head and chunk of its query heads;
+// `split`: of the keys; `invocation`: of the subgroup.
+fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
+  let seen = keys_of_row(row);
   let share = keys_per_split(seen);
   let begin = seen.begin + split * share;
   if (SPLITS > 1u && begin >= seen.end) {
@@ -83,7 +84,7 @@ fn attend(group: u32, split: u32, thread: u32, invocation: u32) {
   let kv_head = group / HEAD_CHUNKS;
   let first_in_group = group % HEAD_CHUNKS * HEADS;
   let heads = min(HEADS, GROUP - first_in_group);
-  let first_head = kv_head * GROUP + first_in_group;
+  let first_head = row * N_HEADS + kv_head * GROUP + first_in_group;
   let kv_base = kv_head * CTX_LEN * D8;
 
   // All loads of the first tile and of prepare() are under way before anything waits for one.

@@ -1,5 +1,5 @@
 // Decode attention without optional features; with WORKGROUP = 8 also the shape for CPU devices.
-// One workgroup: HEADS query heads that share a kv head, one split of the keys. It walks over tiles of TILE keys:
+// One workgroup: HEADS query heads that share a kv head, of one row of q (z of the grid), one split of the keys. It walks over tiles of TILE keys:
 //   1. logits: an invocation takes whole keys, KEYS_EACH at once, so that no sum crosses invocations and what it
 //      reads of q serves several keys;
 //   2. softmax: a team of TEAM invocations per head finds the tile's maximum and sum;
@@ -38,7 +38,7 @@ fn q_at(head: u32, d: u32) -> f32 {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
   let split = group.y;
-  let keys = keys_of_step();
+  let keys = keys_of_row(group.z);
   let share = keys_per_split(keys);
   let begin = keys.begin + split * share;
   if (begin >= keys.end) {
@@ -49,7 +49,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let kv_head = group.x / HEAD_CHUNKS;
   let first_in_group = group.x % HEAD_CHUNKS * HEADS;
   let heads = min(HEADS, GROUP - first_in_group);
-  let first_head = kv_head * GROUP + first_in_group;
+  let first_head = group.z * N_HEADS + kv_head * GROUP + first_in_group;
   let kv_base = kv_head * CTX_LEN * D8;
 
   for (var i = thread; i < HEADS * D8 * 2u; i += WORKGROUP) {

@@ -1,4 +1,4 @@
-// Which keys a decode step sees, and how they are dealt to the splits. Both depend on the position, so they are
+// Which keys a row of q sees, and how they are dealt to the splits. Both depend on the position, so they are
 // computed on the GPU; the number of splits is fixed in the plan.
 // The kernel binds `state`.
 //!import common/step_state
@@ -8,8 +8,9 @@ struct Keys {
   end: u32,
 }
 
-fn keys_of_step() -> Keys {
-  let end = min(state.pos + 1u, CTX_LEN);
+// `row`: of q in this step; 0 in decode.
+fn keys_of_row(row: u32) -> Keys {
+  let end = min(state.pos + row + 1u, CTX_LEN);
   return Keys(select(0u, end - min(WINDOW, end), end > WINDOW), end);
 }
 

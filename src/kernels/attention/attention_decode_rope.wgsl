@@ -139,5 +139,5 @@ fn value_at(loaded: Eight, column: u32, is_newest: bool) -> Eight {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
         @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) invocation: u32) {
-  attend(group.x, group.y, subgroup * subgroup_size + invocation, invocation);
+  attend(0u, group.x, group.y, subgroup * subgroup_size + invocation, invocation);
 }

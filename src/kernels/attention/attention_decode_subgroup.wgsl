@@ -1,5 +1,5 @@
-// Decode attention with subgroup operations, for a q and a cache that rope/ has prepared: see attention_decode_core.
-// Twin of attention_decode_rope.
+// Decode attention with subgroup operations, for a q and a cache that rope/ has prepared, and attention of a few rows,
+// each on its own (z of the grid): see attention_decode_core. Twin of attention_decode_rope.
 //!import attention/attention_decode_core
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> q: array<f32>;
@@ -30,5 +30,5 @@ fn value_at(loaded: Eight, column: u32, is_newest: bool) -> Eight { return loade
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
         @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) invocation: u32) {
-  attend(group.x, group.y, subgroup * subgroup_size + invocation, invocation);
+  attend(group.z, group.x, group.y, subgroup * subgroup_size + invocation, invocation);
 }

@@ -1,6 +1,7 @@
-// attention of a chunk against double precision: every number of rows around a tile, chunks that begin inside
-// the context, windows narrower than a tile and ones that begin before the chunk, softcap, sinks, q8.
+// attention of a chunk, and of a few rows, against double precision: every number of rows around a tile, chunks that
+// begin inside the context, windows narrower than a tile and ones that begin before the chunk, softcap, sinks, q8.
 #include "kernels/attention/attention_case.h"
+#include "kernels/linear/linear.h"
 #include "kernels/testing/f16_check.h"
 #include "kernels/testing/q8_check.h"
 
@@ -10,11 +11,11 @@ namespace {
 constexpr uint32_t kMaxRows = 70;
 
 void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, const Attention& op,
-                  uint32_t pos, uint32_t rows, bool is_matrix) {
+                  uint32_t pos, uint32_t rows, uint32_t max_rows, bool is_matrix) {
   SCOPED_TRACE(format_text("%u rows at %u", rows, pos));
   const uint32_t n = c.n_heads * c.head_dim;
   data.store(run, op, pos + rows);
-  run.overwrite(op.y.f32, std::vector<uint32_t>(size_t{kMaxRows} * n, kPoison));
+  run.overwrite(op.y.f32, std::vector<uint32_t>(size_t{max_rows} * n, kPoison));
   run.state.pos = pos;
   run.replay(rows);
   const std::vector<float> y = run.read<float>(op.y.f32, uint64_t{rows} * n);
@@ -25,24 +26,29 @@ void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, c
   } else {
     EXPECT_LT(rel_l2(y, data.want(pos, rows, op.scale)), kBound);
   }
-  const std::vector<uint32_t> all = run.read<uint32_t>(op.y.f32, uint64_t{kMaxRows} * n);
+  const std::vector<uint32_t> all = run.read<uint32_t>(op.y.f32, uint64_t{max_rows} * n);
   for (size_t i = size_t{rows} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
-  if (c.q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(kMaxRows, n) / 2), y, rows, n);
-  if (c.q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(kMaxRows, n)), y, kMaxRows, rows, n);
+  if (c.q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(max_rows, n) / 2), y, rows, n);
+  if (c.q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(max_rows, n)), y, max_rows, rows, n);
 }
 
 using Chunks = std::vector<std::pair<uint32_t, uint32_t>>;  // pos, rows
 
-void expect_prefill(const AttentionCase& c, const Chunks& chunks) {
-  AttentionData data(c, kMaxRows);
-  for_each_variant("attention_prefill", attention_prefill_variants(), [&](const Policy& policy) {
-    KernelRun run(policy, kMaxRows);
+void expect_every_variant(const char* operation, std::span<const AttentionPrefillRow> table,
+                          uint32_t max_rows, const AttentionCase& c, const Chunks& chunks) {
+  AttentionData data(c, max_rows);
+  for_each_variant(operation, table, [&](const Policy& policy) {
+    KernelRun run(policy, max_rows);
     const Attention op = data.bind(run);
     if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
-    ASSERT_EQ(run.choices().front().variant, policy.forced.at("attention_prefill"));
+    ASSERT_EQ(run.choices().front().variant, policy.forced.at(operation));
     const bool is_matrix = run.choices().front().variant.ends_with("matrix");
-    for (const auto& [pos, rows] : chunks) expect_chunk(c, data, run, op, pos, rows, is_matrix);
+    for (const auto& [pos, rows] : chunks) expect_chunk(c, data, run, op, pos, rows, max_rows, is_matrix);
   });
+}
+
+void expect_prefill(const AttentionCase& c, const Chunks& chunks) {
+  expect_every_variant("attention_prefill", attention_prefill_variants(), kMaxRows, c, chunks);
 }
 
 TEST(AttentionPrefill, EveryNumberOfRows) {
@@ -88,6 +94,67 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionPrefillTest,
                          ::testing::Values(masks(40, 0, false), masks(0, 5, false), masks(0, 0, true),
                                            masks(5, 5, false), masks(100, 0, true), masks(0, 5, true),
                                            masks(1, 5, true), kFarBeyondTheCap));
+
+// Not those that are prefill's tiles under another name.
+void expect_each_row(const AttentionCase& c, uint32_t max_rows, const Chunks& chunks) {
+  std::vector<AttentionPrefillRow> table;
+  for (const AttentionPrefillRow& row : attention_few_variants()) {
+    if (row.kernel == PrefillKernel::kEachRow) table.push_back(row);
+  }
+  expect_every_variant("attention_few", table, max_rows, c, chunks);
+}
+
+TEST(AttentionFew, EveryNumberOfRowsInOneSplitAndInSeveral) {
+  Chunks chunks;
+  for (uint32_t rows = 1; rows <= kMostFewRows; ++rows) {
+    chunks.emplace_back(0, rows);
+    chunks.emplace_back(1201, rows);
+  }
+  expect_every_variant("attention_few", attention_few_variants(), kMostFewRows,
+                       {.n_heads = 4, .n_kv_heads = 2, .head_dim = 32, .ctx_len = 1300, .q8 = true}, chunks);
+}
+
+// Rows whose last keys belong to a split that the rows before do not have.
+TEST(AttentionFew, SplitsThatOnlyTheLaterRowsReach) {
+  expect_each_row({.n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .ctx_len = 600}, 9,
+                  {{60, 9}, {508, 9}, {591, 9}});
+}
+
+class AttentionFewTest : public ::testing::TestWithParam<AttentionCase> {};
+
+TEST_P(AttentionFewTest, EveryVariantMatchesTheOracle) {
+  expect_each_row(GetParam(), 7, {{0, 2}, {150, 7}, {693, 7}});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ShapesAndMasks, AttentionFewTest,
+    ::testing::Values(
+        AttentionCase{.n_heads = 6, .head_dim = 18, .ctx_len = 700, .window = 400, .sinks = true},
+        AttentionCase{.n_heads = 2,
+                      .head_dim = 80,
+                      .format = kF32,
+                      .ctx_len = 700,
+                      .window = 3,
+                      .softcap = 5,
+                      .q8 = true},
+        AttentionCase{
+            .n_heads = 4, .n_kv_heads = 1, .head_dim = 128, .ctx_len = 700, .softcap = 30, .q8 = true}));
+
+// What GPUs take for a long context: not tiles, of which there would be as many as heads.
+TEST(AttentionFew, LongContextsTakeSplitsOnGpus) {
+  gpu::Caps caps;
+  caps.type = gpu::AdapterType::kDiscrete;
+  caps.max_workgroup_bytes = 32768;
+  Attention op{.n_heads = 32};
+  op.cache = {.n_kv_heads = 8, .ctx_len = 8192, .head_dim = 128};
+  const auto chosen = [&] {
+    return would_select("attention_few", attention_few_variants(), op, "", caps, Policy())->name;
+  };
+  EXPECT_EQ(chosen(), "attention_few.portable.split");
+  caps.f16 = caps.subgroups = caps.matrix_f16 = true;
+  caps.subgroup_min = caps.subgroup_max = 32;
+  EXPECT_EQ(chosen(), "attention_few.split");
+}
 
 }  // namespace
 }  // namespace doppler::kernels::testing

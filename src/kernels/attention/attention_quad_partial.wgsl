@@ -4,13 +4,13 @@
 
 fn put_quad(split: u32, head: u32, quad: u32, found: Quad, is_active: bool) {
   if (!is_active) { return; }
-  let at = split * N_HEADS + head;
+  let at = split * ALL_HEADS + head;
   for (var i = 0u; i < 4u; i++) {
     let d = 4u * quad + i;
     if (d < HEAD_DIM) { result[at * HEAD_DIM + d] = found.weighted[i]; }
   }
   if (quad == 0u) {
-    let pair = SPLITS * N_HEADS * HEAD_DIM + at * 2u;
+    let pair = SPLITS * ALL_HEADS * HEAD_DIM + at * 2u;
     result[pair] = found.highest;
     result[pair + 1u] = found.sum;
   }

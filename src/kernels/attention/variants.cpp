@@ -1,5 +1,5 @@
-// The tables of attention_decode and attention_prefill, best first, and the sizes that follow from row and
-// shape.
+// The tables of attention_decode, attention_few and attention_prefill, best first, and the sizes that follow from row
+// and shape.
 #include "kernels/attention/variants.h"
 
 #include <algorithm>
@@ -161,7 +161,7 @@ const std::array<AttentionDecodeRow, 7> kDecode = {{
     {{"attention_decode.portable"}, DecodeKernel::kWorkgroup, true, 128, 1},
 }};
 
-constexpr PrefillKernel kTiles = PrefillKernel::kTiles;
+constexpr PrefillKernel kTiles = PrefillKernel::kTiles, kEachRow = PrefillKernel::kEachRow;
 constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
 const std::array<AttentionPrefillRow, 4> kPrefill = {{
@@ -176,10 +176,42 @@ const std::array<AttentionPrefillRow, 4> kPrefill = {{
     {{"attention_prefill.portable"}, kTiles, 128, 16, 128, 16, 256},
 }};
 
+// Tiles have 16 to 64 rows of q and walk over all keys one after the other, as many workgroups as heads: few rows of a
+// long cache leave nearly the whole device idle. As in decode, splits of the keys for each row fill it.
+const std::array<AttentionPrefillRow, 6> kFew = {{
+    {{"attention_few.cpu", Lane::kPortable, 0, only_cpu}, kEachRow, 0, 0, 0, 0, 0, "attention_decode.cpu"},
+    {{"attention_few.split", kSub, kNeedSubgroups, fits_registers},
+     kEachRow,
+     0,
+     0,
+     0,
+     0,
+     0,
+     "attention_decode.subgroup.split"},
+    {{"attention_few.portable.split"}, kEachRow, 0, 0, 0, 0, 0, "attention_decode.portable"},
+    {{"attention_few.matrix", Lane::kMatrix, kNeedMatrix, fits_fragments},
+     PrefillKernel::kMatrix,
+     128,
+     64,
+     32},
+    {{"attention_few.rows32", Lane::kPortable, 0, only_narrow}, kTiles, 128, 32, 64, 32, 256},
+    {{"attention_few.portable"}, kTiles, 128, 16, 128, 16, 256},
+}};
+// More rows than these make more workgroups than kTargetWorkgroups.
+constexpr uint32_t kLeastFewRows = 2;
+
 }  // namespace
 
 std::span<const AttentionDecodeRow> attention_decode_variants() { return kDecode; }
 std::span<const AttentionPrefillRow> attention_prefill_variants() { return kPrefill; }
+std::span<const AttentionPrefillRow> attention_few_variants() { return kFew; }
+
+AttentionDecodeRow each_row(const AttentionPrefillRow& row) {
+  AttentionDecodeRow decode = *std::ranges::find(kDecode, row.decode, &AttentionDecodeRow::name);
+  decode.name = row.name;
+  decode.rows = kLeastFewRows;
+  return decode;
+}
 
 uint32_t visible_keys(const Attention& op) {
   uint32_t keys = op.cache.ctx_len;
@@ -211,7 +243,7 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
   sizes.head_chunks = (group + sizes.heads - 1) / sizes.heads;
   sizes.keys_per_split = op.cache.ctx_len;
   if (row.splits) {
-    const uint32_t workgroups = op.cache.n_kv_heads * sizes.head_chunks;
+    const uint32_t workgroups = op.cache.n_kv_heads * sizes.head_chunks * row.rows;
     const uint32_t wanted = (kTargetWorkgroups + workgroups - 1) / workgroups;
     const uint32_t useful = (visible_keys(op) + kKeysPerSplit - 1) / kKeysPerSplit;
     sizes.splits = std::min({wanted, useful, kMostSplits});

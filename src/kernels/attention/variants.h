@@ -1,4 +1,4 @@
-// The rows of attention's two tables, and the sizes a row takes for a shape: for record() and for the tests
+// The rows of attention's three tables, and the sizes a row takes for a shape: for record() and for the tests
 // that force each row. Read next: attention_decode_*.wgsl and attention_prefill.wgsl, whose constants these
 // are.
 #pragma once
@@ -23,6 +23,7 @@ struct AttentionDecodeRow : Variant<Attention> {
   uint32_t keys_at_once = 1;  // of an invocation or worker: KEYS_EACH, KEYS
   bool rope = false;          // rotates and fills the cache too
   uint32_t heads = 0;         // query heads of a workgroup; 0: as many as registers hold
+  uint32_t rows = 1;          // of q in a step: those that splits are counted for
 };
 std::span<const AttentionDecodeRow> attention_decode_variants();
 
@@ -39,7 +40,8 @@ struct DecodeSizes {
 };
 DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps);
 
-enum class PrefillKernel : uint8_t { kMatrix, kTiles };  // attention_prefill_matrix, attention_prefill
+// attention_prefill_matrix, attention_prefill, and a kernel of decode for each row.
+enum class PrefillKernel : uint8_t { kMatrix, kTiles, kEachRow };
 
 struct AttentionPrefillRow : Variant<Attention> {
   PrefillKernel kernel = PrefillKernel::kTiles;
@@ -48,8 +50,13 @@ struct AttentionPrefillRow : Variant<Attention> {
   uint32_t keys = 0;         // of a tile; a multiple of 4 * workgroup / (rows / 4)
   uint32_t chunk = 0;        // dimensions staged at once, a multiple of 8
   uint32_t value_vec4s = 0;  // of workgroup memory for values
+  std::string_view decode;   // of kEachRow, which has no other numbers: the row of decode
 };
 std::span<const AttentionPrefillRow> attention_prefill_variants();
+// Of plans for 2 to kMostFewRows rows.
+std::span<const AttentionPrefillRow> attention_few_variants();
+// What a row of kEachRow takes for each row of q: its row of decode, under its own name.
+AttentionDecodeRow each_row(const AttentionPrefillRow& row);
 
 // Keys a row can see at most: the window or the context.
 uint32_t visible_keys(const Attention& op);
