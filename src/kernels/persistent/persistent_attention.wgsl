@@ -69,7 +69,7 @@ fn q4_at(d: u32) -> vec4f {
 }
 
 fn attend(head: u32, thread: u32, invocation: u32) {
-  let seen = keys_of_step();
+  let seen = keys_of_row(0u);
   let worker = thread / LANES;
   let lane = thread % LANES;
   let kv_head = head / GROUP;
