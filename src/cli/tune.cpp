@@ -23,6 +23,7 @@ Result<Tuned> tune_model(const ModelFlags& flags, const bench::TunerSettings& se
               .model_key = engine::model_key(*checkpoint)};
   const std::unique_ptr<bench::TrialMaker> trials = bench::model_trials(*device, *checkpoint, options);
   DP_TRY(tuned.result, bench::tune(*trials, settings));
+  DP_CHECK(try_persistent(flags, device->caps().type, tuned));
   tuned.path = engine::tuning_path(cache_dir, tuned.key);
   return tuned;
 }
@@ -36,6 +37,8 @@ Result<void> keep(const Tuned& tuned, std::optional<uint32_t> batch) {
     table.choices.erase({attempt.operation, attempt.shape});
   for (const auto& [name, choice] : tuned.result.table.choices) table.choices[name] = choice;
   if (batch) table.batch[tuned.model_key] = *batch;
+  if (tuned.persistent == true) table.persistent.insert(tuned.model_key);
+  if (tuned.persistent == false) table.persistent.erase(tuned.model_key);
   return engine::save_tuning(cache_dir, tuned.key, table);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "engine/kernel_hints.h"
+#include "engine/tuning.h"
 #include "engine/vocab_gguf.h"
 #include "tokenizer/template/render_input.h"
 
@@ -124,6 +125,7 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
   const auto start = std::chrono::steady_clock::now();
   auto loaded = std::make_unique<LoadedModel>();
   DP_CO_TRY(loaded->checkpoint, co_await formats::open_checkpoint(std::move(files), std::move(rdrr)));
+  allow_tuned_lane(*loaded->checkpoint, options.policy);
   DP_CO_TRY(loaded->text, co_await load_text_model(*loaded->checkpoint, std::move(template_override)));
   if (const formats::RdrrManifest* manifest = loaded->checkpoint->rdrr();
       manifest && manifest->kernel_hints) {

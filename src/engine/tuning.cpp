@@ -23,6 +23,11 @@ std::string model_key(const formats::Checkpoint& checkpoint) {
   return format_text("%016llx", static_cast<unsigned long long>(hash));
 }
 
+void allow_tuned_lane(const formats::Checkpoint& checkpoint, kernels::Policy& policy) {
+  if (policy.name != "fast" || !policy.tuning || policy.tuning->persistent.empty()) return;
+  if (policy.tuning->persistent.contains(model_key(checkpoint))) policy.allow(kernels::Lane::kPersistent);
+}
+
 uint32_t default_batch(const LoadedModel& loaded) {
   const auto& tuning = loaded.runner->options().policy.tuning;
   if (!tuning || tuning->batch.empty()) return model::kDefaultBatch;

@@ -29,6 +29,7 @@ TuningTable sample() {
                                                   .seconds = 0.001,
                                                   .table_seconds = 0.002};
   table.batch["0011223344556677"] = 32;
+  table.persistent = {"0011223344556677", "8899aabbccddeeff"};
   return table;
 }
 

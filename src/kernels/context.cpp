@@ -41,7 +41,7 @@ Result<Policy> make_policy(std::string_view lane) {
     return policy;
   }
   if (lane == lane_name(Lane::kPersistent)) {  // prefill and whatever it refuses are the fast lanes'
-    policy.lanes |= bit(Lane::kPersistent);
+    policy.allow(Lane::kPersistent);
     return policy;
   }
   std::vector<std::string> names = {"exact", "fast"};

@@ -24,7 +24,7 @@ enum class Lane : uint8_t {
   kDp4a,       // activations quantised to 8 bits in blocks of 16, integer dot products
   kF16,        // f16 arithmetic
   kMatrix,     // subgroup matrices: f16 inputs, f32 accumulation
-  kPersistent,  // decode's layers in one dispatch whose workgroups run together (persistent/); never unless asked for
+  kPersistent,  // decode's layers in one dispatch whose workgroups run together (persistent/); only if asked for or tuned
 };
 const char* lane_name(Lane lane);
 
@@ -38,6 +38,7 @@ struct Policy {
   std::shared_ptr<const TuningTable> tuning;  // measured choices that go before the tables; null: none
 
   bool allows(Lane lane) const { return (lanes >> static_cast<uint32_t>(lane)) & 1u; }
+  void allow(Lane lane) { lanes |= 1u << static_cast<uint32_t>(lane); }
 };
 // "exact": portable and subgroups (f32 arithmetic, weights as stored). "fast": all but persistent. "persistent": all. A
 // lane's name: that lane and portable. Anything else is an error that lists the names.

@@ -123,6 +123,11 @@ Result<TuningTable> read_table(std::string_view text, const TuningKey& key) {
     DP_TRY(std::string model, name_in(entry, "model"));
     DP_TRY(table.batch[std::move(model)], count_in(entry, "batch", kMostBatch));
   }
+  DP_TRY(const Json* const persistent, entries_of(file, "persistent"));
+  for (const Json& entry : *persistent) {
+    DP_TRY(std::string model, name_in(entry, "model"));
+    table.persistent.insert(std::move(model));
+  }
   return table;
 }
 
@@ -164,7 +169,7 @@ std::string key_digest(const TuningKey& key) {
 std::string tuning_text(const TuningKey& key, const TuningTable& table) {
   Json file = {{"kind", kKind}, {"format", kFormat}};
   for (const KeyField& field : kKeyFields) file["key"][field.name] = key.*field.member;
-  Json choices = Json::array(), cadence = Json::array();
+  Json choices = Json::array(), cadence = Json::array(), persistent = Json::array();
   for (const auto& [name, choice] : table.choices) {
     Json entry = {{"operation", name.first},
                   {"shape", name.second},
@@ -175,8 +180,10 @@ std::string tuning_text(const TuningKey& key, const TuningTable& table) {
     choices.push_back(std::move(entry));
   }
   for (const auto& [model, batch] : table.batch) cadence.push_back({{"model", model}, {"batch", batch}});
+  for (const std::string& model : table.persistent) persistent.push_back({{"model", model}});
   file["choices"] = std::move(choices);
   file["cadence"] = std::move(cadence);
+  file["persistent"] = std::move(persistent);
   return to_text(file, 2) + "\n";
 }
 

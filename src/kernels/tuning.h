@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ struct TuningTable {
   std::map<std::pair<std::string, std::string>, TunedChoice> choices;  // by operation and shape
   // Decode steps of a submit that won for a model, by model_key().
   std::map<std::string, uint32_t> batch;
+  // Models, by model_key(), whose decode layers were faster in one dispatch (kernels/persistent).
+  std::set<std::string> persistent;
 
   const TunedChoice* find(std::string_view operation, std::string_view shape) const;
   bool operator==(const TuningTable&) const = default;

@@ -2,14 +2,19 @@
 // as runs that differ, and only sometimes.
 // DOPPLER_REPEAT_SYNTHETIC=llama-3.2-1b:q4_k_m and DOPPLER_REPEAT_TOKENS=64 let it work on a GPU's scale.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "doppler/doppler.h"
 #include "engine/api_impl.h"
+#include "engine/tuning.h"
+#include "engine/tuning_file_native.h"
 #include "formats/synth/synthetic_model.h"
 
 namespace doppler {
@@ -91,6 +96,39 @@ TEST(Persistent, SixtyFourRunsAreIdentical) {
     if (*again != *first) ++different;
   }
   EXPECT_EQ(different, 0u) << "of " << kRuns << " runs";
+}
+
+// What tune found to be faster is used by the lane fast, for that model only.
+TEST(Persistent, IsUsedWhereTuningFoundItFaster) {
+  const std::string folder = testing::TempDir() + "doppler_persistent_" + std::to_string(::getpid());
+  const auto uses_it = [](Model& model) {
+    return std::ranges::count(model.impl().loaded->runner->choices(), std::string("decode_layers.persistent"),
+                              &kernels::Choice::variant) > 0;
+  };
+  auto plain = load("fast");
+  ASSERT_TRUE(plain) << plain.error().message();
+  EXPECT_FALSE(uses_it(*plain));
+  const engine::LoadedModel& loaded = *plain->impl().loaded;
+  const kernels::TuningKey key = engine::tuning_key(plain->impl().device->caps(), loaded.runner->options());
+  const std::string own = engine::model_key(*loaded.checkpoint);
+  for (const std::string& model : {own, std::string("0123456789abcdef")}) {
+    kernels::TuningTable table;
+    table.persistent = {model};
+    ASSERT_TRUE(engine::save_tuning(folder, key, table));
+    LoadOptions options;
+    options.ctx_len = 256;
+    options.cache_dir = folder;
+    bool is_used = false;
+    // On a CPU the workgroups may happen not to run together.
+    for (uint32_t i = 0; i < 5 && !is_used; ++i) {
+      auto tuned = Model::load(DOPPLER_SOURCE_DIR "/models/storyteller.gguf", options);
+      ASSERT_TRUE(tuned) << tuned.error().message();
+      is_used = uses_it(*tuned);
+      if (model != own) break;
+    }
+    EXPECT_EQ(is_used, model == own);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
