@@ -17,6 +17,8 @@ constexpr uint32_t kMostSplits = 32;
 constexpr uint32_t kKeysPerSplit = 64;
 // Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
 constexpr uint32_t kMostHeadVectors = 8;
+// Of keys, and as many of values, that a lane has loaded: more than that many times eight registers hold nobody's kernel.
+constexpr uint32_t kMostTileVectors = 16;
 // Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
 constexpr uint32_t kMostHeadFloats = 512;
 // Of workgroup memory, for the subgroups' results of one head and the maxima and sums of all.
@@ -237,6 +239,10 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
     sizes.lanes = std::min(eights(op), sizes.workgroup);
   }
   sizes.vectors = (eights(op) + sizes.lanes - 1) / sizes.lanes;
+  sizes.keys = row.keys_at_once;
+  if (row.kernel == DecodeKernel::kSubgroup) {
+    sizes.keys = std::min(sizes.keys, std::bit_floor(std::max(kMostTileVectors / sizes.vectors, 1u)));
+  }
   const uint32_t by_registers = std::max(kMostHeadVectors / sizes.vectors, 1u);
   const uint32_t by_memory = std::max(kMostHeadFloats / op.cache.padded_head_dim(), 1u);
   sizes.heads = std::min({group, by_registers, by_memory, row.heads != 0 ? row.heads : group});

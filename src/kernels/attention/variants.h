@@ -34,6 +34,7 @@ struct DecodeSizes {
   uint32_t workgroup = 1;
   uint32_t lanes = 1;     // per key
   uint32_t vectors = 1;   // of eight dimensions, per lane
+  uint32_t keys = 1;      // at once: those of the row, fewer where lanes have many vectors
   uint32_t subgroup = 1;  // lanes whose workers are joined in registers
   uint32_t splits = 1;
   uint32_t keys_per_split = 1;  // at least
