@@ -224,8 +224,7 @@ Result<void> record_each_row(Context& ctx, const Attention& op, const AttentionD
         u32_const("SPLITS", sizes.splits), u32_const("KEYS_PER_SPLIT", sizes.keys_per_split),
         u32_const("WORKGROUP", sizes.workgroup), u32_const("VECTORS", sizes.vectors),
         u32_const(subgroup ? "LANES" : "LANES_PER_KEY", sizes.lanes),
-        u32_const(subgroup ? "KEYS" : "KEYS_EACH", sizes.keys), q8_plane1(ctx, op),
-        all_heads(ctx, op)}) {
+        u32_const(subgroup ? "KEYS" : "KEYS_EACH", sizes.keys), q8_plane1(ctx, op), all_heads(ctx, op)}) {
     launch.consts.push_back(value);
   }
   if (subgroup) {
