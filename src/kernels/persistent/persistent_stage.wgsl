@@ -24,14 +24,7 @@ const kOutStage = Stage(OUT_ROWS, OUT_ITEMS, N_HEADS * HEAD_DIM / 32u, OUT_UNITS
 const kGateStage = Stage(GATE_ROWS, GATE_ITEMS, kHiddenUnits, GATE_UNITS_EACH, 2u, GATE_EACH);
 const kDownStage = Stage(OUT_ROWS, OUT_ITEMS, FFN / 32u, DOWN_UNITS_EACH, 1u, OUT_EACH);
 
-fn stage_of(number: u32) -> Stage {
-  if (number == kQkv) { return kQkvStage; }
-  if (number == kOut) { return kOutStage; }
-  if (number == kGate) { return kGateStage; }
-  return kDownStage;
-}
-
-// Of the items from `first` to `end` those that a workgroup has in a turn: how many.
+// How many items below `end` a workgroup has, and how many in a turn.
 fn items_before(end: u32, group: u32) -> u32 { return (end + GROUPS - 1u - group) / GROUPS; }
 fn items_of(stage: Stage, group: u32, turn: u32) -> u32 {
   let own = items_before(stage.items, group);
