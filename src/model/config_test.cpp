@@ -9,6 +9,7 @@
 #include "formats/test_helpers.h"
 #include "model/memory_plan.h"
 #include "model/rope_frequencies.h"
+#include "model/tensor_names.h"
 
 namespace doppler::model {
 namespace {
@@ -75,6 +76,16 @@ TEST(GgufConfig, NumbersThatNoModelHasAreRefused) {
     const auto config = read(counts);
     ASSERT_FALSE(config) << sentence;
     EXPECT_EQ(config.error().message(), sentence);
+  }
+}
+
+TEST(TensorNames, SayWhichLayerTheyBelongTo) {
+  EXPECT_EQ(layer_of_tensor("blk.17.attn_q.weight"), 17u);
+  EXPECT_EQ(layer_of_tensor("model.layers.0.mlp.up_proj.weight"), 0u);
+  EXPECT_EQ(layer_of_tensor("language_model.model.layers.5.norm.weight"), 5u);
+  for (const char* name :
+       {"output.weight", "blk.weight", "blk.x.y", "blk.3", "ablk.3.y", "blk.99999999999.y", ""}) {
+    EXPECT_EQ(layer_of_tensor(name), std::nullopt) << name;
   }
 }
 

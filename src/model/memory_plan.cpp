@@ -1,6 +1,9 @@
 #include "model/memory_plan.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "model/tensor_names.h"
 
 namespace doppler::model {
 namespace {
@@ -78,13 +81,15 @@ TogetherBytes together_bytes(const ModelConfig& config, const formats::Checkpoin
                              formats::LayoutPolicy layout) {
   constexpr uint64_t kStep = 512;        // room for both planes of a weight to be aligned
   constexpr uint64_t kTables = 1 << 16;  // rotation and biases of stacked weights
-  TogetherBytes bytes{.weights = 0, .vectors = kTables};
+  TogetherBytes bytes{.layers = std::vector<uint64_t>(config.n_layers), .vectors = kTables};
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
     if (tensor.shape.size() == 1) {
       bytes.vectors += tensor.shape[0] * sizeof(float) + kStep;
-    } else if (tensor.shape.size() == 2 && tensor.shape[0] != config.vocab_size) {
-      bytes.weights += device_bytes(tensor, tensor.type, layout) + kStep;
+      continue;
     }
+    const std::optional<uint32_t> layer = layer_of_tensor(tensor.name);
+    if (tensor.shape.size() != 2 || !layer || *layer >= config.n_layers) continue;
+    bytes.layers[*layer] += (device_bytes(tensor, tensor.type, layout) + kStep + 255) / 256 * 256;
   }
   return bytes;
 }

@@ -33,10 +33,11 @@ MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& che
                        formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                        kernels::CacheFormat cache_format);
 
-// Bytes of what WeightLoader::place_together() is for: every matrix but those of the vocabulary, and every vector beside
-// the tables of the model's own, each at a binding's alignment.
+// Bytes of what WeightLoader::place_together() is for: the matrices of each layer, in whole multiples of 256, and every
+// vector beside the tables of the model's own, each at a binding's alignment.
 struct TogetherBytes {
-  uint64_t weights = 0, vectors = 0;
+  std::vector<uint64_t> layers;
+  uint64_t vectors = 0;
 };
 TogetherBytes together_bytes(const ModelConfig& config, const formats::Checkpoint& checkpoint,
                              formats::LayoutPolicy layout);

@@ -64,8 +64,9 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   const std::unique_ptr<FamilyModel> family =
       family_of(runner->config_).make(runner->config_, runner->options_.ctx_len);
   if (runner->exchange_) {
-    const TogetherBytes together = together_bytes(runner->config_, checkpoint, layout);
-    DP_CO_CHECK(co_await loader.place_together(together.weights, together.vectors));
+    const gpu::Caps& caps = device.caps();
+    DP_CO_CHECK(co_await loader.place_together(together_bytes(runner->config_, checkpoint, layout),
+                                               std::min(caps.max_binding_bytes, caps.max_buffer_bytes)));
   }
   DP_CO_CHECK_WHILE(co_await family->load(loader), "loading %s", checkpoint.name().c_str());
   gpu::PlanBuilder without_plans = builder;
@@ -157,7 +158,8 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   co_return Result<void>();
 }
 
-// A buffer for the keys and one for the values of each layer; for the lane persistent one for all, if it may be bound.
+// A buffer for the keys and one for the values of each layer; for the lane persistent one for both of as many layers as
+// may be bound at once.
 Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
   kernels::CacheView cache{.k = {},
                            .v = {},
@@ -168,18 +170,20 @@ Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
   const gpu::Caps& caps = device_.caps();
   const uint64_t step = caps.binding_alignment;
   const uint64_t each = (cache.bytes() + step - 1) / step * step;
-  const uint64_t all_bytes = 2 * config_.n_layers * each;
+  const uint64_t most = std::min(caps.max_binding_bytes, caps.max_buffer_bytes) / (2 * each);
   memory_.cache_bytes += 2 * config_.n_layers * cache.bytes();
-  if (options_.policy.allows(kernels::Lane::kPersistent) &&
-      all_bytes <= std::min(caps.max_binding_bytes, caps.max_buffer_bytes)) {
-    kernels::TensorView all;
-    DP_CO_TRY(gpu::Buffer * made, co_await buffer(builder, "cache", all_bytes, &all));
-    for (uint32_t i = 0; i < config_.n_layers; ++i) {
-      cache_k_.push_back({made, 2 * i * each});
-      cache_v_.push_back({made, (2 * i + 1) * each});
-      cache.k = all.sub(cache_k_.back().offset, cache.bytes());
-      cache.v = all.sub(cache_v_.back().offset, cache.bytes());
-      views_.cache.push_back(cache);
+  if (options_.policy.allows(kernels::Lane::kPersistent) && most > 0) {
+    for (uint64_t first = 0; first < config_.n_layers; first += most) {
+      const uint64_t layers = std::min<uint64_t>(most, config_.n_layers - first);
+      kernels::TensorView all;
+      DP_CO_TRY(gpu::Buffer * made, co_await buffer(builder, "cache", 2 * layers * each, &all));
+      for (uint64_t i = 0; i < layers; ++i) {
+        cache_k_.push_back({made, 2 * i * each});
+        cache_v_.push_back({made, (2 * i + 1) * each});
+        cache.k = all.sub(cache_k_.back().offset, cache.bytes());
+        cache.v = all.sub(cache_v_.back().offset, cache.bytes());
+        views_.cache.push_back(cache);
+      }
     }
     co_return Result<void>();
   }

@@ -1,5 +1,6 @@
 #include "model/tensor_names.h"
 
+#include <charconv>
 #include <string_view>
 
 #include "base/text.h"
@@ -71,6 +72,19 @@ std::string fused_tensor_name(const std::string& name) {
     if (prefix.ends_with('.')) return prefix + std::string(row.whole);
   }
   return {};
+}
+
+std::optional<uint32_t> layer_of_tensor(const std::string& name) {
+  for (const std::string_view before : {"blk.", "layers."}) {
+    const size_t at = name.find(before);
+    if (at == std::string::npos || (at > 0 && name[at - 1] != '.')) continue;
+    uint32_t layer = 0;
+    const char* const first = name.data() + at + before.size();
+    const char* const last = name.data() + name.size();
+    const auto [end, error] = std::from_chars(first, last, layer);
+    if (error == std::errc() && end != last && *end == '.') return layer;
+  }
+  return std::nullopt;
 }
 
 std::string role_label(Role role, uint32_t layer) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/config.h"
@@ -34,6 +35,9 @@ std::string tensor_name(const ModelConfig& config, Role role, uint32_t layer, co
 // Where a file has the matrices that read the same vector as one tensor (doppler convert --fuse-qkv, --fuse-gate-up):
 // "blk.3.attn_k" is in "blk.3.attn_qkv", behind the rows of attn_q. Empty: nothing is known to hold `name`.
 std::string fused_tensor_name(const std::string& name);
+
+// Which layer a tensor of either kind of file belongs to: 3 of "blk.3.attn_q.weight" or "model.layers.3.mlp.up_proj.weight".
+std::optional<uint32_t> layer_of_tensor(const std::string& name);
 
 // The same name for both kinds of file, for labels in profiles: "blk.3.attn_q", "output".
 std::string role_label(Role role, uint32_t layer);

@@ -69,16 +69,25 @@ Task<Result<WeightLoader::Place>> WeightLoader::make_place(std::string name, uin
   co_return Place{.buffer = buffer, .offset = 0, .bytes = bytes};
 }
 
-Task<Result<void>> WeightLoader::place_together(uint64_t weight_bytes, uint64_t vector_bytes) {
-  const gpu::Caps& caps = device_.caps();
-  const uint64_t most = std::min(caps.max_binding_bytes, caps.max_buffer_bytes) / 256 * 256;
-  weight_bytes = std::min((weight_bytes + 255) / 256 * 256, most);
-  vector_bytes = std::min((vector_bytes + 255) / 256 * 256, most);
-  for (auto [bytes, name, together] : {std::tuple(weight_bytes, "layer_weights", &weights_together_),
-                                       std::tuple(vector_bytes, "vectors", &vectors_together_)}) {
-    DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer(name, bytes, true));
-    *together = {.buffer = buffer, .used = 0, .bytes = bytes};
+Task<Result<void>> WeightLoader::place_together(TogetherBytes bytes, uint64_t most_bytes) {
+  most_together_ = most_bytes / 256 * 256;
+  layer_bytes_ = std::move(bytes.layers);
+  const uint64_t vectors = std::min((bytes.vectors + 255) / 256 * 256, most_together_);
+  DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer("vectors", vectors, true));
+  vectors_together_ = {.buffer = buffer, .used = 0, .bytes = vectors};
+  co_return Result<void>();
+}
+
+Task<Result<void>> WeightLoader::begin_layer(uint32_t layer) {
+  if (layer >= layer_bytes_.size()) co_return Result<void>();
+  if (layer_bytes_[layer] <= weights_together_.bytes - weights_together_.used) co_return Result<void>();
+  uint64_t bytes = std::min(layer_bytes_[layer], most_together_);
+  for (size_t next = layer + 1; next < layer_bytes_.size(); ++next) {
+    if (layer_bytes_[next] > most_together_ - bytes) break;
+    bytes += layer_bytes_[next];
   }
+  DP_CO_TRY(const gpu::Buffer* const buffer, co_await make_buffer("layer_weights", bytes, true));
+  weights_together_ = {.buffer = buffer, .used = 0, .bytes = bytes};
   co_return Result<void>();
 }
 

@@ -14,6 +14,7 @@
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
 #include "kernels/linear/linear.h"
+#include "model/memory_plan.h"
 #include "model/weight_stream.h"
 
 namespace doppler::model {
@@ -53,9 +54,11 @@ class WeightLoader {
   // Values computed by the host (rope table).
   Task<Result<kernels::TensorView>> values(std::string name, std::vector<uint32_t> words);
 
-  // From here on projections lie beside one another in one buffer, and vectors and values in another, as far as these
-  // bytes reach: for kernels that read all of them (kernels/persistent).
-  Task<Result<void>> place_together(uint64_t weight_bytes, uint64_t vector_bytes);
+  // From here on vectors and values lie beside one another in one buffer, as far as these bytes reach, and so do the
+  // projections that follow begin_layer(), in as few buffers as hold whole layers and have at most `most_bytes`: for
+  // kernels that read many of them (kernels/persistent).
+  Task<Result<void>> place_together(TogetherBytes bytes, uint64_t most_bytes);
+  Task<Result<void>> begin_layer(uint32_t layer);
 
   // Brings the bytes, once everything was asked for: prepare(), then run().
   WeightStream& stream() { return stream_; }
@@ -100,6 +103,8 @@ class WeightLoader {
   uint64_t weight_bytes_ = 0;
   std::deque<gpu::Buffer> buffers_;               // stay where they are: stream_ points at them
   Together weights_together_, vectors_together_;  // of no bytes: everything has a buffer of its own
+  std::vector<uint64_t> layer_bytes_;             // empty: layers are not placed together
+  uint64_t most_together_ = 0;
 };
 
 // Records y = x W^T + b for all parts. y: f32 [rows, projection.n].

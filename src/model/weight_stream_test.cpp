@@ -154,39 +154,50 @@ TEST_P(WeightStreamTest, ExactLaneKeepsRows) {
   EXPECT_EQ(loader.stream().streamed().repacked, 0u);
 }
 
-// Weights of several formats and kinds of copying in one buffer, as far as it reaches.
+// Weights of several formats and kinds of copying beside one another, whole layers in a buffer.
 TEST_P(WeightStreamTest, PlacesTogether) {
   add("a.weight", DType::kQ4_K, 64, 512);
   add("b.weight", DType::kQ6_K, 45, 512);
   add("c.weight", DType::kF32, 5, 64);
   add("d.weight", DType::kQ8_0, 320, 512);
+  add("e.weight", DType::kQ4_K, 64, 512);
   open();
   for (const bool exact : {false, true}) {
     SCOPED_TRACE(exact);
     WeightLoader loader(device(), plan_, *checkpoint_, {.exact = exact, .tiles = !exact}, {});
-    ASSERT_TRUE(wait(loader.place_together(65536, 4096)));
+    const TogetherBytes bytes{.layers = {57344, 2048, 65536, 24576}, .vectors = 4096};
+    ASSERT_TRUE(wait(loader.place_together(bytes, 65536)));
     const auto view = [&](const char* name, uint32_t rows, uint32_t k) {
       return must(wait(loader.projection({{name, rows}}, k))).parts[0].weight.pieces[0].buffer;
     };
-    const gpu::TensorView a = view("a", 64, 512), b = view("b", 45, 512), c = view("c", 5, 64),
-                          d = view("d", 320, 512);
+    const auto begin = [&](uint32_t layer) { ASSERT_TRUE(wait(loader.begin_layer(layer))); };
+    begin(0);
+    const gpu::TensorView a = view("a", 64, 512), b = view("b", 45, 512);
+    begin(1);
+    const gpu::TensorView c = view("c", 5, 64);
+    begin(2);
+    const gpu::TensorView d = view("d", 320, 512);
+    begin(3);
+    const gpu::TensorView e = view("e", 64, 512);
     const gpu::TensorView one = must(wait(loader.values("one", {1, 2, 3, 4})));
     const gpu::TensorView two = must(wait(loader.values("two", {5, 6, 7, 8})));
     run(loader);
     EXPECT_EQ(a.slot, b.slot);
     EXPECT_EQ(a.slot, c.slot);
-    EXPECT_NE(a.slot, d.slot);  // found no room
+    EXPECT_NE(a.slot, d.slot);  // larger than a buffer may be
+    EXPECT_NE(a.slot, e.slot);
     EXPECT_EQ(one.slot, two.slot);
     const auto buffers = loader.take_buffers();
-    ASSERT_EQ(buffers.size(), 3u);
-    expect(buffers[0], exact ? WeightFormat::kQ4_K : WeightFormat::kTileQ4, 512, {rows_of("a.weight", 0, 64)},
-           a.offset);
-    expect(buffers[0], exact ? WeightFormat::kQ6_K : WeightFormat::kTileQ6, 512, {rows_of("b.weight", 0, 45)},
+    ASSERT_EQ(buffers.size(), 4u);  // vectors, layers 0 and 1, what fits of 2 and 3, d
+    const WeightFormat q4 = exact ? WeightFormat::kQ4_K : WeightFormat::kTileQ4;
+    expect(buffers[1], q4, 512, {rows_of("a.weight", 0, 64)}, a.offset);
+    expect(buffers[1], exact ? WeightFormat::kQ6_K : WeightFormat::kTileQ6, 512, {rows_of("b.weight", 0, 45)},
            b.offset);
-    expect(buffers[0], WeightFormat::kF32, 64, {rows_of("c.weight", 0, 5)}, c.offset);
-    expect(buffers[2], exact ? WeightFormat::kQ8_0 : WeightFormat::kTileQ8, 512,
+    expect(buffers[1], WeightFormat::kF32, 64, {rows_of("c.weight", 0, 5)}, c.offset);
+    expect(buffers[2], q4, 512, {rows_of("e.weight", 0, 64)}, e.offset);
+    expect(buffers[3], exact ? WeightFormat::kQ8_0 : WeightFormat::kTileQ8, 512,
            {rows_of("d.weight", 0, 320)}, d.offset);
-    const auto words = must(wait(device().read_buffer({buffers[1].id(), two.offset, 4})));
+    const auto words = must(wait(device().read_buffer({buffers[0].id(), two.offset, 4})));
     EXPECT_EQ(words[0], 5);
   }
 }

@@ -10,6 +10,7 @@
 #include "kernels/common/step_state.h"
 #include "kernels/linear/product.h"
 #include "kernels/persistent/persistent_layers.wgsl.h"
+#include "kernels/persistent/ranges.h"
 #include "kernels/persistent/stages.h"
 
 namespace doppler::kernels {
@@ -19,54 +20,10 @@ constexpr float kLog2E = 1.44269504f;
 // Polls of one invocation, of which each takes most of a microsecond on a GPU: a fifth of a second. A CPU device's
 // workgroups may be put aside by the system for longer.
 constexpr uint32_t kPatience = 1u << 18, kPatienceOfCpu = 1u << 26;
-constexpr uint32_t kKeysAtOnce = 4;        // of a worker of attention
-constexpr uint32_t kMostVectors = 8;       // of eight dimensions a lane of attention holds
-constexpr uint32_t kUniformBytes = 65536;  // WebGPU's limit of a uniform binding
+constexpr uint32_t kKeysAtOnce = 4;   // of a worker of attention
+constexpr uint32_t kMostVectors = 8;  // of eight dimensions a lane of attention holds
 // Of an invocation, in all layers: lavapipe ends loops after 65,535 iterations, and waiting takes some too.
 constexpr uint64_t kMostIterationsOfCpu = 20000;
-
-// A range of one buffer that holds some views.
-struct Range {
-  TensorView view;
-
-  bool add(TensorView added) {
-    if (!added.valid() || (view.valid() && view.slot != added.slot)) return false;
-    if (!view.valid()) {
-      view = added;
-      return true;
-    }
-    const uint64_t end = std::max(view.offset + view.bytes, added.offset + added.bytes);
-    view.offset = std::min(view.offset, added.offset);
-    view.bytes = end - view.offset;
-    return true;
-  }
-  uint32_t place(TensorView of, uint32_t bytes) const {
-    return static_cast<uint32_t>((of.offset - view.offset) / bytes);
-  }
-};
-
-struct Ranges {
-  Range weights, vectors, cache;
-};
-
-// "" or which of them lie in several buffers.
-std::string find_ranges(const PersistentLayers& op, Ranges& ranges) {
-  if (!ranges.vectors.add(op.first_norm)) return "the first norm is missing";
-  for (const PersistentLayer& layer : op.layers) {
-    std::vector<const Weight*> weights = layer.qkv;
-    weights.insert(weights.end(), {layer.out, layer.gate_up, layer.down});
-    for (const Weight* weight : weights) {
-      if (!ranges.weights.add(weight->pieces[0].buffer)) return "the weights lie in several buffers";
-    }
-    if (!ranges.vectors.add(layer.ffn_norm) || !ranges.vectors.add(layer.next_norm)) {
-      return "the norms lie in several buffers";
-    }
-    if (!ranges.cache.add(layer.cache.k) || !ranges.cache.add(layer.cache.v)) {
-      return "the caches lie in several buffers";
-    }
-  }
-  return "";
-}
 
 Attention attention_of(const PersistentLayers& op) {
   Attention attention{.q = {}, .cache = op.layers.front().cache, .y = {}, .n_heads = op.n_heads};
@@ -95,24 +52,41 @@ uint64_t workgroup_bytes(const PersistentLayers& op, const PersistentStages& sta
   return x + 4 * floats + 2ull * d / 8 * eight;
 }
 
-// What persistent_layers.wgsl reads of a stage, and of a layer, in their order.
+// What persistent_layers.wgsl reads of its dispatch, of a stage, and of a layer, in their order.
+struct DispatchWords {
+  uint32_t layers = 0, first_norm = 0, exchange = 0, one = 1;
+};
 struct StageWords {
   uint32_t first[2] = {}, other[2] = {};
   uint32_t split = 0, gain = 0, unused[2] = {};
 };
 struct LayerWords {
   StageWords qkv, out, gate, down;
-  uint32_t keys = 0, values = 0, one = 1, unused = 0;
+  uint32_t keys = 0, values = 0, unused[2] = {};
 };
-static_assert(sizeof(LayerWords) == 9 * 16);
+static_assert(sizeof(DispatchWords) == 16 && sizeof(LayerWords) == 9 * 16);
+constexpr uint32_t kUniformBytes = 65536;  // WebGPU's limit of a uniform binding
+static_assert(sizeof(DispatchWords) + kMostLayersOfDispatch * sizeof(LayerWords) <= kUniformBytes);
+// Words that a dispatch leaves carry its number in 8 bits; a step must not bring the same number again.
+constexpr size_t kMostDispatches = 255;
 
-// Of the loop over units of weights.
-uint64_t iterations(const PersistentLayers& op, const PersistentStages& stages) {
+uint32_t most_layers(std::span<const LayerRange> ranges) {
+  return std::ranges::max(ranges, {}, &LayerRange::count).count;
+}
+
+// Of the uniform table, for layers: in steps, so that more dispatches share a pipeline.
+uint32_t table_rows(std::span<const LayerRange> ranges) {
+  constexpr uint32_t kStep = 16;
+  return (most_layers(ranges) + kStep - 1) / kStep * kStep;
+}
+
+// Of the loop over units of weights, in a dispatch of so many layers.
+uint64_t iterations(const PersistentLayers& op, const PersistentStages& stages, uint32_t layers) {
   uint64_t units = 0;
   for (const PersistentStage* stage : {&stages.qkv, &stages.out, &stages.gate, &stages.down}) {
     units += uint64_t{(stage->items + op.groups - 1) / op.groups} * stage->sums * stage->units_each;
   }
-  return op.layers.size() * units / 4;
+  return layers * units / 4;
 }
 
 std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps) {
@@ -134,22 +108,19 @@ std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps)
     return format_text("head_dim %u does not fit workgroups of %u invocations", cache.head_dim,
                        persistent_threads(caps));
   }
-  Ranges ranges;
-  if (std::string reason = find_ranges(op, ranges); !reason.empty()) return reason;
-  for (const Range* range : {&ranges.weights, &ranges.vectors, &ranges.cache}) {
-    if (range->view.bytes <= caps.max_binding_bytes) continue;
-    return format_text("its weights or caches take a binding of %s, this device allows %s",
-                       format_bytes(range->view.bytes).c_str(), format_bytes(caps.max_binding_bytes).c_str());
+  const auto ranges = layer_ranges(op, caps);
+  if (!ranges) return ranges.error().sentence();
+  if (ranges->size() > kMostDispatches) {
+    return format_text("its layers take %zu dispatches (up to %zu)", ranges->size(), kMostDispatches);
   }
   constexpr uint32_t kStorageBuffers = std::size(wgsl::persistent_layers::kLayout) - 1;
   if (caps.max_storage_buffers < kStorageBuffers) {
     return format_text("it binds %u storage buffers, this device allows %u", kStorageBuffers,
                        caps.max_storage_buffers);
   }
-  if (op.layers.size() * sizeof(LayerWords) > kUniformBytes)
-    return format_text("%zu layers are too many", op.layers.size());
   const PersistentStages stages = persistent_stages(op, *shape, caps);
-  if (caps.type == gpu::AdapterType::kCpu && iterations(op, stages) > kMostIterationsOfCpu) {
+  if (caps.type == gpu::AdapterType::kCpu &&
+      iterations(op, stages, most_layers(*ranges)) > kMostIterationsOfCpu) {
     return "a CPU's driver ends loops too early for a model of this size";
   }
   const uint64_t bytes = workgroup_bytes(op, stages, head);
@@ -163,7 +134,7 @@ constexpr Variant<PersistentLayers> kRows[] = {
     {"decode_layers.chain"},
 };
 
-void put_place(const Range& range, const Weight& weight, uint32_t (&place)[2]) {
+void put_place(const BufferRange& range, const Weight& weight, uint32_t (&place)[2]) {
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
   const TensorView view = weight.pieces[0].buffer;
   place[0] = range.place(view, 16);
@@ -171,7 +142,8 @@ void put_place(const Range& range, const Weight& weight, uint32_t (&place)[2]) {
 }
 
 // A stage of `first`, or from item `split` on of `second`, where that has the other format.
-StageWords stage_words(const Range& weights, const Weight& first, const Weight& second, uint32_t split) {
+StageWords stage_words(const BufferRange& weights, const Weight& first, const Weight& second,
+                       uint32_t split) {
   StageWords words{.split = split};
   put_place(weights, first, words.first);
   put_place(weights, second, words.other);
@@ -179,23 +151,23 @@ StageWords stage_words(const Range& weights, const Weight& first, const Weight& 
 }
 
 std::vector<LayerWords> layer_words(const PersistentLayers& op, const PersistentShape& shape,
-                                    const PersistentStages& stages, const Ranges& ranges) {
+                                    const PersistentStages& stages, const LayerRange& range) {
   std::vector<LayerWords> table;
-  for (const PersistentLayer& layer : op.layers) {
+  for (const PersistentLayer& layer : std::span(op.layers).subspan(range.first, range.count)) {
     const auto words = [&](const PersistentStage& stage, const Weight& first, const Weight& second,
                            uint32_t split_row) {
       const bool is_split = second.format != shape.format;
-      return stage_words(ranges.weights, first, second, is_split ? split_row / stage.rows : stage.items);
+      return stage_words(range.weights, first, second, is_split ? split_row / stage.rows : stage.items);
     };
     LayerWords one{.qkv = words(stages.qkv, *layer.qkv.front(), *layer.qkv.back(), layer.qkv.front()->n),
                    .out = words(stages.out, *layer.out, *layer.out, 0),
                    .gate = words(stages.gate, *layer.gate_up, *layer.gate_up, 0),
                    .down = words(stages.down, *layer.down, *layer.down, 0)};
-    one.out.gain = ranges.vectors.place(layer.ffn_norm, 4);
-    one.down.gain = ranges.vectors.place(layer.next_norm, 4);
+    one.out.gain = range.vectors.place(layer.ffn_norm, 4);
+    one.down.gain = range.vectors.place(layer.next_norm, 4);
     const uint32_t eight = layer.cache.format == CacheFormat::kF16 ? 16 : 32;
-    one.keys = ranges.cache.place(layer.cache.k, eight);
-    one.values = ranges.cache.place(layer.cache.v, eight);
+    one.keys = range.cache.place(layer.cache.k, eight);
+    one.values = range.cache.place(layer.cache.v, eight);
     table.push_back(one);
   }
   return table;
@@ -228,9 +200,9 @@ void add_attention_consts(const PersistentLayers& op, const DecodeSizes& head,
   }
 }
 
-void add_costs(const PersistentLayers& op, Launch& launch) {
+void add_costs(const PersistentLayers& op, const LayerRange& range, Launch& launch) {
   const uint64_t keys = visible_keys(attention_of(op));
-  for (const PersistentLayer& layer : op.layers) {
+  for (const PersistentLayer& layer : std::span(op.layers).subspan(range.first, range.count)) {
     std::vector<const Weight*> weights = layer.qkv;
     weights.insert(weights.end(), {layer.out, layer.gate_up, layer.down});
     for (const Weight* weight : weights) {
@@ -240,6 +212,35 @@ void add_costs(const PersistentLayers& op, Launch& launch) {
     launch.bytes += 2 * layer.cache.bytes() / layer.cache.ctx_len * keys;
     launch.operations += uint64_t{4} * op.n_heads * layer.cache.head_dim * keys;
   }
+}
+
+// The uniform binding: as long for all dispatches, so that they share a pipeline.
+std::vector<uint8_t> table_of(const PersistentLayers& op, const PersistentShape& shape,
+                              const PersistentStages& stages, const LayerRange& range, uint32_t rows) {
+  const DispatchWords head{.layers = range.count,
+                           .first_norm = range.vectors.place(range.first_norm, 4),
+                           .exchange = exchange_first(op) + range.first * exchange_layout(op).words};
+  const std::vector<LayerWords> layers = layer_words(op, shape, stages, range);
+  std::vector<uint8_t> table(sizeof(DispatchWords) + rows * sizeof(LayerWords));
+  std::memcpy(table.data(), &head, sizeof(head));
+  std::memcpy(table.data() + sizeof(head), layers.data(), layers.size() * sizeof(LayerWords));
+  return table;
+}
+
+Result<void> dispatch_range(Context& ctx, const PersistentLayers& op, const LayerRange& range,
+                            std::span<const uint8_t> table, Launch launch) {
+  launch.params = table;
+  launch.bindings = {ctx.state,
+                     range.weights.view,
+                     range.weights.view,
+                     range.vectors.view,
+                     op.rotary_dim > 0 ? op.table : range.vectors.view,
+                     range.cache.view,
+                     op.exchange,
+                     op.row,
+                     op.next.buffer};
+  add_costs(op, range, launch);
+  return dispatch(ctx, launch);
 }
 
 Result<void> check(const Context& ctx, const PersistentLayers& op) {
@@ -278,10 +279,7 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
   const bool is_cpu = caps.type == gpu::AdapterType::kCpu;
   const PersistentStages stages = persistent_stages(op, shape, caps);
   const CacheView& cache = op.layers.front().cache;
-  Ranges ranges;
-  if (const std::string reason = find_ranges(op, ranges); !reason.empty()) {
-    return fail(ErrorKind::kInternal, "The layers of a persistent kernel: %s.", reason.c_str());
-  }
+  DP_TRY(const std::vector<LayerRange> ranges, layer_ranges(op, caps));
   Launch launch{.variant = kRows[0].name,
                 .entry = "persistent/persistent_layers",
                 .layout = wgsl::persistent_layers::kLayout};
@@ -300,34 +298,24 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
   const ExchangeLayout exchange = exchange_layout(op);
   launch.consts = stage_consts(stages);
   for (const gpu::WgslConst& value :
-       {u32_const("GROUPS", op.groups), u32_const("LAYERS", op.layers.size()),
+       {u32_const("GROUPS", op.groups), u32_const("MOST_LAYERS", table_rows(ranges)),
         u32_const("HIDDEN", op.hidden_dim), u32_const("FFN", op.ffn_dim), f32_const("NORM_EPS", op.norm_eps),
         u32_const("ACTIVATE", static_cast<uint32_t>(op.activate)),
-        u32_const("FIRST_NORM", ranges.vectors.place(op.first_norm, 4)),
         bool_const("HAS_OTHER", shape.other != shape.format),
         u32_const("PATIENCE", is_cpu ? kPatienceOfCpu : kPatience), bool_const("IS_LAVAPIPE", is_cpu),
-        u32_const("EXCHANGE_FIRST", exchange_first(op)), u32_const("EXCHANGE_LAYER", exchange.words),
-        u32_const("Y_AT", exchange.y), u32_const("OUT_AT", exchange.out), u32_const("GATE_AT", exchange.gate),
+        u32_const("EXCHANGE_LAYER", exchange.words), u32_const("Y_AT", exchange.y),
+        u32_const("OUT_AT", exchange.out), u32_const("GATE_AT", exchange.gate),
         u32_const("DOWN_AT", exchange.down), u32_const("Q8_PLANE1", q8_plane1_offset(1, op.hidden_dim) / 4),
         u32_const("H_SUMS", BegunNorm::sums_offset(op.hidden_dim, true) / 4)}) {
     launch.consts.push_back(value);
   }
   add_attention_consts(op, head_sizes(op, caps), launch.consts);
-  const std::vector<LayerWords> table = layer_words(op, shape, stages, ranges);
-  launch.params = {reinterpret_cast<const uint8_t*>(table.data()), table.size() * sizeof(LayerWords)};
-  launch.bindings = {ctx.state,
-                     ranges.weights.view,
-                     ranges.weights.view,
-                     ranges.vectors.view,
-                     op.rotary_dim > 0 ? op.table : ranges.vectors.view,
-                     ranges.cache.view,
-                     op.exchange,
-                     op.row,
-                     op.next.buffer};
   launch.grid.x = op.groups;
   launch.keys = visible_keys(attention_of(op));
-  add_costs(op, launch);
-  return dispatch(ctx, launch);
+  for (const LayerRange& range : ranges) {
+    DP_CHECK(dispatch_range(ctx, op, range, table_of(op, shape, stages, range, table_rows(ranges)), launch));
+  }
+  return {};
 }
 
 }  // namespace doppler::kernels

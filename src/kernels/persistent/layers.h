@@ -1,5 +1,5 @@
-// The dense layers of a decode step in one dispatch whose workgroups run together (persistent_layers.wgsl): norm, q k v,
-// attention, output, gate and up, down. What linear/, attention/ and rope/ do in five dispatches a layer, with the
+// The dense layers of a decode step in one dispatch, or a few, whose workgroups run together (persistent_layers.wgsl):
+// norm, q k v, attention, output, gate and up, down. What linear/, attention/ and rope/ do in five dispatches a layer, with the
 // arithmetic of the dp4a lane. Sound only while all workgroups run at the same time: probe.h counts how many do. Where one
 // waits in vain all leave within a fraction of a second, and exchange_fault() says so; then the results are worthless.
 // Attention is one workgroup a head, which is good for short contexts only (kShortKeys).
@@ -16,7 +16,8 @@
 namespace doppler::kernels {
 
 // Weights in tiles of 8-bit activations, at most two formats in all: q, k, output, gate and up in one, v (with k) and
-// down in that or the other. All weights lie in one buffer, so do all norms and all caches.
+// down in that or the other. A dispatch takes as many layers as share a buffer for their weights, one for their norms and
+// one for their caches, within what may be bound (ranges.h).
 struct PersistentLayer {
   std::vector<const Weight*> qkv;   // [Q + 2K, hidden], stacked in one part or two
   const Weight* out = nullptr;      // [hidden, Q]

@@ -21,7 +21,8 @@ struct Case {
   uint32_t window = 0;
   bool interleaved = false;
   CacheFormat cache = CacheFormat::kF16;
-  bool alone = false;  // one workgroup does all
+  bool alone = false;       // one workgroup does all
+  uint32_t dispatches = 1;  // the layers' weights lie in so many buffers
 
   uint32_t q() const { return n_heads * head_dim; }
   uint32_t kv() const { return n_kv_heads * head_dim; }
@@ -30,7 +31,8 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.n_layers << " layers of " << c.hidden << ", ffn " << c.ffn << ", " << c.n_heads << " heads on "
        << c.n_kv_heads << " of " << c.head_dim << ", " << weight_format_info(c.format).name << " and "
-       << weight_format_info(c.other).name << ", window " << c.window;
+       << weight_format_info(c.other).name << ", window " << c.window << ", " << c.dispatches
+       << " dispatches";
 }
 
 constexpr uint32_t kContext = 96;
@@ -81,13 +83,20 @@ struct Model {
 class Bound {
  public:
   Bound(KernelRun& run, const Model& model) : c_(model.c) {
-    Arena arena, norms;
-    std::vector<std::pair<Weight*, uint64_t>> places;
+    Arena norms;
+    std::vector<Arena> arenas(c_.dispatches);
+    struct Placed {
+      Weight* weight;
+      uint32_t arena;
+      uint64_t at;
+    };
+    std::vector<Placed> places;
+    uint32_t arena = 0;
     const auto place = [&](const TestWeight& weight) {
       weights_.push_back(
           std::make_unique<Weight>(Weight{.format = weight.format, .n = weight.n, .k = weight.k}));
       const std::vector<uint8_t> bytes = weight.piece(0, weight.n);
-      places.emplace_back(weights_.back().get(), arena.add(bytes));
+      places.push_back({weights_.back().get(), arena, arenas[arena].add(bytes)});
       weights_.back()->pieces = {{.buffer = {.bytes = bytes.size()}, .rows = weight.n}};
       return weights_.back().get();
     };
@@ -110,6 +119,7 @@ class Bound {
     cache_ = run.inout(history_);
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       const TestLayer& from = model.layers[i];
+      arena = i * c_.dispatches / c_.n_layers;
       PersistentLayer layer;
       for (const TestWeight& part : from.qkv) layer.qkv.push_back(place(part));
       layer.out = place(from.out);
@@ -120,9 +130,12 @@ class Bound {
       layer.cache = cache;
       op.layers.push_back(layer);
     }
-    const TensorView all = run.input(arena.bytes), vectors = run.input(norms.bytes);
-    for (auto& [weight, at] : places) {
-      weight->pieces[0].buffer = all.sub(at, weight->pieces[0].buffer.bytes);
+    const TensorView vectors = run.input(norms.bytes);
+    std::vector<TensorView> all;
+    for (const Arena& made : arenas) all.push_back(run.input(made.bytes));
+    for (const Placed& placed : places) {
+      TensorView& buffer = placed.weight->pieces[0].buffer;
+      buffer = all[placed.arena].sub(placed.at, buffer.bytes);
     }
     const auto norm = [&](uint32_t i) { return vectors.sub(norm_places[i], c_.hidden * 4); };
     op.first_norm = norm(0);
@@ -250,7 +263,7 @@ struct Persistent {
   // From the same beginning. On a CPU again, where its workgroups were put aside for longer than its driver lets a loop
   // wait: that is said, never hidden, and is no error of the kernel.
   void replay(uint32_t pos) {
-    const uint32_t tries = device().caps().type == gpu::AdapterType::kCpu ? 50 : 1;
+    const uint32_t tries = device().caps().type == gpu::AdapterType::kCpu ? 200 : 1;
     for (uint32_t i = 0; i < tries; ++i) {
       bound.reset(run);
       run.state.pos = pos;
@@ -289,6 +302,13 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, PersistentLayersTest,
     ::testing::Values(
         Case{.n_layers = 3, .hidden = 256, .ffn = 320, .n_heads = 6, .n_kv_heads = 2, .head_dim = 64},
+        Case{.n_layers = 3,
+             .hidden = 256,
+             .ffn = 320,
+             .n_heads = 6,
+             .n_kv_heads = 2,
+             .head_dim = 64,
+             .dispatches = 2},
         Case{.hidden = 256,
              .ffn = 512,
              .n_heads = 2,
@@ -381,6 +401,9 @@ TEST(PersistentLayers, RefuseByName) {
   op = bound.op;
   for (PersistentLayer& layer : op.layers) layer.cache.ctx_len = 4096;
   EXPECT_EQ(reason(op), "one workgroup a head is too few for 4096 keys (up to 512)");
+  op = bound.op;
+  op.layers[1].next_norm = op.row;
+  EXPECT_EQ(reason(op).substr(0, 56), "the norms of layer 1 do not lie within one binding (up t");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 //!import persistent/persistent_attention
 
 @group(0) @binding(0) var<storage, read> state: StepState;
-@group(0) @binding(1) var<uniform> table: array<vec4<u32>, kLayerQuads * LAYERS>;  // layers.cpp, LayerWords
+@group(0) @binding(1) var<uniform> table: Table;
 @group(0) @binding(2) var<storage, read> weights: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> scales: array<u32>;
 @group(0) @binding(4) var<storage, read> vectors: array<f32>;
@@ -34,12 +34,21 @@ var<private> params: Params;
 const kStageQuads = 2u;  // of the table
 const kLayerQuads = 4u * kStageQuads + 1u;
 
+// layers.cpp: DispatchWords and LayerWords.
+struct Table {
+  count: u32,       // of layers
+  first_norm: u32,  // of the first of them, in `vectors`
+  exchange: u32,    // where its words begin
+  one: u32,
+  layers: array<vec4<u32>, kLayerQuads * MOST_LAYERS>,
+}
+
 // 1, which no compiler knows: loops that count with it are not unrolled.
-fn one() -> u32 { return table[4u * kStageQuads].z; }
+fn one() -> u32 { return table.one; }
 
 var<workgroup> start: vec4<u32>;
 
-fn layer_words(layer: u32) -> u32 { return EXCHANGE_FIRST + layer * EXCHANGE_LAYER; }
+fn layer_words(layer: u32) -> u32 { return table.exchange + layer * EXCHANGE_LAYER; }
 
 // Where a stage's input lies in the exchange, how many blocks it has, and whether they bring sums of squares.
 struct Input {
@@ -57,7 +66,7 @@ fn input_of(layer: u32, number: u32) -> Input {
 }
 
 fn make_heads(local: u32, lane: u32, group: u32, layer: u32) {
-  let places = table[kLayerQuads * layer + 4u * kStageQuads];
+  let places = table.layers[kLayerQuads * layer + 4u * kStageQuads];
   keys_at = places.x;
   values_at = places.y;
   qkv_at = layer_words(layer);
@@ -76,8 +85,8 @@ struct Place {
 
 fn place_of(layer: u32, number: u32) -> Place {
   let at = kLayerQuads * layer + kStageQuads * number;
-  let a = table[at];
-  let b = table[at + 1u];
+  let a = table.layers[at];
+  let b = table.layers[at + 1u];
   return Place(a.xy, a.zw, b.x, b.y);
 }
 
@@ -172,7 +181,7 @@ fn make_down(local: u32, lane: u32, group: u32, layer: u32) {
       multiply(stage, place.first, local, first, count, 0u, four);
     }
     workgroupBarrier();  // partial
-    put_hidden(stage, local, lane, group, turn, gain, layer_words(layer) + DOWN_AT, layer + 1u == LAYERS);
+    put_hidden(stage, local, lane, group, turn, gain, layer_words(layer) + DOWN_AT, layer + 1u == table.count);
   }
 }
 
@@ -199,14 +208,14 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(subgroup_id) subgro
       residual[turn * own.each * own.rows + local] = row[row_of(own, group, turn, local)];
     }
   }
-  begin_x(local, FIRST_NORM);
-  for (var layer = 0u; layer < LAYERS; layer++) {
+  begin_x(local, table.first_norm);
+  for (var layer = 0u; layer < table.count; layer++) {
     make_qkv(local, group, layer);
     make_out(local, lane, group, layer);
     make_gated(local, lane, group, layer);
     make_down(local, lane, group, layer);
   }
-  store_row(local, group, place_of(LAYERS - 1u, kDown).gain);
+  store_row(local, group, place_of(table.count - 1u, kDown).gain);
   if (patience == 0u) { atomicStore(&exchange[kFault], 1u); }
   if (local == 0u) { atomicStore(&exchange[kCounters + group], begun.z + 1u); }
 }

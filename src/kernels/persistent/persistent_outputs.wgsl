@@ -1,7 +1,7 @@
 // What becomes of a stage's sums once a barrier has completed them: sent to the workgroups that need them, or added to
 // the rows of the residual stream that this workgroup owns from the first layer to the last (`residual`). Fewer outputs
 // than invocations are made at a time.
-// Bindings of the entry: vectors, row, y_q8. Consts: OWN_ROWS, FFN, LAYERS, Q8_PLANE1, H_SUMS, ACTIVATE.
+// Bindings of the entry: vectors, row, y_q8. Consts: OWN_ROWS, FFN, Q8_PLANE1, H_SUMS, ACTIVATE.
 //!import persistent/persistent_stage
 //!import persistent/persistent_x
 //!import persistent/persistent_block

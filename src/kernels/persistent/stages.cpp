@@ -109,9 +109,6 @@ Result<PersistentShape> persistent_shape(const PersistentLayers& op) {
         return fail(ErrorKind::kUnsupported, "a weight of layer %zu is in %zu pieces", i,
                     weight->pieces.size());
       }
-      if (weight->pieces[0].buffer.slot != op.layers.front().out->pieces[0].buffer.slot) {
-        return fail(ErrorKind::kUnsupported, "the weights of layer %zu lie in several buffers", i);
-      }
     }
   }
   return shape;

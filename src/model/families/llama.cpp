@@ -161,6 +161,7 @@ class Llama final : public FamilyModel {
     std::vector<WeightLoader::Matrix> gate_up = {{name(Role::kGate, i), c_.ffn_dim},
                                                  {name(Role::kUp, i), c_.ffn_dim}};
     std::vector<WeightLoader::Matrix> down = {{name(Role::kDown, i), c_.hidden_dim}};
+    DP_CO_CHECK(co_await loader.begin_layer(i));
     DP_CO_TRY(layer.attention_norm, co_await loader.vector(name(Role::kAttentionNorm, i), c_.hidden_dim));
     DP_CO_TRY(layer.qkv, co_await loader.projection(std::move(qkv), c_.hidden_dim));
     DP_CO_TRY(layer.attention_out, co_await loader.projection(std::move(out), q));
