@@ -17,13 +17,14 @@ namespace doppler::kernels {
 namespace {
 
 constexpr float kLog2E = 1.44269504f;
-// Polls of one invocation, of which each takes most of a microsecond on a GPU: a fifth of a second. A CPU device's
-// workgroups may be put aside by the system for longer.
-constexpr uint32_t kPatience = 1u << 18, kPatienceOfCpu = 1u << 26;
+// Polls of one invocation, of which each takes most of a microsecond on a GPU: a fifth of a second.
+constexpr uint32_t kPatience = 1u << 18;
 constexpr uint32_t kKeysAtOnce = 4;   // of a worker of attention
 constexpr uint32_t kMostVectors = 8;  // of eight dimensions a lane of attention holds
-// Of an invocation, in all layers: lavapipe ends loops after 65,535 iterations, and waiting takes some too.
+// Lavapipe ends the loops of an invocation after 65,535 iterations and atomic additions in all: so many are for the loops
+// over weights, so many for waiting, and the rest for additions that find their word there.
 constexpr uint64_t kMostIterationsOfCpu = 20000;
+constexpr uint32_t kPatienceOfCpu = 40000;
 
 Attention attention_of(const PersistentLayers& op) {
   Attention attention{.q = {}, .cache = op.layers.front().cache, .y = {}, .n_heads = op.n_heads};

@@ -260,16 +260,23 @@ struct Persistent {
   }
   uint32_t fault() { return run.read<uint32_t>(bound.op.exchange, 1)[0]; }
 
-  // From the same beginning. On a CPU again, where its workgroups were put aside for longer than its driver lets a loop
-  // wait: that is said, never hidden, and is no error of the kernel.
+  // On a CPU the workgroups may be put aside for longer than its driver lets a loop wait: then again, which is no error of
+  // the kernel. What failed there may have ended in the middle, so that its workgroups no longer count alike: nothing of
+  // the exchange is kept.
+  static uint32_t tries() { return device().caps().type == gpu::AdapterType::kCpu ? 200 : 1; }
+  void forget() { run.overwrite(bound.op.exchange, std::vector<uint32_t>(exchange_bytes(bound.op) / 4)); }
+
+  // From the same beginning.
+  void replay_once(uint32_t pos) {
+    bound.reset(run);
+    run.state.pos = pos;
+    run.replay();
+  }
   void replay(uint32_t pos) {
-    const uint32_t tries = device().caps().type == gpu::AdapterType::kCpu ? 200 : 1;
-    for (uint32_t i = 0; i < tries; ++i) {
-      bound.reset(run);
-      run.state.pos = pos;
-      run.replay();
+    for (uint32_t i = 0; i < tries(); ++i) {
+      if (i > 0) forget();
+      replay_once(pos);
       if (fault() == 0) return;
-      if (i + 1 < tries) run.overwrite(bound.op.exchange.sub(0, 4), std::vector<uint32_t>{0});
     }
   }
 };
@@ -347,11 +354,15 @@ TEST(PersistentLayers, TagsComeRound) {
   const Model model(c);
   Persistent persistent(model, together());
   ASSERT_TRUE(persistent.ready);
-  persistent.replay(40);
-  ASSERT_EQ(persistent.fault(), 0u);
-  const std::vector<float> once = persistent.bound.row(persistent.run);
-  for (uint32_t i = 0; i < 3; ++i) persistent.run.replay(1, 100);
-  persistent.replay(40);
+  std::vector<float> once;
+  for (uint32_t i = 0; i < Persistent::tries(); ++i) {
+    if (i > 0) persistent.forget();
+    persistent.replay(40);
+    once = persistent.bound.row(persistent.run);
+    for (uint32_t batch = 0; batch < 3; ++batch) persistent.run.replay(1, 100);
+    persistent.replay_once(40);
+    if (persistent.fault() == 0) break;
+  }
   ASSERT_EQ(persistent.fault(), 0u);
   EXPECT_EQ(persistent.bound.row(persistent.run), once);
 }

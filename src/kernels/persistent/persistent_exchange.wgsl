@@ -36,21 +36,22 @@ fn idle_1(x: u32) -> u32 { return (x ^ (x >> 15u)) * 0x2c1b3c6du + 1u; }
 fn idle_4(x: u32) -> u32 { return idle_1(idle_1(idle_1(idle_1(x)))); }
 fn idle_16(x: u32) -> u32 { return idle_4(idle_4(idle_4(idle_4(x)))); }
 fn idle_64(x: u32) -> u32 { return idle_16(idle_16(idle_16(idle_16(x)))); }
+fn idle_256(x: u32) -> u32 { return idle_64(idle_64(idle_64(idle_64(x)))); }
 
 // One poll less of patience. Made of what was seen: how often a loop runs that just counts down is known, so a compiler
 // makes several copies of it, and code is what this kernel has too much of.
-// Lavapipe ends whatever loop an invocation is in after 65,535 iterations and additions, so there a poll takes longer.
-fn wait_again(seen: u32) {
-  patience -= min(seen >> 24u, 1u);
-  if (IS_LAVAPIPE) {
-    patience -= select(0u, 1u, idle_64(seen) == 1u);
-  }
+// Lavapipe ends whatever loop an invocation is in after 65,535 iterations and additions, without a word. So there a poll
+// takes longer, and patience counts both and ends well before that: `additions` of a poll.
+fn wait_again(seen: u32, additions: u32) {
+  var spent = min(seen >> 24u, 1u);
+  if (IS_LAVAPIPE) { spent += additions + select(0u, 1u, idle_256(seen) == 1u); }
+  patience -= min(patience, spent);
 }
 
 fn receive_f32(at: u32) -> f32 {
   var word = look(at) ^ tag;
   while (is_stale(word) && patience > 0u) {
-    wait_again(word);
+    wait_again(word, 1u);
     word = look(at) ^ tag;
   }
   if (is_stale(word)) { patience = 0u; }
@@ -79,7 +80,7 @@ fn receive_block(at: u32, blocks: u32, has_squares: bool) -> Block {
     let both = low | high;
     seen = (both.x | both.y) | (both.z | both.w);
     if (!is_stale(seen) || patience == 0u) { break; }
-    wait_again(seen);
+    wait_again(seen, 7u);
   }
   if (is_stale(seen)) { patience = 0u; }
   return Block(vec4<u32>(low.x | (low.y << 24u), (low.y >> 8u) | (low.z << 16u), (low.z >> 16u) | (low.w << 8u),
