@@ -36,7 +36,6 @@ fn idle_1(x: u32) -> u32 { return (x ^ (x >> 15u)) * 0x2c1b3c6du + 1u; }
 fn idle_4(x: u32) -> u32 { return idle_1(idle_1(idle_1(idle_1(x)))); }
 fn idle_16(x: u32) -> u32 { return idle_4(idle_4(idle_4(idle_4(x)))); }
 fn idle_64(x: u32) -> u32 { return idle_16(idle_16(idle_16(idle_16(x)))); }
-fn idle_256(x: u32) -> u32 { return idle_64(idle_64(idle_64(idle_64(x)))); }
 
 // One poll less of patience. Made of what was seen: how often a loop runs that just counts down is known, so a compiler
 // makes several copies of it, and code is what this kernel has too much of.
@@ -44,7 +43,7 @@ fn idle_256(x: u32) -> u32 { return idle_64(idle_64(idle_64(idle_64(x)))); }
 // takes longer, and patience counts both and ends well before that: `additions` of a poll.
 fn wait_again(seen: u32, additions: u32) {
   var spent = min(seen >> 24u, 1u);
-  if (IS_LAVAPIPE) { spent += additions + select(0u, 1u, idle_256(seen) == 1u); }
+  if (IS_LAVAPIPE) { spent += additions + select(0u, 1u, idle_64(seen) == 1u); }
   patience -= min(patience, spent);
 }
 
