@@ -263,7 +263,7 @@ struct Persistent {
   // On a CPU the workgroups may be put aside for longer than its driver lets a loop wait: then again, which is no error of
   // the kernel. What failed there may have ended in the middle, so that its workgroups no longer count alike: nothing of
   // the exchange is kept.
-  static uint32_t tries() { return device().caps().type == gpu::AdapterType::kCpu ? 200 : 1; }
+  static uint32_t tries() { return device().caps().type == gpu::AdapterType::kCpu ? 2000 : 1; }
   void forget() { run.overwrite(bound.op.exchange, std::vector<uint32_t>(exchange_bytes(bound.op) / 4)); }
 
   // From the same beginning.
