@@ -45,18 +45,23 @@ build_jobs() {
   echo $((cores < memory_jobs ? cores : memory_jobs))
 }
 
-# Ninja's "[12/345] ..." as one line that moves, or a line every tenth where nobody watches.
+# Ninja's "[12/345] ..." as one line that moves, or a line every tenth where nobody watches. In bash, because the awk of
+# a bare Debian (mawk) reads ahead: it would show nothing until the build is over.
 show_progress() {
-  local tty=0
-  [ -t 2 ] && tty=1
-  awk -v tty=$tty '
-    match($0, /^\[[0-9]+\/[0-9]+\]/) {
-      split(substr($0, 2, RLENGTH - 2), n, "/")
-      if (n[2] < 4) next
-      if (tty) { printf "\rbuild: %d of %d steps", n[1], n[2] > "/dev/stderr"; shown = 1 }
-      else if (int(10 * n[1] / n[2]) != tenth) { tenth = int(10 * n[1] / n[2]); print "build: " n[1] " of " n[2] " steps"; fflush() }
-    }
-    END { if (shown) printf "\r\033[K" > "/dev/stderr" }'
+  local line step steps tenth=0 shown=""
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    step=${BASH_REMATCH[1]} steps=${BASH_REMATCH[2]}
+    [ "$steps" -ge 4 ] || continue
+    if [ -t 2 ]; then
+      printf '\rbuild: %d of %d steps' "$step" "$steps" >&2
+      shown=1
+    elif [ $((10 * step / steps)) != "$tenth" ]; then
+      tenth=$((10 * step / steps))
+      printf 'build: %d of %d steps\n' "$step" "$steps"
+    fi
+  done
+  [ -z "$shown" ] || printf '\r\033[K' >&2
 }
 
 build_failed() {
