@@ -12,8 +12,17 @@ missing_packages() {
   echo "${missing# }"
 }
 
+# unknown_packages NAME...: those that no package list of this machine offers.
+unknown_packages() {
+  local unknown="" name
+  for name in "$@"; do
+    apt-cache show "$name" >/dev/null 2>&1 || unknown+=" $name"
+  done
+  echo "${unknown# }"
+}
+
 install_packages() {
-  local missing prefix
+  local missing unknown prefix
   command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
     fail "This script knows Debian and Ubuntu only. Elsewhere install what tools/dependencies lists under \"package\", then run: tools/setup wheels"
   missing=$(missing_packages "$@")
@@ -29,6 +38,11 @@ install_packages() {
   local apt="$prefix env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o Dpkg::Use-Pty=0"
   # shellcheck disable=SC2086
   $apt update >/dev/null || step "packages: the package lists could not all be refreshed; trying with the old ones"
+  # shellcheck disable=SC2086
+  unknown=$(unknown_packages $missing)
+  # shellcheck source=/dev/null
+  [ -z "$unknown" ] ||
+    fail "The package lists of this machine ($(. /etc/os-release && echo "$PRETTY_NAME")) do not offer: $unknown. Nothing was installed."
   # shellcheck disable=SC2086
   $apt install --no-install-recommends $missing >"$(package_log)" 2>&1 || {
     tail -n 20 "$(package_log)" >&2
