@@ -1,34 +1,32 @@
-// libcrypto behind sha256.h, through its EVP interface: the one that dispatches to SHA instructions.
-#include <openssl/evp.h>
-
-#include <cstdlib>
+// libcrypto behind sha256.h, through its functions for SHA-256 alone. They dispatch to the CPU's SHA instructions just as
+// its EVP interface does, which OpenSSL 3 recommends instead, and need nothing else of the library. EVP brings nearly all
+// of it into the program (5 MB), and on Debian 13 zlib and zstd besides, which libdoppler.so cannot hold.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
 #include "base/sha256.h"
 
 namespace doppler {
 
+// SHA256_Init, SHA256_Update and SHA256_Final cannot fail.
 struct Sha256Hasher::State {
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
-  ~State() { EVP_MD_CTX_free(context); }
-  // Fails only without memory, or when the installation of OpenSSL has no SHA-256 at all.
-  void begin() {
-    if (!context || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1) std::abort();
-  }
+  SHA256_CTX context;
+  State() { SHA256_Init(&context); }
 };
 
-Sha256Hasher::Sha256Hasher() : state_(std::make_unique<State>()) { state_->begin(); }
+Sha256Hasher::Sha256Hasher() : state_(std::make_unique<State>()) {}
 Sha256Hasher::~Sha256Hasher() = default;
 Sha256Hasher::Sha256Hasher(Sha256Hasher&&) noexcept = default;
 Sha256Hasher& Sha256Hasher::operator=(Sha256Hasher&&) noexcept = default;
 
 void Sha256Hasher::update(std::span<const uint8_t> bytes) {
-  if (EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()) != 1) std::abort();
+  SHA256_Update(&state_->context, bytes.data(), bytes.size());
 }
 
 Sha256 Sha256Hasher::finish() {
   Sha256 digest;
-  if (EVP_DigestFinal_ex(state_->context, digest.data(), nullptr) != 1) std::abort();
-  state_->begin();
+  SHA256_Final(digest.data(), &state_->context);
+  SHA256_Init(&state_->context);
   return digest;
 }
 
