@@ -43,7 +43,8 @@ def main():
         expect(inspected.startswith(f"{prefix}/share/doppler/models/storyteller.gguf: "),
                f"The installed program does not find the installed model:\n{inspected}")
 
-        run(args.cmake, "-S", args.examples, "-B", project, f"-DCMAKE_PREFIX_PATH={prefix}",
+        # Ninja, which tools/setup installs: a bare machine has no make, CMake's own choice.
+        run(args.cmake, "-G", "Ninja", "-S", args.examples, "-B", project, f"-DCMAKE_PREFIX_PATH={prefix}",
             f"-DCMAKE_CXX_COMPILER={args.compiler}", "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF")
         run(args.cmake, "--build", project)
         told = run(os.path.join(project, "story"), args.model, OPENING, cwd=folder)
