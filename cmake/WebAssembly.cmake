@@ -1,4 +1,12 @@
 # Flags of the whole tree when it is built for WebAssembly (cmake/wasm32.cmake), and the one header-only dependency.
+
+# Static libraries only, code that needs no relocation. Set here, because CMake 3.31 and newer have an (empty)
+# Platform/WASI.cmake of their own, which they read instead of ours.
+set_property(GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS FALSE)
+set(CMAKE_C_COMPILE_OPTIONS_PIC "")
+set(CMAKE_CXX_COMPILE_OPTIONS_PIC "")
+set(CMAKE_EXECUTABLE_SUFFIX ".wasm")
+
 set(DOPPLER_JSON_INCLUDE /usr/include CACHE PATH "The folder that holds nlohmann/json.hpp")
 if(NOT EXISTS ${DOPPLER_JSON_INCLUDE}/nlohmann/json.hpp)
   message(FATAL_ERROR "There is no nlohmann/json.hpp in ${DOPPLER_JSON_INCLUDE}; install nlohmann-json3-dev.")

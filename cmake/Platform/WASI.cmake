@@ -1,7 +1,1 @@
-# What CMake has to know about WebAssembly with WASI: static libraries only, code that needs no relocation.
-set(CMAKE_C_COMPILE_OPTIONS_PIC "")
-set(CMAKE_CXX_COMPILE_OPTIONS_PIC "")
-set(CMAKE_STATIC_LIBRARY_PREFIX "lib")
-set(CMAKE_STATIC_LIBRARY_SUFFIX ".a")
-set(CMAKE_EXECUTABLE_SUFFIX ".wasm")
-set_property(GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS FALSE)
+# CMake before 3.31 wants a file of this name to know the system. What it has to know is in ../WebAssembly.cmake.
