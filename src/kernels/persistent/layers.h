@@ -1,7 +1,8 @@
 // The dense layers of a decode step in one dispatch, or a few, whose workgroups run together (persistent_layers.wgsl):
-// norm, q k v, attention, output, gate and up, down. What linear/, attention/ and rope/ do in five dispatches a layer, with the
-// arithmetic of the dp4a lane. Sound only while all workgroups run at the same time: probe.h counts how many do. Where one
-// waits in vain all leave within a fraction of a second, and exchange_fault() says so; then the results are worthless.
+// norm, q k v, attention, output, gate and up, down. What linear/, attention/ and rope/ do in five dispatches a layer, with
+// the arithmetic of the dp4a lane. Sound only while all workgroups run at the same time: probe.h counts how many do. Where
+// one waits in vain all leave within a fraction of a second, and word kExchangeFault of the exchange is 1: the results are
+// worthless then.
 // Attention is one workgroup a head, which is good for short contexts only (kShortKeys).
 #pragma once
 
