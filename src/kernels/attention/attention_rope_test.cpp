@@ -111,9 +111,10 @@ TEST_P(AttentionRopeTest, DoesTheSameAsTwoKernels) {
   }
 }
 
+// Long heads with the cache in f16 only: with subgroups of four lavapipe takes a minute and a half for one in f32.
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionRopeTest,
                          ::testing::Values(Case{8, 2, 64, 64}, Case{4, 4, 64, 64, true},
-                                           Case{6, 2, 128, 128, false, CacheFormat::kF32},
+                                           Case{6, 2, 32, 32, false, CacheFormat::kF32},
                                            Case{3, 1, 80, 32, false, CacheFormat::kF16, 70},
                                            Case{2, 1, 18, 10, true, CacheFormat::kF16, 70, 5},
                                            Case{4, 1, 256, 256}, Case{2, 1, 17, 0}));
@@ -125,7 +126,7 @@ constexpr Case normed(Case c, uint32_t window = 0) {
 }
 INSTANTIATE_TEST_SUITE_P(Norms, AttentionRopeTest,
                          ::testing::Values(normed({4, 1, 256, 256}), normed({4, 1, 256, 256}, 64),
-                                           normed({5, 1, 128, 128, false, CacheFormat::kF32}),
+                                           normed({5, 1, 128, 128}),
                                            normed({4, 2, 64, 32, true, CacheFormat::kF16, 300, 5}),
                                            normed({2, 1, 17, 8, false, CacheFormat::kF16, 70}),
                                            normed({1, 1, 512, 512, false, CacheFormat::kF16, 70})));
