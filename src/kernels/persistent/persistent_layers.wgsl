@@ -90,98 +90,107 @@ fn place_of(layer: u32, number: u32) -> Place {
   return Place(a.xy, a.zw, b.x, b.y);
 }
 
-fn wait_for_x(local: u32, layer: u32, number: u32) {
-  if (layer > 0u || number > kQkv) {
-    let input = input_of(layer, number);
-    receive_x(local, input.at, input.blocks, input.has_squares);
+// A layer is walked in steps, a turn of a stage each, by one loop: what stages share is then in the code once.
+fn steps_of_layer() -> u32 {
+  return turns_of(kQkvStage) + turns_of(kOutStage) + turns_of(kGateStage) + turns_of(kDownStage);
+}
+
+struct Step {
+  number: u32,  // of the stage
+  turn: u32,
+}
+
+fn step_of(index: u32) -> Step {
+  let out = turns_of(kQkvStage);
+  let gate = out + turns_of(kOutStage);
+  let down = gate + turns_of(kGateStage);
+  if (index < out) { return Step(kQkv, index); }
+  if (index < gate) { return Step(kOut, index - out); }
+  if (index < down) { return Step(kGate, index - gate); }
+  return Step(kDown, index - down);
+}
+
+// What a workgroup has of a turn: items of the first matrix and, behind them, of the other one.
+struct Share {
+  first: u32,  // item of the first matrix
+  own: u32,    // items of it
+  other_first: u32,
+  others: u32,
+}
+
+// The stages whose items may be of two formats.
+fn is_mixed(number: u32) -> bool { return HAS_OTHER && (number == kQkv || number == kDown); }
+
+fn share_of(stage: Stage, number: u32, group: u32, turn: u32, split: u32) -> Share {
+  let items = items_of(stage, group, turn);
+  let begun = turn * stage.each;
+  if (!is_mixed(number)) { return Share(begun * GROUPS + group, items, 0u, 0u); }
+  let before = items_before(split, group);
+  let own = min(before - min(before, begun), items);
+  return Share(begun * GROUPS + group, own, (begun + own) * GROUPS + group - split, items - own);
+}
+
+// The first units of a turn.
+struct Taken {
+  four: Four,
+  other_four: other_Four,
+}
+
+fn take(stage: Stage, number: u32, place: Place, local: u32, group: u32, turn: u32) -> Taken {
+  let share = share_of(stage, number, group, turn, place.split);
+  let each = stage.units_each * stage.sums;
+  var taken: Taken;
+  taken.four = take_first(stage, place.first, local, share.first, share.own * each);
+  if (is_mixed(number)) {
+    taken.other_four = other_take_first(stage, place.other, local, share.other_first, share.others * each);
+  }
+  return taken;
+}
+
+fn multiply_taken(stage: Stage, number: u32, place: Place, local: u32, group: u32, turn: u32, taken: Taken) {
+  let share = share_of(stage, number, group, turn, place.split);
+  let each = stage.units_each * stage.sums;
+  multiply(stage, place.first, local, share.first, share.own * each, 0u, taken.four);
+  if (is_mixed(number)) {
+    other_multiply(stage, place.other, local, share.other_first, share.others * each, share.own, taken.other_four);
   }
 }
 
-fn make_qkv(local: u32, group: u32, layer: u32) {
-  let place = place_of(layer, kQkv);
-  let stage = kQkvStage;
-  for (var turn = 0u; turn < turns_of(stage); turn += one()) {
-    if (turn > 0u) { workgroupBarrier(); }  // partial is free
-    // Of this turn's items those in the first format, then the rest.
-    let items = items_of(stage, group, turn);
-    let own = items_before(place.split, group);
-    let begun = turn * stage.each;
-    let own_items = min(own - min(own, begun), items);
-    let first = begun * GROUPS + group;
-    let other_first = (begun + own_items) * GROUPS + group - place.split;
-    let four = take_first(stage, place.first, local, first, own_items * stage.units_each);
-    var other_four: other_Four;
-    if (HAS_OTHER && own_items < items) {
-      other_four = other_take_first(stage, place.other, local, other_first, (items - own_items) * stage.units_each);
-    }
-    if (turn == 0u) { wait_for_x(local, layer, kQkv); }
-    multiply(stage, place.first, local, first, own_items * stage.units_each, 0u, four);
-    if (HAS_OTHER && own_items < items) {
-      other_multiply(stage, place.other, local, other_first, (items - own_items) * stage.units_each, own_items, other_four);
-    }
-    workgroupBarrier();  // partial
-    send_qkv(local, group, turn, layer_words(layer));
+fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
+  let place = place_of(layer, step.number);
+  let words = layer_words(layer);
+  var taken: Taken;
+  switch (step.number) {
+    case kQkv: { taken = take(kQkvStage, kQkv, place, local, group, step.turn); }
+    case kOut: { taken = take(kOutStage, kOut, place, local, group, step.turn); }
+    case kGate: { taken = take(kGateStage, kGate, place, local, group, step.turn); }
+    default: { taken = take(kDownStage, kDown, place, local, group, step.turn); }
   }
-}
-
-fn make_out(local: u32, lane: u32, group: u32, layer: u32) {
-  let place = place_of(layer, kOut);
-  let stage = kOutStage;
-  for (var turn = 0u; turn < turns_of(stage); turn += one()) {
-    if (turn > 0u) { workgroupBarrier(); }  // partial and values are free
-    let first = turn * stage.each * GROUPS + group;
-    let count = items_of(stage, group, turn) * stage.units_each;
-    let four = take_first(stage, place.first, local, first, count);
-    let gain = gain_of(stage, local, group, turn, place.gain);
-    if (turn == 0u) {
-      make_heads(local, lane, group, layer);
-      wait_for_x(local, layer, kOut);
+  let gain = gain_of(local, group, step.turn, place.gain);
+  if (step.turn > 0u) {
+    workgroupBarrier();  // partial and values are free
+  } else {
+    if (step.number == kOut) { make_heads(local, lane, group, layer); }
+    if (layer > 0u || step.number > kQkv) {
+      let input = input_of(layer, step.number);
+      receive_x(local, input.at, input.blocks, input.has_squares);
     }
-    multiply(stage, place.first, local, first, count, 0u, four);
-    workgroupBarrier();  // partial
-    put_hidden(stage, local, lane, group, turn, gain, layer_words(layer) + OUT_AT, false);
   }
-}
-
-fn make_gated(local: u32, lane: u32, group: u32, layer: u32) {
-  let place = place_of(layer, kGate);
-  let stage = kGateStage;
-  for (var turn = 0u; turn < turns_of(stage); turn += one()) {
-    if (turn > 0u) { workgroupBarrier(); }  // partial and values are free
-    let first = turn * stage.each * GROUPS + group;
-    let count = items_of(stage, group, turn) * stage.units_each * stage.sums;
-    let four = take_first(stage, place.first, local, first, count);
-    if (turn == 0u) { wait_for_x(local, layer, kGate); }
-    multiply(stage, place.first, local, first, count, 0u, four);
-    workgroupBarrier();  // partial
-    put_gated(local, lane, group, turn, layer_words(layer) + GATE_AT);
+  switch (step.number) {
+    case kQkv: { multiply_taken(kQkvStage, kQkv, place, local, group, step.turn, taken); }
+    case kOut: { multiply_taken(kOutStage, kOut, place, local, group, step.turn, taken); }
+    case kGate: { multiply_taken(kGateStage, kGate, place, local, group, step.turn, taken); }
+    default: { multiply_taken(kDownStage, kDown, place, local, group, step.turn, taken); }
   }
-}
-
-fn make_down(local: u32, lane: u32, group: u32, layer: u32) {
-  let place = place_of(layer, kDown);
-  let stage = kDownStage;
-  let is_other = HAS_OTHER && place.split == 0u;
-  for (var turn = 0u; turn < turns_of(stage); turn += one()) {
-    if (turn > 0u) { workgroupBarrier(); }  // partial and values are free
-    let first = turn * stage.each * GROUPS + group;
-    let count = items_of(stage, group, turn) * stage.units_each;
-    var four: Four;
-    var other_four: other_Four;
-    if (is_other) {
-      other_four = other_take_first(stage, place.other, local, first, count);
-    } else {
-      four = take_first(stage, place.first, local, first, count);
+  workgroupBarrier();  // partial
+  switch (step.number) {
+    case kQkv: { send_qkv(local, group, step.turn, words); }
+    case kGate: { put_gated(local, lane, group, step.turn, words + GATE_AT); }
+    default: {
+      let is_down = step.number == kDown;
+      put_hidden(local, lane, group, step.turn, gain, words + select(OUT_AT, DOWN_AT, is_down),
+                 is_down && layer + 1u == table.count);
     }
-    let gain = gain_of(stage, local, group, turn, place.gain);
-    if (turn == 0u) { wait_for_x(local, layer, kDown); }
-    if (is_other) {
-      other_multiply(stage, place.other, local, first, count, 0u, other_four);
-    } else {
-      multiply(stage, place.first, local, first, count, 0u, four);
-    }
-    workgroupBarrier();  // partial
-    put_hidden(stage, local, lane, group, turn, gain, layer_words(layer) + DOWN_AT, layer + 1u == table.count);
   }
 }
 
@@ -210,10 +219,7 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(subgroup_id) subgro
   }
   begin_x(local, table.first_norm);
   for (var layer = 0u; layer < table.count; layer++) {
-    make_qkv(local, group, layer);
-    make_out(local, lane, group, layer);
-    make_gated(local, lane, group, layer);
-    make_down(local, lane, group, layer);
+    for (var step = 0u; step < steps_of_layer(); step += one()) { make_step(local, lane, group, layer, step_of(step)); }
   }
   store_row(local, group, place_of(table.count - 1u, kDown).gain);
   if (patience == 0u) { atomicStore(&exchange[kFault], 1u); }

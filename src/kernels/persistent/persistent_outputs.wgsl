@@ -11,9 +11,10 @@ const kFfnBlocks = FFN / 16u;
 
 var<workgroup> residual: array<f32, OWN_ROWS>;
 
-// The norm's weight for this invocation's row, asked for before anything waits.
-fn gain_of(stage: Stage, local: u32, group: u32, turn: u32, norm_weight: u32) -> f32 {
-  return vectors[norm_weight + min(row_of(stage, group, turn, local), HIDDEN - 1u)];
+// The norm's weight for this invocation's row of the residual stream, asked for before anything waits. Output and down
+// product are dealt alike.
+fn gain_of(local: u32, group: u32, turn: u32, norm_weight: u32) -> f32 {
+  return vectors[norm_weight + min(row_of(kOutStage, group, turn, local), HIDDEN - 1u)];
 }
 
 fn send_qkv(local: u32, group: u32, turn: u32, words: u32) {
@@ -34,7 +35,8 @@ fn send_blocks(stage: Stage, local: u32, lane: u32, group: u32, turn: u32, value
 }
 
 // Sums added to the residual stream, and the next norm begun: see BegunNorm in common/activation.h.
-fn put_hidden(stage: Stage, local: u32, lane: u32, group: u32, turn: u32, gain: f32, words: u32, is_last: bool) {
+fn put_hidden(local: u32, lane: u32, group: u32, turn: u32, gain: f32, words: u32, is_last: bool) {
+  let stage = kOutStage;
   var stream = 0.0;
   if (is_output(stage, group, turn, local)) {
     let own = turn * stage.each * stage.rows + local;
@@ -68,7 +70,7 @@ fn store_row(local: u32, group: u32, norm_weight: u32) {
     let first = local - j;
     if (is_own) {
       row[output] = residual[own];
-      values[local] = residual[own] * gain_of(stage, local, group, turn, norm_weight);
+      values[local] = residual[own] * gain_of(local, group, turn, norm_weight);
     }
     workgroupBarrier();
     if (is_own && j < 4u) {
