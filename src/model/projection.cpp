@@ -103,6 +103,10 @@ bool joins_norm(const kernels::Context& ctx, const Projection& projection, Activ
   return kernels::joins_norm(ctx, parts[0].weight, parts.size() == 2 ? &parts[1].weight : nullptr, gate);
 }
 
+bool joins_splits(const kernels::Context& ctx, const Projection& projection) {
+  return projection.parts.size() == 1 && kernels::joins_splits(ctx, projection.parts[0].weight);
+}
+
 void add_forms(kernels::Context& ctx, const Projection& reader, uint32_t k, const std::string& label,
                Activation& a) {
   if (wants_q8(ctx, reader)) a.q8 = ctx.plan.scratch(label + ".q8", kernels::q8_bytes(ctx.max_rows, k));

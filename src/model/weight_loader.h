@@ -132,6 +132,8 @@ inline bool wants_only_f16(const kernels::Context& ctx, const kernels::Weight& w
 }
 // True if record(), or with a gate record_gated() into 8 bits alone, makes its input itself (Activation::joined).
 bool joins_norm(const kernels::Context& ctx, const Projection& projection, kernels::Activate gate);
+// True if record() joins the splits of attention in its input (Activation::splits).
+bool joins_splits(const kernels::Context& ctx, const Projection& projection);
 // Adds scratch for the forms of a [max_rows, k] activation that `reader` wants beside f32.
 void add_forms(kernels::Context& ctx, const Projection& reader, uint32_t k, const std::string& label,
                kernels::Activation& activation);

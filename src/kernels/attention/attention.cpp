@@ -192,6 +192,9 @@ AttentionDecodeRow tuned_row(Context& ctx, const AttentionDecodeRow& row) {
   tuned.keys_at_once = tunable(ctx, "keys_at_once", row.keys_at_once, {2, 4, 8});
   tuned.workgroup = tunable(ctx, "invocations", row.workgroup, {64, 128, 256, 512});
   if (row.splits && row.heads != 0) tuned.heads = tunable(ctx, "heads", row.heads, {1, 2, 4});
+  if (row.reader_joins) {
+    tuned.keys_per_split = tunable(ctx, "keys_per_split", row.keys_per_split, {32, 64, 128, 256});
+  }
   return tuned;
 }
 
@@ -205,11 +208,14 @@ Result<void> record_each_row(Context& ctx, const Attention& op, const AttentionD
   const bool q8_inside = op.y.q8.valid() && head_dim % 32 == 0;
   const Output y = {q8_inside ? kPutQ8 : kPutY, op.y.f32, q8_inside ? op.y.q8 : TensorView{}};
   const bool joined = sizes.splits > 1;
-  TensorView partials;
-  if (joined) {
-    partials = ctx.plan.scratch("attention partials", uint64_t{ctx.max_rows} * sizes.splits * op.n_heads *
-                                                          (head_dim + 2) * sizeof(float));
-  }
+  SplitRow parts{.splits = sizes.splits,
+                 .keys_per_split = sizes.keys_per_split,
+                 .n_heads = ctx.max_rows * op.n_heads,
+                 .head_dim = head_dim,
+                 .ctx_len = op.cache.ctx_len,
+                 .window = op.window};
+  if (joined) parts.partials = ctx.plan.scratch("attention partials", parts.bytes());
+  const TensorView partials = parts.partials;
   const Output output = joined ? Output{kPutPartial, partials, {}} : y;
 
   const bool subgroup = row->kernel == DecodeKernel::kSubgroup;
@@ -268,6 +274,10 @@ Result<void> record_each_row(Context& ctx, const Attention& op, const AttentionD
   launch.grid = grid_of_rows(ctx, op.cache.n_kv_heads * sizes.head_chunks, sizes.splits, 2);
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
+  if (joined && row->reader_joins) {
+    *op.splits = parts;
+    return {};
+  }
   if (joined) DP_CHECK(record_combine(ctx, op, sizes, partials, row->name, y));
   return record_other_forms(ctx, op, q8_inside, false);
 }

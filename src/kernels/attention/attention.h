@@ -26,6 +26,9 @@ struct Attention {
   const RopeKv* rope = nullptr;
   // Decode: the most keys this plan will be replayed with, 0: the context. Up to kShortKeys one dispatch does it all.
   uint32_t max_keys = 0;
+  // Optional, decode: what reads y joins splits itself (joins_splits() of linear.h). A variant that leaves them to it says
+  // here where they are, and writes no y; the others leave this invalid.
+  SplitRow* splits = nullptr;
 };
 // Up to here one workgroup a head reads all keys in a few rounds of loads; more keys are worth the second dispatch that
 // joins splits.

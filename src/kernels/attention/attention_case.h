@@ -98,6 +98,18 @@ class AttentionData {
 
   std::vector<float> q;
 
+  // The first row of q, and key and value of a position, as a product leaves them for rope.
+  std::vector<float> qkv(uint32_t position) const {
+    std::vector<float> values(q.begin(), q.begin() + case_.n_heads * case_.head_dim);
+    for (const std::vector<float>* cache : {&k_, &v_}) {
+      for (uint32_t kv_head = 0; kv_head < case_.n_kv_heads; ++kv_head) {
+        const float* row = at(*cache, kv_head, position);
+        values.insert(values.end(), row, row + case_.head_dim);
+      }
+    }
+    return values;
+  }
+
   static std::vector<float> normals(Random& random, size_t count, float scale) {
     std::vector<float> values(count);
     for (float& value : values) value = static_cast<float>(random.normal()) * scale;

@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 
+#include "kernels/linear/linear.h"
+
 namespace doppler::kernels {
 namespace {
 
@@ -13,8 +15,6 @@ namespace {
 // 256 and 512 of them: 354, 376 and 373 tok/s, and with 256 invocations each 383 (256) and 346 (512).
 constexpr uint32_t kTargetWorkgroups = 256;
 constexpr uint32_t kMostSplits = 32;
-// One round of loads of a workgroup with 128 invocations; a smaller share leaves them idle.
-constexpr uint32_t kKeysPerSplit = 64;
 // Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
 constexpr uint32_t kMostHeadVectors = 8;
 // Of keys, and as many of values, that a lane has loaded: more than that many times eight registers hold nobody's kernel.
@@ -128,7 +128,16 @@ std::string short_with_rope(const Attention& op, const gpu::Caps& caps) {
   return reason.empty() ? only_short(op, caps) : reason;
 }
 
-const std::array<AttentionDecodeRow, 7> kDecode = {{
+std::string reader_joins(const Attention& op, const gpu::Caps& caps) {
+  std::string reason = rope_fits(op, caps, false);
+  if (!reason.empty()) return reason;
+  if (!op.splits) return "what reads its result does not join splits";
+  if (op.sinks.valid()) return "what reads its result joins no sinks";
+  if (op.cache.head_dim % kQ8Block == 0) return "";
+  return format_text("head_dim %u is not a multiple of %u", op.cache.head_dim, kQ8Block);
+}
+
+const std::array<AttentionDecodeRow, 8> kDecode = {{
     // A CPU device runs the invocations of a workgroup as one vector, and has few cores: splits gain nothing.
     {{"attention_decode.cpu", Lane::kPortable, 0, only_cpu}, DecodeKernel::kWorkgroup, false, 8, 4},
     {{"attention_decode.rope.single", kSub, kNeedSubgroups, short_with_rope},
@@ -145,6 +154,17 @@ const std::array<AttentionDecodeRow, 7> kDecode = {{
      4,
      true,
      kSplitHeads},
+    // No GPU has timed it: below the rows it would replace, for --kernel and doppler tune.
+    {{"attention_decode.rope.few_splits", kSub, kNeedSubgroups, reader_joins},
+     DecodeKernel::kSubgroup,
+     true,
+     kDecodeWorkgroup,
+     8,
+     true,
+     1,
+     1,
+     kKeysPerSplit,
+     true},
     {{"attention_decode.subgroup.single", kSub, kNeedSubgroups, short_and_fits},
      DecodeKernel::kSubgroup,
      false,
@@ -251,9 +271,9 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
   if (row.splits) {
     const uint32_t workgroups = op.cache.n_kv_heads * sizes.head_chunks * row.rows;
     const uint32_t wanted = (kTargetWorkgroups + workgroups - 1) / workgroups;
-    const uint32_t useful = (visible_keys(op) + kKeysPerSplit - 1) / kKeysPerSplit;
-    sizes.splits = std::min({wanted, useful, kMostSplits});
-    sizes.keys_per_split = kKeysPerSplit;
+    const uint32_t useful = (visible_keys(op) + row.keys_per_split - 1) / row.keys_per_split;
+    sizes.splits = std::min({wanted, useful, row.reader_joins ? kMostJoinedSplits : kMostSplits});
+    sizes.keys_per_split = row.keys_per_split;
   }
   return sizes;
 }

@@ -16,6 +16,9 @@ enum class DecodeKernel : uint8_t {
   kSubgroup
 };  // attention_decode_portable, attention_decode_subgroup
 
+// One round of loads of a workgroup with 128 invocations; a smaller share leaves them idle.
+inline constexpr uint32_t kKeysPerSplit = 64;
+
 struct AttentionDecodeRow : Variant<Attention> {
   DecodeKernel kernel = DecodeKernel::kWorkgroup;
   bool splits = false;        // over workgroups, with a combine after it
@@ -24,6 +27,9 @@ struct AttentionDecodeRow : Variant<Attention> {
   bool rope = false;          // rotates and fills the cache too
   uint32_t heads = 0;         // query heads of a workgroup; 0: as many as registers hold
   uint32_t rows = 1;          // of q in a step: those that splits are counted for
+  // Of the cache's keys at least; and Attention::splits instead of a combine.
+  uint32_t keys_per_split = kKeysPerSplit;
+  bool reader_joins = false;
 };
 std::span<const AttentionDecodeRow> attention_decode_variants();
 

@@ -20,6 +20,20 @@ struct JoinedNorm {
   bool valid() const { return residual.valid(); }
 };
 
+// One row of attention in splits of the keys, still to be joined: its reader does that. Layout of the partial results:
+// attention/attention_output_partial.wgsl. Splits in which the row sees no keys, which the step's position decides, are
+// not there: what lies in their place means nothing.
+struct SplitRow {
+  TensorView partials;  // bytes()
+  uint32_t splits = 0, keys_per_split = 0;
+  uint32_t n_heads = 0, head_dim = 0;  // k is n_heads * head_dim, head_dim a multiple of kQ8Block
+  uint32_t ctx_len = 0, window = 0;    // as in Attention
+
+  // Whole vectors of four floats.
+  uint64_t bytes() const { return (uint64_t{splits} * n_heads * (head_dim + 2) + 3) / 4 * 16; }
+  bool valid() const { return partials.valid(); }
+};
+
 struct Activation {
   TensorView f32;         // [rows, k] f32, row stride exactly k
   TensorView q8;          // invalid, or q8_bytes(rows, k) bytes, see below; only when k is a multiple of 32
@@ -30,6 +44,7 @@ struct Activation {
   TensorView square_sums;
   float norm_eps = 0;
   JoinedNorm joined;  // valid: nothing else is
+  SplitRow splits;    // likewise
 };
 
 // Layout of q8: plane 0 holds, per row and block of 16, 16 int8 (4 u32 words, element 4i+j in byte j of word

@@ -42,6 +42,17 @@ Result<void> check_joined(const Context& ctx, const JoinedNorm& op, uint32_t k) 
   return {};
 }
 
+Result<void> check_splits(const Context& ctx, const SplitRow& x, uint32_t k) {
+  if (x.head_dim % kQ8Block != 0 || uint64_t{x.n_heads} * x.head_dim != k || x.splits == 0 ||
+      x.splits > kMostJoinedSplits || x.keys_per_split == 0) {
+    return fail(
+        ErrorKind::kInternal,
+        "x of %s, %u splits of %u heads of %u, is not %u columns in 1 to %u splits of whole blocks of %u.",
+        ctx.role.c_str(), x.splits, x.n_heads, x.head_dim, k, kMostJoinedSplits, kQ8Block);
+  }
+  return check_view(x.partials, x.bytes(), "the splits of x of " + ctx.role);
+}
+
 Result<void> check(const Context& ctx, const Linear& op) {
   const Weight& weight = op.weight;
   DP_CHECK(check_weight(ctx, weight));
@@ -65,6 +76,8 @@ Result<void> check(const Context& ctx, const Linear& op) {
   const uint64_t floats = uint64_t{ctx.max_rows} * sizeof(float);
   if (op.x.joined.valid()) {
     DP_CHECK(check_joined(ctx, op.x.joined, weight.k));
+  } else if (op.x.splits.valid()) {
+    DP_CHECK(check_splits(ctx, op.x.splits, weight.k));
   } else if (op.x.f32.valid() || (!op.x.q8.valid() && !op.x.f16.valid())) {
     DP_CHECK(check_view(op.x.f32, floats * weight.k, "x of " + ctx.role));
   }
@@ -89,6 +102,9 @@ Result<void> check(const Context& ctx, const Linear& op) {
   if (op.bias.valid()) DP_CHECK(check_view(op.bias, sizeof(float) * weight.n, "bias of " + ctx.role));
   return {};
 }
+
+// All workgroups together read the input's parts so often from the cache: beyond that a dispatch costs less.
+constexpr uint64_t kMostJoinedBytes = 16 << 20;
 
 std::string shape_text(const ProductShape& shape) {
   return format_text("%s %ux%u", weight_format_info(shape.format).name, shape.n, shape.k);
@@ -198,6 +214,13 @@ Result<void> record(Context& ctx, const Linear& op) {
     }
     return record_matvec_tile(ctx, op, *row);
   }
+  if (op.x.splits.valid()) {
+    if (!joins_splits(ctx, op.weight) || gated || op.best.valid()) {
+      return fail(ErrorKind::kInternal, "%s of %s cannot join the splits of its input.",
+                  std::string(row->name).c_str(), ctx.role.c_str());
+    }
+    return record_matvec_tile(ctx, op, *row);
+  }
   if (!row->q8 && !row->f16)
     DP_CHECK(check_view(op.x.f32, sizeof(float) * ctx.max_rows * op.weight.k, "x of " + ctx.role));
   if (row->q8 && !op.x.q8.valid()) {
@@ -229,8 +252,6 @@ bool joins_pair(const Context& ctx, const Weight& first, const Weight& second) {
 }
 
 bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second, Activate gate) {
-  // All workgroups together read the input's parts so often from the cache: beyond that a dispatch costs less.
-  constexpr uint64_t kMostBytes = 16 << 20;
   constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_joined
   constexpr uint32_t kUnitBytes =
       64;  // of 32 columns, in workgroup memory: codes, factors, parts of two norms
@@ -247,7 +268,19 @@ bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second, 
          (second == nullptr || joins_pair(ctx, weight, *second)) &&
          outputs / kQ8Block <= caps.max_workgroups && weight.k / kQ8Block <= kMostTileInvocations &&
          weight.k / kQ8Block <= caps.max_invocations &&
-         outputs / kTileRows * weight.k * 4 * sizeof(float) <= kMostBytes;
+         outputs / kTileRows * weight.k * 4 * sizeof(float) <= kMostJoinedBytes;
+}
+
+bool joins_splits(const Context& ctx, const Weight& weight) {
+  // Of 32 columns in workgroup memory: joined, codes, factors.
+  constexpr uint32_t kUnitBytes = 128 + 32 + 16;
+  // An invocation holds two vectors for each split of every four columns that it joins: registers for eight columns.
+  constexpr uint32_t kMostColumns = 2048;
+  const gpu::Caps& caps = ctx.plan.caps();
+  return wants_q8(ctx, weight) && begins_norm(ctx, weight) && weight.k <= kMostColumns &&
+         weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations) <= caps.max_workgroup_bytes &&
+         weight.n / kQ8Block <= caps.max_workgroups &&
+         uint64_t{weight.n} / kQ8Block * kMostJoinedSplits * weight.k * sizeof(float) <= kMostJoinedBytes;
 }
 
 Result<void> record(Context& ctx, const LinearPair& op) {

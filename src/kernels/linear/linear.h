@@ -86,6 +86,10 @@ bool finishes_norm(const Context& ctx, const Weight& weight, Activate gate = Act
 // `second`, if there is one, are as for joins_pair().
 bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second,
                 Activate gate = Activate::kNone);
+// True if record() would join the splits of attention in its input (Activation::splits), of which there may be so many;
+// without a gate and `best`.
+inline constexpr uint32_t kMostJoinedSplits = 8;
+bool joins_splits(const Context& ctx, const Weight& weight);
 // True if record() would begin the norm that reads the product's sum (Linear::next).
 bool begins_norm(const Context& ctx, const Weight& weight);
 // True if record() would leave the best output of each tile (Linear::best), and how many those are.

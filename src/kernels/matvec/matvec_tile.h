@@ -39,5 +39,7 @@ void choose_block_fragments(const Context& ctx, Launch& launch);
 Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const ProductRow& row);
 Result<void> record_matvec_tile_pair_joined(Context& ctx, const LinearPair& op, const ProductRow& first,
                                             const ProductRow& second);
+// ... Activation::splits.
+Result<void> record_matvec_tile_splits(Context& ctx, const Linear& op, const ProductRow& row);
 
 }  // namespace doppler::kernels

@@ -6,23 +6,13 @@
 // Twins: tile_x_q8 with tile_norm.
 // Bindings of the entry: residual, branch, add_weight, weight (vec4s of f32), x. Consts: UNITS, THREADS, GROUPS,
 // NORM_EPS.
-//!import common/q8_block
+//!import matvec/tile_x_blocks
 
-const kBlocks = 2u * UNITS;
 // Sums of squares, one an invocation; those without a block bring zero.
 const kParts = (kBlocks + 3u) / 4u * 4u;
 
-var<workgroup> x_codes: array<vec4<u32>, kBlocks>;
-var<workgroup> x_factors: array<vec2<f32>, kBlocks>;  // (d, d * sum)
 var<workgroup> branch_parts: array<f32, kParts>;
 var<workgroup> x_parts: array<f32, kParts>;
-
-struct Sixteen {
-  a: vec4<f32>,
-  b: vec4<f32>,
-  c: vec4<f32>,
-  d: vec4<f32>,
-}
 
 struct XShare {
   residual: Sixteen,
@@ -61,19 +51,6 @@ fn norm_factor() -> f32 {
   return mean_factor(four);
 }
 
-fn stage_block(block: u32, h: Sixteen) {
-  let most = max(max(abs(h.a), abs(h.b)), max(abs(h.c), abs(h.d)));
-  let largest = max(max(most.x, most.y), max(most.z, most.w));
-  let a = q8_quantise(h.a, largest);
-  let b = q8_quantise(h.b, largest);
-  let c = q8_quantise(h.c, largest);
-  let d = q8_quantise(h.d, largest);
-  let four = (a + b) + (c + d);
-  let scale = largest / 127.0;
-  x_codes[block] = vec4<u32>(q8_word(a), q8_word(b), q8_word(c), q8_word(d));
-  x_factors[block] = vec2<f32>(scale, scale * f32((four.x + four.y) + (four.z + four.w)));
-}
-
 fn stage_share(local: u32, group: u32, share: XShare) {
   let has_block = local < kBlocks;
   if (local < kParts) { branch_parts[local] = select(0.0, square_sum(share.branch), has_block); }
@@ -99,7 +76,3 @@ fn stage_share(local: u32, group: u32, share: XShare) {
 // Of matvec/tile_sum: nothing besides x.
 fn load_before(row: u32, local: u32) -> u32 { return 0u; }
 fn stage_before(local: u32, early: u32) {}
-
-fn dot_unit(w: Words, u: u32) -> f32 {
-  return words_dot_q8(w, x_codes[2u * u], x_codes[2u * u + 1u], x_factors[2u * u], x_factors[2u * u + 1u]);
-}

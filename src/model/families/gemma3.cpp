@@ -198,7 +198,9 @@ class Gemma3 final : public FamilyModel {
                                   .rotary_dim = rope_config.rotary_dim,
                                   .interleaved = rope_config.interleaved,
                                   .attention_factor = rope.attention_factor};
-    const Activation y = activation_for(ctx, "attn_y", layer.attention_out);
+    Activation y = activation_for(ctx, "attn_y", layer.attention_out);
+    kernels::SplitRow splits;
+    const bool joins = joins_splits(ctx, layer.attention_out);
     DP_CHECK(kernels::record(ctx, kernels::Attention{.q = q,
                                                      .cache = io.cache[i],
                                                      .y = y,
@@ -208,7 +210,9 @@ class Gemma3 final : public FamilyModel {
                                                      .softcap = c_.attention_softcap,
                                                      .sinks = {},
                                                      .rope = &rope_kv,
-                                                     .max_keys = io.max_keys}));  // [R, Q]
+                                                     .max_keys = io.max_keys,
+                                                     .splits = joins ? &splits : nullptr}));  // [R, Q]
+    if (splits.valid()) y = Activation{.splits = splits};
 
     ctx.role = role_label(Role::kAttentionOut, i);
     const TensorView branch = ctx.plan.scratch("attn_out", rows * c_.hidden_dim * 4);

@@ -227,6 +227,8 @@ class Llama final : public FamilyModel {
                                .attention_factor = attention_factor_};
     Activation y{.f32 = ctx.plan.scratch("attn_y", rows * q_dim * 4)};
     add_forms(ctx, layer.attention_out, q_dim, "attn_y", y);
+    kernels::SplitRow splits;
+    const bool joins = joins_splits(ctx, layer.attention_out);
     DP_CHECK(kernels::record(ctx, kernels::Attention{.q = q,
                                                      .cache = io.cache[i],
                                                      .y = y,
@@ -236,7 +238,9 @@ class Llama final : public FamilyModel {
                                                      .softcap = 0,
                                                      .sinks = {},
                                                      .rope = &rope,
-                                                     .max_keys = io.max_keys}));  // [R, Q]
+                                                     .max_keys = io.max_keys,
+                                                     .splits = joins ? &splits : nullptr}));  // [R, Q]
+    if (splits.valid()) y = Activation{.splits = splits};
     return y;
   }
 

@@ -1,0 +1,33 @@
+// x in workgroup memory as 8-bit blocks of 16 (common/activation.h) that the workgroup makes itself, and a tile format's
+// words times them: what tile_x_joined and tile_x_splits share. An invocation makes a whole block.
+// Consts: UNITS. Barrier: the caller's, between the last stage_block() and the first dot_unit().
+//!import common/q8_block
+
+const kBlocks = 2u * UNITS;
+
+var<workgroup> x_codes: array<vec4<u32>, kBlocks>;
+var<workgroup> x_factors: array<vec2<f32>, kBlocks>;  // (d, d * sum)
+
+struct Sixteen {
+  a: vec4<f32>,
+  b: vec4<f32>,
+  c: vec4<f32>,
+  d: vec4<f32>,
+}
+
+fn stage_block(block: u32, h: Sixteen) {
+  let most = max(max(abs(h.a), abs(h.b)), max(abs(h.c), abs(h.d)));
+  let largest = max(max(most.x, most.y), max(most.z, most.w));
+  let a = q8_quantise(h.a, largest);
+  let b = q8_quantise(h.b, largest);
+  let c = q8_quantise(h.c, largest);
+  let d = q8_quantise(h.d, largest);
+  let four = (a + b) + (c + d);
+  let scale = largest / 127.0;
+  x_codes[block] = vec4<u32>(q8_word(a), q8_word(b), q8_word(c), q8_word(d));
+  x_factors[block] = vec2<f32>(scale, scale * f32((four.x + four.y) + (four.z + four.w)));
+}
+
+fn dot_unit(w: Words, u: u32) -> f32 {
+  return words_dot_q8(w, x_codes[2u * u], x_codes[2u * u + 1u], x_factors[2u * u], x_factors[2u * u + 1u]);
+}
