@@ -11,6 +11,7 @@
 
 #include "engine/generator.h"
 #include "golden_helpers.h"
+#include "kernels/tuning.h"
 #include "model/plan_runner.h"
 
 namespace doppler {
@@ -47,6 +48,8 @@ class Golden : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(policy);
     options.policy = *policy;
     options.policy.forced = forced_;
+    options.policy.tuning = tuning_;
+    for (const kernels::Lane lane : more_lanes_) options.policy.allow(lane);
     options.cache_format = kernels::CacheFormat::kF32;
     auto runner = gpu::run_to_completion(
         device(), model::PlanRunner::load(device(), checkpoint, std::move(options), {}));
@@ -76,7 +79,9 @@ class Golden : public testing::TestWithParam<std::string> {
   }
 
   std::string lane_ = "exact";
+  std::vector<kernels::Lane> more_lanes_;
   std::map<std::string, std::string> forced_;
+  std::shared_ptr<kernels::TuningTable> tuning_;
 };
 
 TEST_P(Golden, LogitsAndHiddenMatch) {
@@ -135,19 +140,46 @@ void Golden::expect_greedy() {
 
 // Weights in tiles, in f32 arithmetic: the head leaves the best of each tile, and a step's end and the next one's
 // beginning are one dispatch.
-class TileGolden : public Golden {};
+class TileGolden : public Golden {
+ protected:
+  void force_tiles() {
+    lane_ = "dp4a";  // and portable: no f16 arithmetic
+    for (const char* format : {"tile_f16", "tile_bf16"}) {
+      forced_[std::string("matvec.") + format] = std::string("matvec.") + format + ".tile";
+    }
+  }
+};
 
 TEST_P(TileGolden, JoinedStepsChooseTheReferencesTokens) {
   if (!device().caps().dp4a) GTEST_SKIP() << "weights lie in tiles only for devices with dp4a";
   const auto checkpoint = open();
-  lane_ = "dp4a";  // and portable: no f16 arithmetic
-  for (const char* format : {"tile_f16", "tile_bf16"}) {
-    forced_[std::string("matvec.") + format] = std::string("matvec.") + format + ".tile";
-  }
+  force_tiles();
   const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
   ASSERT_TRUE(runner);
   EXPECT_TRUE(std::ranges::any_of(runner->choices(),
                                   [](const kernels::Choice& c) { return c.variant == "next.joined"; }));
+  EXPECT_EQ(greedy_tokens(*runner), references().get<int32_t>("greedy_tokens"));
+}
+
+// Splits of 16 keys, so that the second one has some while the tokens are chosen.
+TEST_P(TileGolden, JoinedSplitsChooseTheReferencesTokens) {
+  const gpu::Caps& caps = device().caps();
+  if (!caps.dp4a || !caps.subgroups) GTEST_SKIP() << "the device has no subgroups, or no weights in tiles";
+  const auto checkpoint = open();
+  force_tiles();
+  more_lanes_ = {kernels::Lane::kSubgroups};
+  const std::string variant = forced_["attention_decode"] = "attention_decode.rope.few_splits";
+  tuning_ = std::make_shared<kernels::TuningTable>();
+  tuning_->choices[{"attention_decode", "4 heads on 2, head_dim 32, f32 cache of 64"}] = {
+      .variant = variant, .constants = {{"keys_per_split", 16}}};
+  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
+  ASSERT_TRUE(runner);
+  EXPECT_TRUE(std::ranges::any_of(runner->choices(), [&](const kernels::Choice& choice) {
+    return choice.variant == variant &&
+           std::ranges::any_of(choice.constants, [](const kernels::ChosenConstant& constant) {
+             return constant.name == "keys_per_split" && constant.value == 16;
+           });
+  }));
   EXPECT_EQ(greedy_tokens(*runner), references().get<int32_t>("greedy_tokens"));
 }
 

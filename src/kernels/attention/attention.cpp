@@ -193,7 +193,7 @@ AttentionDecodeRow tuned_row(Context& ctx, const AttentionDecodeRow& row) {
   tuned.workgroup = tunable(ctx, "invocations", row.workgroup, {64, 128, 256, 512});
   if (row.splits && row.heads != 0) tuned.heads = tunable(ctx, "heads", row.heads, {1, 2, 4});
   if (row.reader_joins) {
-    tuned.keys_per_split = tunable(ctx, "keys_per_split", row.keys_per_split, {32, 64, 128, 256});
+    tuned.keys_per_split = tunable(ctx, "keys_per_split", row.keys_per_split, {16, 32, 64, 128, 256});
   }
   return tuned;
 }

@@ -272,12 +272,12 @@ bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second, 
 }
 
 bool joins_splits(const Context& ctx, const Weight& weight) {
-  // Of 32 columns in workgroup memory: joined, codes, factors.
+  // Of 32 columns in workgroup memory: joined, codes, factors; in f32 less.
   constexpr uint32_t kUnitBytes = 128 + 32 + 16;
   // An invocation holds two vectors for each split of every four columns that it joins: registers for eight columns.
   constexpr uint32_t kMostColumns = 2048;
   const gpu::Caps& caps = ctx.plan.caps();
-  return wants_q8(ctx, weight) && begins_norm(ctx, weight) && weight.k <= kMostColumns &&
+  return begins_norm(ctx, weight) && weight.k <= kMostColumns &&
          weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations) <= caps.max_workgroup_bytes &&
          weight.n / kQ8Block <= caps.max_workgroups &&
          uint64_t{weight.n} / kQ8Block * kMostJoinedSplits * weight.k * sizeof(float) <= kMostJoinedBytes;

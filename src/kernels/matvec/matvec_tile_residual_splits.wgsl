@@ -1,7 +1,7 @@
-// matvec_tile_residual for an x that is still to be joined of the splits of attention: see matvec/tile_x_splits.
+// matvec_tile_residual for an x that is still to be joined of the splits of attention: see matvec/tile_splits.
 // Map: a workgroup makes ROWS outputs, see matvec/tile_sum.
 // Error: as matvec_tile.
-// Read next: matvec/tile_x_splits. Twin: matvec_tile_residual.
+// Read next: matvec/tile_splits. Twin: matvec_tile_residual.
 //!import matvec/tile_sum
 //!import matvec/tile_block
 //!import matvec/invocation

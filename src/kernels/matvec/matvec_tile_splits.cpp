@@ -1,5 +1,5 @@
 // matvec_tile.h: products that join their input of the splits of attention (Activation::splits).
-// Read next: tile_x_splits.wgsl.
+// Read next: tile_splits.wgsl.
 #include <algorithm>
 
 #include "kernels/matvec/matvec_tile.h"
@@ -24,8 +24,8 @@ Result<void> record_matvec_tile_splits(Context& ctx, const Linear& op, const Pro
        .least_invocations = std::min({weight.k / 4, kInvocations, ctx.plan.caps().max_invocations})});
   const PieceViews views = piece_views(weight, weight.pieces[0]);
   Launch launch{.variant = row.name};
-  launch.substitutions = {{"weights/format", weight_fragment(weight.format, true)},
-                          {"matvec/tile_x", "matvec/tile_x_splits"}};
+  launch.substitutions = {{"weights/format", weight_fragment(weight.format, row.q8)},
+                          {"matvec/tile_x", row.q8 ? "matvec/tile_x_splits" : "matvec/tile_x_splits_f32"}};
   launch.consts = tile_consts(shape);
   for (const gpu::WgslConst& value :
        {u32_const("SPLITS", x.splits), u32_const("KEYS_PER_SPLIT", x.keys_per_split),
@@ -55,7 +55,7 @@ Result<void> record_matvec_tile_splits(Context& ctx, const Linear& op, const Pro
   }
   launch.grid = {.x = weight.n / shape.rows};
   set_costs(op, row, weight.pieces[0], launch);
-  launch.bytes += x.bytes() - q8_bytes(1, weight.k);
+  launch.bytes = x.bytes() + uint64_t{4} * weight.n * (op.accumulate ? 2 : 1);
   return dispatch(ctx, launch);
 }
 

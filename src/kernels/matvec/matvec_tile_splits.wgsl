@@ -1,7 +1,7 @@
-// matvec_tile for an x that is still to be joined of the splits of attention: see matvec/tile_x_splits.
+// matvec_tile for an x that is still to be joined of the splits of attention: see matvec/tile_splits.
 // Map: a workgroup makes ROWS outputs, see matvec/tile_sum.
 // Error: as matvec_tile.
-// Read next: matvec/tile_x_splits.
+// Read next: matvec/tile_splits.
 //!import matvec/tile_sum
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;

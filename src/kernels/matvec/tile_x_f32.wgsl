@@ -1,15 +1,12 @@
-// f32 activations in workgroup memory, and a tile format's words times them. Twins: tile_x_f32_far, tile_x_q8.
+// f32 activations in workgroup memory, and a tile format's words times them. Twins: tile_x_f32_far, tile_x_q8,
+// tile_x_splits_f32.
 // Binding of the entry: x. Consts: UNITS, THREADS.
-//!import weights/weight_bytes
+//!import matvec/tile_x_quads
 
 alias XElement = vec4<f32>;
 
 const X_QUADS = 8u * UNITS;
 const X_EACH = (X_QUADS + THREADS - 1u) / THREADS;
-// A unit takes nine places, so that two units read at once do not lie in the same banks.
-const kUnitPlaces = 9u;
-
-var<workgroup> x_quads: array<vec4<f32>, kUnitPlaces * UNITS>;
 
 // What an invocation brings of x, loaded without a branch so that other loads can be under way meanwhile.
 struct XShare {
@@ -26,16 +23,6 @@ fn load_share(local: u32) -> XShare {
 fn stage_share(local: u32, group: u32, share: XShare) {
   for (var i = 0u; i < X_EACH; i++) {
     let at = local + THREADS * i;
-    if (at < X_QUADS) { x_quads[at / 8u * kUnitPlaces + at % 8u] = share.quads[i]; }
+    if (at < X_QUADS) { x_quads[quad_place(at)] = share.quads[i]; }
   }
-}
-
-fn x16(at: u32) -> mat4x4<f32> {
-  return mat4x4<f32>(x_quads[at], x_quads[at + 1u], x_quads[at + 2u], x_quads[at + 3u]);
-}
-
-fn dot_unit(w: Words, u: u32) -> f32 {
-  let first = x16(kUnitPlaces * u);
-  let second = x16(kUnitPlaces * u + 4u);
-  return words_dot(w, first, second, vec2<f32>(sum16(first), sum16(second)));
 }
