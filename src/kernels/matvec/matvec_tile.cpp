@@ -56,8 +56,12 @@ std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Cap
   return bytes <= caps.max_workgroup_bytes ? "matvec/tile_x_f32" : "matvec/tile_x_f32_far";
 }
 
+bool blocks_in_subgroups(const Context& ctx) {
+  return ctx.policy.allows(Lane::kSubgroups) && ctx.plan.caps().subgroup_min >= kQ8Block;
+}
+
 void choose_block_fragments(const Context& ctx, Launch& launch) {
-  if (!ctx.policy.allows(Lane::kSubgroups) || ctx.plan.caps().subgroup_min < kQ8Block) return;
+  if (!blocks_in_subgroups(ctx)) return;
   launch.subgroups = true;
   launch.substitutions.emplace_back("matvec/tile_block", "matvec/tile_block_subgroup");
   launch.substitutions.emplace_back("matvec/invocation", "matvec/invocation_subgroup");

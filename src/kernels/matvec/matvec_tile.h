@@ -31,6 +31,8 @@ std::vector<gpu::WgslConst> tile_consts(const TileShape& shape);
 // The fragment for matvec/tile_x.
 std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Caps& caps);
 
+// Whether 8-bit blocks are made by subgroup operations: subgroups have room for one.
+bool blocks_in_subgroups(const Context& ctx);
 // Chooses the fragments that make 8-bit blocks of a workgroup's outputs: with subgroup operations where subgroups have
 // room for a block. H200, whole steps: see docs/design/performance.md.
 void choose_block_fragments(const Context& ctx, Launch& launch);

@@ -7,8 +7,16 @@
 namespace doppler::kernels {
 namespace {
 
+// Invocations that the fragment for x must have.
+uint32_t least_invocations(const Context& ctx, uint32_t k) {
+  return blocks_in_subgroups(ctx) ? 1 : k / kQ8Block;
+}
+
 // Groups and constants of x, and what reading its parts costs.
-void add_joined(const JoinedNorm& x, uint32_t k, uint32_t outputs, const TileShape& shape, Launch& launch) {
+void add_joined(const Context& ctx, const JoinedNorm& x, uint32_t k, uint32_t outputs, const TileShape& shape,
+                Launch& launch) {
+  launch.substitutions.emplace_back(
+      "matvec/tile_x", blocks_in_subgroups(ctx) ? "matvec/tile_x_joined_subgroup" : "matvec/tile_x_joined");
   launch.grid = {.x = outputs / shape.rows};
   launch.consts.push_back(u32_const("GROUPS", launch.grid.x));
   launch.consts.push_back(f32_const("NORM_EPS", x.eps));
@@ -21,18 +29,19 @@ Result<void> record_outputs(Context& ctx, const LinearPair& op, std::string_view
   const Weight& a = op.first;
   const Weight& b = op.second;
   const uint32_t outputs = &a == &b ? a.n : a.n + b.n;
-  const TileShape shape = tile_shape(ctx, a, {.outputs = outputs, .least_invocations = a.k / kQ8Block});
+  const TileShape shape =
+      tile_shape(ctx, a, {.outputs = outputs, .least_invocations = least_invocations(ctx, a.k)});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
   const JoinedNorm& x = op.x.joined;
   Launch launch{.variant = name,
                 .entry = "matvec/matvec_tile_pair_joined",
                 .layout = wgsl::matvec_tile_pair_joined::kLayout};
   launch.substitutions = {{"weights/format", weight_fragment(a.format, true)},
-                          {"second_weights/format", weight_fragment(b.format, second.q8)},
-                          {"matvec/tile_x", "matvec/tile_x_joined"}};
+                          {"second_weights/format", weight_fragment(b.format, second.q8)}};
+  choose_block_fragments(ctx, launch);  // for the numbers of invocations
   launch.consts = tile_consts(shape);
   launch.consts.push_back(u32_const("FIRST_ROWS", a.n));
-  add_joined(x, a.k, outputs, shape, launch);
+  add_joined(ctx, x, a.k, outputs, shape, launch);
   launch.bindings = {views.weights, views.scales, second_views.weights, second_views.scales,
                      x.residual,    x.branch,     x.add_weight,         x.weight,
                      x.x,           op.y};
@@ -51,20 +60,20 @@ Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const Pro
   }
   const uint32_t outputs = weight.n / 2;
   const TileShape shape =
-      tile_shape(ctx, weight, {.outputs = outputs, .gated = true, .least_invocations = weight.k / kQ8Block});
+      tile_shape(ctx, weight,
+                 {.outputs = outputs, .gated = true, .least_invocations = least_invocations(ctx, weight.k)});
   const PieceViews views = piece_views(weight, weight.pieces[0]);
   const JoinedNorm& x = op.x.joined;
   Launch launch{.variant = row.name,
                 .entry = "matvec/matvec_tile_gate_joined",
                 .layout = wgsl::matvec_tile_gate_joined::kLayout};
-  launch.substitutions = {{"weights/format", weight_fragment(weight.format, true)},
-                          {"matvec/tile_x", "matvec/tile_x_joined"}};
+  launch.substitutions = {{"weights/format", weight_fragment(weight.format, true)}};
   choose_block_fragments(ctx, launch);
   launch.consts = tile_consts(shape);
   launch.consts.push_back(u32_const("GATE_ROWS", outputs));
   launch.consts.push_back(u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)));
   launch.consts.push_back(u32_const("Q8_PLANE1", q8_plane1_offset(1, outputs) / 4));
-  add_joined(x, weight.k, outputs, shape, launch);
+  add_joined(ctx, x, weight.k, outputs, shape, launch);
   launch.bindings = {views.weights, views.scales, x.residual, x.branch, x.add_weight, x.weight, x.x, op.y_q8};
   launch.fixed_bytes = piece_bytes(weight, weight.pieces[0]);
   launch.bytes += q8_bytes(1, outputs);

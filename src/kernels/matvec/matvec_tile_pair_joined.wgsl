@@ -4,6 +4,7 @@
 // Read next: matvec/tile_x_joined.
 //!import matvec/tile_sum
 //!import matvec/tile_sum as second_
+//!import matvec/invocation
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
@@ -17,7 +18,8 @@
 @group(0) @binding(9) var<storage, read_write> y: array<f32>;
 
 @compute @workgroup_size(THREADS)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, own: Invocation) {
+  let local = local_of(own);
   let row = group.x * ROWS + local % ROWS;
   var sum = 0.0;
   if (group.x * ROWS < FIRST_ROWS) {

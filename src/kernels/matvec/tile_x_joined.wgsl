@@ -3,7 +3,7 @@
 // h, without its norm's division (norm_factor), is what the product reads. Each workgroup makes all of h, which costs
 // less than a dispatch of its own where h is short; each block of x is written by one.
 // An invocation makes one block of 16, so THREADS must be kBlocks or more. Barrier: branch_parts.
-// Twins: tile_x_q8 with tile_norm.
+// Twins: tile_x_joined_subgroup; tile_x_q8 with tile_norm.
 // Bindings of the entry: residual, branch, add_weight, weight (vec4s of f32), x. Consts: UNITS, THREADS, GROUPS,
 // NORM_EPS.
 //!import matvec/tile_x_blocks
