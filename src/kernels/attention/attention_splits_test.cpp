@@ -166,7 +166,7 @@ constexpr AttentionCase heads(uint32_t n_heads, uint32_t n_kv_heads, uint32_t he
           .window = window};
 }
 
-// Positions on both sides of a split's end. More keys than eight splits of 64: larger ones. Of three heads and three
+// Positions on both sides of a split's end. Of three heads and three
 // splits the (highest, sum) pairs end inside a vector.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionSplitsTest,
@@ -174,32 +174,38 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{heads(8, 2, 64, 512), {511, 0, 1, 63, 64, 200}},
                       Case{heads(4, 1, 256, 700, 512), {699, 511, 512, 63}},
                       Case{heads(8, 2, 64, 300, 100), {299, 99, 100, 163, 5}, 64, WeightFormat::kTileQ6},
-                      Case{heads(8, 4, 64, 1500), {1499, 600, 64}, 64, WeightFormat::kTileQ8},
+                      Case{heads(8, 4, 64, 450), {449, 300, 64}, 64, WeightFormat::kTileQ8},
                       Case{heads(3, 1, 32, 190), {189, 64, 3}, 64, WeightFormat::kTileQ5},
                       Case{heads(8, 2, 64, 300), {299, 64, 7}, 64, WeightFormat::kTileF16},
                       Case{heads(6, 3, 32, 190), {189, 64, 3}, 64, WeightFormat::kTileBF16},
-                      Case{heads(32, 8, 64, 200), {199, 127, 128}}));
+                      Case{heads(8, 2, 256, 200), {199, 127, 128}}));
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, AttentionSplitsNormTest,
     ::testing::Values(Case{heads(8, 2, 64, 512), {511, 0, 64}, 96},
                       Case{heads(3, 1, 32, 190), {189, 64, 3}, 64, WeightFormat::kTileF16}));
 
-std::string refusal(const std::function<void(Attention&)>& change) {
+std::string refusal(const std::function<void(Attention&)>& change,
+                    const AttentionCase& of = heads(4, 1, 32, 256)) {
   KernelRun run(policy_for(WeightFormat::kTileQ4));
-  Layer layer({heads(4, 1, 32, 256), {0}}, run);
+  Layer layer({of, {0}}, run);
   change(layer.attention);
   const Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, layer.attention); });
   return recorded ? "" : recorded.error().sentence();
 }
 
-TEST(AttentionSplits, SaysWhyNobodyJoinsThem) {
+TEST(AttentionSplits, SaysWhyThereAreNone) {
   EXPECT_EQ(refusal([](Attention& op) { op.splits = nullptr; }),
             "Variant attention_decode.rope.few_splits was asked for but cannot be used for 4 heads on 1, "
             "head_dim 32, "
             "f16 cache of 256: what reads its result does not join splits.");
   EXPECT_NE(refusal([](Attention& op) { op.sinks = op.q; }).find("joins no sinks"), std::string::npos);
-  EXPECT_EQ(refusal([](Attention&) {}), "");
+  const auto unchanged = [](Attention&) {};
+  EXPECT_NE(
+      refusal(unchanged, heads(16, 4, 32, 256)).find("each of 16 heads fills the device (few are up to 8)"),
+      std::string::npos);
+  EXPECT_NE(refusal(unchanged, heads(4, 1, 32, 1024)).find("too few for 1024 keys"), std::string::npos);
+  EXPECT_EQ(refusal(unchanged), "");
 }
 
 // One split is all there is: the kernel writes y itself.

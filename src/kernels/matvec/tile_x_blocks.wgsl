@@ -1,12 +1,6 @@
-// x in workgroup memory as 8-bit blocks of 16 (common/activation.h) that the workgroup makes itself, and a tile format's
-// words times them: what tile_x_joined and tile_x_splits share. An invocation makes a whole block.
-// Consts: UNITS. Barrier: the caller's, between the last stage_block() and the first dot_unit().
+// 8-bit blocks of x, each made by one invocation: what tile_x_joined and tile_x_splits share.
 //!import common/q8_block
-
-const kBlocks = 2u * UNITS;
-
-var<workgroup> x_codes: array<vec4<u32>, kBlocks>;
-var<workgroup> x_factors: array<vec2<f32>, kBlocks>;  // (d, d * sum)
+//!import matvec/tile_x_codes
 
 struct Sixteen {
   a: vec4<f32>,
@@ -26,8 +20,4 @@ fn stage_block(block: u32, h: Sixteen) {
   let scale = largest / 127.0;
   x_codes[block] = vec4<u32>(q8_word(a), q8_word(b), q8_word(c), q8_word(d));
   x_factors[block] = vec2<f32>(scale, scale * f32((four.x + four.y) + (four.z + four.w)));
-}
-
-fn dot_unit(w: Words, u: u32) -> f32 {
-  return words_dot_q8(w, x_codes[2u * u], x_codes[2u * u + 1u], x_factors[2u * u], x_factors[2u * u + 1u]);
 }

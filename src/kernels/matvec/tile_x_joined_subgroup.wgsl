@@ -3,13 +3,12 @@
 // THREADS is a multiple of 16, and invocations are numbered as in matvec/invocation_subgroup. Barrier: branch_parts.
 // Bindings and consts: those of tile_x_joined.
 //!import common/q8_block
+//!import matvec/tile_x_codes
 
 const kQuads = 8u * UNITS;
 const kQuadsEach = (kQuads + THREADS - 1u) / THREADS;
 const kParts = THREADS / 16u;
 
-var<workgroup> x_codes: array<vec4<u32>, kQuads / 4u>;
-var<workgroup> x_factors: array<vec2<f32>, kQuads / 4u>;  // (d, d * sum)
 var<workgroup> branch_parts: array<f32, kParts>;          // sums of squares, each of 16 invocations
 var<workgroup> x_parts: array<f32, kParts>;
 
@@ -96,7 +95,3 @@ fn stage_share(local: u32, group: u32, share: XShare) {
 // Of matvec/tile_sum: nothing besides x.
 fn load_before(row: u32, local: u32) -> u32 { return 0u; }
 fn stage_before(local: u32, early: u32) {}
-
-fn dot_unit(w: Words, u: u32) -> f32 {
-  return words_dot_q8(w, x_codes[2u * u], x_codes[2u * u + 1u], x_factors[2u * u], x_factors[2u * u + 1u]);
-}
