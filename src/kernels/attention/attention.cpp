@@ -22,9 +22,8 @@ namespace {
 
 constexpr uint32_t kMostHeadDim = 512;
 constexpr float kLog2E = 1.44269504f;
-constexpr uint32_t kCpuTile = 64;       // keys of a tile of attention_decode.cpu
-constexpr uint32_t kCombineLanes = 64;  // dimensions a combine takes at once
-constexpr uint32_t kCombineParts = 4;   // invocations that share a dimension
+constexpr uint32_t kCpuTile = 64;      // keys of a tile of attention_decode.cpu
+constexpr uint32_t kCombineParts = 4;  // invocations that share four columns of a combine, at most
 constexpr uint32_t kMostValueKeys = 32;
 
 uint64_t row_floats(const Attention& op) { return static_cast<uint64_t>(op.n_heads) * op.cache.head_dim; }
@@ -151,27 +150,26 @@ gpu::Grid grid_of_rows(const Context& ctx, uint32_t x, uint32_t y, uint32_t axis
   return {.x = x, .y = y, .rows_axis = axis, .rows_per_group = ctx.max_rows == 1 ? 0u : 1u};
 }
 
-Result<void> record_combine(Context& ctx, const Attention& op, const DecodeSizes& sizes, TensorView partials,
-                            std::string_view variant, const Output& output) {
-  const uint32_t lanes = std::min(kCombineLanes, std::bit_ceil(op.cache.head_dim));
+Result<void> record_combine(Context& ctx, const Attention& op, const SplitRow& parts,
+                            std::string_view variant, TensorView q8) {
+  const gpu::Caps& caps = ctx.plan.caps();
+  const uint32_t quads = op.cache.padded_head_dim() / 4;
+  const uint32_t sharing = std::min(caps.max_invocations, caps.max_workgroup_size_x) / quads;
   const std::string name = std::string(variant) + ".combine";
   Launch launch{
       .variant = name, .entry = "attention/attention_combine", .layout = wgsl::attention_combine::kLayout};
   launch.consts = shared_consts(op);
-  // store_q8 wants a multiple of eight invocations.
-  const uint32_t parts = std::max(kCombineParts, 8 / lanes);
   for (const gpu::WgslConst& value :
-       {u32_const("HEADS", 1), u32_const("SPLITS", sizes.splits),
-        u32_const("KEYS_PER_SPLIT", sizes.keys_per_split), u32_const("WORKGROUP", lanes * parts),
-        u32_const("LANES", lanes), u32_const("PARTS", parts), q8_plane1(ctx, op), all_heads(ctx, op)}) {
+       {u32_const("SPLITS", parts.splits), u32_const("KEYS_PER_SPLIT", parts.keys_per_split),
+        u32_const("PARTS", std::clamp(sharing, 1u, std::min(kCombineParts, parts.splits))),
+        bool_const("HAS_Q8", q8.valid()), q8_plane1(ctx, op), all_heads(ctx, op)}) {
     launch.consts.push_back(value);
   }
-  choose_output(output, launch);
-  launch.bindings = {ctx.state, partials, op.sinks.valid() ? op.sinks : op.q, output.result,
-                     output.q8.valid() ? output.q8 : unused_binding(ctx)};
+  launch.bindings = {ctx.state, parts.partials, op.sinks.valid() ? op.sinks : op.q, op.y.f32,
+                     q8.valid() ? q8 : unused_binding(ctx)};
   launch.grid = grid_of_rows(ctx, op.n_heads, 1, 1);
-  launch.bytes = row_floats(op) * sizeof(float) * (sizes.splits + 1);
-  launch.operations = 2 * row_floats(op) * sizes.splits;
+  launch.bytes = row_floats(op) * sizeof(float) * (parts.splits + 1);
+  launch.operations = 2 * row_floats(op) * parts.splits;
   return dispatch(ctx, launch);
 }
 
@@ -215,8 +213,7 @@ Result<void> record_each_row(Context& ctx, const Attention& op, const AttentionD
                  .ctx_len = op.cache.ctx_len,
                  .window = op.window};
   if (joined) parts.partials = ctx.plan.scratch("attention partials", parts.bytes());
-  const TensorView partials = parts.partials;
-  const Output output = joined ? Output{kPutPartial, partials, {}} : y;
+  const Output output = joined ? Output{kPutPartial, parts.partials, {}} : y;
 
   const bool subgroup = row->kernel == DecodeKernel::kSubgroup;
   Launch launch{.variant = row->name};
@@ -278,7 +275,7 @@ Result<void> record_each_row(Context& ctx, const Attention& op, const AttentionD
     *op.splits = parts;
     return {};
   }
-  if (joined) DP_CHECK(record_combine(ctx, op, sizes, partials, row->name, y));
+  if (joined) DP_CHECK(record_combine(ctx, op, parts, row->name, y.q8));
   return record_other_forms(ctx, op, q8_inside, false);
 }
 

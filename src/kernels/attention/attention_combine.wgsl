@@ -1,59 +1,121 @@
-// Joins the splits of one query head (see attention_output_partial.wgsl for the layout).
-// One workgroup: one query head of one row of q (y of the grid). PARTS invocations share a dimension, each sums every PARTS-th split; the loads of
-// an invocation do not depend on one another. Splits that had no keys are read, since the buffer holds them, but
-// not used.
+// Joins the splits of one query head (layout: attention_output_partial).
+// One workgroup: one query head of one row of q (y of the grid). QUADS lanes have four columns each; PARTS invocations
+// share a quad, each has every PARTS-th split. All that an invocation reads is on the way at once: nothing it loads
+// says what to load next, so splits without keys are read too, since the buffer holds them, and dropped.
+// Barrier: between the parts, each relative to its own maximum, and the first QUADS invocations, which join them. For
+// 8-bit blocks (common/activation.h; HAS_Q8 wants head_dim to be a multiple of 32) each of these makes all four quads of
+// its block and writes one: cheaper than a second barrier.
+// Error: f32, the order of sums differs from that of the keys. Read next: attention_decode_range (which splits have keys).
 //!import attention/attention_decode_range
-//!import attention/attention_output_y
+//!import attention/attention_normalise
+//!import common/q8_block
 @group(0) @binding(0) var<storage, read> state: StepState;
-@group(0) @binding(1) var<storage, read> partials: array<f32>;
+@group(0) @binding(1) var<storage, read> partials: array<vec4f>;
 @group(0) @binding(2) var<storage, read> sinks: array<f32>;
 @group(0) @binding(3) var<storage, read_write> result: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y_q8: array<u32>;
 
-var<workgroup> highest_of: array<f32, SPLITS>;
-var<workgroup> sum_of: array<f32, SPLITS>;
-var<workgroup> gathered: array<f32, WORKGROUP>;
+const QUADS = 2u * D8;
+const EACH = (SPLITS + PARTS - 1u) / PARTS;
+const kPairs = SPLITS * ALL_HEADS * QUADS;  // the first vec4 of (highest, sum) pairs
 
-@compute @workgroup_size(WORKGROUP)
+var<workgroup> part_weighted: array<vec4f, PARTS * QUADS>;
+var<workgroup> part_pairs: array<vec2f, PARTS>;
+
+// Of an invocation's e-th split, or of the last one where there is no such: then it is dropped.
+fn partial_row(e: u32, part: u32, head: u32) -> u32 { return min(e * PARTS + part, SPLITS - 1u) * ALL_HEADS + head; }
+
+@compute @workgroup_size(PARTS * QUADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
   let head = group.y * N_HEADS + group.x;
+  let part = thread / QUADS;
+  let quad = thread % QUADS;
+  var loaded: array<vec4f, EACH>;
+  var beside: array<vec4f, EACH>;  // two pairs
+  for (var e = 0u; e < EACH; e++) {
+    let row = partial_row(e, part, head);
+    loaded[e] = partials[row * QUADS + quad];
+    beside[e] = partials[kPairs + row / 2u];
+  }
+  let sink = sink_of(head);
   let keys = keys_of_row(group.y);
-  let used = (keys.end - keys.begin - 1u) / keys_per_split(keys) + 1u;
-  for (var s = thread; s < SPLITS; s += WORKGROUP) {
-    let pair = SPLITS * ALL_HEADS * HEAD_DIM + (s * ALL_HEADS + head) * 2u;
-    highest_of[s] = select(kLowest, partials[pair], s < used);
-    sum_of[s] = select(0.0, partials[pair + 1u], s < used);
-  }
-  workgroupBarrier();
+  let share = keys_per_split(keys);
 
+  var pairs: array<vec2f, EACH>;
   var highest = kLowest;
-  for (var s = 0u; s < SPLITS; s++) {
-    highest = max(highest, highest_of[s]);
+  for (var e = 0u; e < EACH; e++) {
+    let pair = select(beside[e].xy, beside[e].zw, partial_row(e, part, head) % 2u == 1u);
+    let has_keys = (e * PARTS + part) * share < keys.end - keys.begin;
+    pairs[e] = select(vec2f(kLowest, 0.0), pair, has_keys);
+    loaded[e] = select(vec4f(), loaded[e], has_keys);
+    highest = max(highest, pairs[e].x);
   }
+  var weighted = vec4f();
   var sum = 0.0;
-  for (var s = 0u; s < SPLITS; s++) {
-    sum += sum_of[s] * exp2(highest_of[s] - highest);
+  for (var e = 0u; e < EACH; e++) {
+    let factor = exp2(pairs[e].x - highest);
+    weighted += factor * loaded[e];
+    sum += factor * pairs[e].y;
   }
+  part_weighted[thread] = weighted;
+  if (quad == 0u) { part_pairs[part] = vec2f(highest, sum); }
+  workgroupBarrier();
+  if (part != 0u) { return; }
 
-  let part = thread / LANES;
-  let lane = thread % LANES;
-  for (var first = 0u; first < HEAD_DIM; first += LANES) {
-    let d = first + lane;
-    var weighted = 0.0;
-    for (var i = 0u; i < (SPLITS + PARTS - 1u) / PARTS; i++) {
-      let s = min(i * PARTS + part, SPLITS - 1u);
-      let value = partials[(s * ALL_HEADS + head) * HEAD_DIM + min(d, HEAD_DIM - 1u)];
-      weighted += select(0.0, value * exp2(highest_of[s] - highest), i * PARTS + part < used);
-    }
-    gathered[thread] = weighted;
-    workgroupBarrier();
-    if (part == 0u && d < HEAD_DIM) {
-      for (var p = 1u; p < PARTS; p++) {
-        weighted += gathered[p * LANES + lane];
-      }
-      put(0u, head, 0u, d, weighted, highest, sum);
-    }
-    workgroupBarrier();
+  for (var p = 1u; p < PARTS; p++) { highest = max(highest, part_pairs[p].x); }
+  var factors: array<f32, PARTS>;
+  sum = 0.0;
+  for (var p = 0u; p < PARTS; p++) {
+    factors[p] = exp2(part_pairs[p].x - highest);
+    sum += factors[p] * part_pairs[p].y;
   }
-  finish(thread, head, 1u);
+  let normaliser = normalise_with(sink, 1.0, highest, sum);
+  for (var p = 0u; p < PARTS; p++) { factors[p] *= normaliser; }
+  if (HAS_Q8) {
+    put_of_block(head, quad, factors);
+  } else {
+    put(head, quad, joined(quad, factors));
+  }
+}
+
+fn joined(quad: u32, factors: array<f32, PARTS>) -> vec4f {
+  var value = vec4f();
+  for (var p = 0u; p < PARTS; p++) { value += factors[p] * part_weighted[p * QUADS + quad]; }
+  return value;
+}
+
+fn put(head: u32, quad: u32, value: vec4f) {
+  for (var i = 0u; i < 4u; i++) {
+    let d = 4u * quad + i;
+    if (d < HEAD_DIM) { result[head * HEAD_DIM + d] = value[i]; }
+  }
+}
+
+fn put_of_block(head: u32, quad: u32, factors: array<f32, PARTS>) {
+  let own = quad % 4u;
+  var values: array<vec4f, 4>;
+  var magnitudes = vec4f();
+  for (var i = 0u; i < 4u; i++) {
+    values[i] = joined(quad - own + i, factors);
+    magnitudes = max(magnitudes, abs(values[i]));
+  }
+  let largest = max(max(magnitudes.x, magnitudes.y), max(magnitudes.z, magnitudes.w));
+  var sums = vec4i();
+  var value: vec4f;
+  var bytes: vec4i;
+  for (var i = 0u; i < 4u; i++) {
+    let q = q8_quantise(values[i], largest);
+    sums += q;
+    value = select(value, values[i], i == own);
+    bytes = select(bytes, q, i == own);
+  }
+  put(head, quad, value);
+  let word = head * HEAD_DIM / 4u + quad;
+  y_q8[word] = q8_word(bytes);
+  if (own == 0u) {
+    let d = largest / 127.0;
+    let at = Q8_PLANE1 + word / 4u * 2u;
+    y_q8[at] = bitcast<u32>(d);
+    y_q8[at + 1u] = bitcast<u32>(d * f32(sums.x + sums.y + sums.z + sums.w));
+  }
 }

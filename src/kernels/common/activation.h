@@ -29,8 +29,8 @@ struct SplitRow {
   uint32_t n_heads = 0, head_dim = 0;  // k is n_heads * head_dim, head_dim a multiple of kQ8Block
   uint32_t ctx_len = 0, window = 0;    // as in Attention
 
-  // Whole vectors of four floats.
-  uint64_t bytes() const { return (uint64_t{splits} * n_heads * (head_dim + 2) + 3) / 4 * 16; }
+  // Rows of whole vectors of eight floats and pairs, in whole vectors of four.
+  uint64_t bytes() const { return (uint64_t{splits} * n_heads * ((head_dim + 7) / 8 * 8 + 2) + 3) / 4 * 16; }
   bool valid() const { return partials.valid(); }
 };
 
