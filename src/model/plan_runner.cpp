@@ -243,6 +243,7 @@ const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {
   if (keys <= kernels::kShortKeys && has_short && !persistent_refused_) {
     return plan(greedy ? "decode.short.greedy" : "decode.short.sample");
   }
+  if (uses_persistent()) return plan(greedy ? "decode.long.greedy" : "decode.long.sample");
   return plan(greedy ? "decode.greedy" : "decode.sample");
 }
 const gpu::Plan& PlanRunner::prefill_plan(uint32_t rows) const { return plan_of_rows(".greedy", rows); }

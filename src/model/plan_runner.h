@@ -108,6 +108,7 @@ class PlanRunner final : public StepRunner {
     return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits;
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
+  Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
   Task<Result<uint32_t>> count_persistent();
   Task<Result<void>> confirm_persistent(gpu::PlanBuilder& again, FamilyModel& family);
   void refuse_persistent(const std::string& reason);

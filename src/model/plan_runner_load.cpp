@@ -205,6 +205,7 @@ struct PlanRunner::PlanRow {
   Head head = Head::kLast;
   bool greedy = true;
   uint32_t max_keys = 0;
+  bool only_persistent = false;  // there for that lane alone
 };
 
 Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const PlanRow& row) {
@@ -226,7 +227,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& fam
                   .max_keys = row.max_keys,
                   .greedy = row.greedy,
                   .logits = views_.logits,
-                  .persistent = decode && row.max_keys != 0 ? persistent_ : PersistentIo{},
+                  .persistent = row.max_keys != 0 || row.only_persistent ? persistent_ : PersistentIo{},
                   .hidden = row.head == Head::kAll ? views_.hidden : kernels::TensorView{}};
   const Result<Logits> logits = family.record(ctx, io);
   DP_CHECK_WHILE(logits, "recording the plan %s", row.name);
@@ -270,14 +271,17 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& fa
       {"decode.sample", StepRows::kOne, Head::kLast, false},
       {"decode.short.greedy", StepRows::kOne, Head::kLast, true, kernels::kShortKeys},
       {"decode.short.sample", StepRows::kOne, Head::kLast, false, kernels::kShortKeys},
+      {"decode.long.greedy", StepRows::kOne, Head::kLast, true, 0, true},
+      {"decode.long.sample", StepRows::kOne, Head::kLast, false, 0, true},
   };
   static constexpr PlanRow kLogits[] = {{"prefill.logits", StepRows::kChunk, Head::kAll, false},
                                         {"few.logits", StepRows::kFew, Head::kAll, false}};
   const std::span<const PlanRow> rows =
       options_.all_logits ? std::span<const PlanRow>(kLogits) : std::span<const PlanRow>(kGeneration);
   for (const PlanRow& row : rows) {
-    // The lane persistent has the other decode plans to fall back to.
+    // The lane persistent has decode.greedy and decode.sample to fall back to.
     if (row.max_keys >= options_.ctx_len && !exchange_) continue;
+    if (row.only_persistent && (!exchange_ || options_.ctx_len <= kernels::kShortKeys)) continue;
     // The chunk is no larger then, and its plans have the same kernels.
     if (row.rows == StepRows::kFew && options_.chunk <= kernels::kMostFewRows) continue;
     DP_CHECK(record_plan(builder, family, row));

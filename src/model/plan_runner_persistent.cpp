@@ -34,8 +34,8 @@ Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder& builder) {
   shape.n_heads = config_.n_heads;
   shape.hidden_dim = config_.hidden_dim;
   shape.ffn_dim = config_.ffn_dim;
-  DP_CO_TRY(exchange_,
-            co_await buffer(builder, "exchange", kernels::exchange_bytes(shape), &persistent_.exchange));
+  DP_CO_TRY(exchange_, co_await buffer(builder, "exchange", kernels::exchange_bytes(shape, caps),
+                                       &persistent_.exchange));
   memory_.scratch_bytes += exchange_->bytes();
   co_return Result<void>();
 }
@@ -52,21 +52,33 @@ void PlanRunner::refuse_persistent(const std::string& reason) {
   }
 }
 
-// Runs a decode plan with the kernel only counting its workgroups. What the plan's other dispatches write is written again
-// by the first prefill.
-Task<Result<uint32_t>> PlanRunner::count_persistent() {
+// Runs a decode plan with the kernel only counting its workgroups; 0 where the plan does not have it. What the plan's other
+// dispatches write is written again by the first prefill.
+Task<Result<uint32_t>> PlanRunner::count_persistent(const gpu::Plan& counted) {
   const auto set_mode = [&](uint32_t mode) {  // and forget what was counted before
     uint32_t words[kernels::kExchangeCountingWords] = {};
     words[kernels::kExchangeMode] = mode;
     return device_.write(*exchange_, 0, {reinterpret_cast<const uint8_t*>(words), sizeof(words)});
   };
   DP_CO_CHECK(set_mode(kernels::kExchangeModeProbe));
-  const gpu::Work work{.plan = &plan("decode.short.greedy"), .rows = 1, .times = 1};
+  const gpu::Work work{.plan = &counted, .rows = 1, .times = 1};
   DP_CO_CHECK(device_.submit({&work, 1}));
   DP_CO_TRY(const std::vector<uint8_t> bytes,
             co_await device_.read_buffer({exchange_->id(), kernels::kExchangeTogether * kWord, kWord}));
   DP_CO_CHECK(set_mode(0));
   co_return first_word(bytes);
+}
+
+// Of the plans that have the kernel the least.
+Task<Result<uint32_t>> PlanRunner::count_persistent() {
+  uint32_t least = persistent_.groups;
+  for (const char* name : {"decode.short.greedy", "decode.long.greedy"}) {
+    const auto found = std::ranges::find(built_.plans, name, &gpu::Plan::name);
+    if (found == built_.plans.end()) continue;
+    DP_CO_TRY(const uint32_t together, co_await count_persistent(*found));
+    if (together != 0) least = std::min(least, together);
+  }
+  co_return least;
 }
 
 // `again` has no plans yet: they are recorded in it where fewer workgroups of the kernel run together than were probed.

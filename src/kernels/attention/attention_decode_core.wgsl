@@ -4,8 +4,8 @@
 // softmax in registers, and goes on WORKERS keys further, KEYS of them at a time, so that loads overlap. Of a tile's
 // logits each lane works out its own only; their exponentials are fetched from there.
 // No barrier inside the loop; at the end the workers are joined: attention_decode_join.
-// The entry has load_before(), prepare(), q4_at(), and key_at() and value_at(), which replace what was loaded of the
-// newest. Of a group's rest, `heads` are less than HEADS: the others are copies of the last that are never put.
+// The entry has cached_key() and cached_value(), load_before(), prepare(), q4_at(), and key_at() and value_at(), which
+// replace what was loaded of the newest. Of a group's rest, `heads` are less than HEADS: the others are copies of the last that are never put.
 // Barriers: a head's results of all subgroups; gathered free again for the next head.
 // Error: f32 sums, relative L2 below 1e-5.
 //!import attention/attention_cache_f16
@@ -60,11 +60,11 @@ fn load_tile(keys: ptr<function, array<Eight, KEYS * VECTORS>>, values: ptr<func
              kv_base: u32, tile: u32, worker: u32, lane: u32) {
   for (var u = 0u; u < KEYS; u++) {
     let row = tile_row(kv_base, tile, u, worker);
-    for (var v = 0u; v < VECTORS; v++) { (*keys)[u * VECTORS + v] = k_cache[row + min(lane + v * LANES, D8 - 1u)]; }
+    for (var v = 0u; v < VECTORS; v++) { (*keys)[u * VECTORS + v] = cached_key(row + min(lane + v * LANES, D8 - 1u)); }
   }
   for (var u = 0u; u < KEYS; u++) {
     let row = tile_row(kv_base, tile, u, worker);
-    for (var v = 0u; v < VECTORS; v++) { (*values)[u * VECTORS + v] = v_cache[row + min(lane + v * LANES, D8 - 1u)]; }
+    for (var v = 0u; v < VECTORS; v++) { (*values)[u * VECTORS + v] = cached_value(row + min(lane + v * LANES, D8 - 1u)); }
   }
 }
 

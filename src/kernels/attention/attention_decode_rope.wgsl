@@ -28,6 +28,9 @@ var<workgroup> square_parts: array<f32, (HEADS + 1u) * kParts>;
 
 var<private> head_scale: array<f32, HEADS + 1u>; // of the query heads, of the newest key
 
+fn cached_key(at: u32) -> Eight { return k_cache[at]; }
+fn cached_value(at: u32) -> Eight { return v_cache[at]; }
+
 // What an invocation brings of the heads: pairs of values, the weights of their norms, the steps of their angles.
 struct Early {
   values: array<vec2f, ROTATED_EACH>,

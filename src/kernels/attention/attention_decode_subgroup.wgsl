@@ -9,6 +9,9 @@
 @group(0) @binding(5) var<storage, read_write> result: array<f32>;
 @group(0) @binding(6) var<storage, read_write> y_q8: array<u32>;
 
+fn cached_key(at: u32) -> Eight { return k_cache[at]; }
+fn cached_value(at: u32) -> Eight { return v_cache[at]; }
+
 fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> u32 { return 0u; }
 fn prepare(early: u32, kv_head: u32, writes_newest: bool, thread: u32) {}
 

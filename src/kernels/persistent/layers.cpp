@@ -19,37 +19,30 @@ namespace {
 constexpr float kLog2E = 1.44269504f;
 // Polls of one invocation, of which each takes most of a microsecond on a GPU: a fifth of a second.
 constexpr uint32_t kPatience = 1u << 18;
-constexpr uint32_t kKeysAtOnce = 4;   // of a worker of attention
 constexpr uint32_t kMostVectors = 8;  // of eight dimensions a lane of attention holds
 // Lavapipe ends the loops of an invocation after 65,535 iterations and atomic additions in all: so many are for the loops
 // over weights, so many for waiting, and the rest for additions that find their word there.
 constexpr uint64_t kMostIterationsOfCpu = 20000;
 constexpr uint32_t kPatienceOfCpu = 40000;
 
-Attention attention_of(const PersistentLayers& op) {
+uint32_t keys_of(const PersistentLayers& op) {
   Attention attention{.q = {}, .cache = op.layers.front().cache, .y = {}, .n_heads = op.n_heads};
   attention.window = op.window;
   attention.max_keys = op.max_keys;
-  return attention;
-}
-
-DecodeSizes head_sizes(const PersistentLayers& op, const gpu::Caps& caps) {
-  AttentionDecodeRow row;
-  row.kernel = DecodeKernel::kSubgroup;
-  row.workgroup = persistent_threads(caps);
-  row.keys_at_once = kKeysAtOnce;
-  row.heads = 1;
-  return decode_sizes(row, attention_of(op), caps);
+  return visible_keys(attention);
 }
 
 uint64_t workgroup_bytes(const PersistentLayers& op, const PersistentStages& stages,
-                         const DecodeSizes& head) {
+                         const PersistentHeads& attention) {
+  const DecodeSizes& head = attention.sizes;
   const uint32_t d = op.layers.front().cache.padded_head_dim();
   const uint32_t parts = head.workgroup / head.subgroup;
   const uint64_t eight = op.layers.front().cache.format == CacheFormat::kF16 ? 16 : 32;
   const uint64_t x = uint64_t{stages.most_blocks} * (16 + 8);
-  const uint64_t floats = uint64_t{stages.partials} + stages.own_rows + 2ull * stages.most_values +
-                          stages.threads / stages.subgroup + 3ull * d + uint64_t{parts} * (d + 2) + 4;
+  uint64_t floats = uint64_t{stages.partials} + stages.own_rows + 2ull * stages.most_values +
+                    stages.threads / stages.subgroup + (head.heads + 2ull) * d +
+                    uint64_t{parts} * (d + 2ull * head.heads) + 4;
+  if (attention.is_long) floats += 2ull * head.splits + stages.threads;
   return x + 4 * floats + 2ull * d / 8 * eight;
 }
 
@@ -95,17 +88,14 @@ std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps)
   if (op.groups == 0) return "the probe found no workgroups that run together";
   const auto shape = persistent_shape(op);
   if (!shape) return shape.error().sentence();
-  if (const uint32_t keys = visible_keys(attention_of(op)); keys > kShortKeys) {
-    return format_text("one workgroup a head is too few for %u keys (up to %u)", keys, kShortKeys);
-  }
   const CacheView& cache = op.layers.front().cache;
   const uint32_t q = op.n_heads * cache.head_dim;
   for (const uint32_t columns : {op.hidden_dim, op.ffn_dim, q}) {
     if (columns % 32 != 0) return format_text("%u columns are not a multiple of 32", columns);
   }
   if (cache.head_dim % 16 != 0) return format_text("head_dim %u is not a multiple of 16", cache.head_dim);
-  const DecodeSizes head = head_sizes(op, caps);
-  if (head.vectors > kMostVectors || head.workgroup != persistent_threads(caps)) {
+  const PersistentHeads heads = persistent_heads(op, caps);
+  if (heads.sizes.vectors > kMostVectors || heads.sizes.workgroup != persistent_threads(caps)) {
     return format_text("head_dim %u does not fit workgroups of %u invocations", cache.head_dim,
                        persistent_threads(caps));
   }
@@ -124,7 +114,7 @@ std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps)
       iterations(op, stages, most_layers(*ranges)) > kMostIterationsOfCpu) {
     return "a CPU's driver ends loops too early for a model of this size";
   }
-  const uint64_t bytes = workgroup_bytes(op, stages, head);
+  const uint64_t bytes = workgroup_bytes(op, stages, heads);
   if (bytes <= caps.max_workgroup_bytes) return "";
   return format_text("it needs %llu bytes of workgroup memory, this device has %u",
                      static_cast<unsigned long long>(bytes), caps.max_workgroup_bytes);
@@ -187,13 +177,14 @@ void add_attention_consts(const PersistentLayers& op, const DecodeSizes& head,
                                       f32_const("Q_SCALE", op.scale * kLog2E),
                                       f32_const("SOFTCAP", 0),
                                       bool_const("HAS_SOFTCAP", false),
-                                      u32_const("HEADS", 1),
-                                      u32_const("SPLITS", 1),
-                                      u32_const("KEYS_PER_SPLIT", cache.ctx_len),
+                                      u32_const("HEADS", head.heads),
+                                      u32_const("HEAD_CHUNKS", head.head_chunks),
+                                      u32_const("SPLITS", head.splits),
+                                      u32_const("KEYS_PER_SPLIT", head.keys_per_split),
                                       u32_const("WORKGROUP", head.workgroup),
                                       u32_const("VECTORS", head.vectors),
                                       u32_const("LANES", head.lanes),
-                                      u32_const("KEYS", kKeysAtOnce),
+                                      u32_const("KEYS", head.keys),
                                       u32_const("ROTARY_DIM", op.rotary_dim),
                                       bool_const("INTERLEAVED", op.interleaved),
                                       f32_const("ATTENTION_FACTOR", op.attention_factor)}) {
@@ -202,7 +193,7 @@ void add_attention_consts(const PersistentLayers& op, const DecodeSizes& head,
 }
 
 void add_costs(const PersistentLayers& op, const LayerRange& range, Launch& launch) {
-  const uint64_t keys = visible_keys(attention_of(op));
+  const uint64_t keys = keys_of(op);
   for (const PersistentLayer& layer : std::span(op.layers).subspan(range.first, range.count)) {
     std::vector<const Weight*> weights = layer.qkv;
     weights.insert(weights.end(), {layer.out, layer.gate_up, layer.down});
@@ -217,10 +208,11 @@ void add_costs(const PersistentLayers& op, const LayerRange& range, Launch& laun
 
 // The uniform binding: as long for all dispatches, so that they share a pipeline.
 std::vector<uint8_t> table_of(const PersistentLayers& op, const PersistentShape& shape,
-                              const PersistentStages& stages, const LayerRange& range, uint32_t rows) {
+                              const PersistentStages& stages, const ExchangeLayout& exchange,
+                              const LayerRange& range, uint32_t rows) {
   const DispatchWords head{.layers = range.count,
                            .first_norm = range.vectors.place(range.first_norm, 4),
-                           .exchange = exchange_first(op) + range.first * exchange_layout(op).words};
+                           .exchange = exchange.first + range.first * exchange.words};
   const std::vector<LayerWords> layers = layer_words(op, shape, stages, range);
   std::vector<uint8_t> table(sizeof(DispatchWords) + rows * sizeof(LayerWords));
   std::memcpy(table.data(), &head, sizeof(head));
@@ -248,7 +240,7 @@ Result<void> check(const Context& ctx, const PersistentLayers& op) {
   const uint64_t row = uint64_t{op.hidden_dim} * 4;
   DP_CHECK(check_view(ctx.state, sizeof(StepState), "step state"));
   DP_CHECK(check_view(op.row, row, "row of decode_layers"));
-  DP_CHECK(check_view(op.exchange, exchange_bytes(op), "exchange of decode_layers"));
+  DP_CHECK(check_view(op.exchange, exchange_bytes(op, ctx.plan.caps()), "exchange of decode_layers"));
   DP_CHECK(check_view(op.next.buffer, BegunNorm::bytes(op.hidden_dim, true), "next of decode_layers"));
   if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim * 4ull, "table of decode_layers"));
   for (const PersistentLayer& layer : op.layers) {
@@ -267,8 +259,7 @@ std::span<const Variant<PersistentLayers>> decode_layers_variants() { return kRo
 Result<bool> chooses_persistent(Context& ctx, const PersistentLayers& op) {
   DP_TRY(const Variant<PersistentLayers>* row,
          select("decode_layers", decode_layers_variants(), op,
-                format_text("%zu layers of %u, up to %u keys", op.layers.size(), op.hidden_dim,
-                            visible_keys(attention_of(op))),
+                format_text("%zu layers of %u, up to %u keys", op.layers.size(), op.hidden_dim, keys_of(op)),
                 ctx));
   return row == &kRows[0];
 }
@@ -288,6 +279,12 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
   launch.substitutions = {{"weights/format", weight_fragment(shape.format, true)},
                           {"other_weights/format", weight_fragment(shape.other, true)},
                           {"attention/attention_quad_y", "persistent/persistent_attention_output"}};
+  const PersistentHeads heads = persistent_heads(op, caps);
+  if (heads.is_long) {
+    launch.substitutions.back().second = "persistent/persistent_split_output";
+    launch.substitutions.emplace_back("persistent/persistent_attention",
+                                      "persistent/persistent_attention_splits");
+  }
   if (stages.subgroup >= kQ8Block) {
     launch.substitutions.emplace_back("persistent/persistent_block", "persistent/persistent_block_subgroup");
   }
@@ -296,7 +293,7 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
     launch.substitutions.emplace_back("attention/attention_cache_f16_store",
                                       "attention/attention_cache_f32_store");
   }
-  const ExchangeLayout exchange = exchange_layout(op);
+  const ExchangeLayout exchange = exchange_layout(op, caps);
   launch.consts = stage_consts(stages);
   for (const gpu::WgslConst& value :
        {u32_const("GROUPS", op.groups), u32_const("MOST_LAYERS", table_rows(ranges)),
@@ -306,15 +303,18 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
         u32_const("PATIENCE", is_cpu ? kPatienceOfCpu : kPatience), bool_const("IS_LAVAPIPE", is_cpu),
         u32_const("EXCHANGE_LAYER", exchange.words), u32_const("Y_AT", exchange.y),
         u32_const("OUT_AT", exchange.out), u32_const("GATE_AT", exchange.gate),
-        u32_const("DOWN_AT", exchange.down), u32_const("Q8_PLANE1", q8_plane1_offset(1, op.hidden_dim) / 4),
+        u32_const("DOWN_AT", exchange.down), u32_const("PARTS_AT", exchange.parts),
+        u32_const("COUNTERS_AT", exchange.counters),
+        u32_const("Q8_PLANE1", q8_plane1_offset(1, op.hidden_dim) / 4),
         u32_const("H_SUMS", BegunNorm::sums_offset(op.hidden_dim, true) / 4)}) {
     launch.consts.push_back(value);
   }
-  add_attention_consts(op, head_sizes(op, caps), launch.consts);
+  add_attention_consts(op, heads.sizes, launch.consts);
   launch.grid.x = op.groups;
-  launch.keys = visible_keys(attention_of(op));
+  launch.keys = keys_of(op);
   for (const LayerRange& range : ranges) {
-    DP_CHECK(dispatch_range(ctx, op, range, table_of(op, shape, stages, range, table_rows(ranges)), launch));
+    DP_CHECK(dispatch_range(ctx, op, range, table_of(op, shape, stages, exchange, range, table_rows(ranges)),
+                            launch));
   }
   return {};
 }

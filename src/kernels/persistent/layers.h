@@ -3,7 +3,7 @@
 // the arithmetic of the dp4a lane. Sound only while all workgroups run at the same time: probe.h counts how many do. Where
 // one waits in vain all leave within a fraction of a second, and word kExchangeFault of the exchange is 1: the results are
 // worthless then.
-// Attention is one workgroup a head, which is good for short contexts only (kShortKeys).
+// Up to kShortKeys keys attention is one workgroup a head, beyond that splits of the keys that are joined.
 #pragma once
 
 #include <span>
@@ -56,9 +56,9 @@ std::span<const Variant<PersistentLayers>> decode_layers_variants();
 Result<bool> chooses_persistent(Context& ctx, const PersistentLayers& op);
 Result<void> record(Context& ctx, const PersistentLayers& op);
 
-// Invocations of a workgroup, and bytes of the exchange, which every plan of a model may share.
+// Invocations of a workgroup, and bytes of the exchange, which every plan of a model may share, whatever its max_keys.
 uint32_t persistent_threads(const gpu::Caps& caps);
-uint64_t exchange_bytes(const PersistentLayers& op);
+uint64_t exchange_bytes(const PersistentLayers& op, const gpu::Caps& caps);
 // The exchange begins with words whose meaning persistent_arrive.wgsl names.
 inline constexpr uint32_t kExchangeFault = 0, kExchangeMode = 1, kExchangeTogether = 4,
                           kExchangeCountingWords = 5, kExchangeCounters = 64;

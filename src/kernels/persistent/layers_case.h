@@ -21,6 +21,7 @@ struct Case {
   CacheFormat cache = CacheFormat::kF16;
   bool alone = false;       // one workgroup does all
   uint32_t dispatches = 1;  // the layers' weights lie in so many buffers
+  uint32_t context = 96;    // more than kShortKeys: splits of the keys
 
   uint32_t q() const { return n_heads * head_dim; }
   uint32_t kv() const { return n_kv_heads * head_dim; }
@@ -33,7 +34,6 @@ inline void PrintTo(const Case& c, std::ostream* out) {
        << " dispatches";
 }
 
-inline constexpr uint32_t kContext = 96;
 inline constexpr float kEps = 1e-5f;
 
 // Bytes of several tensors in one buffer, each at a binding's alignment.
@@ -102,7 +102,7 @@ class Bound {
       norm_places.push_back(norms.add({reinterpret_cast<const uint8_t*>(gains.data()), gains.size() * 4}));
     }
     CacheView cache{
-        .format = c_.cache, .n_kv_heads = c_.n_kv_heads, .ctx_len = kContext, .head_dim = c_.head_dim};
+        .format = c_.cache, .n_kv_heads = c_.n_kv_heads, .ctx_len = c_.context, .head_dim = c_.head_dim};
     const uint64_t cache_bytes = (cache.bytes() + 255) / 256 * 256;
     history_ = random_floats(cache_bytes * 2 * c_.n_layers / 4, 5, 0.5f);
     if (c_.cache == CacheFormat::kF16) {

@@ -4,6 +4,7 @@
 
 #include "kernels/persistent/layers_case.h"
 #include "kernels/persistent/probe.h"
+#include "kernels/persistent/stages.h"
 #include "kernels/rms_norm/rms_norm.h"
 
 namespace doppler::kernels::testing {
@@ -76,8 +77,8 @@ struct Persistent {
 
   Persistent(const Model& model, uint32_t groups) : run(*make_policy("persistent")), bound(run, model) {
     bound.op.groups = groups;
-    bound.op.exchange = run.inout(std::vector<uint32_t>(exchange_bytes(bound.op) / 4));
-    run.state.ctx_len = kContext;
+    bound.op.exchange = run.inout(std::vector<uint32_t>(exchange_bytes(bound.op, device().caps()) / 4));
+    run.state.ctx_len = model.c.context;
     ready = run.record([&](Context& ctx) -> Result<void> {
       DP_TRY(const bool chosen, chooses_persistent(ctx, bound.op));
       if (!chosen)
@@ -91,7 +92,9 @@ struct Persistent {
   // the kernel. What failed there may have ended in the middle, so that its workgroups no longer count alike: nothing of
   // the exchange is kept.
   static uint32_t tries() { return device().caps().type == gpu::AdapterType::kCpu ? 2000 : 1; }
-  void forget() { run.overwrite(bound.op.exchange, std::vector<uint32_t>(exchange_bytes(bound.op) / 4)); }
+  void forget() {
+    run.overwrite(bound.op.exchange, std::vector<uint32_t>(exchange_bytes(bound.op, device().caps()) / 4));
+  }
 
   // From the same beginning.
   void replay_once(uint32_t pos) {
@@ -115,11 +118,11 @@ TEST_P(PersistentLayersTest, DoesTheSameAsTheChain) {
   const Model model(c);
   KernelRun chain;
   Bound bound(chain, model);
-  chain.state.ctx_len = kContext;
+  chain.state.ctx_len = c.context;
   ASSERT_TRUE(chain.record([&](Context& ctx) { return record_chain(ctx, c, bound.op); }));
   Persistent persistent(model, c.alone ? 1 : together());
   ASSERT_TRUE(persistent.ready);
-  for (const uint32_t pos : {0u, 1u, 17u, 70u, kContext - 1}) {
+  for (const uint32_t pos : {0u, 1u, 17u, 70u, c.context / 2, c.context - 1}) {
     SCOPED_TRACE(pos);
     bound.reset(chain);
     chain.state.pos = pos;
@@ -153,12 +156,24 @@ INSTANTIATE_TEST_SUITE_P(
              .window = 20,
              .interleaved = true,
              .cache = CacheFormat::kF32,
-             .alone = true}));
+             .alone = true},
+        Case{.hidden = 256, .ffn = 320, .n_heads = 6, .n_kv_heads = 2, .head_dim = 64, .context = 600},
+        Case{.hidden = 64, .ffn = 96, .n_heads = 2, .n_kv_heads = 1, .head_dim = 96, .context = 700}));
 
-TEST(PersistentLayers, GiveTheSameBits64Times) {
+class PersistentContextTest : public ::testing::TestWithParam<uint32_t> {
+ protected:
+  Case c_{.n_layers = 3,
+          .hidden = 256,
+          .ffn = 320,
+          .n_heads = 6,
+          .n_kv_heads = 2,
+          .head_dim = 64,
+          .context = GetParam()};
+};
+
+TEST_P(PersistentContextTest, GivesTheSameBits64Times) {
   constexpr uint32_t kRuns = 64;
-  const Case c{.n_layers = 3, .hidden = 256, .ffn = 320, .n_heads = 6, .n_kv_heads = 2, .head_dim = 64};
-  const Model model(c);
+  const Model model(c_);
   Persistent persistent(model, together());
   ASSERT_TRUE(persistent.ready);
   std::vector<float> first;
@@ -174,6 +189,30 @@ TEST(PersistentLayers, GiveTheSameBits64Times) {
     ASSERT_EQ(persistent.bound.cache_words(persistent.run), first_cache) << run;
   }
 }
+
+// That it is so, since a word that one dispatch leaves out would be taken for the next one's with its tag.
+TEST_P(PersistentContextTest, EveryDispatchWritesEveryWord) {
+  const Model model(c_);
+  Persistent persistent(model, together());
+  ASSERT_TRUE(persistent.ready);
+  const ExchangeLayout at = exchange_layout(persistent.bound.op, device().caps());
+  for (const uint32_t pos : {c_.context - 1, 0u, 70u}) {
+    persistent.replay(pos);
+    ASSERT_EQ(persistent.fault(), 0u);
+    const std::vector<uint32_t> words = persistent.run.read<uint32_t>(
+        persistent.bound.op.exchange, exchange_bytes(persistent.bound.op, device().caps()) / 4);
+    const uint32_t tag = words[at.counters] & 0xff;
+    for (uint32_t layer = 0; layer < c_.n_layers; ++layer) {
+      for (uint32_t i = 0; i < at.words; ++i) {
+        // What the last layer makes goes to other dispatches by other ways.
+        if (layer + 1 == c_.n_layers && i >= at.down && i < at.parts) continue;
+        ASSERT_EQ(words[at.first + layer * at.words + i] >> 24, tag) << pos << " " << layer << " " << i;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ShortAndLong, PersistentContextTest, ::testing::Values(96, 600));
 
 // What an older dispatch left in the exchange has another tag, also after the tag has come round.
 TEST(PersistentLayers, TagsComeRound) {
@@ -236,9 +275,6 @@ TEST(PersistentLayers, RefuseByName) {
   op = bound.op;
   op.layers[1].gate_up = nullptr;
   EXPECT_EQ(reason(op), "gate and up of layer 1 have two formats");
-  op = bound.op;
-  for (PersistentLayer& layer : op.layers) layer.cache.ctx_len = 4096;
-  EXPECT_EQ(reason(op), "one workgroup a head is too few for 4096 keys (up to 512)");
   op = bound.op;
   op.layers[1].next_norm = op.row;
   EXPECT_EQ(reason(op).substr(0, 56), "the norms of layer 1 do not lie within one binding (up t");

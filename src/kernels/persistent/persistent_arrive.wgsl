@@ -8,7 +8,7 @@ const kFault = 0u;      // 1: a wait of persistent_layers was in vain
 const kMode = 1u;       // kModeProbe: a dispatch only counts its workgroups
 const kArrived = 2u;    // workgroups, and kClosed
 const kTogether = 4u;   // the answer; 0: not known
-const kCounters = 64u;  // from here on: the dispatches that each workgroup has ended
+// From word kExchangeCounters on (layers.h): the dispatches that each workgroup has ended.
 
 const kModeProbe = 1u;
 const kClosed = 0x80000000u;

@@ -7,7 +7,7 @@
 // In probe mode the workgroups are only counted (persistent_arrive).
 // Error: of a step of the dp4a lane, with q, k and v rounded to 16 significant bits on their way.
 // This is one long kernel, and a multiprocessor has room for little more than 100 KB of code: with loops unrolled by the
-// compiler an H200 took twice as long. Hence one(), units by fours, and no loop that waits for more than one word.
+// compiler an H200 took twice as long. Hence one(), units by fours, and one loop for all stages.
 // Read next: persistent_stage, persistent_product, persistent_outputs, persistent_attention. Contract: layers.h.
 //!import common/step_state
 //!import persistent/persistent_outputs
@@ -65,14 +65,13 @@ fn input_of(layer: u32, number: u32) -> Input {
   return Input(words + GATE_AT, kFfnBlocks, false);
 }
 
-fn make_heads(local: u32, lane: u32, group: u32, layer: u32) {
+// Where attention finds its parts.
+fn begin_heads(layer: u32) {
   let places = table.layers[kLayerQuads * layer + 4u * kStageQuads];
   keys_at = places.x;
   values_at = places.y;
   qkv_at = layer_words(layer);
   sent_at = layer_words(layer) + Y_AT;
-  workgroupBarrier();  // q, k and v of this workgroup are sent
-  for (var head = group; head < N_HEADS; head += GROUPS * one()) { attend(head, local, lane); }
 }
 
 // A stage's part of the table, see StageWords in layers.cpp.
@@ -90,21 +89,25 @@ fn place_of(layer: u32, number: u32) -> Place {
   return Place(a.xy, a.zw, b.x, b.y);
 }
 
-// A layer is walked in steps, a turn of a stage each, by one loop: what stages share is then in the code once.
+// A layer is walked in steps, attention or a turn of a stage each, by one loop: what stages share is then in the code once.
+const kHeads = 4u;  // behind the numbers of the stages
+
 fn steps_of_layer() -> u32 {
-  return turns_of(kQkvStage) + turns_of(kOutStage) + turns_of(kGateStage) + turns_of(kDownStage);
+  return turns_of(kQkvStage) + 1u + turns_of(kOutStage) + turns_of(kGateStage) + turns_of(kDownStage);
 }
 
 struct Step {
-  number: u32,  // of the stage
+  number: u32,  // of the stage, or kHeads
   turn: u32,
 }
 
 fn step_of(index: u32) -> Step {
-  let out = turns_of(kQkvStage);
+  let heads = turns_of(kQkvStage);
+  let out = heads + 1u;
   let gate = out + turns_of(kOutStage);
   let down = gate + turns_of(kGateStage);
-  if (index < out) { return Step(kQkv, index); }
+  if (index < heads) { return Step(kQkv, index); }
+  if (index < out) { return Step(kHeads, 0u); }
   if (index < gate) { return Step(kOut, index - out); }
   if (index < down) { return Step(kGate, index - gate); }
   return Step(kDown, index - down);
@@ -157,6 +160,11 @@ fn multiply_taken(stage: Stage, number: u32, place: Place, local: u32, group: u3
 }
 
 fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
+  if (step.number == kHeads) {
+    begin_heads(layer);
+    make_heads(local, lane, group);
+    return;
+  }
   let place = place_of(layer, step.number);
   let words = layer_words(layer);
   var taken: Taken;
@@ -169,12 +177,9 @@ fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
   let gain = gain_of(local, group, step.turn, place.gain);
   if (step.turn > 0u) {
     workgroupBarrier();  // partial and values are free
-  } else {
-    if (step.number == kOut) { make_heads(local, lane, group, layer); }
-    if (layer > 0u || step.number > kQkv) {
-      let input = input_of(layer, step.number);
-      receive_x(local, input.at, input.blocks, input.has_squares);
-    }
+  } else if (layer > 0u || step.number > kQkv) {
+    let input = input_of(layer, step.number);
+    receive_x(local, input.at, input.blocks, input.has_squares);
   }
   switch (step.number) {
     case kQkv: { multiply_taken(kQkvStage, kQkv, place, local, group, step.turn, taken); }
@@ -201,7 +206,7 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(subgroup_id) subgro
   let group = group_id.x;
   if (local == 0u) {
     start = vec4<u32>(atomicLoad(&exchange[kMode]), atomicLoad(&exchange[kFault]),
-                      atomicLoad(&exchange[kCounters + group]), 0u);
+                      atomicLoad(&exchange[COUNTERS_AT + group]), 0u);
   }
   let begun = workgroupUniformLoad(&start);
   if (begun.x == kModeProbe) {
@@ -223,5 +228,5 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(subgroup_id) subgro
   }
   store_row(local, group, place_of(table.count - 1u, kDown).gain);
   if (patience == 0u) { atomicStore(&exchange[kFault], 1u); }
-  if (local == 0u) { atomicStore(&exchange[kCounters + group], begun.z + 1u); }
+  if (local == 0u) { atomicStore(&exchange[COUNTERS_AT + group], begun.z + 1u); }
 }

@@ -12,6 +12,15 @@ constexpr uint32_t kUnit = 32;          // columns
 constexpr uint32_t kMostThreads = 512;  // trial kernels on an H200: 1,024 were slower
 constexpr uint32_t kThreadsOfCpu = 64;  // a CPU device runs the invocations of a workgroup one after another
 constexpr uint32_t kMostPartials = 2048;  // words of workgroup memory for the partial sums of a round
+// Attention. Keys at once of a worker where a workgroup has one head: more where workers are few. On an H200 8 instead of
+// 4 gave the 3B, whose heads are 128 long, 0.6 %.
+constexpr uint32_t kKeysOfRound = 256;  // of all workers
+constexpr uint32_t kLeastKeysAtOnce = 4, kMostKeysAtOnce = 8;
+// Where it has a split, as many heads of a kv head as registers allow. An H200, tok/s with two heads and four keys, all
+// heads and two, all and four: 8B (groups of 4) 504, 500 at depth 2,048, 441, 446, 432 at 8,192; 3B (of 3) 860, 851, 868
+// and 1B (of 4) 1,991, 1,951, 1,837 at 1,024.
+constexpr uint32_t kMostHeadsOfSplit = 3, kHeadsOfChunk = 2;
+constexpr uint32_t kLeastSplits = 2, kMostSplits = 32;
 constexpr uint32_t kBlockWords = 8, kBlockWordsWithoutSquares = 7;  // persistent_exchange.wgsl
 
 uint32_t divided_up(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
@@ -166,24 +175,72 @@ std::vector<gpu::WgslConst> stage_consts(const PersistentStages& s) {
           u32_const("PARTIALS", s.partials)};
 }
 
-ExchangeLayout exchange_layout(const PersistentLayers& op) {
+PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& caps) {
+  Attention attention{.q = {}, .cache = op.layers.front().cache, .y = {}, .n_heads = op.n_heads};
+  attention.window = op.window;
+  attention.max_keys = op.max_keys;
+  PersistentHeads heads{.is_long = visible_keys(attention) > kShortKeys};
+  AttentionDecodeRow row;
+  row.kernel = DecodeKernel::kSubgroup;
+  row.workgroup = persistent_threads(caps);
+  row.keys_at_once = kLeastKeysAtOnce;
+  const uint32_t group = op.n_heads / attention.cache.n_kv_heads;
+  row.heads = !heads.is_long ? 1 : group <= kMostHeadsOfSplit ? group : kHeadsOfChunk;
+  heads.sizes = decode_sizes(row, attention, caps);
+  if (!heads.is_long) {
+    // On a CPU device more are only more code.
+    if (caps.type == gpu::AdapterType::kCpu) return heads;
+    row.keys_at_once =
+        std::clamp(kKeysOfRound / (row.workgroup / heads.sizes.lanes), kLeastKeysAtOnce, kMostKeysAtOnce);
+    heads.sizes = decode_sizes(row, attention, caps);
+    return heads;
+  }
+  const uint32_t head_groups = attention.cache.n_kv_heads * heads.sizes.head_chunks;
+  heads.sizes.splits = std::clamp(op.groups / head_groups, kLeastSplits, kMostSplits);
+  heads.sizes.keys_per_split = kKeysPerSplit;
+  return heads;
+}
+
+namespace {
+
+ExchangeLayout places_of(const PersistentLayers& op, const PersistentHeads& heads) {
   const CacheView& cache = op.layers.front().cache;
   ExchangeLayout at;
   at.y = (op.n_heads + 2 * cache.n_kv_heads) * cache.head_dim;
   at.out = at.y + op.n_heads * cache.head_dim / kQ8Block * kBlockWordsWithoutSquares;
   at.gate = at.out + op.hidden_dim / kQ8Block * kBlockWords;
   at.down = at.gate + op.ffn_dim / kQ8Block * kBlockWordsWithoutSquares;
-  at.words = at.down + op.hidden_dim / kQ8Block * kBlockWords;
+  at.parts = at.down + op.hidden_dim / kQ8Block * kBlockWords;
+  at.words = at.parts;
+  if (heads.is_long) at.words += heads.sizes.splits * op.n_heads * (cache.head_dim + 2);
   return at;
 }
 
-uint32_t exchange_first(const PersistentLayers& op) {
-  constexpr uint32_t kLine = 64;  // words
-  return (kExchangeCounters + op.groups + kLine - 1) / kLine * kLine;
+// With contexts as long as they may be, or as the short dispatch has them.
+PersistentLayers with_keys(PersistentLayers op, uint32_t max_keys) {
+  op.max_keys = max_keys;
+  return op;
 }
 
-uint64_t exchange_bytes(const PersistentLayers& op) {
-  return 4 * (exchange_first(op) + uint64_t{exchange_layout(op).words} * op.layers.size());
+}  // namespace
+
+ExchangeLayout exchange_layout(const PersistentLayers& op, const gpu::Caps& caps) {
+  constexpr uint32_t kLine = 64;  // words
+  const PersistentHeads heads = persistent_heads(op, caps);
+  ExchangeLayout at = places_of(op, heads);
+  at.counters = kExchangeCounters + (heads.is_long ? op.groups : 0);
+  at.first = (kExchangeCounters + 2 * op.groups + kLine - 1) / kLine * kLine;
+  if (heads.is_long) {
+    const PersistentLayers shorter = with_keys(op, kShortKeys);
+    at.first +=
+        places_of(shorter, persistent_heads(shorter, caps)).words * static_cast<uint32_t>(op.layers.size());
+  }
+  return at;
+}
+
+uint64_t exchange_bytes(const PersistentLayers& op, const gpu::Caps& caps) {
+  const ExchangeLayout last = exchange_layout(with_keys(op, 0), caps);
+  return 4 * (last.first + uint64_t{last.words} * op.layers.size());
 }
 
 }  // namespace doppler::kernels

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu/wgsl_composer.h"
+#include "kernels/attention/variants.h"
 #include "kernels/persistent/layers.h"
 
 namespace doppler::kernels {
@@ -37,11 +38,20 @@ PersistentStages persistent_stages(const PersistentLayers& op, const PersistentS
                                    const gpu::Caps& caps);
 std::vector<gpu::WgslConst> stage_consts(const PersistentStages& stages);
 
-// Places in the exchange of a layer, in words: q k v at 0, then these.
-struct ExchangeLayout {
-  uint32_t y = 0, out = 0, gate = 0, down = 0, words = 0;
+// Attention of a dispatch: a head a workgroup where contexts are short, else `splits` of the keys for each of n_kv_heads *
+// head_chunks groups of heads.
+struct PersistentHeads {
+  DecodeSizes sizes;
+  bool is_long = false;
 };
-ExchangeLayout exchange_layout(const PersistentLayers& op);
-uint32_t exchange_first(const PersistentLayers& op);  // where layer 0 begins
+PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& caps);
+
+// Places in the exchange of a layer, in words: q k v at 0, then these. Dispatches for short and for long contexts have a
+// part of the exchange and counters each, so that every word is written whenever its counter moves on.
+struct ExchangeLayout {
+  uint32_t y = 0, out = 0, gate = 0, down = 0, parts = 0, words = 0;
+  uint32_t counters = 0, first = 0;  // where those of this kind of dispatch are, and its layer 0
+};
+ExchangeLayout exchange_layout(const PersistentLayers& op, const gpu::Caps& caps);
 
 }  // namespace doppler::kernels
