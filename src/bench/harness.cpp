@@ -48,11 +48,11 @@ class Runner {
     const auto start = Clock::now();
     DP_CHECK(evaluate(prompt, /*sample=*/true));
     // One submit ahead and no more: while the host records, the device would already decode, in time that is not counted.
-    DP_CHECK(queue(test.generate, 2));
+    DP_CHECK(queue(test.generate, 2, 1));
     DP_CHECK(collect());
     const double first = seconds_since(start);
     while (!in_flight_.empty()) {
-      DP_CHECK(queue(test.generate, steps_.max_tickets()));
+      DP_CHECK(queue(test.generate, steps_.max_tickets(), cadence_.readback_interval));
       DP_CHECK(collect());
     }
     const double all = seconds_since(start);
@@ -89,12 +89,12 @@ class Runner {
     return {};
   }
 
-  Result<void> queue(uint32_t wanted, size_t most) {
+  // Up to `most` tickets in flight, each for so many submits.
+  Result<void> queue(uint32_t wanted, size_t most, uint32_t submits) {
     while (in_flight_.size() < most && scheduled_ < wanted) {
       const uint32_t left = wanted - scheduled_;
       const uint32_t steps = std::min(cadence_.batch, left);
-      DP_TRY(const model::Ticket ticket,
-             steps_.decode(steps, std::min(cadence_.readback_interval, left / steps)));
+      DP_TRY(const model::Ticket ticket, steps_.decode(steps, std::min(submits, left / steps)));
       scheduled_ += ticket.count;
       in_flight_.push_back(ticket);
     }
