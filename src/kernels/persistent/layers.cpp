@@ -25,12 +25,7 @@ constexpr uint32_t kMostVectors = 8;  // of eight dimensions a lane of attention
 constexpr uint64_t kMostIterationsOfCpu = 20000;
 constexpr uint32_t kPatienceOfCpu = 40000;
 
-uint32_t keys_of(const PersistentLayers& op) {
-  Attention attention{.q = {}, .cache = op.layers.front().cache, .y = {}, .n_heads = op.n_heads};
-  attention.window = op.window;
-  attention.max_keys = op.max_keys;
-  return visible_keys(attention);
-}
+uint32_t keys_of(const PersistentLayers& op) { return visible_keys(attention_of(op)); }
 
 uint64_t workgroup_bytes(const PersistentLayers& op, const PersistentStages& stages,
                          const PersistentHeads& attention) {

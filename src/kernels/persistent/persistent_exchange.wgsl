@@ -57,6 +57,17 @@ fn receive_f32(at: u32) -> f32 {
   return number_of(word);
 }
 
+// Two words that are polled together.
+fn receive_two(first: u32, second: u32) -> vec2<f32> {
+  var words = vec2<u32>(look(first), look(second)) ^ vec2<u32>(tag);
+  while (is_stale(words.x | words.y) && patience > 0u) {
+    wait_again(words.x | words.y, 2u);
+    words = vec2<u32>(look(first), look(second)) ^ vec2<u32>(tag);
+  }
+  if (is_stale(words.x | words.y)) { patience = 0u; }
+  return vec2<f32>(number_of(words.x), number_of(words.y));
+}
+
 // A received block.
 struct Block {
   codes: vec4<u32>,

@@ -31,7 +31,7 @@ fn bring_heads(first_head: u32, heads: u32, kv_head: u32, writes_newest: bool, t
     let first = qkv_at + source * HEAD_DIM;
     var step = vec2u();
     if (ROTARY_DIM > 0u) { step = angles[min(pair, ROTARY_DIM / 2u - 1u)]; }
-    var pair_values = vec2f(receive_f32(first + places.x), receive_f32(first + places.y));
+    var pair_values = receive_two(first + places.x, first + places.y);
     if (h <= HEADS) { pair_values = rotate_pair(pair_values, pair, position, step); }
     if (h < HEADS) { pair_values *= Q_SCALE; }
     rotated[h * kPadded + places.x] = pair_values.x;

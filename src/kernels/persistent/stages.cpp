@@ -175,10 +175,15 @@ std::vector<gpu::WgslConst> stage_consts(const PersistentStages& s) {
           u32_const("PARTIALS", s.partials)};
 }
 
-PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& caps) {
+Attention attention_of(const PersistentLayers& op) {
   Attention attention{.q = {}, .cache = op.layers.front().cache, .y = {}, .n_heads = op.n_heads};
   attention.window = op.window;
   attention.max_keys = op.max_keys;
+  return attention;
+}
+
+PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& caps) {
+  const Attention attention = attention_of(op);
   PersistentHeads heads{.is_long = visible_keys(attention) > kShortKeys};
   AttentionDecodeRow row;
   row.kernel = DecodeKernel::kSubgroup;

@@ -1,5 +1,6 @@
-// How the products of a layer are dealt to the workgroups of persistent_layers.wgsl: the numbers of its Stage, chosen
-// so that the busiest invocation loads as few units of weights as possible.
+// How the work of a layer is dealt to the workgroups of persistent_layers.wgsl: products by the numbers of its Stage, chosen
+// so that the busiest invocation loads as few units of weights as possible, heads and splits of the keys; and where what
+// they hand each other lies in the exchange.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,9 @@ struct PersistentStages {
 PersistentStages persistent_stages(const PersistentLayers& op, const PersistentShape& shape,
                                    const gpu::Caps& caps);
 std::vector<gpu::WgslConst> stage_consts(const PersistentStages& stages);
+
+// The attention of each layer, as far as its shape goes.
+Attention attention_of(const PersistentLayers& op);
 
 // Attention of a dispatch: a head a workgroup where contexts are short, else `splits` of the keys for each of n_kv_heads *
 // head_chunks groups of heads.
