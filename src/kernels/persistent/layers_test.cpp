@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(
     ShortAndLong, PersistentContextTest,
     ::testing::Values(
         Case{.n_layers = 3, .hidden = 256, .ffn = 320, .n_heads = 6, .n_kv_heads = 2, .head_dim = 64},
-        Case{.head_dim = 32, .context = 520}));
+        Case{.n_heads = 6, .head_dim = 64, .context = 520}));
 
 // What an older dispatch left in the exchange has another tag, also after the tag has come round.
 TEST(PersistentLayers, TagsComeRound) {
