@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/activation_fn.h"
 #include "base/result.h"
 #include "formats/checkpoint.h"
-#include "kernels/linear/linear.h"
 
 namespace doppler::model {
 
@@ -53,7 +53,7 @@ struct ModelConfig {
   std::vector<uint8_t> slides;  // per layer, 1: the window applies; empty: it applies to all
   float attention_softcap = 0;  // c: attention logits are c * tanh(logits / c); 0: none
   bool tied_embeddings = false;
-  kernels::Activate activation = kernels::Activate::kSilu;
+  ActivationFn activation = ActivationFn::kSilu;
   RopeConfig rope;
   RopeConfig local_rope;  // of layers that slide, in families where it is another; rotary_dim 0: none
 };

@@ -91,7 +91,7 @@ Result<void> set_scale(ModelConfig& config, double squared) {
 }  // namespace
 
 Result<void> add_gemma3_gguf(ModelConfig& config, const formats::GgufFile& gguf) {
-  config.activation = kernels::Activate::kGeluTanh;
+  config.activation = ActivationFn::kGeluTanh;
   DP_TRY(const auto theta, gguf.get_number("gemma3.rope.freq_base_swa"));
   set_local_rope(config, theta.value_or(kLocalTheta));
   DP_TRY(const auto pattern, gguf.get_integer("gemma3.attention.sliding_window_pattern"));

@@ -95,12 +95,12 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config) {
   return rope;
 }
 
-Result<kernels::Activate> read_activation(const Json& json) {
+Result<ActivationFn> read_activation(const Json& json) {
   DP_TRY(const auto name, get_string(json, "hidden_act"));
   const std::string act = name.value_or("silu");
-  if (act == "silu" || act == "swish") return kernels::Activate::kSilu;
-  if (act == "gelu_pytorch_tanh" || act == "gelu_new") return kernels::Activate::kGeluTanh;
-  if (act == "gelu") return kernels::Activate::kGeluErf;
+  if (act == "silu" || act == "swish") return ActivationFn::kSilu;
+  if (act == "gelu_pytorch_tanh" || act == "gelu_new") return ActivationFn::kGeluTanh;
+  if (act == "gelu") return ActivationFn::kGeluErf;
   return fail(ErrorKind::kUnsupported,
               "Activation \"%s\" is not known; known are silu, gelu, gelu_new and gelu_pytorch_tanh.",
               printable(act).c_str());

@@ -8,11 +8,10 @@
 namespace doppler::model {
 namespace {
 
-using kernels::Activate;
 using kernels::Activation;
 
-bool finishes_norm(const kernels::Context& ctx, const Projection& projection, Activate gate) {
-  if (gate != Activate::kNone && projection.parts.size() > 1) return false;
+bool finishes_norm(const kernels::Context& ctx, const Projection& projection, ActivationFn gate) {
+  if (gate != ActivationFn::kNone && projection.parts.size() > 1) return false;
   const bool q8 = kernels::wants_q8(ctx, projection.parts.front().weight);
   return std::ranges::all_of(projection.parts, [&](const Projection::Part& part) {
     return kernels::finishes_norm(ctx, part.weight, gate) && kernels::wants_q8(ctx, part.weight) == q8;
@@ -46,7 +45,7 @@ Result<void> record(kernels::Context& ctx, const Projection& projection, const k
 }
 
 Result<void> record_gated(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
-                          const kernels::Activation& y, kernels::Activate activate) {
+                          const kernels::Activation& y, ActivationFn activate) {
   if (projection.parts.size() == 1) {
     const Projection::Part& part = projection.parts[0];
     return kernels::record(ctx, kernels::Linear{.weight = part.weight,
@@ -94,9 +93,9 @@ bool wants_only_f16(const kernels::Context& ctx, const Projection& projection) {
       projection.parts, [&](const Projection::Part& part) { return kernels::wants_f16(ctx, part.weight); });
 }
 
-bool joins_norm(const kernels::Context& ctx, const Projection& projection, Activate gate) {
+bool joins_norm(const kernels::Context& ctx, const Projection& projection, ActivationFn gate) {
   const std::vector<Projection::Part>& parts = projection.parts;
-  const size_t most = gate == Activate::kNone ? 2 : 1;
+  const size_t most = gate == ActivationFn::kNone ? 2 : 1;
   if (parts.size() > most || std::ranges::any_of(parts, [](const auto& part) { return part.bias.valid(); })) {
     return false;
   }
@@ -116,7 +115,7 @@ void add_forms(kernels::Context& ctx, const Projection& reader, uint32_t k, cons
 }
 
 Activation gated_scratch(kernels::Context& ctx, const Projection& projection, const Projection& reader,
-                         Activate activate) {
+                         ActivationFn activate) {
   const uint32_t n = projection.n / 2;
   Activation y;
   add_forms(ctx, reader, n, "gated", y);

@@ -113,7 +113,7 @@ Result<void> record(kernels::Context& ctx, const Projection& projection, const k
 // y = activate(gate) * up, where the projection stacks gate and up. y: [rows, projection.n / 2], in the forms that are
 // valid.
 Result<void> record_gated(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
-                          const kernels::Activation& y, kernels::Activate activate);
+                          const kernels::Activation& y, ActivationFn activate);
 // Where a head left its result: all logits, or of each tile the best (kernels::Linear::best).
 struct Logits {
   kernels::TensorView all, best;
@@ -131,7 +131,7 @@ inline bool wants_only_f16(const kernels::Context& ctx, const kernels::Weight& w
   return kernels::wants_f16(ctx, weight);
 }
 // True if record(), or with a gate record_gated() into 8 bits alone, makes its input itself (Activation::joined).
-bool joins_norm(const kernels::Context& ctx, const Projection& projection, kernels::Activate gate);
+bool joins_norm(const kernels::Context& ctx, const Projection& projection, ActivationFn gate);
 // True if record() joins the splits of attention in its input (Activation::splits).
 bool joins_splits(const kernels::Context& ctx, const Projection& projection);
 // Adds scratch for the forms of a [max_rows, k] activation that `reader` wants beside f32.
@@ -139,16 +139,16 @@ void add_forms(kernels::Context& ctx, const Projection& reader, uint32_t k, cons
                kernels::Activation& activation);
 // Scratch for the gated product's result, in the forms that `reader` needs.
 kernels::Activation gated_scratch(kernels::Context& ctx, const Projection& projection,
-                                  const Projection& reader, kernels::Activate activate);
+                                  const Projection& reader, ActivationFn activate);
 
 // An RMS norm of the residual stream and the projection that reads it.
 struct NormedReader {
   kernels::TensorView weight;  // f32 [reader.k]
   float eps = 0;
   const Projection& reader;
-  std::string role;                                   // of the norm, where it is a kernel of its own
-  kernels::Activate gate = kernels::Activate::kNone;  // what record_gated() will be given
-  bool last_row_only = false;                         // normalises the last row of a chunk into row 0
+  std::string role;                         // of the norm, where it is a kernel of its own
+  ActivationFn gate = ActivationFn::kNone;  // what record_gated() will be given
+  bool last_row_only = false;               // normalises the last row of a chunk into row 0
 };
 // norm(x): f32 [rows, k], and in 8 bits where the reader wants that.
 Result<kernels::Activation> record_norm(kernels::Context& ctx, kernels::TensorView x,

@@ -13,15 +13,15 @@ constexpr uint32_t kMostInvocations = 64;
 
 constexpr Variant<Glu> kRows[] = {{"glu.portable"}};
 
-const char* activate_name(Activate activate) {
+const char* activate_name(ActivationFn activate) {
   switch (activate) {
-    case Activate::kNone:
+    case ActivationFn::kNone:
       return "none";
-    case Activate::kSilu:
+    case ActivationFn::kSilu:
       return "silu";
-    case Activate::kGeluTanh:
+    case ActivationFn::kGeluTanh:
       return "gelu_tanh";
-    case Activate::kGeluErf:
+    case ActivationFn::kGeluErf:
       return "gelu_erf";
   }
   return "?";
@@ -33,7 +33,7 @@ std::span<const Variant<Glu>> glu_variants() { return kRows; }
 
 Result<void> record(Context& ctx, const Glu& op) {
   const uint64_t row_bytes = static_cast<uint64_t>(op.n) * sizeof(float);
-  if (op.n == 0 || op.activate == Activate::kNone) {
+  if (op.n == 0 || op.activate == ActivationFn::kNone) {
     return fail(ErrorKind::kInternal, "glu of rows of %u values with activation %s.", op.n,
                 activate_name(op.activate));
   }

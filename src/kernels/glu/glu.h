@@ -12,7 +12,7 @@ struct Glu {
   TensorView gate_up;  // f32 [rows, 2 * n]: gates, then ups
   Activation y;        // f32 [rows, n], and q8 and f16 if valid
   uint32_t n = 0;
-  Activate activate = Activate::kSilu;
+  ActivationFn activate = ActivationFn::kSilu;
 };
 Result<void> record(Context& ctx, const Glu& op);
 

@@ -9,22 +9,22 @@
 namespace doppler::kernels::testing {
 namespace {
 
-double oracle(Activate activate, double x) {
+double oracle(ActivationFn activate, double x) {
   switch (activate) {
-    case Activate::kNone:
+    case ActivationFn::kNone:
       return x;
-    case Activate::kSilu:
+    case ActivationFn::kSilu:
       return x / (1 + std::exp(-x));
-    case Activate::kGeluTanh:
+    case ActivationFn::kGeluTanh:
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activate::kGeluErf:
+    case ActivationFn::kGeluErf:
       return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
   }
   return 0;
 }
 
 struct Case {
-  Activate activate;
+  ActivationFn activate;
   uint32_t n;
   uint32_t rows;  // of 3
   bool q8 = false;
@@ -57,13 +57,12 @@ TEST_P(GluTest, EveryVariantMatchesTheOracle) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, GluTest,
-                         ::testing::Values(Case{Activate::kSilu, 1, 1}, Case{Activate::kSilu, 1021, 2},
-                                           Case{Activate::kSilu, 2080, 3, true},
-                                           Case{Activate::kGeluTanh, 7, 3},
-                                           Case{Activate::kGeluTanh, 512, 2, true},
-                                           Case{Activate::kGeluErf, 257, 2},
-                                           Case{Activate::kGeluErf, 96, 1, true}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, GluTest,
+    ::testing::Values(Case{ActivationFn::kSilu, 1, 1}, Case{ActivationFn::kSilu, 1021, 2},
+                      Case{ActivationFn::kSilu, 2080, 3, true}, Case{ActivationFn::kGeluTanh, 7, 3},
+                      Case{ActivationFn::kGeluTanh, 512, 2, true}, Case{ActivationFn::kGeluErf, 257, 2},
+                      Case{ActivationFn::kGeluErf, 96, 1, true}));
 
 // Each value on its own, since a sum of squares hides the small ones.
 TEST(Glu, IsAccurateOverTheWholeRange) {
@@ -71,7 +70,7 @@ TEST(Glu, IsAccurateOverTheWholeRange) {
   for (int i = -4000; i <= 4000; ++i) gate_up.push_back(static_cast<float>(i) / 400);  // -10 to 10
   const auto n = static_cast<uint32_t>(gate_up.size());
   gate_up.resize(2 * n, 1.0f);
-  for (Activate activate : {Activate::kSilu, Activate::kGeluTanh, Activate::kGeluErf}) {
+  for (ActivationFn activate : {ActivationFn::kSilu, ActivationFn::kGeluTanh, ActivationFn::kGeluErf}) {
     KernelRun run;
     const TensorView y_view = run.output(n * 4);
     const Glu op{.gate_up = run.input(gate_up), .y = {.f32 = y_view}, .n = n, .activate = activate};
@@ -87,7 +86,7 @@ TEST(Glu, IsAccurateOverTheWholeRange) {
 
 TEST(Glu, HugeGatesDoNotOverflow) {
   const std::vector<float> gate_up = {1e30f, -1e30f, 3e9f, -3e9f, 200.0f, -200.0f, 1, 1, 1, 1, 1, 1};
-  for (Activate activate : {Activate::kSilu, Activate::kGeluTanh, Activate::kGeluErf}) {
+  for (ActivationFn activate : {ActivationFn::kSilu, ActivationFn::kGeluTanh, ActivationFn::kGeluErf}) {
     KernelRun run;
     const TensorView y_view = run.output(6 * 4);
     const Glu op{.gate_up = run.input(gate_up), .y = {.f32 = y_view}, .n = 6, .activate = activate};

@@ -51,7 +51,7 @@ void tune(Policy& policy, WeightFormat format, uint32_t n, uint32_t k,
 class BegunNormTest : public ::testing::TestWithParam<WeightFormat> {};
 
 struct Shape {
-  Activate gate;
+  ActivationFn gate;
   uint32_t rows, depth;
 };
 
@@ -61,10 +61,11 @@ TEST_P(BegunNormTest, IsFinishedByTheNextProduct) {
   const bool quantised = weight_format_info(GetParam()).quantised();
   for (const bool q8 : {false, true}) {
     if (q8 && !quantised) continue;
-    for (const auto& [gate, rows, depth] : {Shape{Activate::kNone, 16, 4}, Shape{Activate::kNone, 32, 2},
-                                            Shape{Activate::kSilu, 16, 2}, Shape{Activate::kSilu, 32, 4}}) {
+    for (const auto& [gate, rows, depth] :
+         {Shape{ActivationFn::kNone, 16, 4}, Shape{ActivationFn::kNone, 32, 2},
+          Shape{ActivationFn::kSilu, 16, 2}, Shape{ActivationFn::kSilu, 32, 4}}) {
       SCOPED_TRACE(
-          format_text("q8 %d, gate %d, rows %u, depth %u", q8, gate != Activate::kNone, rows, depth));
+          format_text("q8 %d, gate %d, rows %u, depth %u", q8, gate != ActivationFn::kNone, rows, depth));
       const uint32_t n = 128;
       Policy policy = forced(GetParam(), q8 ? ".dp4a.tile" : ".tile");
       tune(policy, GetParam(), kHidden, kIn, {{"rows", rows}, {"depth", depth}, {"slices", 2}});
@@ -81,7 +82,7 @@ TEST_P(BegunNormTest, IsFinishedByTheNextProduct) {
                            .k = kHidden,
                            .eps = kEps,
                            .q8 = q8};
-      const uint32_t outputs = gate == Activate::kNone ? n : n / 2;
+      const uint32_t outputs = gate == ActivationFn::kNone ? n : n / 2;
       const TensorView y = run.output(outputs * 4), y_q8 = run.output(q8_bytes(1, outputs));
       const TensorView a_view = run.input(a), bias_view = run.input(bias);
       ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
@@ -94,7 +95,7 @@ TEST_P(BegunNormTest, IsFinishedByTheNextProduct) {
                                     .next = next}));
         Linear reader{.weight = w2, .x = next.activation(), .y = y};
         reader.gate = gate;
-        if (gate != Activate::kNone) reader.y_q8 = y_q8;
+        if (gate != ActivationFn::kNone) reader.y_q8 = y_q8;
         return record(ctx, reader);
       }));
       run.replay();
@@ -103,14 +104,14 @@ TEST_P(BegunNormTest, IsFinishedByTheNextProduct) {
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += before[i] + bias[i];
       EXPECT_LT(rel_l2(run.read<float>(x, kHidden), sum), 1e-5);
       std::vector<double> want = product(second, normed(sum, norm_weight, q8), 1);
-      if (gate != Activate::kNone) {
+      if (gate != ActivationFn::kNone) {
         for (size_t i = 0; i < outputs; ++i) want[i] = want[i] / (1 + std::exp(-want[i])) * want[outputs + i];
         want.resize(outputs);
       }
       const std::vector<float> got = run.read<float>(y, outputs);
       // x sums in f32, so a code of the blocks may fall on the other side of a tie: then 1 of 127.
       EXPECT_LT(rel_l2(got, want), q8 ? 2e-3 : 1e-5);
-      if (gate != Activate::kNone) {
+      if (gate != ActivationFn::kNone) {
         expect_q8(run.read<uint8_t>(y_q8, q8_bytes(1, outputs)), got, 1, 1, outputs);
       }
     }
@@ -217,9 +218,9 @@ TEST_P(JoinedNormFormatTest, IsMadeByAGatedReader) {
   const Activation x = upload_inputs(run, kK);
   const TensorView y_q8 = run.output(q8_bytes(1, kOutputs));
   ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
-    EXPECT_TRUE(joins_norm(ctx, w, nullptr, Activate::kSilu));
+    EXPECT_TRUE(joins_norm(ctx, w, nullptr, ActivationFn::kSilu));
     Linear op{.weight = w, .x = x, .y = {}, .y_q8 = y_q8};
-    op.gate = Activate::kSilu;
+    op.gate = ActivationFn::kSilu;
     return record(ctx, op);
   }));
   run.replay();

@@ -9,7 +9,7 @@
 namespace doppler::kernels {
 namespace {
 
-ProductShape shape_of(const Weight& weight, uint32_t max_rows, Activate gate) {
+ProductShape shape_of(const Weight& weight, uint32_t max_rows, ActivationFn gate) {
   return {.format = weight.format, .n = weight.n, .k = weight.k, .max_rows = max_rows, .gate = gate};
 }
 
@@ -56,7 +56,7 @@ Result<void> check_splits(const Context& ctx, const SplitRow& x, uint32_t k) {
 Result<void> check(const Context& ctx, const Linear& op) {
   const Weight& weight = op.weight;
   DP_CHECK(check_weight(ctx, weight));
-  const bool gated = op.gate != Activate::kNone;
+  const bool gated = op.gate != ActivationFn::kNone;
   if (gated && (weight.n % 2 != 0 || op.accumulate || op.y_stride != 0)) {
     return fail(ErrorKind::kInternal,
                 "Gated product of %u rows: they must be even, without accumulate and y_stride.", weight.n);
@@ -113,7 +113,7 @@ std::string shape_text(const ProductShape& shape) {
 bool is_once_q8(const ProductRow& row) { return row.algorithm == Algorithm::kOnce && row.q8; }
 
 // What record() will choose, or null where it will fail.
-const ProductRow* coming_row(const Context& ctx, const Weight& weight, Activate gate) {
+const ProductRow* coming_row(const Context& ctx, const Weight& weight, ActivationFn gate) {
   const ProductShape shape = shape_of(weight, ctx.max_rows, gate);
   return would_select(product_operation(shape), product_variants(shape), shape, shape_text(shape),
                       ctx.plan.caps(), ctx.policy);
@@ -144,7 +144,7 @@ Result<void> record_product(Context& ctx, const Linear& op, const ProductRow& ro
 Result<void> record_gate_apart(Context& ctx, const Linear& op) {
   const uint64_t bytes = uint64_t{ctx.max_rows} * op.weight.n * sizeof(float);
   Linear product = op;
-  product.gate = Activate::kNone;
+  product.gate = ActivationFn::kNone;
   product.y_q8 = {};
   product.y_f16 = {};
   product.y = ctx.plan.scratch("gate_up", bytes);
@@ -157,29 +157,29 @@ Result<void> record_gate_apart(Context& ctx, const Linear& op) {
 
 }  // namespace
 
-bool wants_q8(const Context& ctx, const Weight& weight, Activate gate) {
+bool wants_q8(const Context& ctx, const Weight& weight, ActivationFn gate) {
   const ProductRow* row = coming_row(ctx, weight, gate);
   return row != nullptr && row->q8;
 }
 
-bool wants_f16(const Context& ctx, const Weight& weight, Activate gate) {
+bool wants_f16(const Context& ctx, const Weight& weight, ActivationFn gate) {
   const ProductRow* row = coming_row(ctx, weight, gate);
   return row != nullptr && row->f16;
 }
 
-bool finishes_norm(const Context& ctx, const Weight& weight, Activate gate) {
+bool finishes_norm(const Context& ctx, const Weight& weight, ActivationFn gate) {
   const ProductRow* row = coming_row(ctx, weight, gate);
-  const bool joined = gate == Activate::kNone || weight.pieces.size() == 1;
+  const bool joined = gate == ActivationFn::kNone || weight.pieces.size() == 1;
   return row != nullptr && row->algorithm == Algorithm::kTiled && joined;
 }
 
 bool begins_norm(const Context& ctx, const Weight& weight) {
-  return finishes_norm(ctx, weight, Activate::kNone) && weight.pieces.size() == 1 &&
+  return finishes_norm(ctx, weight, ActivationFn::kNone) && weight.pieces.size() == 1 &&
          weight.n % kTileRows == 0;
 }
 
 bool leaves_best(const Context& ctx, const Weight& weight) {
-  return finishes_norm(ctx, weight, Activate::kNone);
+  return finishes_norm(ctx, weight, ActivationFn::kNone);
 }
 
 uint32_t best_count(const Weight& weight) {
@@ -190,7 +190,7 @@ uint32_t best_count(const Weight& weight) {
 
 Result<void> record(Context& ctx, const Linear& op) {
   DP_CHECK(check(ctx, op));
-  const bool gated = op.gate != Activate::kNone;
+  const bool gated = op.gate != ActivationFn::kNone;
   if (gated && !gates_itself(coming_row(ctx, op.weight, op.gate), ctx.max_rows, op.weight)) {
     return record_gate_apart(ctx, op);
   }
@@ -251,12 +251,12 @@ bool joins_pair(const Context& ctx, const Weight& first, const Weight& second) {
          (first.n + second.n) / kQ8Block <= ctx.plan.caps().max_workgroups;
 }
 
-bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second, Activate gate) {
+bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second, ActivationFn gate) {
   constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_joined
   constexpr uint32_t kUnitBytes =
       64;  // of 32 columns, in workgroup memory: codes, factors, parts of two norms
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t sums = gate == Activate::kNone ? 1 : 2;
+  const uint32_t sums = gate == ActivationFn::kNone ? 1 : 2;
   const uint64_t outputs = uint64_t{weight.n} / sums + (second ? second->n : 0);
   const auto fits = [&](const Weight& w) {
     return wants_q8(ctx, w, gate) && finishes_norm(ctx, w, gate) && w.pieces.size() == 1 &&
@@ -289,7 +289,7 @@ Result<void> record(Context& ctx, const LinearPair& op) {
   const ProductRow* rows[2];
   for (const Weight* weight : {&op.first, &op.second}) {
     DP_CHECK(check_weight(ctx, *weight));
-    const ProductShape shape = shape_of(*weight, ctx.max_rows, Activate::kNone);
+    const ProductShape shape = shape_of(*weight, ctx.max_rows, ActivationFn::kNone);
     DP_TRY(rows[weight == &op.second],
            (select<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
                                              shape_text(shape), ctx)));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/activation_fn.h"
 #include "base/dtype.h"
 #include "kernels/common/activation.h"
 #include "kernels/context.h"
@@ -35,8 +36,6 @@ struct Weight {
   std::vector<WeightPiece> pieces;  // in order, covering [0, n)
 };
 
-enum class Activate : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf };
-
 struct Linear {
   const Weight& weight;
   Activation x;             // [rows, k]
@@ -47,7 +46,7 @@ struct Linear {
   TensorView bias;          // optional f32 [n]
   bool accumulate = false;  // y += ... instead of y = ...: the residual
   // Not kNone: the first n/2 rows are gates, the others ups: y = activate(gate) * up.
-  Activate gate = Activate::kNone;
+  ActivationFn gate = ActivationFn::kNone;
   // Where y's n columns lie in wider rows, so that q, k and v of different formats fill one buffer: y is then
   // [rows, y_stride], and this product writes columns [y_column, y_column + n). 0: y_stride is n.
   uint32_t y_stride = 0;
@@ -74,18 +73,18 @@ bool joins_pair(const Context& ctx, const Weight& first, const Weight& second);
 Result<void> record(Context& ctx, const LinearPair& op);
 
 // True if the variant that record() would choose reads x.q8: then the producer of x should write it too.
-bool wants_q8(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
+bool wants_q8(const Context& ctx, const Weight& weight, ActivationFn gate = ActivationFn::kNone);
 
 // The same of x.f16.
-bool wants_f16(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
+bool wants_f16(const Context& ctx, const Weight& weight, ActivationFn gate = ActivationFn::kNone);
 
 // True if record() would finish a begun norm of x itself (Activation::square_sums), for which x need not be there in
 // any other form.
-bool finishes_norm(const Context& ctx, const Weight& weight, Activate gate = Activate::kNone);
+bool finishes_norm(const Context& ctx, const Weight& weight, ActivationFn gate = ActivationFn::kNone);
 // True if record() would make x itself (Activation::joined); with a gate y is then q8 alone, without one `weight` and
 // `second`, if there is one, are as for joins_pair().
 bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second,
-                Activate gate = Activate::kNone);
+                ActivationFn gate = ActivationFn::kNone);
 // True if record() would join the splits of attention in its input (Activation::splits), of which there may be so many;
 // without a gate and `best`.
 inline constexpr uint32_t kMostJoinedSplits = 8;

@@ -22,14 +22,14 @@ struct Case {
   uint32_t max_rows = 1, rows = 1;
   uint32_t rows_per_piece = 0;
   bool bias = false, accumulate = false;
-  Activate gate = Activate::kNone;
+  ActivationFn gate = ActivationFn::kNone;
   uint32_t y_stride = 0, y_column = 0;
   bool y_q8 = false;
 };
 
-double activated(Activate gate, double x) {
-  if (gate == Activate::kSilu) return x / (1 + std::exp(-x));
-  if (gate == Activate::kGeluTanh) {
+double activated(ActivationFn gate, double x) {
+  if (gate == ActivationFn::kSilu) return x / (1 + std::exp(-x));
+  if (gate == ActivationFn::kGeluTanh) {
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   }
   return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
@@ -44,7 +44,7 @@ std::vector<double> oracle(const Case& c, const TestWeight& weight, std::span<co
     if (c.bias) y[i] += bias[i % c.n];
     if (c.accumulate) y[i] += before[i / c.n * stride + c.y_column + i % c.n];
   }
-  if (c.gate == Activate::kNone) return y;
+  if (c.gate == ActivationFn::kNone) return y;
   const size_t half = c.n / 2;
   std::vector<double> gated(c.rows * half);
   for (size_t i = 0; i < gated.size(); ++i) {
@@ -56,10 +56,10 @@ std::vector<double> oracle(const Case& c, const TestWeight& weight, std::span<co
 
 void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, const Policy& policy) {
   SCOPED_TRACE(format_text("%u x %u, %u of %u rows", c.n, c.k, c.rows, c.max_rows));
-  const uint32_t columns = c.gate == Activate::kNone ? c.n : c.n / 2;
+  const uint32_t columns = c.gate == ActivationFn::kNone ? c.n : c.n / 2;
   const uint32_t stride = c.y_stride == 0 ? columns : c.y_stride;
   // A gate multiplies the relative error of its sum by the sum: sums of order 1 keep the bound meaningful.
-  const float scale = c.gate == Activate::kNone ? 1.0f : 0.05f;
+  const float scale = c.gate == ActivationFn::kNone ? 1.0f : 0.05f;
   const std::vector<float> x = random_floats(size_t{c.max_rows} * c.k, 3, scale);
   const std::vector<float> bias = random_floats(c.n, 4);
   const std::vector<float> before = random_floats(size_t{c.max_rows} * stride, 5);
@@ -136,10 +136,10 @@ TEST_P(LinearTest, OneRowWithEpiloguesInPieces) {
 }
 
 TEST_P(LinearTest, OneGatedRow) {
-  run_all({{.n = 142, .k = 512, .bias = true, .gate = Activate::kSilu},
-           {.n = 64, .k = 256, .gate = Activate::kGeluTanh, .y_q8 = true},
-           {.n = 66, .k = 100, .gate = Activate::kGeluErf},
-           {.n = 64, .k = 256, .rows_per_piece = 40, .gate = Activate::kSilu}});
+  run_all({{.n = 142, .k = 512, .bias = true, .gate = ActivationFn::kSilu},
+           {.n = 64, .k = 256, .gate = ActivationFn::kGeluTanh, .y_q8 = true},
+           {.n = 66, .k = 100, .gate = ActivationFn::kGeluErf},
+           {.n = 64, .k = 256, .rows_per_piece = 40, .gate = ActivationFn::kSilu}});
 }
 
 TEST_P(LinearTest, ChunksOfAnyShape) { run_all({{65, 72, 70, 65}, {130, 768, 130, 66}}); }
@@ -158,7 +158,7 @@ TEST_P(LinearTest, ChunksWithEpilogues) {
             .max_rows = 17,
             .rows = 7,
             .rows_per_piece = 24,
-            .gate = Activate::kSilu,
+            .gate = ActivationFn::kSilu,
             .y_q8 = true}});
 }
 
@@ -171,8 +171,8 @@ TEST_P(LinearTest, ChunksOnMatrixUnits) {
        {.n = 64, .k = 192, .max_rows = 128, .rows = 128},
        {.n = 96, .k = 96, .max_rows = 70, .rows = 70, .bias = true},
        {.n = 64, .k = 4096, .max_rows = 256, .rows = 200, .accumulate = true, .y_stride = 80, .y_column = 9},
-       {.n = 128, .k = 256, .max_rows = 130, .rows = 130, .gate = Activate::kSilu, .y_q8 = true},
-       {.n = 192, .k = 512, .max_rows = 300, .rows = 300, .bias = true, .gate = Activate::kGeluTanh}});
+       {.n = 128, .k = 256, .max_rows = 130, .rows = 130, .gate = ActivationFn::kSilu, .y_q8 = true},
+       {.n = 192, .k = 512, .max_rows = 300, .rows = 300, .bias = true, .gate = ActivationFn::kGeluTanh}});
 }
 
 // The smallest and oddest shapes differ by how x is read and rows are counted, not by format: two of them are

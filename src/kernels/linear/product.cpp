@@ -52,7 +52,7 @@ std::string refuse_unless_whole_units(const ProductShape& shape, const gpu::Caps
 }
 
 std::string refuse_unless_tiles(const ProductShape& shape, const gpu::Caps& caps) {
-  if (shape.gate != Activate::kNone && shape.n % (2 * kTileRows) != 0) {
+  if (shape.gate != ActivationFn::kNone && shape.n % (2 * kTileRows) != 0) {
     return format_text("half of %u rows are not whole tiles of %u", shape.n, kTileRows);
   }
   return refuse_unless_whole_units(shape, caps);
@@ -60,7 +60,7 @@ std::string refuse_unless_tiles(const ProductShape& shape, const gpu::Caps& caps
 
 std::string refuse_unless_tiles_fit(const ProductShape& shape, const gpu::Caps& caps) {
   constexpr uint32_t kUnitBytes = 32 + 16;  // codes and factors of 32 columns
-  const uint32_t sums = shape.gate == Activate::kNone ? 1 : 2;
+  const uint32_t sums = shape.gate == ActivationFn::kNone ? 1 : 2;
   const uint32_t bytes = shape.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations * sums);
   if (bytes > caps.max_workgroup_bytes) {
     return format_text("its %u columns take %u bytes of workgroup memory, this device has %u", shape.k, bytes,
@@ -117,7 +117,7 @@ uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
 
 void set_costs(const Linear& op, const ProductRow& row, const WeightPiece& piece, Launch& launch) {
   const Weight& weight = op.weight;
-  const uint32_t outputs = op.gate == Activate::kNone ? piece.rows : piece.rows / 2;
+  const uint32_t outputs = op.gate == ActivationFn::kNone ? piece.rows : piece.rows / 2;
   launch.fixed_bytes = piece_bytes(weight, piece);
   launch.bytes = (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
                  uint64_t{4} * outputs * (op.accumulate ? 2 : 1);

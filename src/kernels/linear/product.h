@@ -16,7 +16,7 @@ struct ProductShape {
   WeightFormat format = WeightFormat::kF32;
   uint32_t n = 0, k = 0;
   uint32_t max_rows = 1;
-  Activate gate = Activate::kNone;
+  ActivationFn gate = ActivationFn::kNone;
 
   // Whole units of 32 columns, with no padding in the rows: what every kernel but the portable ones needs.
   bool whole_units() const { return k % 32 == 0 && k % weight_format_info(format).row_multiple == 0; }

@@ -115,7 +115,7 @@ Result<void> record_split_sum(Context& ctx, const Linear& op, const WeightPiece&
 
 Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row, const WeightPiece& piece) {
   const Weight& weight = op.weight;
-  const bool gated = op.gate != Activate::kNone;
+  const bool gated = op.gate != ActivationFn::kNone;
   const bool may_split = !gated && piece.rows % 4 == 0;  // matmul_split_sum.wgsl
   const uint32_t units = weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
   const MatrixSizes sizes =

@@ -45,7 +45,7 @@ FewShape few_shape(Context& ctx, const Weight& weight, const ProductRow& row, co
   constexpr uint32_t kManySums = 16;
   constexpr uint32_t kMostBytes = 32768;  // of workgroup memory: several workgroups share a multiprocessor
   const gpu::Caps& caps = ctx.plan.caps();
-  const bool gated = op.gate != Activate::kNone;
+  const bool gated = op.gate != ActivationFn::kNone;
   const uint32_t outputs = weight.pieces.front().rows / (gated ? 2 : 1);
   FewShape shape{.units = weight.k / (row.q8 ? kUnitOfQ8 : kUnitOfF32),
                  .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
@@ -88,7 +88,7 @@ FewShape cpu_shape(Context& ctx, const Weight& weight) {
 Result<void> record_matmul_few(Context& ctx, const Linear& op, const ProductRow& row) {
   const Weight& weight = op.weight;
   const gpu::Caps& caps = ctx.plan.caps();
-  const bool gated = op.gate != Activate::kNone;
+  const bool gated = op.gate != ActivationFn::kNone;
   const bool of_cpu = row.algorithm == Algorithm::kOnceOfCpu;
   const FewShape shape = of_cpu ? cpu_shape(ctx, weight) : few_shape(ctx, weight, row, op);
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);

@@ -78,7 +78,7 @@ void run_case(const Case& c, WeightFormat format, const ProductRow& row) {
   const Weight uploaded = upload(run, weight, c.rows_per_piece);
   Linear op{.weight = uploaded, .x = {.f32 = run.input(x)}, .y = run.inout(before)};
   op.accumulate = c.accumulate;
-  op.gate = c.gated ? Activate::kSilu : Activate::kNone;
+  op.gate = c.gated ? ActivationFn::kSilu : ActivationFn::kNone;
   op.y_stride = c.y_stride;
   op.y_column = c.y_column;
   if (c.bias) op.bias = run.input(bias);

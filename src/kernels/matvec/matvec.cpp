@@ -64,7 +64,7 @@ Shape shape_for(const ProductRow& row, const gpu::Caps& caps, uint32_t k, bool g
 
 Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row) {
   const Weight& weight = op.weight;
-  const bool gated = op.gate != Activate::kNone;
+  const bool gated = op.gate != ActivationFn::kNone;
   const gpu::Caps& caps = ctx.plan.caps();
   const Shape shape = shape_for(row, caps, weight.k, gated);
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);

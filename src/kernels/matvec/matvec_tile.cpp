@@ -71,7 +71,7 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
   const Weight& weight = op.weight;
   if (op.x.joined.valid()) return record_matvec_tile_joined(ctx, op, row);
   if (op.x.splits.valid()) return record_matvec_tile_splits(ctx, op, row);
-  const bool gated = op.gate != Activate::kNone;
+  const bool gated = op.gate != ActivationFn::kNone;
   const bool begins = op.next.buffer.valid();
   const gpu::Caps& caps = ctx.plan.caps();
   const TileShape shape = tile_shape(ctx, weight,

@@ -55,7 +55,7 @@ Result<void> record_outputs(Context& ctx, const LinearPair& op, std::string_view
 
 Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const ProductRow& row) {
   const Weight& weight = op.weight;
-  if (op.gate == Activate::kNone) {
+  if (op.gate == ActivationFn::kNone) {
     return record_outputs(ctx, {.first = weight, .second = weight, .x = op.x, .y = op.y}, row.name, row);
   }
   const uint32_t outputs = weight.n / 2;

@@ -39,7 +39,7 @@ struct PersistentLayers {
   std::string unfit;      // why the model cannot use this kernel, where its recording knows; else empty
   uint32_t n_heads = 0, hidden_dim = 0, ffn_dim = 0;
   float norm_eps = 0;
-  Activate activate = Activate::kSilu;
+  ActivationFn activate = ActivationFn::kSilu;
   float scale = 0;  // of q.k
   uint32_t window = 0;
   uint32_t max_keys = 0;  // as in Attention

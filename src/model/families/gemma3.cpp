@@ -84,7 +84,7 @@ class Gemma3 final : public FamilyModel {
       if (i + 1 == c_.n_layers) return head(ctx, io, x, branch);
       const Layer& next = layers_[i + 1];
       DP_TRY(h, join(ctx, x, branch, layer.post_ffn_norm, next.attention_norm, next.qkv,
-                     joins_norm(ctx, next.qkv, kernels::Activate::kNone)));  // [R, H]
+                     joins_norm(ctx, next.qkv, ActivationFn::kNone)));  // [R, H]
     }
     return Logits{};
   }

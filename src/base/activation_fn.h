@@ -1,0 +1,12 @@
+// The activation functions of gated feed-forward layers, by the names that papers and config files give them.
+#pragma once
+
+#include <cstdint>
+
+namespace doppler {
+
+// kGeluTanh: the tanh approximation (Hendrycks and Gimpel 2016), "gelu_pytorch_tanh"; kGeluErf: exact, "gelu". The values
+// are those of activate.wgsl.
+enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf };
+
+}  // namespace doppler
