@@ -71,14 +71,18 @@ struct Choice {
   std::string tuning_refused;             // why a measured choice is not used; empty: it is, or there is none
 };
 
+// A Choice in Context::choices.
+struct ChoiceId {
+  size_t index = SIZE_MAX;
+};
+
 struct Context {
   gpu::PlanBuilder& plan;
   const Policy& policy;
   std::vector<Choice>& choices;
   TensorView state;          // StepState (common/step_state.h)
   uint32_t max_rows = 1;     // of the plan being recorded: 1 for decode, the chunk for prefill
-  std::string role;          // set by the model before each op: "blk.3.attn_q"
-  size_t chosen = SIZE_MAX;  // in choices: the latest select()
+  std::string role;          // set by lowering before each op: "blk.3.attn_q"
 };
 
 }  // namespace doppler::kernels

@@ -194,9 +194,9 @@ Result<TuningTable> parse_tuning(std::string_view text, const TuningKey& key, st
               table.error().sentence().c_str());
 }
 
-uint32_t tunable(Context& ctx, std::string_view name, uint32_t standard, std::vector<uint32_t> alternatives) {
-  if (ctx.chosen >= ctx.choices.size()) return standard;
-  Choice& choice = ctx.choices[ctx.chosen];
+uint32_t tunable(Context& ctx, ChoiceId id, std::string_view name, uint32_t standard,
+                 std::vector<uint32_t> alternatives) {
+  Choice& choice = ctx.choices.at(id.index);
   uint32_t value = standard;
   const TunedChoice* tuned =
       ctx.policy.tuning ? ctx.policy.tuning->find(choice.operation, choice.shape) : nullptr;

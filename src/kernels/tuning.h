@@ -1,5 +1,5 @@
 // What measurements on one device chose instead of the tables: for an operation and a shape, a variant and values of its
-// constants. Policy::tuning holds one; select() takes the variant from it and tunable() the constants, both only while
+// constants. Policy::tuning holds one; resolve() takes the variant from it and tunable() the constants, both only while
 // the device and the lane still allow them. Made by `doppler tune` (bench/tuner.h), kept in a file by the native build
 // (engine/tuning_file_native.h); a browser may hand in the text of one.
 #pragma once
@@ -55,8 +55,9 @@ std::string tuning_text(const TuningKey& key, const TuningTable& table);  // JSO
 // named), a field of the wrong type or beyond its bounds.
 Result<TuningTable> parse_tuning(std::string_view text, const TuningKey& key, std::string_view file);
 
-// The value of a constant of the variant that the latest select() chose: `standard`, or what tuning found best, if it is
-// still among the `alternatives`. Every call is kept in the Choice, so that the tuner knows what it may try.
-uint32_t tunable(Context& ctx, std::string_view name, uint32_t standard, std::vector<uint32_t> alternatives);
+// The value of a constant of a chosen variant: `standard`, or what tuning found best, if it is still among the
+// `alternatives`. Every call is kept in the Choice, so that the tuner knows what it may try.
+uint32_t tunable(Context& ctx, ChoiceId choice, std::string_view name, uint32_t standard,
+                 std::vector<uint32_t> alternatives);
 
 }  // namespace doppler::kernels

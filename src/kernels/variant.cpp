@@ -23,18 +23,17 @@ std::string refuse_by_device(Lane lane, uint32_t needs, const gpu::Caps& caps, c
   return "";
 }
 
-void note_choice(Context& ctx, Choice choice) {
+ChoiceId note_choice(Context& ctx, const Choice& choice) {
   for (size_t i = 0; i < ctx.choices.size(); ++i) {
     Choice& known = ctx.choices[i];
     if (known.operation == choice.operation && known.shape == choice.shape &&
         known.variant == choice.variant) {
       ++known.uses;
-      ctx.chosen = i;
-      return;
+      return {i};
     }
   }
-  ctx.chosen = ctx.choices.size();
-  ctx.choices.push_back(std::move(choice));
+  ctx.choices.push_back(choice);
+  return {ctx.choices.size() - 1};
 }
 
 std::string_view tuned_variant(const Policy& policy, std::string_view operation,

@@ -26,17 +26,36 @@ struct Variant {
 // Why this device or policy cannot use a row with these needs in this lane; "" if it can.
 std::string refuse_by_device(Lane lane, uint32_t needs, const gpu::Caps& caps, const Policy& policy);
 
-// Row: Variant<Shape> or a struct that derives from it with constants of its own. `shape_text` goes into the
-// Choice. A variant measured best (Policy::tuning) goes before the table's order, unless it is refused, which the Choice
-// says. Errors: a forced variant that does not exist (suggests the nearest) or is refused (with the reason).
-template <class Row, class Shape>
-Result<const Row*> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
-                          std::string_view shape_text, Context& ctx);
+// What resolve() chose: the row, and why it and not a better one.
+template <class Row>
+struct Resolved {
+  const Row* row = nullptr;
+  Choice choice;
+};
 
-// select() without recording a Choice, for a caller that only asks; null where select() fails.
+// The one place where a variant is chosen. Row: Variant<Shape> or a struct that derives from it with constants of its own.
+// `shape_text` goes into the Choice. A variant measured best (Policy::tuning) goes before the table's order, unless it is
+// refused, which the Choice says. Errors: a forced variant that does not exist (suggests the nearest) or is refused (with
+// the reason); no row takes the shape.
 template <class Row, class Shape>
-const Row* would_select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
-                        std::string_view shape_text, const gpu::Caps& caps, const Policy& policy);
+Result<Resolved<Row>> resolve(std::string_view operation, std::span<const Row> rows, const Shape& shape,
+                              std::string_view shape_text, const gpu::Caps& caps, const Policy& policy);
+
+// A resolved row that is recorded: its Choice is in ctx.choices, where tunable() finds it.
+template <class Row>
+struct Selected {
+  const Row* row = nullptr;
+  ChoiceId choice;
+  const Row* operator->() const { return row; }
+};
+
+// resolve(), and the choice is noted: for a row that is recorded right away.
+template <class Row, class Shape>
+Result<Selected<Row>> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
+                             std::string_view shape_text, Context& ctx);
+
+// Keeps the choice in ctx.choices, once for equal ones.
+ChoiceId note_choice(Context& ctx, const Choice& choice);
 
 }  // namespace doppler::kernels
 

@@ -7,8 +7,6 @@
 
 namespace doppler::kernels {
 
-// Not templated: keeps the Choice list and makes the error sentences.
-void note_choice(Context& ctx, Choice choice);
 // The variant that Policy::tuning names; empty: none.
 std::string_view tuned_variant(const Policy& policy, std::string_view operation, std::string_view shape_text);
 Result<void> check_forced(std::string_view operation, std::string_view forced,
@@ -30,25 +28,11 @@ const Row* row_named(std::span<const Row> rows, std::string_view name) {
 }
 
 template <class Row, class Shape>
-const Row* would_select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
-                        std::string_view shape_text, const gpu::Caps& caps, const Policy& policy) {
+Result<Resolved<Row>> resolve(std::string_view operation, std::span<const Row> rows, const Shape& shape,
+                              std::string_view shape_text, const gpu::Caps& caps, const Policy& policy) {
   const auto forced = policy.forced.find(std::string(operation));
-  if (forced != policy.forced.end()) return row_named(rows, forced->second);
-  if (const Row* row = row_named(rows, tuned_variant(policy, operation, shape_text))) {
-    if (refuse(*row, shape, caps, policy).empty()) return row;
-  }
-  for (const Row& row : rows) {
-    if (refuse(row, shape, caps, policy).empty()) return &row;
-  }
-  return nullptr;
-}
-
-template <class Row, class Shape>
-Result<const Row*> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
-                          std::string_view shape_text, Context& ctx) {
-  const auto forced = ctx.policy.forced.find(std::string(operation));
   Choice choice{.operation = std::string(operation), .shape = std::string(shape_text)};
-  if (forced != ctx.policy.forced.end()) {
+  if (forced != policy.forced.end()) {
     std::vector<std::string> names;
     for (const Row& row : rows) names.emplace_back(row.name);
     DP_CHECK(check_forced(operation, forced->second, names));
@@ -56,7 +40,7 @@ Result<const Row*> select(std::string_view operation, std::span<const Row> rows,
   }
   const Row* chosen = nullptr;
   for (const Row& row : rows) {
-    std::string reason = refuse(row, shape, ctx.plan.caps(), ctx.policy);
+    std::string reason = refuse(row, shape, caps, policy);
     if (choice.forced && row.name != forced->second) {
       // A row above the forced one that could be used is what the table would choose.
       if (reason.empty() && !chosen && choice.table_variant.empty()) choice.table_variant = row.name;
@@ -82,11 +66,10 @@ Result<const Row*> select(std::string_view operation, std::span<const Row> rows,
                 std::string(shape_text).c_str(),
                 choice.refused.empty() ? "the table is empty" : choice.refused.back().reason.c_str());
   }
-  const std::string_view tuned = choice.forced ? "" : tuned_variant(ctx.policy, operation, shape_text);
+  const std::string_view tuned = choice.forced ? "" : tuned_variant(policy, operation, shape_text);
   if (!tuned.empty() && tuned != chosen->name) {
     const Row* row = row_named(rows, tuned);
-    choice.tuning_refused =
-        row ? refuse(*row, shape, ctx.plan.caps(), ctx.policy) : "there is no such variant";
+    choice.tuning_refused = row ? refuse(*row, shape, caps, policy) : "there is no such variant";
     if (choice.tuning_refused.empty()) {
       choice.table_variant = chosen->name;
       std::ranges::replace(choice.others, std::string(tuned), std::string(chosen->name));
@@ -96,8 +79,15 @@ Result<const Row*> select(std::string_view operation, std::span<const Row> rows,
     }
   }
   choice.variant = chosen->name;
-  note_choice(ctx, std::move(choice));
-  return chosen;
+  return Resolved<Row>{.row = chosen, .choice = std::move(choice)};
+}
+
+template <class Row, class Shape>
+Result<Selected<Row>> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
+                             std::string_view shape_text, Context& ctx) {
+  DP_TRY(const Resolved<Row> resolved,
+         (resolve<Row, Shape>(operation, rows, shape, shape_text, ctx.plan.caps(), ctx.policy)));
+  return Selected<Row>{.row = resolved.row, .choice = note_choice(ctx, resolved.choice)};
 }
 
 }  // namespace doppler::kernels

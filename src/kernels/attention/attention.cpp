@@ -46,8 +46,7 @@ Result<void> check_shape(const Attention& op) {
   return {};
 }
 
-Result<void> check_views(const Context& ctx, const Attention& op) {
-  const CacheView& cache = op.cache;
+Result<void> check_cache(const Context& ctx, const CacheView& cache) {
   const uint64_t limit = ctx.plan.caps().max_binding_bytes;
   if (cache.bytes() > limit) {
     const uint64_t fits = limit / (cache.bytes() / cache.ctx_len);
@@ -57,28 +56,33 @@ Result<void> check_views(const Context& ctx, const Attention& op) {
                 format_bytes(cache.bytes()).c_str(), cache.ctx_len, format_bytes(limit).c_str(),
                 static_cast<unsigned long long>(fits));
   }
-  const uint64_t bytes = row_floats(op) * sizeof(float) * ctx.max_rows;
+  DP_CHECK(check_view(cache.k, cache.bytes(), "k of attention"));
+  return check_view(cache.v, cache.bytes(), "v of attention");
+}
+
+Result<void> check_inputs(const Context& ctx, const Attention& op) {
   if (op.rope && op.rope->q_out != op.q)
     return fail(ErrorKind::kInternal, "q of attention is not what rope writes.");
   if (op.rope && op.rope->norms.valid())
-    DP_CHECK(check_view(op.rope->norms, cache.head_dim * 8ull, "norms of attention"));
-  DP_CHECK(check_view(op.q, bytes, "q of attention"));
-  DP_CHECK(check_view(cache.k, cache.bytes(), "k of attention"));
-  DP_CHECK(check_view(cache.v, cache.bytes(), "v of attention"));
-  DP_CHECK(check_view(op.y.f32, bytes, "y of attention"));
+    DP_CHECK(check_view(op.rope->norms, op.cache.head_dim * 8ull, "norms of attention"));
+  DP_CHECK(check_view(op.q, row_floats(op) * sizeof(float) * ctx.max_rows, "q of attention"));
   if (op.sinks.valid()) DP_CHECK(check_view(op.sinks, op.n_heads * sizeof(float), "sinks of attention"));
-  if (op.y.q8.valid()) {
-    if (row_floats(op) % 32 != 0) {
-      return fail(ErrorKind::kInternal, "Row length (%llu) of attention's q8 output is not a multiple of 32.",
-                  static_cast<unsigned long long>(row_floats(op)));
+  return {};
+}
+
+Result<void> check_rows(const Context& ctx, const Attention& op, const Rows& y) {
+  const auto k = static_cast<uint32_t>(row_floats(op));
+  if (y.f32.valid() || (!y.q8.valid() && !y.f16.valid())) {
+    DP_CHECK(check_view(y.f32, row_floats(op) * sizeof(float) * ctx.max_rows, "y of attention"));
+  }
+  if (y.q8.valid()) {
+    if (k % 32 != 0) {
+      return fail(ErrorKind::kInternal, "Row length (%u) of attention's q8 output is not a multiple of 32.",
+                  k);
     }
-    const auto k = static_cast<uint32_t>(row_floats(op));
-    DP_CHECK(check_view(op.y.q8, q8_bytes(ctx.max_rows, k), "q8 of attention"));
+    DP_CHECK(check_view(y.q8, q8_bytes(ctx.max_rows, k), "q8 of attention"));
   }
-  if (op.y.f16.valid()) {
-    const auto k = static_cast<uint32_t>(row_floats(op));
-    DP_CHECK(check_view(op.y.f16, f16_bytes(ctx.max_rows, k), "f16 of attention"));
-  }
+  if (y.f16.valid()) DP_CHECK(check_view(y.f16, f16_bytes(ctx.max_rows, k), "f16 of attention"));
   return {};
 }
 
@@ -150,8 +154,8 @@ gpu::Grid grid_of_rows(const Context& ctx, uint32_t x, uint32_t y, uint32_t axis
   return {.x = x, .y = y, .rows_axis = axis, .rows_per_group = ctx.max_rows == 1 ? 0u : 1u};
 }
 
-Result<void> record_combine(Context& ctx, const Attention& op, const SplitRow& parts,
-                            std::string_view variant, TensorView q8) {
+Result<void> record_combine(Context& ctx, const Attention& op, const SplitPartials& parts,
+                            std::string_view variant, const Rows& y) {
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t quads = op.cache.padded_head_dim() / 4;
   const uint32_t sharing = std::min(caps.max_invocations, caps.max_workgroup_size_x) / quads;
@@ -162,11 +166,11 @@ Result<void> record_combine(Context& ctx, const Attention& op, const SplitRow& p
   for (const gpu::WgslConst& value :
        {u32_const("SPLITS", parts.splits), u32_const("KEYS_PER_SPLIT", parts.keys_per_split),
         u32_const("PARTS", std::clamp(sharing, 1u, std::min(kCombineParts, parts.splits))),
-        bool_const("HAS_Q8", q8.valid()), q8_plane1(ctx, op), all_heads(ctx, op)}) {
+        bool_const("HAS_Q8", y.q8.valid()), q8_plane1(ctx, op), all_heads(ctx, op)}) {
     launch.consts.push_back(value);
   }
-  launch.bindings = {ctx.state, parts.partials, op.sinks.valid() ? op.sinks : op.q, op.y.f32,
-                     q8.valid() ? q8 : unused_binding(ctx)};
+  launch.bindings = {ctx.state, parts.partials, op.sinks.valid() ? op.sinks : op.q, y.f32,
+                     y.q8.valid() ? y.q8 : unused_binding(ctx)};
   launch.grid = grid_of_rows(ctx, op.n_heads, 1, 1);
   launch.bytes = row_floats(op) * sizeof(float) * (parts.splits + 1);
   launch.operations = 2 * row_floats(op) * parts.splits;
@@ -174,46 +178,51 @@ Result<void> record_combine(Context& ctx, const Attention& op, const SplitRow& p
 }
 
 // The forms of y that the kernel did not write itself.
-Result<void> record_other_forms(Context& ctx, const Attention& op, bool has_q8, bool has_f16) {
+Result<void> record_other_forms(Context& ctx, const Attention& op, const Rows& y, bool has_q8, bool has_f16) {
   const auto k = static_cast<uint32_t>(row_floats(op));
-  if (op.y.q8.valid() && !has_q8) DP_CHECK(record(ctx, QuantizeQ8{.x = op.y.f32, .q8 = op.y.q8, .k = k}));
-  if (op.y.f16.valid() && !has_f16) {
-    DP_CHECK(record(ctx, FragmentF16{.x = op.y.f32, .f16 = op.y.f16, .k = k}));
-  }
+  if (y.q8.valid() && !has_q8) DP_CHECK(record(ctx, QuantizeQ8{.x = y.f32, .q8 = y.q8, .k = k}));
+  if (y.f16.valid() && !has_f16) DP_CHECK(record(ctx, FragmentF16{.x = y.f32, .f16 = y.f16, .k = k}));
   return {};
 }
 
 // The row with the constants that tuning found better for this device and shape.
-AttentionDecodeRow tuned_row(Context& ctx, const AttentionDecodeRow& row) {
+AttentionDecodeRow tuned_row(Context& ctx, ChoiceId choice, const AttentionDecodeRow& row) {
   AttentionDecodeRow tuned = row;
   if (row.kernel != DecodeKernel::kSubgroup) return tuned;
-  tuned.keys_at_once = tunable(ctx, "keys_at_once", row.keys_at_once, {2, 4, 8});
-  tuned.workgroup = tunable(ctx, "invocations", row.workgroup, {64, 128, 256, 512});
-  if (row.splits && row.heads != 0) tuned.heads = tunable(ctx, "heads", row.heads, {1, 2, 4});
+  tuned.keys_at_once = tunable(ctx, choice, "keys_at_once", row.keys_at_once, {2, 4, 8});
+  tuned.workgroup = tunable(ctx, choice, "invocations", row.workgroup, {64, 128, 256, 512});
+  if (row.splits && row.heads != 0) tuned.heads = tunable(ctx, choice, "heads", row.heads, {1, 2, 4});
   if (row.reader_joins) {
-    tuned.keys_per_split = tunable(ctx, "keys_per_split", row.keys_per_split, {16, 32, 64, 128, 256});
+    tuned.keys_per_split = tunable(ctx, choice, "keys_per_split", row.keys_per_split, {16, 32, 64, 128, 256});
   }
   return tuned;
 }
 
-// Of each row of q on its own.
-Result<void> record_each_row(Context& ctx, const Attention& op, const AttentionDecodeRow& chosen) {
-  const AttentionDecodeRow tuned = tuned_row(ctx, chosen);
+SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeSizes& sizes) {
+  return {.partials = {},
+          .splits = sizes.splits,
+          .keys_per_split = sizes.keys_per_split,
+          .n_heads = ctx.max_rows * op.n_heads,
+          .head_dim = op.cache.head_dim,
+          .ctx_len = op.cache.ctx_len,
+          .window = op.window};
+}
+
+// Of each row of q on its own. y_of_reader: what the reader gets, SplitPartials where the row leaves them to it.
+Result<void> record_each_row(Context& ctx, const Attention& op, ChoiceId choice,
+                             const AttentionDecodeRow& chosen, const AttentionOutput& y_of_reader) {
+  const AttentionDecodeRow tuned = tuned_row(ctx, choice, chosen);
   const AttentionDecodeRow* row = &tuned;
   if (op.rope && !row->rope) DP_CHECK(record(ctx, *op.rope));
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
-  const uint32_t head_dim = op.cache.head_dim;
-  const bool q8_inside = op.y.q8.valid() && head_dim % 32 == 0;
-  const Output y = {q8_inside ? kPutQ8 : kPutY, op.y.f32, q8_inside ? op.y.q8 : TensorView{}};
   const bool joined = sizes.splits > 1;
-  SplitRow parts{.splits = sizes.splits,
-                 .keys_per_split = sizes.keys_per_split,
-                 .n_heads = ctx.max_rows * op.n_heads,
-                 .head_dim = head_dim,
-                 .ctx_len = op.cache.ctx_len,
-                 .window = op.window};
-  if (joined) parts.partials = ctx.plan.scratch("attention partials", parts.bytes());
-  const Output output = joined ? Output{kPutPartial, parts.partials, {}} : y;
+  const auto* left = std::get_if<SplitPartials>(&y_of_reader);
+  const Rows y = left ? Rows{} : std::get<Rows>(y_of_reader);
+  const bool q8_inside = y.q8.valid() && op.cache.head_dim % 32 == 0;
+  SplitPartials parts = left ? *left : partials_of(ctx, op, sizes);
+  if (joined && !left) parts.partials = ctx.plan.scratch("attention partials", parts.bytes());
+  const Output output = joined ? Output{kPutPartial, parts.partials, {}}
+                               : Output{q8_inside ? kPutQ8 : kPutY, y.f32, q8_inside ? y.q8 : TensorView{}};
 
   const bool subgroup = row->kernel == DecodeKernel::kSubgroup;
   Launch launch{.variant = row->name};
@@ -271,23 +280,23 @@ Result<void> record_each_row(Context& ctx, const Attention& op, const AttentionD
   launch.grid = grid_of_rows(ctx, op.cache.n_kv_heads * sizes.head_chunks, sizes.splits, 2);
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
-  if (joined && row->reader_joins) {
-    *op.splits = parts;
-    return {};
+  if (left) return {};
+  if (joined) {
+    DP_CHECK(
+        record_combine(ctx, op, parts, row->name, {.f32 = y.f32, .q8 = q8_inside ? y.q8 : TensorView{}}));
   }
-  if (joined) DP_CHECK(record_combine(ctx, op, parts, row->name, y.q8));
-  return record_other_forms(ctx, op, q8_inside, false);
+  return record_other_forms(ctx, op, y, q8_inside, false);
 }
 
-Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPrefillRow& row) {
+Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPrefillRow& row, const Rows& y) {
   Launch launch{.variant = row.name,
                 .entry = "attention/attention_prefill_matrix",
                 .layout = wgsl::attention_prefill_matrix::kLayout};
   launch.matrix = true;
   launch.consts = shared_consts(op);
   for (const gpu::WgslConst& value :
-       {u32_const("SUBGROUPS", row.rows / 16), bool_const("HAS_F16", op.y.f16.valid()),
-        bool_const("HAS_F32", !op.y.only_f16 || op.y.q8.valid()), u32_const("F16_COLUMNS", row_floats(op))}) {
+       {u32_const("SUBGROUPS", row.rows / 16), bool_const("HAS_F16", y.f16.valid()),
+        bool_const("HAS_F32", y.f32.valid()), u32_const("F16_COLUMNS", row_floats(op))}) {
     launch.consts.push_back(value);
   }
   launch.bindings = {ctx.state,
@@ -295,53 +304,87 @@ Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPre
                      op.cache.k,
                      op.cache.v,
                      op.sinks.valid() ? op.sinks : op.q,
-                     op.y.f32,
-                     op.y.f16.valid() ? op.y.f16 : unused_binding(ctx)};
+                     y.f32.valid() ? y.f32 : unused_binding(ctx),
+                     y.f16.valid() ? y.f16 : unused_binding(ctx)};
   launch.grid = {.x = 1, .y = op.n_heads, .rows_axis = 0, .rows_per_group = row.rows};
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
-  return record_other_forms(ctx, op, false, true);
+  return record_other_forms(ctx, op, y, false, true);
 }
 
-Result<void> record_decode(Context& ctx, const Attention& op) {
-  DP_TRY(const AttentionDecodeRow* row,
-         select("attention_decode", attention_decode_variants(), op, shape_text(op), ctx));
-  return record_each_row(ctx, op, *row);
-}
-
-Result<void> record_rows(Context& ctx, const Attention& op) {
-  const bool few = ctx.max_rows <= kMostFewRows;
-  DP_TRY(const AttentionPrefillRow* row,
-         select(few ? "attention_few" : "attention_prefill",
-                few ? attention_few_variants() : attention_prefill_variants(), op, shape_text(op), ctx));
-  if (row->kernel == PrefillKernel::kEachRow) return record_each_row(ctx, op, each_row(*row));
-  if (op.rope) DP_CHECK(record(ctx, *op.rope));
-  if (row->kernel == PrefillKernel::kMatrix) return record_matrix(ctx, op, *row);
+Result<void> record_tiles(Context& ctx, const Attention& op, const AttentionPrefillRow& row, const Rows& y) {
   const uint32_t vec4s = op.cache.padded_head_dim() / 4;
-  Launch launch{.variant = row->name,
+  Launch launch{.variant = row.name,
                 .entry = "attention/attention_prefill",
                 .layout = wgsl::attention_prefill::kLayout};
   launch.consts = shared_consts(op);
   for (const gpu::WgslConst& value :
-       {u32_const("WORKGROUP", row->workgroup), u32_const("ROWS", row->rows), u32_const("KEYS", row->keys),
-        u32_const("CHUNK", row->chunk),
-        u32_const("VALUE_KEYS", std::clamp(row->value_vec4s / vec4s, 1u, kMostValueKeys))}) {
+       {u32_const("WORKGROUP", row.workgroup), u32_const("ROWS", row.rows), u32_const("KEYS", row.keys),
+        u32_const("CHUNK", row.chunk),
+        u32_const("VALUE_KEYS", std::clamp(row.value_vec4s / vec4s, 1u, kMostValueKeys))}) {
     launch.consts.push_back(value);
   }
   choose_fragments(op, launch);
-  launch.bindings = {ctx.state, op.q, op.cache.k, op.cache.v, op.sinks.valid() ? op.sinks : op.q, op.y.f32};
-  launch.grid = {.x = 1, .y = op.n_heads, .rows_axis = 0, .rows_per_group = row->rows};
+  launch.bindings = {ctx.state, op.q, op.cache.k, op.cache.v, op.sinks.valid() ? op.sinks : op.q, y.f32};
+  launch.grid = {.x = 1, .y = op.n_heads, .rows_axis = 0, .rows_per_group = row.rows};
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
-  return record_other_forms(ctx, op, false, false);
+  return record_other_forms(ctx, op, y, false, false);
+}
+
+// y with f32 where the row cannot write another form without it.
+Rows complete_rows(Context& ctx, const Attention& op, const AttentionChoice& choice, Rows y) {
+  const bool matrix = choice.prefill && choice.prefill->kernel == PrefillKernel::kMatrix;
+  if (!y.f32.valid() && (!matrix || y.q8.valid())) {
+    y.f32 = ctx.plan.scratch("attn_y", row_floats(op) * sizeof(float) * ctx.max_rows);
+  }
+  return y;
 }
 
 }  // namespace
 
-Result<void> record(Context& ctx, const Attention& op) {
+Result<AttentionChoice> select_attention(Context& ctx, const Attention& op) {
   DP_CHECK_WHILE(check_shape(op), "recording %s", ctx.role.c_str());
-  DP_CHECK_WHILE(check_views(ctx, op), "recording %s", ctx.role.c_str());
-  return ctx.max_rows == 1 ? record_decode(ctx, op) : record_rows(ctx, op);
+  DP_CHECK_WHILE(check_cache(ctx, op.cache), "recording %s", ctx.role.c_str());
+  if (ctx.max_rows > 1) {
+    const bool few = ctx.max_rows <= kMostFewRows;
+    DP_TRY(const auto row,
+           select(few ? "attention_few" : "attention_prefill",
+                  few ? attention_few_variants() : attention_prefill_variants(), op, shape_text(op), ctx));
+    return AttentionChoice{.choice = row.choice, .prefill = row.row};
+  }
+  DP_TRY(const auto row, select("attention_decode", attention_decode_variants(), op, shape_text(op), ctx));
+  AttentionChoice choice{.choice = row.choice, .decode = row.row};
+  if (row->reader_joins) {
+    const DecodeSizes sizes = decode_sizes(tuned_row(ctx, row.choice, *row.row), op, ctx.plan.caps());
+    if (sizes.splits > 1) choice.leaves = partials_of(ctx, op, sizes);
+  }
+  return choice;
+}
+
+Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention& op,
+                    const AttentionOutput& y) {
+  DP_CHECK_WHILE(check_inputs(ctx, op), "recording %s", ctx.role.c_str());
+  const auto* left = std::get_if<SplitPartials>(&y);
+  if ((left != nullptr) != choice.leaves.has_value()) {
+    return fail(ErrorKind::kInternal,
+                "%s: the attention variant %s splits to its reader, and the caller expects %s.",
+                ctx.role.c_str(), choice.leaves ? "leaves" : "leaves no", left ? "them" : "rows");
+  }
+  if (left) {
+    DP_CHECK(check_view(left->partials, left->bytes(), "partials of attention"));
+    return record_each_row(ctx, op, choice.choice, *choice.decode, y);
+  }
+  DP_CHECK_WHILE(check_rows(ctx, op, std::get<Rows>(y)), "recording %s", ctx.role.c_str());
+  const Rows rows = complete_rows(ctx, op, choice, std::get<Rows>(y));
+  if (choice.decode) return record_each_row(ctx, op, choice.choice, *choice.decode, rows);
+  const AttentionPrefillRow& row = *choice.prefill;
+  if (row.kernel == PrefillKernel::kEachRow) {
+    return record_each_row(ctx, op, choice.choice, each_row(row), rows);
+  }
+  if (op.rope) DP_CHECK(record(ctx, *op.rope));
+  return row.kernel == PrefillKernel::kMatrix ? record_matrix(ctx, op, row, rows)
+                                              : record_tiles(ctx, op, row, rows);
 }
 
 }  // namespace doppler::kernels

@@ -6,7 +6,10 @@
 // attention_prefill.matrix, which rounds q and the probabilities to f16: 1e-3.
 #pragma once
 
-#include "kernels/common/activation.h"
+#include <optional>
+#include <variant>
+
+#include "kernels/common/forms.h"
 #include "kernels/context.h"
 #include "kernels/rope/rope.h"
 
@@ -15,7 +18,6 @@ namespace doppler::kernels {
 struct Attention {
   TensorView q;     // f32 [rows, n_heads * head_dim], rotated
   CacheView cache;  // holds keys and values of positions [0, pos + rows)
-  Activation y;     // f32 [rows, n_heads * head_dim], and q8 and f16 if valid
   uint32_t n_heads = 0;
   float scale = 0;      // of q.k, usually head_dim^-0.5
   uint32_t window = 0;  // 0: all; W: the last W keys, the row's own included
@@ -26,13 +28,30 @@ struct Attention {
   const RopeKv* rope = nullptr;
   // Decode: the most keys this plan will be replayed with, 0: the context. Up to kShortKeys one dispatch does it all.
   uint32_t max_keys = 0;
-  // Optional, decode: what reads y joins splits itself (joins_splits() of linear.h). A variant that leaves them to it says
-  // here where they are, and writes no y; the others leave this invalid.
-  SplitRow* splits = nullptr;
+  // Decode: what reads the result reduces splits of the keys itself (PrologueKind::kSplitPartials of linear/linear.h).
+  bool reader_reduces = false;
 };
 // Up to here one workgroup a head reads all keys in a few rounds of loads; more keys are worth the second dispatch that
 // joins splits.
 inline constexpr uint32_t kShortKeys = 512;
-Result<void> record(Context& ctx, const Attention& op);
+
+// [rows, n_heads * head_dim] in the forms that are valid, or what AttentionChoice::leaves asks for.
+using AttentionOutput = std::variant<Rows, SplitPartials>;
+
+struct AttentionDecodeRow;   // attention/variants.h
+struct AttentionPrefillRow;  // likewise
+
+// The variant, chosen once. One of the two rows is there.
+struct AttentionChoice {
+  ChoiceId choice;
+  const AttentionDecodeRow* decode = nullptr;
+  const AttentionPrefillRow* prefill = nullptr;
+  // Splits that the variant leaves to the reader: their layout, without a buffer. Otherwise it writes Rows.
+  std::optional<SplitPartials> leaves;
+};
+// Errors: shapes that do not fit; no variant takes them.
+Result<AttentionChoice> select_attention(Context& ctx, const Attention& op);
+Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention& op,
+                    const AttentionOutput& y);
 
 }  // namespace doppler::kernels

@@ -136,7 +136,7 @@ std::string few_heads_and_reader_joins(const Attention& op, const gpu::Caps& cap
     return format_text("a workgroup for each of %u heads fills the device (few are up to %u)", op.n_heads,
                        kFewHeads);
   }
-  if (!op.splits) return "what reads its result does not join splits";
+  if (!op.reader_reduces) return "what reads its result does not reduce splits";
   if (op.sinks.valid()) return "what reads its result joins no sinks";
   if (op.cache.head_dim % kQ8Block == 0) return "";
   return format_text("head_dim %u is not a multiple of %u", op.cache.head_dim, kQ8Block);

@@ -27,7 +27,7 @@ struct AttentionDecodeRow : Variant<Attention> {
   bool rope = false;          // rotates and fills the cache too
   uint32_t heads = 0;         // query heads of a workgroup; 0: as many as registers hold
   uint32_t rows = 1;          // of q in a step: those that splits are counted for
-  // Of the cache's keys at least; and Attention::splits instead of a combine.
+  // Of the cache's keys at least; and AttentionChoice::leaves instead of a combine.
   uint32_t keys_per_split = kKeysPerSplit;
   bool reader_joins = false;
 };

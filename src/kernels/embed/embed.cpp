@@ -22,7 +22,7 @@ Result<void> record(Context& ctx, const Embed& op) {
   DP_CHECK(check_view(op.tokens, uint64_t{4} * ctx.max_rows, "tokens of embed"));
   DP_CHECK(check_view(op.y, uint64_t{4} * ctx.max_rows * table.k, "y of embed"));
   const char* format = weight_format_info(table.format).name;
-  DP_TRY(const Variant<Embed>* row,
+  DP_TRY(const auto row,
          select("embed", embed_variants(), op, format_text("%s %ux%u", format, table.n, table.k), ctx));
   const WeightLayout layout = weight_layout(table.format, table.n, table.k);
   const uint32_t eights = (table.k + kColumns - 1) / kColumns;

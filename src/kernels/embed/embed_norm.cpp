@@ -71,9 +71,9 @@ Result<void> record(Context& ctx, const EmbedNorm& op) {
   DP_CHECK(check_embed_norm(op));
   DP_CHECK(check_view(op.token, sizeof(uint32_t), "token of embed_norm"));
   const char* format = weight_format_info(op.table.format).name;
-  DP_TRY(const Variant<EmbedNorm>* row, select("embed_norm", embed_norm_variants(), op,
-                                               format_text("%s %ux%u", format, op.table.n, op.table.k), ctx));
-  if (row == &kRows[0]) {
+  DP_TRY(const auto row, select("embed_norm", embed_norm_variants(), op,
+                                format_text("%s %ux%u", format, op.table.n, op.table.k), ctx));
+  if (row.row == &kRows[0]) {
     Launch launch{.variant = row->name, .entry = "embed/embed_norm", .layout = wgsl::embed_norm::kLayout};
     launch.consts = {u32_const("WORKGROUP", embed_norm_workgroup(ctx.plan.caps(), op, 0))};
     launch.bindings = {op.token};
@@ -87,7 +87,7 @@ Result<void> record(Context& ctx, const EmbedNorm& op) {
                                  .add = {},
                                  .add_weight = {},
                                  .weight = op.norm_weight,
-                                 .y = op.h.activation(),
+                                 .y = op.h.rows(),
                                  .n = op.table.k,
                                  .eps = op.eps});
 }

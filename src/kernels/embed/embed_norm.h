@@ -2,7 +2,7 @@
 // product reads. Error bounds: theirs. A token >= table.n gives zeros.
 #pragma once
 
-#include "kernels/common/activation.h"
+#include "kernels/common/forms.h"
 #include "kernels/context.h"
 #include "kernels/linear/linear.h"
 

@@ -38,7 +38,9 @@ Result<void> record(Context& ctx, const Glu& op) {
                 activate_name(op.activate));
   }
   DP_CHECK(check_view(op.gate_up, 2 * ctx.max_rows * row_bytes, "gate_up of glu"));
-  DP_CHECK(check_view(op.y.f32, ctx.max_rows * row_bytes, "y of glu"));
+  if (op.y.f32.valid() || !op.y.f16.valid()) {
+    DP_CHECK(check_view(op.y.f32, ctx.max_rows * row_bytes, "y of glu"));
+  }
   if (op.y.q8.valid()) {
     if (op.n % 32 != 0) {
       return fail(ErrorKind::kInternal, "Row length (%u) of glu's q8 output is not a multiple of 32.", op.n);
@@ -51,7 +53,7 @@ Result<void> record(Context& ctx, const Glu& op) {
     }
     DP_CHECK(check_view(op.y.f16, f16_bytes(ctx.max_rows, op.n), "f16 of glu"));
   }
-  DP_TRY(const Variant<Glu>* row,
+  DP_TRY(const auto row,
          select("glu", glu_variants(), op, format_text("%s %u", activate_name(op.activate), op.n), ctx));
 
   const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations);
@@ -61,10 +63,11 @@ Result<void> record(Context& ctx, const Glu& op) {
                    u32_const("ACTIVATE", static_cast<uint32_t>(op.activate)),
                    bool_const("HAS_Q8", op.y.q8.valid()),
                    bool_const("HAS_F16", op.y.f16.valid()),
-                   bool_const("HAS_F32", !op.y.only_f16),
+                   bool_const("HAS_F32", op.y.f32.valid()),
                    u32_const("F16_COLUMNS", op.n),
                    u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.n) / 4)};
-  launch.bindings = {op.gate_up, op.y.f32, op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
+  launch.bindings = {op.gate_up, op.y.f32.valid() ? op.y.f32 : unused_binding(ctx),
+                     op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
                      op.y.f16.valid() ? op.y.f16 : unused_binding(ctx)};
   launch.grid = {.x = (op.n + workgroup * 4 - 1) / (workgroup * 4), .rows_axis = 1, .rows_per_group = 1};
   launch.bytes =

@@ -2,7 +2,7 @@
 // where the matrix product did not do it itself. Error bound: relative L2 < 1e-6.
 #pragma once
 
-#include "kernels/common/activation.h"
+#include "kernels/common/forms.h"
 #include "kernels/context.h"
 #include "kernels/linear/linear.h"
 
@@ -10,7 +10,7 @@ namespace doppler::kernels {
 
 struct Glu {
   TensorView gate_up;  // f32 [rows, 2 * n]: gates, then ups
-  Activation y;        // f32 [rows, n], and q8 and f16 if valid
+  Rows y;              // [rows, n] in the forms that are valid; without f16, f32 is one of them
   uint32_t n = 0;
   ActivationFn activate = ActivationFn::kSilu;
 };

@@ -1,17 +1,14 @@
-// linear.h: checks, the choice of a variant, and what surrounds the product itself: quantising x where a
-// chosen variant wants it, a gate as a second kernel where the product cannot do it. Read next: product.h.
+// linear.h: the choice of a variant, what it refuses, checks, and the conversions around a product whose variant does not
+// read or write a form itself. Read next: product.h.
 #include "kernels/linear/linear.h"
 
+#include <algorithm>
+
 #include "kernels/common/dispatch.h"
-#include "kernels/glu/glu.h"
 #include "kernels/linear/product.h"
 
 namespace doppler::kernels {
 namespace {
-
-ProductShape shape_of(const Weight& weight, uint32_t max_rows, ActivationFn gate) {
-  return {.format = weight.format, .n = weight.n, .k = weight.k, .max_rows = max_rows, .gate = gate};
-}
 
 Result<void> check_weight(const Context& ctx, const Weight& weight) {
   if (weight.n == 0 || weight.k == 0) {
@@ -35,14 +32,14 @@ Result<void> check_weight(const Context& ctx, const Weight& weight) {
   return {};
 }
 
-Result<void> check_joined(const Context& ctx, const JoinedNorm& op, uint32_t k) {
+Result<void> check_add_norm(const Context& ctx, const AddRmsNorm& op, uint32_t k) {
   for (const TensorView& view : {op.residual, op.branch, op.add_weight, op.weight, op.x}) {
     DP_CHECK(check_view(view, sizeof(float) * k, "a part of x of " + ctx.role));
   }
   return {};
 }
 
-Result<void> check_splits(const Context& ctx, const SplitRow& x, uint32_t k) {
+Result<void> check_partials(const Context& ctx, const SplitPartials& x, uint32_t k) {
   if (x.head_dim % kQ8Block != 0 || uint64_t{x.n_heads} * x.head_dim != k || x.splits == 0 ||
       x.splits > kMostJoinedSplits || x.keys_per_split == 0) {
     return fail(
@@ -53,54 +50,85 @@ Result<void> check_splits(const Context& ctx, const SplitRow& x, uint32_t k) {
   return check_view(x.partials, x.bytes(), "the splits of x of " + ctx.role);
 }
 
-Result<void> check(const Context& ctx, const Linear& op) {
-  const Weight& weight = op.weight;
-  DP_CHECK(check_weight(ctx, weight));
-  const bool gated = op.gate != ActivationFn::kNone;
-  if (gated && (weight.n % 2 != 0 || op.accumulate || op.y_stride != 0)) {
-    return fail(ErrorKind::kInternal,
-                "Gated product of %u rows: they must be even, without accumulate and y_stride.", weight.n);
+// x as far as it is there: whole, or before the division of a deferred norm.
+Result<void> check_rows(const Context& ctx, const Rows& x, uint32_t k) {
+  if (x.q8.valid()) DP_CHECK(check_view(x.q8, q8_bytes(ctx.max_rows, k), "x.q8 of " + ctx.role));
+  if (x.f16.valid()) DP_CHECK(check_view(x.f16, f16_bytes(ctx.max_rows, k), "x.f16 of " + ctx.role));
+  if (!x.f32.valid() && (x.q8.valid() || x.f16.valid())) return {};
+  return check_view(x.f32, sizeof(float) * ctx.max_rows * k, "x of " + ctx.role);
+}
+
+Result<void> check_prologue(const Context& ctx, const Prologue& x, uint32_t k) {
+  if (const auto* rows = std::get_if<Rows>(&x)) return check_rows(ctx, *rows, k);
+  if (const auto* partials = std::get_if<SplitPartials>(&x)) return check_partials(ctx, *partials, k);
+  if (const auto* add = std::get_if<AddRmsNorm>(&x)) return check_add_norm(ctx, *add, k);
+  return check_view(std::get<DeferredNorm>(x).buffer, DeferredNorm::bytes(k, std::get<DeferredNorm>(x).q8),
+                    "the deferred norm of " + ctx.role);
+}
+
+// y, f32 [rows, stride], of which the product writes some columns.
+Result<void> check_columns(const Context& ctx, TensorView y, uint32_t columns, uint32_t y_stride,
+                           uint32_t y_column) {
+  const uint32_t stride = y_stride == 0 ? columns : y_stride;
+  if (y_column > stride || columns > stride - y_column) {
+    return fail(ErrorKind::kInternal, "Columns %u to %u do not fit rows of %u.", y_column, y_column + columns,
+                stride);
   }
-  if (op.y_q8.valid() && (!gated || weight.n % 64 != 0)) {
-    return fail(ErrorKind::kInternal, "y_q8 of %u outputs needs a gate and whole tiles of 32.", weight.n / 2);
+  return check_view(y, sizeof(float) * ctx.max_rows * stride, "y of " + ctx.role);
+}
+
+Result<void> check_gate(const Context& ctx, const Gate& gate, uint32_t n) {
+  const Rows& y = gate.y;
+  if (n % 2 != 0) return fail(ErrorKind::kInternal, "A gated product of %u rows: they must be even.", n);
+  if (y.q8.valid() && n % 64 != 0) {
+    return fail(ErrorKind::kInternal, "q8 of %u outputs needs whole tiles of 32.", n / 2);
   }
-  if (op.y_f16.valid() && (!gated || weight.n % 32 != 0)) {
-    return fail(ErrorKind::kInternal, "y_f16 of %u outputs needs a gate and tiles of 16.", weight.n / 2);
+  if (y.f16.valid() && n % 32 != 0) {
+    return fail(ErrorKind::kInternal, "f16 of %u outputs needs tiles of 16.", n / 2);
   }
-  const uint32_t columns = gated ? weight.n / 2 : weight.n;
-  const uint32_t stride = op.y_stride == 0 ? columns : op.y_stride;
-  if (op.y_column > stride || columns > stride - op.y_column) {
-    return fail(ErrorKind::kInternal, "Columns %u to %u do not fit rows of %u.", op.y_column,
-                op.y_column + columns, stride);
+  if (y.q8.valid()) DP_CHECK(check_view(y.q8, q8_bytes(ctx.max_rows, n / 2), "y.q8 of " + ctx.role));
+  if (y.f16.valid()) DP_CHECK(check_view(y.f16, f16_bytes(ctx.max_rows, n / 2), "y.f16 of " + ctx.role));
+  if (!y.f32.valid() && (y.q8.valid() || y.f16.valid())) return {};
+  return check_view(y.f32, sizeof(float) * ctx.max_rows * (n / 2), "y of " + ctx.role);
+}
+
+Result<void> check_epilogue(const Context& ctx, const Linear& op) {
+  const uint32_t n = op.weight.n;
+  if (const auto* store = std::get_if<Store>(&op.y)) {
+    return check_columns(ctx, store->y, n, store->y_stride, store->y_column);
   }
-  const uint64_t floats = uint64_t{ctx.max_rows} * sizeof(float);
-  if (op.x.joined.valid()) {
-    DP_CHECK(check_joined(ctx, op.x.joined, weight.k));
-  } else if (op.x.splits.valid()) {
-    DP_CHECK(check_splits(ctx, op.x.splits, weight.k));
-  } else if (op.x.f32.valid() || (!op.x.q8.valid() && !op.x.f16.valid())) {
-    DP_CHECK(check_view(op.x.f32, floats * weight.k, "x of " + ctx.role));
+  if (const auto* residual = std::get_if<AddResidual>(&op.y)) {
+    return check_columns(ctx, residual->y, n, residual->y_stride, residual->y_column);
   }
-  const bool is_left_out = op.y_q8.valid() || op.best.valid();
-  if (op.y.valid() || !is_left_out) DP_CHECK(check_view(op.y, floats * stride, "y of " + ctx.role));
-  if (op.best.valid()) {
-    if (gated || op.bias.valid() || op.accumulate || op.y_stride != 0 || op.next.buffer.valid()) {
-      return fail(ErrorKind::kInternal,
-                  "The best outputs of %s are asked of a product with bias, gate, residual or y_stride.",
+  if (const auto* gate = std::get_if<Gate>(&op.y)) return check_gate(ctx, *gate, n);
+  if (const auto* argmax = std::get_if<TileArgmax>(&op.y)) {
+    if (op.bias.valid()) {
+      return fail(ErrorKind::kInternal, "The best outputs of %s are asked of a product with bias.",
                   ctx.role.c_str());
     }
-    DP_CHECK(check_view(op.best, kBestBytes * best_count(weight), "best of " + ctx.role));
+    return check_view(argmax->best, kBestBytes * best_count(op.weight), "best of " + ctx.role);
   }
-  if (op.next.buffer.valid()) {
-    DP_CHECK(check_view(op.next.buffer, BegunNorm::bytes(weight.n, op.next.q8), "next of " + ctx.role));
-    DP_CHECK(check_view(op.next.weight, sizeof(float) * weight.n, "norm weight of " + ctx.role));
+  const auto& defer = std::get<AddResidualDeferNorm>(op.y);
+  DP_CHECK(check_columns(ctx, defer.y, n, 0, 0));
+  DP_CHECK(check_view(defer.norm.buffer, DeferredNorm::bytes(n, defer.norm.q8),
+                      "the deferred norm behind " + ctx.role));
+  return check_view(defer.norm.weight, sizeof(float) * n, "norm weight of " + ctx.role);
+}
+
+// Which prologues go with which epilogues: what makes x itself has neither bias nor residual, and writes whole rows.
+Result<void> check_combination(const Context& ctx, const Linear& op) {
+  const auto* store = std::get_if<Store>(&op.y);
+  const auto* gate = std::get_if<Gate>(&op.y);
+  bool is_possible = true;
+  if (std::holds_alternative<AddRmsNorm>(op.x)) {
+    const bool whole = store && (store->y_stride == 0 || store->y_stride == op.weight.n);
+    is_possible = !op.bias.valid() && (whole || (gate && !gate->y.f32.valid() && !gate->y.f16.valid()));
+  } else if (std::holds_alternative<SplitPartials>(op.x)) {
+    is_possible = !gate && !std::holds_alternative<TileArgmax>(op.y);
   }
-  if (op.x.q8.valid()) DP_CHECK(check_view(op.x.q8, q8_bytes(ctx.max_rows, weight.k), "x.q8 of " + ctx.role));
-  if (op.x.f16.valid()) {
-    DP_CHECK(check_view(op.x.f16, f16_bytes(ctx.max_rows, weight.k), "x.f16 of " + ctx.role));
-  }
-  if (op.bias.valid()) DP_CHECK(check_view(op.bias, sizeof(float) * weight.n, "bias of " + ctx.role));
-  return {};
+  if (is_possible) return {};
+  return fail(ErrorKind::kInternal, "The prologue of %s does not go with its bias and epilogue.",
+              ctx.role.c_str());
 }
 
 // All workgroups together read the input's parts so often from the cache: beyond that a dispatch costs less.
@@ -111,75 +139,213 @@ std::string shape_text(const ProductShape& shape) {
 }
 
 bool is_once_q8(const ProductRow& row) { return row.algorithm == Algorithm::kOnce && row.q8; }
+bool is_tiled(const ProductChoice& choice) { return choice.row->algorithm == Algorithm::kTiled; }
 
-// What record() will choose, or null where it will fail.
-const ProductRow* coming_row(const Context& ctx, const Weight& weight, ActivationFn gate) {
-  const ProductShape shape = shape_of(weight, ctx.max_rows, gate);
-  return would_select(product_operation(shape), product_variants(shape), shape, shape_text(shape),
-                      ctx.plan.caps(), ctx.policy);
+std::string name_of(const ProductChoice& choice) { return std::string(choice.row->name); }
+
+std::string refuse_pieces(const Weight& weight) {
+  if (weight.pieces.size() == 1) return "";
+  return format_text("the weight lies in %zu buffers, and one is bound", weight.pieces.size());
 }
 
-// Whether the row makes the gated product in one dispatch: a matvec, or whole tiles of gates on matrix units or, in 8
-// bits, of a few rows.
-bool gates_itself(const ProductRow* row, uint32_t max_rows, const Weight& weight) {
-  if (weight.pieces.size() > 1) return false;
-  if (max_rows == 1) return true;
-  const bool gates = row != nullptr && (row->algorithm == Algorithm::kMatrix || is_once_q8(*row));
-  return gates && weight.n % (2 * kTileRows) == 0;
+std::string refuse_part_tiles(const Weight& weight) {
+  if (weight.n % kTileRows == 0) return "";
+  return format_text("%u rows are not whole tiles of %u", weight.n, kTileRows);
 }
 
-Result<void> record_product(Context& ctx, const Linear& op, const ProductRow& row) {
-  switch (row.algorithm) {
+// The first reason that is one.
+std::string first_of(std::initializer_list<std::string> reasons) {
+  for (const std::string& reason : reasons) {
+    if (!reason.empty()) return reason;
+  }
+  return "";
+}
+
+std::string refuse_unless_tiled(const ProductChoice& choice) {
+  return is_tiled(choice) ? "" : name_of(choice) + " is no product of one row in tiles";
+}
+
+std::string refuse_memory(uint64_t bytes, const gpu::Caps& caps) {
+  if (bytes <= caps.max_workgroup_bytes) return "";
+  return format_text("it needs %llu bytes of workgroup memory, this device has %u",
+                     static_cast<unsigned long long>(bytes), caps.max_workgroup_bytes);
+}
+
+std::string refuse_reads(uint64_t bytes) {
+  if (bytes <= kMostJoinedBytes) return "";
+  return format_text("its workgroups would read %s of parts of x, and a dispatch costs less beyond %s",
+                     format_bytes(bytes).c_str(), format_bytes(kMostJoinedBytes).c_str());
+}
+
+// x is made by every workgroup: `outputs` are those of the whole dispatch.
+std::string refuse_add_norm(const Context& ctx, const Weight& weight, const ProductChoice& choice,
+                            uint64_t outputs) {
+  constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_joined
+  constexpr uint32_t kUnitBytes =
+      64;  // of 32 columns, in workgroup memory: codes, factors, parts of two norms
+  const gpu::Caps& caps = ctx.plan.caps();
+  const uint32_t sums = choice.gate == ActivationFn::kNone ? 1 : 2;
+  const std::string reason = first_of(
+      {refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight),
+       refuse_memory(weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations * sums), caps),
+       refuse_reads(outputs / kTileRows * weight.k * 4 * sizeof(float))});
+  if (!reason.empty()) return reason;
+  if (choice.reads() != InputForm::kQ8) return name_of(choice) + " does not read x in 8 bits";
+  if (caps.max_storage_buffers < kBuffers) {
+    return format_text("it binds %u storage buffers, this device allows %u", kBuffers,
+                       caps.max_storage_buffers);
+  }
+  const uint32_t invocations = std::min(kMostTileInvocations, caps.max_invocations);
+  if (weight.k / kQ8Block > invocations || outputs / kQ8Block > caps.max_workgroups) {
+    return format_text("%u columns are more than the blocks of %u invocations", weight.k, invocations);
+  }
+  return "";
+}
+
+std::string refuse_partials(const Context& ctx, const Weight& weight, const ProductChoice& choice) {
+  // Of 32 columns in workgroup memory: joined, codes, factors; in f32 less.
+  constexpr uint32_t kUnitBytes = 128 + 32 + 16;
+  // An invocation holds two vectors for each split of every four columns that it joins: registers for eight columns.
+  constexpr uint32_t kMostColumns = 2048;
+  const gpu::Caps& caps = ctx.plan.caps();
+  const std::string reason =
+      first_of({refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight),
+                refuse_memory(weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations), caps),
+                refuse_reads(uint64_t{weight.n} / kQ8Block * kMostJoinedSplits * weight.k * sizeof(float))});
+  if (!reason.empty()) return reason;
+  if (choice.gate != ActivationFn::kNone) return "a gated product does not reduce splits";
+  if (weight.k > kMostColumns) {
+    return format_text("%u columns are more than its registers take (%u)", weight.k, kMostColumns);
+  }
+  if (weight.n / kQ8Block > caps.max_workgroups) return "it needs more workgroups than this device has";
+  return "";
+}
+
+// A matvec gates, and whole tiles of gates do on matrix units or, in 8 bits, of a few rows.
+std::string refuse_gate(const Weight& weight, const ProductChoice& choice) {
+  if (!refuse_pieces(weight).empty() || choice.max_rows == 1) return refuse_pieces(weight);
+  if (choice.row->algorithm != Algorithm::kMatrix && !is_once_q8(*choice.row)) {
+    return name_of(choice) + " has no gate";
+  }
+  if (weight.n % (2 * kTileRows) == 0) return "";
+  return format_text("half of %u rows are not whole tiles of %u", weight.n, kTileRows);
+}
+
+PrologueKind kind_of(const Prologue& x) { return static_cast<PrologueKind>(x.index()); }
+EpilogueKind kind_of(const Epilogue& y) { return static_cast<EpilogueKind>(y.index()); }
+
+Result<void> record_product(Context& ctx, const Product& op) {
+  switch (op.row.algorithm) {
     case Algorithm::kTiled:
-      return record_matvec_tile(ctx, op, row);
+      return record_matvec_tile(ctx, op);
     case Algorithm::kOnce:
     case Algorithm::kOnceOfCpu:
-      return record_matmul_few(ctx, op, row);
+      return record_matmul_few(ctx, op);
     default:
-      return ctx.max_rows == 1 ? record_matvec(ctx, op, row) : record_matmul(ctx, op, row);
+      return ctx.max_rows == 1 ? record_matvec(ctx, op) : record_matmul(ctx, op);
   }
 }
 
-// The product into [rows, 2n], then the activation as a kernel of its own.
-Result<void> record_gate_apart(Context& ctx, const Linear& op) {
-  const uint64_t bytes = uint64_t{ctx.max_rows} * op.weight.n * sizeof(float);
-  Linear product = op;
-  product.gate = ActivationFn::kNone;
-  product.y_q8 = {};
-  product.y_f16 = {};
-  product.y = ctx.plan.scratch("gate_up", bytes);
-  DP_CHECK(record(ctx, product));
-  return record(ctx, Glu{.gate_up = product.y,
-                         .y = {.f32 = op.y, .q8 = op.y_q8, .f16 = op.y_f16, .only_f16 = op.y_only_f16},
-                         .n = op.weight.n / 2,
-                         .activate = op.gate});
+// Makes the form of x that the row reads, where its producer did not.
+Result<void> convert_input(Context& ctx, Product& op) {
+  const uint32_t k = op.weight.k;
+  if (op.row.q8 && !op.x.q8.valid()) {
+    op.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(ctx.max_rows, k));
+    return record(ctx, QuantizeQ8{.x = op.x.f32, .q8 = op.x.q8, .k = k});
+  }
+  if (op.row.f16 && !op.x.f16.valid()) {
+    op.x.f16 = ctx.plan.scratch("x_f16", f16_bytes(ctx.max_rows, k));
+    return record(ctx, FragmentF16{.x = op.x.f32, .f16 = op.x.f16, .k = k});
+  }
+  return {};
+}
+
+Rows rows_of(const Prologue& x) {
+  if (const auto* rows = std::get_if<Rows>(&x)) return *rows;
+  const auto* norm = std::get_if<DeferredNorm>(&x);
+  if (!norm) return {};
+  return norm->q8 ? Rows{.q8 = norm->values()} : Rows{.f32 = norm->values()};
+}
+
+Product product_of(const Linear& op, const ProductChoice& choice, ChoiceId id) {
+  Product product{.weight = op.weight, .row = *choice.row, .choice = id, .x = rows_of(op.x), .bias = op.bias};
+  if (const auto* norm = std::get_if<DeferredNorm>(&op.x)) {
+    product.square_sums = norm->square_sums();
+    product.norm_eps = norm->eps;
+  }
+  product.add_norm = std::get_if<AddRmsNorm>(&op.x);
+  product.partials = std::get_if<SplitPartials>(&op.x);
+  if (const auto* store = std::get_if<Store>(&op.y)) {
+    product.y = store->y;
+    product.y_stride = store->y_stride;
+    product.y_column = store->y_column;
+  } else if (const auto* residual = std::get_if<AddResidual>(&op.y)) {
+    product.y = residual->y;
+    product.y_stride = residual->y_stride;
+    product.y_column = residual->y_column;
+    product.accumulate = true;
+  } else if (const auto* defer = std::get_if<AddResidualDeferNorm>(&op.y)) {
+    product.y = defer->y;
+    product.accumulate = true;
+    product.next = &defer->norm;
+  } else if (const auto* gate = std::get_if<Gate>(&op.y)) {
+    product.gate = gate->activation;
+    product.y = gate->y.f32;
+    product.y_q8 = gate->y.q8;
+    product.y_f16 = gate->y.f16;
+  } else {
+    product.y = std::get<TileArgmax>(op.y).y;
+    product.best = std::get<TileArgmax>(op.y).best;
+  }
+  return product;
 }
 
 }  // namespace
 
-bool wants_q8(const Context& ctx, const Weight& weight, ActivationFn gate) {
-  const ProductRow* row = coming_row(ctx, weight, gate);
-  return row != nullptr && row->q8;
+InputForm ProductChoice::reads() const {
+  return row->q8 ? InputForm::kQ8 : row->f16 ? InputForm::kF16 : InputForm::kF32;
 }
 
-bool wants_f16(const Context& ctx, const Weight& weight, ActivationFn gate) {
-  const ProductRow* row = coming_row(ctx, weight, gate);
-  return row != nullptr && row->f16;
+Result<ProductChoice> resolve_product(const Context& ctx, const Weight& weight, ActivationFn gate) {
+  const ProductShape shape{
+      .format = weight.format, .n = weight.n, .k = weight.k, .max_rows = ctx.max_rows, .gate = gate};
+  DP_TRY(Resolved<ProductRow> resolved,
+         (resolve<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
+                                            shape_text(shape), ctx.plan.caps(), ctx.policy)));
+  return ProductChoice{
+      .row = resolved.row, .choice = std::move(resolved.choice), .gate = gate, .max_rows = ctx.max_rows};
 }
 
-bool finishes_norm(const Context& ctx, const Weight& weight, ActivationFn gate) {
-  const ProductRow* row = coming_row(ctx, weight, gate);
-  const bool joined = gate == ActivationFn::kNone || weight.pieces.size() == 1;
-  return row != nullptr && row->algorithm == Algorithm::kTiled && joined;
+std::string refuse_prologue(const Context& ctx, const Weight& weight, const ProductChoice& choice,
+                            PrologueKind kind) {
+  const bool gated = choice.gate != ActivationFn::kNone;
+  switch (kind) {
+    case PrologueKind::kRows:
+      return "";
+    case PrologueKind::kDeferredNorm:
+      return first_of({refuse_unless_tiled(choice), gated ? refuse_pieces(weight) : ""});
+    case PrologueKind::kAddRmsNorm:
+      return refuse_add_norm(ctx, weight, choice, weight.n / (gated ? 2 : 1));
+    case PrologueKind::kSplitPartials:
+      return refuse_partials(ctx, weight, choice);
+  }
+  return "";
 }
 
-bool begins_norm(const Context& ctx, const Weight& weight) {
-  return finishes_norm(ctx, weight, ActivationFn::kNone) && weight.pieces.size() == 1 &&
-         weight.n % kTileRows == 0;
-}
-
-bool leaves_best(const Context& ctx, const Weight& weight) {
-  return finishes_norm(ctx, weight, ActivationFn::kNone);
+std::string refuse_epilogue(const Context&, const Weight& weight, const ProductChoice& choice,
+                            EpilogueKind kind) {
+  switch (kind) {
+    case EpilogueKind::kStore:
+    case EpilogueKind::kAddResidual:
+      return "";
+    case EpilogueKind::kDeferredNorm:
+      return first_of({refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight)});
+    case EpilogueKind::kGate:
+      return refuse_gate(weight, choice);
+    case EpilogueKind::kTileArgmax:
+      return refuse_unless_tiled(choice);
+  }
+  return "";
 }
 
 uint32_t best_count(const Weight& weight) {
@@ -188,130 +354,75 @@ uint32_t best_count(const Weight& weight) {
   return tiles;
 }
 
-Result<void> record(Context& ctx, const Linear& op) {
-  DP_CHECK(check(ctx, op));
-  const bool gated = op.gate != ActivationFn::kNone;
-  if (gated && !gates_itself(coming_row(ctx, op.weight, op.gate), ctx.max_rows, op.weight)) {
-    return record_gate_apart(ctx, op);
+Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op) {
+  DP_CHECK(check_weight(ctx, op.weight));
+  DP_CHECK(check_prologue(ctx, op.x, op.weight.k));
+  DP_CHECK(check_epilogue(ctx, op));
+  DP_CHECK(check_combination(ctx, op));
+  const std::string refused = first_of({refuse_prologue(ctx, op.weight, choice, kind_of(op.x)),
+                                        refuse_epilogue(ctx, op.weight, choice, kind_of(op.y))});
+  if (!refused.empty()) {
+    return fail(ErrorKind::kInternal, "%s does not have the prologue or epilogue of %s: %s.",
+                name_of(choice).c_str(), ctx.role.c_str(), refused.c_str());
   }
-
-  const ProductShape shape = shape_of(op.weight, ctx.max_rows, op.gate);
-  DP_TRY(const ProductRow* row,
-         (select<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
-                                           shape_text(shape), ctx)));
-  const size_t chosen = ctx.chosen;
-  Linear product = op;
-  const bool is_tiled = row->algorithm == Algorithm::kTiled;
-  if (!is_tiled && (op.x.square_sums.valid() || op.next.buffer.valid() || !op.y.valid())) {
-    return fail(ErrorKind::kInternal, "%s of %s neither finishes nor begins norms, and writes y as f32.",
-                std::string(row->name).c_str(), ctx.role.c_str());
-  }
-  if (op.x.joined.valid()) {
-    if (!joins_norm(ctx, op.weight, nullptr, op.gate) || op.bias.valid() || op.accumulate ||
-        (op.y_stride != 0 && op.y_stride != op.weight.n) || (gated && op.y.valid())) {
-      return fail(ErrorKind::kInternal, "%s of %s cannot make its input of a residual and a branch.",
-                  std::string(row->name).c_str(), ctx.role.c_str());
+  Product product = product_of(op, choice, note_choice(ctx, choice.choice));
+  const ProductRow& row = product.row;
+  if (kind_of(op.x) == PrologueKind::kRows) {
+    DP_CHECK(convert_input(ctx, product));
+    if (!row.q8 && !row.f16) {
+      DP_CHECK(check_view(product.x.f32, sizeof(float) * ctx.max_rows * op.weight.k, "x of " + ctx.role));
     }
-    return record_matvec_tile(ctx, op, *row);
   }
-  if (op.x.splits.valid()) {
-    if (!joins_splits(ctx, op.weight) || gated || op.best.valid()) {
-      return fail(ErrorKind::kInternal, "%s of %s cannot join the splits of its input.",
-                  std::string(row->name).c_str(), ctx.role.c_str());
-    }
-    return record_matvec_tile(ctx, op, *row);
+  const bool writes_q8 = is_tiled(choice) || is_once_q8(row);
+  const bool writes_f16 = row.algorithm == Algorithm::kMatrix;
+  const bool needs_q8 = product.y_q8.valid() && !writes_q8, needs_f16 = product.y_f16.valid() && !writes_f16;
+  const bool may_skip_f32 = is_tiled(choice) || writes_f16;
+  if (!product.y.valid() && (needs_q8 || needs_f16 || !may_skip_f32)) {
+    product.y = ctx.plan.scratch("gated", uint64_t{ctx.max_rows} * op.weight.n / 2 * sizeof(float));
   }
-  if (!row->q8 && !row->f16)
-    DP_CHECK(check_view(op.x.f32, sizeof(float) * ctx.max_rows * op.weight.k, "x of " + ctx.role));
-  if (row->q8 && !op.x.q8.valid()) {
-    product.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(ctx.max_rows, op.weight.k));
-    DP_CHECK(record(ctx, QuantizeQ8{.x = op.x.f32, .q8 = product.x.q8, .k = op.weight.k}));
-  }
-  if (row->f16 && !op.x.f16.valid()) {
-    product.x.f16 = ctx.plan.scratch("x_f16", f16_bytes(ctx.max_rows, op.weight.k));
-    DP_CHECK(record(ctx, FragmentF16{.x = op.x.f32, .f16 = product.x.f16, .k = op.weight.k}));
-  }
-  ctx.chosen = chosen;  // the forms of x made choices of their own
-  DP_CHECK(record_product(ctx, product, *row));
-  if (op.y_q8.valid() && !is_tiled && !is_once_q8(*row)) {
-    DP_CHECK(record(ctx, QuantizeQ8{.x = op.y, .q8 = op.y_q8, .k = op.weight.n / 2}));
-  }
-  if (op.y_f16.valid() && row->algorithm != Algorithm::kMatrix) {
-    DP_CHECK(record(ctx, FragmentF16{.x = op.y, .f16 = op.y_f16, .k = op.weight.n / 2}));
-  }
+  DP_CHECK(record_product(ctx, product));
+  const uint32_t columns = op.weight.n / 2;  // only gated products write other forms
+  if (needs_q8) DP_CHECK(record(ctx, QuantizeQ8{.x = product.y, .q8 = product.y_q8, .k = columns}));
+  if (needs_f16) DP_CHECK(record(ctx, FragmentF16{.x = product.y, .f16 = product.y_f16, .k = columns}));
   return {};
 }
 
-bool joins_pair(const Context& ctx, const Weight& first, const Weight& second) {
-  const auto fits = [&](const Weight& weight) {
-    return finishes_norm(ctx, weight) && weight.pieces.size() == 1 && weight.n % kTileRows == 0;
-  };
-  return ctx.max_rows == 1 && first.k == second.k && fits(first) && fits(second) &&
-         wants_q8(ctx, first) == wants_q8(ctx, second) &&
-         (first.n + second.n) / kQ8Block <= ctx.plan.caps().max_workgroups;
+std::string refuse_pair(const Context& ctx, const Weight& first, const ProductChoice& first_choice,
+                        const Weight& second, const ProductChoice& second_choice, PrologueKind kind) {
+  const uint64_t outputs = uint64_t{first.n} + second.n;
+  const std::string reason =
+      first_of({refuse_unless_tiled(first_choice), refuse_unless_tiled(second_choice), refuse_pieces(first),
+                refuse_pieces(second), refuse_part_tiles(first), refuse_part_tiles(second)});
+  if (!reason.empty()) return reason;
+  if (first.k != second.k || first_choice.reads() != second_choice.reads()) {
+    return "the two products read different forms of x";
+  }
+  if (outputs / kQ8Block > ctx.plan.caps().max_workgroups) {
+    return "it needs more workgroups than this device has";
+  }
+  if (kind == PrologueKind::kSplitPartials) return "a pair of products does not reduce splits";
+  if (kind != PrologueKind::kAddRmsNorm) return "";
+  return first_of({refuse_add_norm(ctx, first, first_choice, outputs),
+                   refuse_add_norm(ctx, second, second_choice, outputs)});
 }
 
-bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second, ActivationFn gate) {
-  constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_joined
-  constexpr uint32_t kUnitBytes =
-      64;  // of 32 columns, in workgroup memory: codes, factors, parts of two norms
-  const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t sums = gate == ActivationFn::kNone ? 1 : 2;
-  const uint64_t outputs = uint64_t{weight.n} / sums + (second ? second->n : 0);
-  const auto fits = [&](const Weight& w) {
-    return wants_q8(ctx, w, gate) && finishes_norm(ctx, w, gate) && w.pieces.size() == 1 &&
-           w.n % kTileRows == 0;
-  };
-  return ctx.max_rows == 1 && caps.max_storage_buffers >= kBuffers && fits(weight) &&
-         weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations * sums) <=
-             caps.max_workgroup_bytes &&
-         (second == nullptr || joins_pair(ctx, weight, *second)) &&
-         outputs / kQ8Block <= caps.max_workgroups && weight.k / kQ8Block <= kMostTileInvocations &&
-         weight.k / kQ8Block <= caps.max_invocations &&
-         outputs / kTileRows * weight.k * 4 * sizeof(float) <= kMostJoinedBytes;
-}
-
-bool joins_splits(const Context& ctx, const Weight& weight) {
-  // Of 32 columns in workgroup memory: joined, codes, factors; in f32 less.
-  constexpr uint32_t kUnitBytes = 128 + 32 + 16;
-  // An invocation holds two vectors for each split of every four columns that it joins: registers for eight columns.
-  constexpr uint32_t kMostColumns = 2048;
-  const gpu::Caps& caps = ctx.plan.caps();
-  return begins_norm(ctx, weight) && weight.k <= kMostColumns &&
-         weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations) <= caps.max_workgroup_bytes &&
-         weight.n / kQ8Block <= caps.max_workgroups &&
-         uint64_t{weight.n} / kQ8Block * kMostJoinedSplits * weight.k * sizeof(float) <= kMostJoinedBytes;
-}
-
-Result<void> record(Context& ctx, const LinearPair& op) {
+Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoice& second,
+                    const LinearPair& op) {
   const uint64_t outputs = uint64_t{op.first.n} + op.second.n;
   DP_CHECK(check_view(op.y, outputs * sizeof(float), "y of " + ctx.role));
-  const ProductRow* rows[2];
-  for (const Weight* weight : {&op.first, &op.second}) {
-    DP_CHECK(check_weight(ctx, *weight));
-    const ProductShape shape = shape_of(*weight, ctx.max_rows, ActivationFn::kNone);
-    DP_TRY(rows[weight == &op.second],
-           (select<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
-                                             shape_text(shape), ctx)));
+  DP_CHECK(check_weight(ctx, op.first));
+  DP_CHECK(check_weight(ctx, op.second));
+  DP_CHECK(check_prologue(ctx, op.x, op.first.k));
+  const std::string refused = refuse_pair(ctx, op.first, first, op.second, second, kind_of(op.x));
+  if (!refused.empty()) {
+    return fail(ErrorKind::kInternal, "%s and %s of %s cannot be one dispatch: %s.", name_of(first).c_str(),
+                name_of(second).c_str(), ctx.role.c_str(), refused.c_str());
   }
-  if (!joins_pair(ctx, op.first, op.second)) {
-    return fail(ErrorKind::kInternal, "%s and %s of %s cannot be one dispatch.",
-                std::string(rows[0]->name).c_str(), std::string(rows[1]->name).c_str(), ctx.role.c_str());
-  }
-  if (op.x.joined.valid()) {
-    DP_CHECK(check_joined(ctx, op.x.joined, op.first.k));
-    if (!joins_norm(ctx, op.first, &op.second)) {
-      return fail(ErrorKind::kInternal, "%s of %s cannot make its input of a residual and a branch.",
-                  std::string(rows[0]->name).c_str(), ctx.role.c_str());
-    }
-    return record_matvec_tile_pair(ctx, op, *rows[0], *rows[1]);
-  }
-  LinearPair pair = op;
-  if (rows[0]->q8 && !op.x.q8.valid()) {
-    pair.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(1, op.first.k));
-    DP_CHECK(record(ctx, QuantizeQ8{.x = op.x.f32, .q8 = pair.x.q8, .k = op.first.k}));
-  }
-  return record_matvec_tile_pair(ctx, pair, *rows[0], *rows[1]);
+  const ChoiceId id = note_choice(ctx, first.choice);
+  note_choice(ctx, second.choice);
+  Product a = product_of({.weight = op.first, .x = op.x, .y = Store{.y = op.y}}, first, id);
+  if (kind_of(op.x) == PrologueKind::kRows) DP_CHECK(convert_input(ctx, a));
+  return record_matvec_tile_pair(ctx, a, op.second, *second.row);
 }
 
 }  // namespace doppler::kernels

@@ -1,17 +1,24 @@
 // y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul_few for a few, matmul for a prefill
-// chunk, chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats), with optional
-// epilogues. Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights;
-// dp4a variants the same against an oracle that quantises the activations likewise. Matrix variants: below 3e-5
-// against one that rounds x and the weights to f16 likewise (the units round each of their sums towards zero, so that
-// it grows with k: 2e-6 at 2,048 columns, 2e-5 at 14,336).
+// chunk, chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats). What happens to x before
+// (prologue) and to the sums behind (epilogue) is part of the call; a variant says which of them it has, with reasons.
+// Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights; dp4a variants the same
+// against an oracle that quantises the activations likewise. Matrix variants: below 3e-5 against one that rounds x and
+// the weights to f16 likewise (the units round each of their sums towards zero, so that it grows with k: 2e-6 at 2,048
+// columns, 2e-5 at 14,336).
+//
+//   DP_TRY(const ProductChoice choice, resolve_product(ctx, weight));            // once
+//   if (refuse_epilogue(ctx, weight, choice, EpilogueKind::kDeferredNorm).empty()) ...
+//   DP_CHECK(record(ctx, choice, Linear{.weight = weight, .x = rows, .y = AddResidual{.y = x}}));
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "base/activation_fn.h"
 #include "base/dtype.h"
-#include "kernels/common/activation.h"
+#include "kernels/common/forms.h"
 #include "kernels/context.h"
 
 namespace doppler::kernels {
@@ -36,65 +43,95 @@ struct Weight {
   std::vector<WeightPiece> pieces;  // in order, covering [0, n)
 };
 
-struct Linear {
-  const Weight& weight;
-  Activation x;             // [rows, k]
-  TensorView y;             // f32 [rows, n]; with `gate`: [rows, n/2], optional if y_q8 is all that is read
-  TensorView y_q8;          // optional: y also as q8 (common/activation.h); only with `gate`
-  TensorView y_f16;         // likewise in f16 tiles
-  bool y_only_f16 = false;  // y itself may be left unwritten
-  TensorView bias;          // optional f32 [n]
-  bool accumulate = false;  // y += ... instead of y = ...: the residual
-  // Not kNone: the first n/2 rows are gates, the others ups: y = activate(gate) * up.
-  ActivationFn gate = ActivationFn::kNone;
-  // Where y's n columns lie in wider rows, so that q, k and v of different formats fill one buffer: y is then
-  // [rows, y_stride], and this product writes columns [y_column, y_column + n). 0: y_stride is n.
+// What x is: there in some form, or still to be made by the product itself.
+using Prologue = std::variant<Rows, DeferredNorm, AddRmsNorm, SplitPartials>;
+enum class PrologueKind : uint8_t { kRows, kDeferredNorm, kAddRmsNorm, kSplitPartials };
+
+// y = sums. y: f32 [rows, n], or [rows, y_stride], of which this product writes the columns [y_column, y_column + n):
+// so that q, k and v of different formats fill one buffer.
+struct Store {
+  TensorView y;
+  uint32_t y_stride = 0;  // 0: n
+  uint32_t y_column = 0;
+};
+// y += sums: the residual. y: f32 [rows, n], or wider, as in Store.
+struct AddResidual {
+  TensorView y;
   uint32_t y_stride = 0;
   uint32_t y_column = 0;
-  // Optional, with accumulate, where begins_norm() says so: the norm that reads y next is begun.
-  BegunNorm next;
-  // Optional, for logits, where leaves_best() says so: best_count() x u32 (key, row) of the best output of each tile,
-  // the lowest row among equals (common/argmax_key.wgsl). y is then optional. Without bias, accumulate and y_stride.
-  TensorView best;
 };
-// May record more than one dispatch (pieces, quantisation of x where a dp4a variant was chosen and x.q8 is
-// missing, gate as a second kernel in prefill). Scratch it needs it takes from ctx.plan.
-Result<void> record(Context& ctx, const Linear& op);
+// y += sums, and the norm that reads y next is deferred to its reader. One row of n.
+struct AddResidualDeferNorm {
+  TensorView y;
+  DeferredNorm norm;
+};
+// The first n/2 rows are gates, the others ups: y = activation(gate) * up, [rows, n/2] in the forms that y has.
+struct Gate {
+  ActivationFn activation = ActivationFn::kSilu;
+  Rows y;
+};
+// Of logits: best_count() x u32 (key, row), the best output of each tile, the lowest row among equals
+// (common/argmax_key.wgsl); and the logits themselves, f32 [n], where y is valid.
+struct TileArgmax {
+  TensorView best;
+  TensorView y = {};
+};
+using Epilogue = std::variant<Store, AddResidual, AddResidualDeferNorm, Gate, TileArgmax>;
+enum class EpilogueKind : uint8_t { kStore, kAddResidual, kDeferredNorm, kGate, kTileArgmax };
+
+struct Linear {
+  const Weight& weight;
+  Prologue x;            // [rows, k]
+  TensorView bias = {};  // optional f32 [n]; not with TileArgmax
+  Epilogue y;
+};
+
+// The form in which a variant reads x, where it is there.
+enum class InputForm : uint8_t { kF32, kQ8, kF16 };
+
+struct ProductRow;  // linear/product.h
+
+// The variant for a product of ctx.max_rows rows, chosen once: record() takes it as it is.
+struct ProductChoice {
+  const ProductRow* row = nullptr;
+  Choice choice;
+  ActivationFn gate = ActivationFn::kNone;
+  uint32_t max_rows = 1;
+
+  InputForm reads() const;
+};
+// gate: not kNone where the epilogue is Gate.
+Result<ProductChoice> resolve_product(const Context& ctx, const Weight& weight,
+                                      ActivationFn gate = ActivationFn::kNone);
+// Why the chosen variant does not have this prologue or epilogue; "" if it has.
+std::string refuse_prologue(const Context& ctx, const Weight& weight, const ProductChoice& choice,
+                            PrologueKind kind);
+std::string refuse_epilogue(const Context& ctx, const Weight& weight, const ProductChoice& choice,
+                            EpilogueKind kind);
+// Errors: a prologue or epilogue that is refused, views that are missing or too small, columns that do not fit.
+// May record more than one dispatch: pieces; a form of x or y that the variant does not read or write itself is made by
+// a dispatch before or behind it.
+Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op);
 
 // Two products of the same row of x, whose weights have different formats, in one dispatch: y holds the first's
-// outputs, then the second's. Where joins_pair() says so.
+// outputs, then the second's.
 struct LinearPair {
   const Weight& first;
   const Weight& second;
-  Activation x;
+  Prologue x;
   TensorView y;  // f32 [first.n + second.n]
 };
-bool joins_pair(const Context& ctx, const Weight& first, const Weight& second);
-Result<void> record(Context& ctx, const LinearPair& op);
+std::string refuse_pair(const Context& ctx, const Weight& first, const ProductChoice& first_choice,
+                        const Weight& second, const ProductChoice& second_choice, PrologueKind kind);
+Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoice& second,
+                    const LinearPair& op);
 
-// True if the variant that record() would choose reads x.q8: then the producer of x should write it too.
-bool wants_q8(const Context& ctx, const Weight& weight, ActivationFn gate = ActivationFn::kNone);
-
-// The same of x.f16.
-bool wants_f16(const Context& ctx, const Weight& weight, ActivationFn gate = ActivationFn::kNone);
-
-// True if record() would finish a begun norm of x itself (Activation::square_sums), for which x need not be there in
-// any other form.
-bool finishes_norm(const Context& ctx, const Weight& weight, ActivationFn gate = ActivationFn::kNone);
-// True if record() would make x itself (Activation::joined); with a gate y is then q8 alone, without one `weight` and
-// `second`, if there is one, are as for joins_pair().
-bool joins_norm(const Context& ctx, const Weight& weight, const Weight* second,
-                ActivationFn gate = ActivationFn::kNone);
-// True if record() would join the splits of attention in its input (Activation::splits), of which there may be so many;
-// without a gate and `best`.
+// Splits of attention that a product reduces (SplitPartials) at most.
 inline constexpr uint32_t kMostJoinedSplits = 8;
-bool joins_splits(const Context& ctx, const Weight& weight);
-// True if record() would begin the norm that reads the product's sum (Linear::next).
-bool begins_norm(const Context& ctx, const Weight& weight);
-// True if record() would leave the best output of each tile (Linear::best), and how many those are.
-bool leaves_best(const Context& ctx, const Weight& weight);
+
+// TileArgmax: how many there are, and the bytes of one.
 uint32_t best_count(const Weight& weight);
-inline constexpr uint64_t kBestBytes = 8;  // one
+inline constexpr uint64_t kBestBytes = 8;
 
 // y[rows, k] -> q8, as a dispatch of its own.
 struct QuantizeQ8 {

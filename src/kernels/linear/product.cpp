@@ -115,18 +115,18 @@ uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
   return layout.padded_rows * (layout.plane0_row_bytes + layout.plane1_row_bytes);
 }
 
-void set_costs(const Linear& op, const ProductRow& row, const WeightPiece& piece, Launch& launch) {
+void set_costs(const Product& op, const WeightPiece& piece, Launch& launch) {
   const Weight& weight = op.weight;
   const uint32_t outputs = op.gate == ActivationFn::kNone ? piece.rows : piece.rows / 2;
   launch.fixed_bytes = piece_bytes(weight, piece);
-  launch.bytes = (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
+  launch.bytes = (op.row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
                  uint64_t{4} * outputs * (op.accumulate ? 2 : 1);
   launch.operations = uint64_t{2} * piece.rows * weight.k;
 }
 
-XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows) {
+XViews x_views(const Product& op, uint32_t max_rows) {
   const uint32_t k = op.weight.k;
-  if (!row.q8) return {.x = op.x.f32, .scales = op.x.f32};
+  if (!op.row.q8) return {.x = op.x.f32, .scales = op.x.f32};
   const uint64_t plane1 = q8_plane1_offset(max_rows, k);
   return {.x = op.x.q8.sub(0, uint64_t{max_rows} * k),
           .scales = op.x.q8.sub(plane1, q8_bytes(max_rows, k) - plane1)};

@@ -1,5 +1,5 @@
-// What matvec, matmul_few and matmul share: the shape their tables decide by, the rows of those tables, and one recorded
-// product (a Linear without a gate that must be split, one call for all pieces).
+// What matvec, matmul_few and matmul share: the shape their tables decide by, the rows of those tables, and one product
+// as their recordings take it.
 // Read next: ../matvec/variants.cpp, ../matmul_few/variants.cpp, ../matmul/variants.cpp.
 #pragma once
 
@@ -82,16 +82,35 @@ struct PieceViews {
 PieceViews piece_views(const Weight& weight, const WeightPiece& piece);
 uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece);
 
+// A Linear with the row chosen for it, its prologue and epilogue laid out flat; what is invalid or null is not there.
+struct Product {
+  const Weight& weight;
+  const ProductRow& row;
+  ChoiceId choice;                           // for tunable()
+  Rows x = {};                               // in the form that the row reads
+  TensorView square_sums = {};               // DeferredNorm: x is x * weight
+  float norm_eps = 0;                        // likewise
+  const AddRmsNorm* add_norm = nullptr;      // then x is empty
+  const SplitPartials* partials = nullptr;   // likewise
+  TensorView y = {}, y_q8 = {}, y_f16 = {};  // y: f32
+  TensorView bias = {};
+  bool accumulate = false;
+  ActivationFn gate = ActivationFn::kNone;
+  uint32_t y_stride = 0, y_column = 0;  // as in Store
+  const DeferredNorm* next = nullptr;   // behind the residual
+  TensorView best = {};
+};
+
 // x as two bindings: f32 and anything, or the planes of q8.
 struct XViews {
   TensorView x;
   TensorView scales;
 };
-XViews x_views(const Linear& op, const ProductRow& row, uint32_t max_rows);
+XViews x_views(const Product& op, uint32_t max_rows);
 
 // What a dispatch that makes one piece's outputs moves and computes, for profiles.
 struct Launch;
-void set_costs(const Linear& op, const ProductRow& row, const WeightPiece& piece, Launch& launch);
+void set_costs(const Product& op, const WeightPiece& piece, Launch& launch);
 
 // "weights/dot_q4_k" or "weights/weight_q4_k".
 std::string_view weight_fragment(WeightFormat format, bool q8);
@@ -101,12 +120,13 @@ std::string_view weight_fragment(WeightFormat format, bool q8);
 inline constexpr uint32_t kMostTileInvocations = 512;
 inline constexpr uint32_t tile_other_bytes(uint32_t partial_sums) { return 4 * partial_sums + 1024; }
 
-Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row);
-Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow& row);
-Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const ProductRow& first,
-                                     const ProductRow& second);
-Result<void> record_matmul_few(Context& ctx, const Linear& op, const ProductRow& row);
-Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row);
-Result<void> record_matmul_matrix(Context& ctx, const Linear& op, const ProductRow& row);
+Result<void> record_matvec(Context& ctx, const Product& op);
+Result<void> record_matvec_tile(Context& ctx, const Product& op);
+// op is the first of the two.
+Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weight& second,
+                                     const ProductRow& second_row);
+Result<void> record_matmul_few(Context& ctx, const Product& op);
+Result<void> record_matmul(Context& ctx, const Product& op);
+Result<void> record_matmul_matrix(Context& ctx, const Product& op);
 
 }  // namespace doppler::kernels

@@ -5,13 +5,14 @@
 
 namespace doppler::kernels {
 
-Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row) {
-  if (row.algorithm == Algorithm::kMatrix) return record_matmul_matrix(ctx, op, row);
+Result<void> record_matmul(Context& ctx, const Product& op) {
+  const ProductRow& row = op.row;
+  if (row.algorithm == Algorithm::kMatrix) return record_matmul_matrix(ctx, op);
   constexpr uint32_t kTile = 64;  // TILE of both kernels
   constexpr uint32_t kUnit = 32;  // columns
   const Weight& weight = op.weight;
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
-  const XViews x = x_views(op, row, ctx.max_rows);
+  const XViews x = x_views(op, ctx.max_rows);
 
   Launch launch{.variant = row.name,
                 .entry = row.q8 ? "matmul/matmul_dp4a" : "matmul/matmul_tile",
@@ -35,7 +36,7 @@ Result<void> record_matmul(Context& ctx, const Linear& op, const ProductRow& row
     launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,
                        op.y,          ctx.state};
     launch.grid = {.x = (piece.rows + kTile - 1) / kTile, .rows_axis = 1, .rows_per_group = kTile};
-    set_costs(op, row, piece, launch);
+    set_costs(op, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
   }
   return {};

@@ -92,7 +92,7 @@ struct Target {
   uint32_t stride = 0;  // of a row
 };
 
-Result<void> record_split_sum(Context& ctx, const Linear& op, const WeightPiece& piece, TensorView partials,
+Result<void> record_split_sum(Context& ctx, const Product& op, const WeightPiece& piece, TensorView partials,
                               uint32_t splits, const Target& target) {
   constexpr uint32_t kWorkgroup = 64, kEach = 4;  // outputs of an invocation
   const wgsl::matmul_split_sum::Params params{.rows = piece.rows,
@@ -113,7 +113,7 @@ Result<void> record_split_sum(Context& ctx, const Linear& op, const WeightPiece&
   return dispatch(ctx, launch);
 }
 
-Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row, const WeightPiece& piece) {
+Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
   const Weight& weight = op.weight;
   const bool gated = op.gate != ActivationFn::kNone;
   const bool may_split = !gated && piece.rows % 4 == 0;  // matmul_split_sum.wgsl
@@ -140,8 +140,9 @@ Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row,
                                                     .split_units = sizes.split_units,
                                                     .x_tiles = (ctx.max_rows + 15) / 16};
   const PieceViews views = piece_views(weight, piece);
-  Launch launch{
-      .variant = row.name, .entry = "matmul/matmul_matrix", .layout = wgsl::matmul_matrix_bindings::kLayout};
+  Launch launch{.variant = op.row.name,
+                .entry = "matmul/matmul_matrix",
+                .layout = wgsl::matmul_matrix_bindings::kLayout};
   launch.matrix = true;
   launch.consts = {u32_const("SUBGROUPS_M", sizes.subgroups),
                    u32_const("SUBGROUPS_N", 1),
@@ -150,7 +151,7 @@ Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row,
                    bool_const("ACCUMULATE", !split && op.accumulate),
                    bool_const("GATED", gated),
                    u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
-                   bool_const("HAS_F32", !op.y_only_f16 || op.y_q8.valid()),
+                   bool_const("HAS_F32", op.y.valid()),
                    bool_const("HAS_F16", op.y_f16.valid()),
                    u32_const("F16_COLUMNS", std::max(weight.n / 2, 16u))};
   launch.substitutions = {{"weights/stage", stage_fragment(weight.format)}};
@@ -159,7 +160,7 @@ Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row,
                      views.scales,
                      op.x.f16,
                      op.bias.valid() ? op.bias : views.weights,
-                     made.y,
+                     made.y.valid() ? made.y : unused_binding(ctx),
                      ctx.state,
                      op.y_f16.valid() ? op.y_f16 : unused_binding(ctx)};
   launch.grid = {.y = (piece.rows + kSubTile - 1) / kSubTile,
@@ -179,8 +180,8 @@ Result<void> record_piece(Context& ctx, const Linear& op, const ProductRow& row,
 
 }  // namespace
 
-Result<void> record_matmul_matrix(Context& ctx, const Linear& op, const ProductRow& row) {
-  for (const WeightPiece& piece : op.weight.pieces) DP_CHECK(record_piece(ctx, op, row, piece));
+Result<void> record_matmul_matrix(Context& ctx, const Product& op) {
+  for (const WeightPiece& piece : op.weight.pieces) DP_CHECK(record_piece(ctx, op, piece));
   return {};
 }
 

@@ -39,7 +39,9 @@ struct FewShape {
 
 // Every workgroup reads all of x, so that the more weight rows it makes the better, as long as there are workgroups for a
 // large GPU: one for each of an H200's 132 multiprocessors, nearly.
-FewShape few_shape(Context& ctx, const Weight& weight, const ProductRow& row, const Linear& op) {
+FewShape few_shape(Context& ctx, const Product& op) {
+  const Weight& weight = op.weight;
+  const bool q8 = op.row.q8;
   constexpr uint32_t kEnoughWorkgroups = 128;
   constexpr uint32_t kInvocations = 512, kInvocationsOfMany = 256;  // many sums: many registers
   constexpr uint32_t kManySums = 16;
@@ -47,17 +49,17 @@ FewShape few_shape(Context& ctx, const Weight& weight, const ProductRow& row, co
   const gpu::Caps& caps = ctx.plan.caps();
   const bool gated = op.gate != ActivationFn::kNone;
   const uint32_t outputs = weight.pieces.front().rows / (gated ? 2 : 1);
-  FewShape shape{.units = weight.k / (row.q8 ? kUnitOfQ8 : kUnitOfF32),
+  FewShape shape{.units = weight.k / (q8 ? kUnitOfQ8 : kUnitOfF32),
                  .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
-                 .x_vec4s = row.q8 ? kVec4sOfQ8 : kVec4sOfF32,
+                 .x_vec4s = q8 ? kVec4sOfQ8 : kVec4sOfF32,
                  .gated = gated,
                  .q8_out = op.y_q8.valid()};
   const bool whole = outputs / kTileRows >= kEnoughWorkgroups;
-  shape.rows = tunable(ctx, "rows", whole ? kTileRows : kHalf, {kHalf, kTileRows});
+  shape.rows = tunable(ctx, op.choice, "rows", whole ? kTileRows : kHalf, {kHalf, kTileRows});
   shape.pair = 2;
   if (!gated) {
-    const bool two = row.q8 && outputs / (2 * kTileRows) >= kEnoughWorkgroups;
-    shape.pair = tunable(ctx, "pair", two ? 2 : 1, {1, 2});
+    const bool two = q8 && outputs / (2 * kTileRows) >= kEnoughWorkgroups;
+    shape.pair = tunable(ctx, op.choice, "pair", two ? 2 : 1, {1, 2});
   }
   const uint32_t invocations = shape.batch * shape.pair > kManySums ? kInvocationsOfMany : kInvocations;
   const uint32_t fitting = std::min({kInvocations, caps.max_invocations, caps.max_workgroup_size_x});
@@ -65,9 +67,10 @@ FewShape few_shape(Context& ctx, const Weight& weight, const ProductRow& row, co
       std::max(1u, std::min(std::bit_floor(fitting) / shape.rows, std::bit_floor(shape.units)));
   std::vector<uint32_t> alternatives;
   for (uint32_t s = 1; s <= most; s *= 2) alternatives.push_back(s);
-  shape.slices = tunable(ctx, "slices", std::min(most, invocations / shape.rows), std::move(alternatives));
+  shape.slices =
+      tunable(ctx, op.choice, "slices", std::min(most, invocations / shape.rows), std::move(alternatives));
   const uint32_t deep = shape.slices * 2 <= shape.units ? 2 : 1;
-  shape.depth = tunable(ctx, "depth", deep, {1, 2});
+  shape.depth = tunable(ctx, op.choice, "depth", deep, {1, 2});
   const uint32_t allowed = std::min(kMostBytes, caps.max_workgroup_bytes);
   while (shape.bytes() > allowed && shape.depth > 1) shape.depth /= 2;
   while (shape.bytes() > allowed && shape.slices > 1) shape.slices /= 2;
@@ -75,24 +78,26 @@ FewShape few_shape(Context& ctx, const Weight& weight, const ProductRow& row, co
 }
 
 // lavapipe, 2 cores: one subgroup of 8 a workgroup, as in matvec.cpp.
-FewShape cpu_shape(Context& ctx, const Weight& weight) {
+FewShape cpu_shape(Context& ctx, const Product& op) {
   constexpr uint32_t kWorkgroup = 8;
-  FewShape shape{
-      .units = weight.k / kUnitOfQ8, .batch = std::max(2u, std::bit_ceil(ctx.max_rows)), .rows = kWorkgroup};
-  shape.pair = tunable(ctx, "pair", 1, {1, 2});
+  FewShape shape{.units = op.weight.k / kUnitOfQ8,
+                 .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
+                 .rows = kWorkgroup};
+  shape.pair = tunable(ctx, op.choice, "pair", 1, {1, 2});
   return shape;
 }
 
 }  // namespace
 
-Result<void> record_matmul_few(Context& ctx, const Linear& op, const ProductRow& row) {
+Result<void> record_matmul_few(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
   const gpu::Caps& caps = ctx.plan.caps();
   const bool gated = op.gate != ActivationFn::kNone;
+  const ProductRow& row = op.row;
   const bool of_cpu = row.algorithm == Algorithm::kOnceOfCpu;
-  const FewShape shape = of_cpu ? cpu_shape(ctx, weight) : few_shape(ctx, weight, row, op);
+  const FewShape shape = of_cpu ? cpu_shape(ctx, op) : few_shape(ctx, op);
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
-  const XViews x = x_views(op, row, ctx.max_rows);
+  const XViews x = x_views(op, ctx.max_rows);
 
   Launch launch{.variant = row.name,
                 .entry = of_cpu ? "matmul_few/matmul_few_cpu" : "matmul_few/matmul_few",
@@ -142,7 +147,7 @@ Result<void> record_matmul_few(Context& ctx, const Linear& op, const ProductRow&
                        op.y,
                        op.y_q8.valid() ? op.y_q8 : unused_binding(ctx),
                        ctx.state};
-    set_costs(op, row, piece, launch);
+    set_costs(op, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
   }
   return {};

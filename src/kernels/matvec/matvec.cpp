@@ -62,13 +62,14 @@ Shape shape_for(const ProductRow& row, const gpu::Caps& caps, uint32_t k, bool g
 
 }  // namespace
 
-Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row) {
+Result<void> record_matvec(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
+  const ProductRow& row = op.row;
   const bool gated = op.gate != ActivationFn::kNone;
   const gpu::Caps& caps = ctx.plan.caps();
   const Shape shape = shape_for(row, caps, weight.k, gated);
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
-  const XViews x = x_views(op, row, 1);
+  const XViews x = x_views(op, 1);
 
   Launch launch{.variant = row.name, .entry = shape.entry, .layout = wgsl::matvec_bindings::kLayout};
   launch.subgroups = row.algorithm == Algorithm::kSubgroup;
@@ -98,7 +99,7 @@ Result<void> record_matvec(Context& ctx, const Linear& op, const ProductRow& row
     launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
     launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,
                        op.y};
-    set_costs(op, row, piece, launch);
+    set_costs(op, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
   }
   return {};

@@ -22,7 +22,8 @@ constexpr uint32_t kUnit = 32;  // columns
 // Half tiles where whole ones would leave multiprocessors of a large GPU idle. Slices: H200, whole steps of 1B and 8B in
 // q4_k_m, tok/s with up to 8, 16 and 32 of whole tiles: 1,431, 1,545, 1,446 and 456, 472, 463 (doppler bench,
 // 2026-11-21). Four units of 16-bit weights would not fit an invocation's registers.
-TileShape tile_shape(Context& ctx, const Weight& weight, const TileNeeds& needs) {
+TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs) {
+  const Weight& weight = op.weight;
   constexpr uint32_t kEnoughWorkgroups = 264;  // two for each multiprocessor of an H200
   constexpr uint32_t kUnitsEach = 4, kHalf = kTileRows / 2;
   const gpu::Caps& caps = ctx.plan.caps();
@@ -30,7 +31,7 @@ TileShape tile_shape(Context& ctx, const Weight& weight, const TileNeeds& needs)
   TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
   if (!needs.whole_tiles) {
     const bool few = needs.outputs / kTileRows < kEnoughWorkgroups;
-    shape.rows = tunable(ctx, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
+    shape.rows = tunable(ctx, op.choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   }
   const uint32_t least = (needs.least_invocations + shape.rows - 1) / shape.rows;
   const uint32_t most = std::max(fitting / shape.rows, least);
@@ -39,8 +40,9 @@ TileShape tile_shape(Context& ctx, const Weight& weight, const TileNeeds& needs)
     if (s >= least) alternatives.push_back(s);
   }
   const uint32_t standard = std::clamp(shape.units / kUnitsEach, least, most);
-  shape.slices = tunable(ctx, "slices", standard, std::move(alternatives));
-  shape.depth = tunable(ctx, "depth", weight_format_info(weight.format).quantised() ? 4 : 2, {2, 4});
+  shape.slices = tunable(ctx, op.choice, "slices", standard, std::move(alternatives));
+  shape.depth =
+      tunable(ctx, op.choice, "depth", weight_format_info(weight.format).quantised() ? 4 : 2, {2, 4});
   return shape;
 }
 
@@ -67,18 +69,19 @@ void choose_block_fragments(const Context& ctx, Launch& launch) {
   launch.substitutions.emplace_back("matvec/invocation", "matvec/invocation_subgroup");
 }
 
-Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow& row) {
+Result<void> record_matvec_tile(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
-  if (op.x.joined.valid()) return record_matvec_tile_joined(ctx, op, row);
-  if (op.x.splits.valid()) return record_matvec_tile_splits(ctx, op, row);
+  const ProductRow& row = op.row;
+  if (op.add_norm) return record_matvec_tile_joined(ctx, op);
+  if (op.partials) return record_matvec_tile_splits(ctx, op);
   const bool gated = op.gate != ActivationFn::kNone;
-  const bool begins = op.next.buffer.valid();
+  const bool begins = op.next != nullptr;
   const gpu::Caps& caps = ctx.plan.caps();
-  const TileShape shape = tile_shape(ctx, weight,
+  const TileShape shape = tile_shape(ctx, op,
                                      {.outputs = weight.pieces.front().rows / (gated ? 2 : 1),
                                       .gated = gated,
                                       .whole_tiles = op.best.valid()});
-  const XViews x = x_views(op, row, 1);
+  const XViews x = x_views(op, 1);
 
   Launch launch{.variant = row.name};
   launch.substitutions = {{"weights/format", weight_fragment(weight.format, row.q8)},
@@ -97,9 +100,9 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
     };
     add_consts({u32_const("GROUPS_X", launch.grid.x), bool_const("HAS_BIAS", op.bias.valid())});
     const TensorView bias = op.bias.valid() ? op.bias : views.weights;
-    const TensorView sums = op.x.square_sums.valid() ? op.x.square_sums : views.weights;
+    const TensorView sums = op.square_sums.valid() ? op.square_sums : views.weights;
     if (!begins) {
-      add_consts({bool_const("NORMED", op.x.square_sums.valid()), f32_const("NORM_EPS", op.x.norm_eps)});
+      add_consts({bool_const("NORMED", op.square_sums.valid()), f32_const("NORM_EPS", op.norm_eps)});
     }
     if (gated) {
       launch.entry = "matvec/matvec_tile_gate";
@@ -118,11 +121,11 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
     } else if (begins) {
       launch.entry = "matvec/matvec_tile_residual";
       launch.layout = wgsl::matvec_tile_residual::kLayout;
-      add_consts({u32_const("N", piece.rows), bool_const("H_IS_Q8", op.next.q8),
+      add_consts({u32_const("N", piece.rows), bool_const("H_IS_Q8", op.next->q8),
                   u32_const("Q8_PLANE1", q8_plane1_offset(1, weight.n) / 4),
-                  u32_const("H_SUMS", BegunNorm::sums_offset(weight.n, op.next.q8) / 4)});
-      launch.bindings = {views.weights, views.scales,   x.x,  x.scales,
-                         bias,          op.next.weight, op.y, op.next.buffer};
+                  u32_const("H_SUMS", DeferredNorm::sums_offset(weight.n, op.next->q8) / 4)});
+      launch.bindings = {views.weights, views.scales,    x.x,  x.scales,
+                         bias,          op.next->weight, op.y, op.next->buffer};
     } else if (op.best.valid()) {
       launch.entry = "matvec/matvec_tile_best";
       launch.layout = wgsl::matvec_tile_best::kLayout;
@@ -139,22 +142,21 @@ Result<void> record_matvec_tile(Context& ctx, const Linear& op, const ProductRow
                   bool_const("ACCUMULATE", op.accumulate)});
       launch.bindings = {views.weights, views.scales, x.x, x.scales, sums, bias, op.y};
     }
-    set_costs(op, row, piece, launch);
+    set_costs(op, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
     first_tile += groups;
   }
   return {};
 }
 
-Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const ProductRow& first,
+Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weight& b,
                                      const ProductRow& second) {
-  if (op.x.joined.valid()) return record_matvec_tile_pair_joined(ctx, op, first, second);
-  const Weight& a = op.first;
-  const Weight& b = op.second;
-  const TileShape shape = tile_shape(ctx, a, {.outputs = a.n + b.n});
+  if (op.add_norm) return record_matvec_tile_pair_joined(ctx, op, b, second);
+  const Weight& a = op.weight;
+  const ProductRow& first = op.row;
+  const TileShape shape = tile_shape(ctx, op, {.outputs = a.n + b.n});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
-  const Linear reader{.weight = a, .x = op.x};
-  const XViews x = x_views(reader, first, 1);
+  const XViews x = x_views(op, 1);
   const std::string name =
       format_text("%s+%s", std::string(first.name).c_str(), weight_format_info(b.format).name);
   Launch launch{
@@ -164,8 +166,8 @@ Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const P
                           {"matvec/tile_x", tile_x_fragment(shape, first.q8, ctx.plan.caps())}};
   launch.consts = tile_consts(shape);
   for (const gpu::WgslConst& value :
-       {u32_const("FIRST_ROWS", a.n), bool_const("NORMED", op.x.square_sums.valid()),
-        f32_const("NORM_EPS", op.x.norm_eps)}) {
+       {u32_const("FIRST_ROWS", a.n), bool_const("NORMED", op.square_sums.valid()),
+        f32_const("NORM_EPS", op.norm_eps)}) {
     launch.consts.push_back(value);
   }
   launch.bindings = {views.weights,
@@ -174,7 +176,7 @@ Result<void> record_matvec_tile_pair(Context& ctx, const LinearPair& op, const P
                      second_views.scales,
                      x.x,
                      x.scales,
-                     op.x.square_sums.valid() ? op.x.square_sums : views.weights,
+                     op.square_sums.valid() ? op.square_sums : views.weights,
                      op.y};
   launch.grid = {.x = (a.n + b.n) / shape.rows};
   launch.fixed_bytes = piece_bytes(a, a.pieces[0]) + piece_bytes(b, b.pieces[0]);

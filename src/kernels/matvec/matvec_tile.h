@@ -25,7 +25,7 @@ struct TileNeeds {
   bool whole_tiles = false;        // a workgroup must make all rows of a tile
   uint32_t least_invocations = 1;  // what x needs
 };
-TileShape tile_shape(Context& ctx, const Weight& weight, const TileNeeds& needs);
+TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs);
 std::vector<gpu::WgslConst> tile_consts(const TileShape& shape);
 
 // The fragment for matvec/tile_x.
@@ -37,11 +37,11 @@ bool blocks_in_subgroups(const Context& ctx);
 // room for a block. H200, whole steps: see docs/design/performance.md.
 void choose_block_fragments(const Context& ctx, Launch& launch);
 
-// Products whose x is Activation::joined.
-Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const ProductRow& row);
-Result<void> record_matvec_tile_pair_joined(Context& ctx, const LinearPair& op, const ProductRow& first,
-                                            const ProductRow& second);
-// ... Activation::splits.
-Result<void> record_matvec_tile_splits(Context& ctx, const Linear& op, const ProductRow& row);
+// Products that make x themselves (AddRmsNorm), alone and as a pair.
+Result<void> record_matvec_tile_joined(Context& ctx, const Product& op);
+Result<void> record_matvec_tile_pair_joined(Context& ctx, const Product& op, const Weight& second,
+                                            const ProductRow& second_row);
+// Products that reduce the splits of attention (SplitPartials).
+Result<void> record_matvec_tile_splits(Context& ctx, const Product& op);
 
 }  // namespace doppler::kernels

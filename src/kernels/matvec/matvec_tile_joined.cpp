@@ -1,4 +1,4 @@
-// matvec_tile.h: products that make their input of a residual and a branch (Activation::joined).
+// matvec_tile.h: products that make their input of a residual and a branch (AddRmsNorm).
 // Read next: tile_x_joined.wgsl.
 #include "kernels/matvec/matvec_tile.h"
 #include "kernels/matvec/matvec_tile_gate_joined.wgsl.h"
@@ -13,7 +13,7 @@ uint32_t least_invocations(const Context& ctx, uint32_t k) {
 }
 
 // Groups and constants of x, and what reading its parts costs.
-void add_joined(const Context& ctx, const JoinedNorm& x, uint32_t k, uint32_t outputs, const TileShape& shape,
+void add_joined(const Context& ctx, const AddRmsNorm& x, uint32_t k, uint32_t outputs, const TileShape& shape,
                 Launch& launch) {
   launch.substitutions.emplace_back(
       "matvec/tile_x", blocks_in_subgroups(ctx) ? "matvec/tile_x_joined_subgroup" : "matvec/tile_x_joined");
@@ -24,15 +24,14 @@ void add_joined(const Context& ctx, const JoinedNorm& x, uint32_t k, uint32_t ou
 }
 
 // Where both weights are one, all outputs are the first's.
-Result<void> record_outputs(Context& ctx, const LinearPair& op, std::string_view name,
-                            const ProductRow& second) {
-  const Weight& a = op.first;
-  const Weight& b = op.second;
+Result<void> record_outputs(Context& ctx, const Product& op, const Weight& b, const ProductRow& second,
+                            std::string_view name) {
+  const Weight& a = op.weight;
   const uint32_t outputs = &a == &b ? a.n : a.n + b.n;
   const TileShape shape =
-      tile_shape(ctx, a, {.outputs = outputs, .least_invocations = least_invocations(ctx, a.k)});
+      tile_shape(ctx, op, {.outputs = outputs, .least_invocations = least_invocations(ctx, a.k)});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
-  const JoinedNorm& x = op.x.joined;
+  const AddRmsNorm& x = *op.add_norm;
   Launch launch{.variant = name,
                 .entry = "matvec/matvec_tile_pair_joined",
                 .layout = wgsl::matvec_tile_pair_joined::kLayout};
@@ -53,17 +52,15 @@ Result<void> record_outputs(Context& ctx, const LinearPair& op, std::string_view
 
 }  // namespace
 
-Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const ProductRow& row) {
+Result<void> record_matvec_tile_joined(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
-  if (op.gate == ActivationFn::kNone) {
-    return record_outputs(ctx, {.first = weight, .second = weight, .x = op.x, .y = op.y}, row.name, row);
-  }
+  const ProductRow& row = op.row;
+  if (op.gate == ActivationFn::kNone) return record_outputs(ctx, op, weight, row, row.name);
   const uint32_t outputs = weight.n / 2;
-  const TileShape shape =
-      tile_shape(ctx, weight,
-                 {.outputs = outputs, .gated = true, .least_invocations = least_invocations(ctx, weight.k)});
+  const TileShape shape = tile_shape(
+      ctx, op, {.outputs = outputs, .gated = true, .least_invocations = least_invocations(ctx, weight.k)});
   const PieceViews views = piece_views(weight, weight.pieces[0]);
-  const JoinedNorm& x = op.x.joined;
+  const AddRmsNorm& x = *op.add_norm;
   Launch launch{.variant = row.name,
                 .entry = "matvec/matvec_tile_gate_joined",
                 .layout = wgsl::matvec_tile_gate_joined::kLayout};
@@ -81,11 +78,11 @@ Result<void> record_matvec_tile_joined(Context& ctx, const Linear& op, const Pro
   return dispatch(ctx, launch);
 }
 
-Result<void> record_matvec_tile_pair_joined(Context& ctx, const LinearPair& op, const ProductRow& first,
-                                            const ProductRow& second) {
+Result<void> record_matvec_tile_pair_joined(Context& ctx, const Product& op, const Weight& second,
+                                            const ProductRow& second_row) {
   const std::string name =
-      format_text("%s+%s", std::string(first.name).c_str(), weight_format_info(op.second.format).name);
-  return record_outputs(ctx, op, name, second);
+      format_text("%s+%s", std::string(op.row.name).c_str(), weight_format_info(second.format).name);
+  return record_outputs(ctx, op, second, second_row, name);
 }
 
 }  // namespace doppler::kernels

@@ -1,4 +1,4 @@
-// matvec_tile.h: products that join their input of the splits of attention (Activation::splits).
+// matvec_tile.h: products that reduce the splits of attention, their input (SplitPartials).
 // Read next: tile_splits.wgsl.
 #include <algorithm>
 
@@ -14,12 +14,13 @@ constexpr uint32_t kInvocations = 256;
 
 }  // namespace
 
-Result<void> record_matvec_tile_splits(Context& ctx, const Linear& op, const ProductRow& row) {
+Result<void> record_matvec_tile_splits(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
-  const SplitRow& x = op.x.splits;
-  const bool begins = op.next.buffer.valid();
+  const ProductRow& row = op.row;
+  const SplitPartials& x = *op.partials;
+  const bool begins = op.next != nullptr;
   const TileShape shape = tile_shape(
-      ctx, weight,
+      ctx, op,
       {.outputs = weight.n,
        .least_invocations = std::min({weight.k / 4, kInvocations, ctx.plan.caps().max_invocations})});
   const PieceViews views = piece_views(weight, weight.pieces[0]);
@@ -40,12 +41,12 @@ Result<void> record_matvec_tile_splits(Context& ctx, const Linear& op, const Pro
     launch.entry = "matvec/matvec_tile_residual_splits";
     launch.layout = wgsl::matvec_tile_residual_splits::kLayout;
     for (const gpu::WgslConst& value :
-         {bool_const("H_IS_Q8", op.next.q8), u32_const("Q8_PLANE1", q8_plane1_offset(1, weight.n) / 4),
-          u32_const("H_SUMS", BegunNorm::sums_offset(weight.n, op.next.q8) / 4)}) {
+         {bool_const("H_IS_Q8", op.next->q8), u32_const("Q8_PLANE1", q8_plane1_offset(1, weight.n) / 4),
+          u32_const("H_SUMS", DeferredNorm::sums_offset(weight.n, op.next->q8) / 4)}) {
       launch.consts.push_back(value);
     }
-    launch.bindings = {views.weights, views.scales,   x.partials, ctx.state,
-                       bias,          op.next.weight, op.y,       op.next.buffer};
+    launch.bindings = {views.weights, views.scales,    x.partials, ctx.state,
+                       bias,          op.next->weight, op.y,       op.next->buffer};
   } else {
     launch.entry = "matvec/matvec_tile_splits";
     launch.layout = wgsl::matvec_tile_splits::kLayout;
@@ -54,7 +55,7 @@ Result<void> record_matvec_tile_splits(Context& ctx, const Linear& op, const Pro
     launch.bindings = {views.weights, views.scales, x.partials, ctx.state, bias, op.y};
   }
   launch.grid = {.x = weight.n / shape.rows};
-  set_costs(op, row, weight.pieces[0], launch);
+  set_costs(op, weight.pieces[0], launch);
   launch.bytes = x.bytes() + uint64_t{4} * weight.n * (op.accumulate ? 2 : 1);
   return dispatch(ctx, launch);
 }

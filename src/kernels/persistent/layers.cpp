@@ -236,7 +236,7 @@ Result<void> check(const Context& ctx, const PersistentLayers& op) {
   DP_CHECK(check_view(ctx.state, sizeof(StepState), "step state"));
   DP_CHECK(check_view(op.row, row, "row of decode_layers"));
   DP_CHECK(check_view(op.exchange, exchange_bytes(op, ctx.plan.caps()), "exchange of decode_layers"));
-  DP_CHECK(check_view(op.next.buffer, BegunNorm::bytes(op.hidden_dim, true), "next of decode_layers"));
+  DP_CHECK(check_view(op.next.buffer, DeferredNorm::bytes(op.hidden_dim, true), "next of decode_layers"));
   if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim * 4ull, "table of decode_layers"));
   for (const PersistentLayer& layer : op.layers) {
     DP_CHECK(check_view(layer.ffn_norm, row, "norm of decode_layers"));
@@ -252,11 +252,11 @@ Result<void> check(const Context& ctx, const PersistentLayers& op) {
 std::span<const Variant<PersistentLayers>> decode_layers_variants() { return kRows; }
 
 Result<bool> chooses_persistent(Context& ctx, const PersistentLayers& op) {
-  DP_TRY(const Variant<PersistentLayers>* row,
+  DP_TRY(const auto row,
          select("decode_layers", decode_layers_variants(), op,
                 format_text("%zu layers of %u, up to %u keys", op.layers.size(), op.hidden_dim, keys_of(op)),
                 ctx));
-  return row == &kRows[0];
+  return row.row == &kRows[0];
 }
 
 Result<void> record(Context& ctx, const PersistentLayers& op) {
@@ -301,7 +301,7 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
         u32_const("DOWN_AT", exchange.down), u32_const("PARTS_AT", exchange.parts),
         u32_const("COUNTERS_AT", exchange.counters),
         u32_const("Q8_PLANE1", q8_plane1_offset(1, op.hidden_dim) / 4),
-        u32_const("H_SUMS", BegunNorm::sums_offset(op.hidden_dim, true) / 4)}) {
+        u32_const("H_SUMS", DeferredNorm::sums_offset(op.hidden_dim, true) / 4)}) {
     launch.consts.push_back(value);
   }
   add_attention_consts(op, heads.sizes, launch.consts);

@@ -33,7 +33,7 @@ struct PersistentLayers {
   std::vector<PersistentLayer> layers;
   TensorView first_norm;  // f32 [hidden]: of the first layer
   TensorView row;         // f32 [hidden], the residual stream: read and written
-  BegunNorm next;         // written: of the reader behind the last layer, in 8 bits
+  DeferredNorm next;      // written: of the reader behind the last layer, in 8 bits
   TensorView exchange;    // exchange_bytes(), zero at load, kept between dispatches
   uint32_t groups = 0;    // workgroups, which must run together; 0: none do
   std::string unfit;      // why the model cannot use this kernel, where its recording knows; else empty

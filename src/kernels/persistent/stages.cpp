@@ -176,7 +176,7 @@ std::vector<gpu::WgslConst> stage_consts(const PersistentStages& s) {
 }
 
 Attention attention_of(const PersistentLayers& op) {
-  Attention attention{.q = {}, .cache = op.layers.front().cache, .y = {}, .n_heads = op.n_heads};
+  Attention attention{.q = {}, .cache = op.layers.front().cache, .n_heads = op.n_heads};
   attention.window = op.window;
   attention.max_keys = op.max_keys;
   return attention;

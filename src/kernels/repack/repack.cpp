@@ -82,7 +82,7 @@ Result<void> record(Context& ctx, const Repack& op) {
   const WeightLayout layout = weight_layout(op.to, op.piece.rows, op.k);
   DP_CHECK(check_view(op.raw, raw_bytes, "raw of repack"));
   DP_CHECK(check_view(op.piece.buffer, layout.total_bytes, "piece of repack"));
-  DP_TRY(const RepackRow* row, select(repack_operation(op.from), repack_variants(op.from), op,
+  DP_TRY(const auto row, select(repack_operation(op.from), repack_variants(op.from), op,
                                       format_text("%s to %s", type.name, format.name), ctx));
 
   const uint32_t units = op.k / kTileRows;

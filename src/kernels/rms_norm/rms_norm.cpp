@@ -19,7 +19,9 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
   if (op.n == 0) return fail(ErrorKind::kInternal, "rms_norm of rows of 0 values.");
   DP_CHECK(check_view(op.x, ctx.max_rows * row_bytes, "x of rms_norm"));
   DP_CHECK(check_view(op.weight, row_bytes, "weight of rms_norm"));
-  DP_CHECK(check_view(op.y.f32, out_rows * row_bytes, "y of rms_norm"));
+  if (op.y.f32.valid() || !op.y.f16.valid()) {
+    DP_CHECK(check_view(op.y.f32, out_rows * row_bytes, "y of rms_norm"));
+  }
   if (op.add.valid()) DP_CHECK(check_view(op.add, ctx.max_rows * row_bytes, "add of rms_norm"));
   if (op.add_weight.valid()) {
     if (!op.add.valid()) return fail(ErrorKind::kInternal, "rms_norm was given add_weight, but no add.");
@@ -39,7 +41,7 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
     }
     DP_CHECK(check_view(op.y.f16, f16_bytes(out_rows, op.n), "f16 of rms_norm"));
   }
-  DP_TRY(const RmsNormRow* row, select("rms_norm", rms_norm_variants(), op, format_text("%u", op.n), ctx));
+  DP_TRY(const auto row, select("rms_norm", rms_norm_variants(), op, format_text("%u", op.n), ctx));
 
   Launch launch{.variant = row->name, .entry = row->entry, .layout = row->layout};
   launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations)),
@@ -49,7 +51,7 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                    bool_const("HAS_ADD_NORM", op.add_weight.valid()),
                    bool_const("HAS_Q8", op.y.q8.valid()),
                    bool_const("HAS_F16", op.y.f16.valid()),
-                   bool_const("HAS_F32", !op.y.only_f16),
+                   bool_const("HAS_F32", op.y.f32.valid()),
                    u32_const("F16_COLUMNS", op.n),
                    bool_const("LAST_ROW_ONLY", op.last_row_only),
                    u32_const("Q8_PLANE1", q8_plane1_offset(out_rows, op.n) / 4)};
@@ -58,7 +60,7 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                      op.x,
                      op.add.valid() ? op.add : op.weight,
                      op.weight,
-                     op.y.f32,
+                     op.y.f32.valid() ? op.y.f32 : unused_binding(ctx),
                      op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
                      op.y.f16.valid() ? op.y.f16 : unused_binding(ctx),
                      op.add_weight.valid() ? op.add_weight : op.weight};

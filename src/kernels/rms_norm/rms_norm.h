@@ -3,7 +3,7 @@
 // Error bound: relative L2 < 1e-6 against double precision.
 #pragma once
 
-#include "kernels/common/activation.h"
+#include "kernels/common/forms.h"
 #include "kernels/context.h"
 
 namespace doppler::kernels {
@@ -14,7 +14,7 @@ struct RmsNorm {
   TensorView
       add_weight;     // optional f32 [n], with add: x += add / sqrt(mean(add^2) + eps) * add_weight instead
   TensorView weight;  // f32 [n]
-  Activation y;       // f32 [rows, n], and q8 and f16 if valid
+  Rows y;             // [rows, n] in the forms that are valid; without f16, f32 is one of them
   uint32_t n = 0;
   float eps = 1e-5f;
   bool last_row_only = false;  // normalises row `rows - 1` into y's row 0: before the head in prefill

@@ -71,7 +71,7 @@ Result<void> record(Context& ctx, const RopeKv& op) {
   DP_CHECK(check(ctx, op));
   const CacheView& cache = op.cache;
   const bool f16 = cache.format == CacheFormat::kF16;
-  DP_TRY(const Variant<RopeKv>* row,
+  DP_TRY(const auto row,
          select("rope_kv", rope_kv_variants(), op,
                 format_text("%ux%u+%u %s", op.n_heads, cache.head_dim, cache.n_kv_heads, f16 ? "f16" : "f32"),
                 ctx));

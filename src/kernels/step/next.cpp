@@ -43,12 +43,11 @@ std::span<const Variant<Next>> next_variants() { return kRows; }
 
 Result<void> record(Context& ctx, const Next& op) {
   const Weight& table = op.input.table;
-  DP_TRY(const Variant<Next>* row,
-         select("next", next_variants(), op,
-                format_text("%s %s %ux%u", op.sample.greedy ? "greedy" : "sampled",
-                            weight_format_info(table.format).name, table.n, table.k),
-                ctx));
-  if (row == &kRows[0]) return record_joined(ctx, op, row->name);
+  DP_TRY(const auto row, select("next", next_variants(), op,
+                                format_text("%s %s %ux%u", op.sample.greedy ? "greedy" : "sampled",
+                                            weight_format_info(table.format).name, table.n, table.k),
+                                ctx));
+  if (row.row == &kRows[0]) return record_joined(ctx, op, row->name);
   const std::string role = ctx.role;
   ctx.role = "sample";
   DP_CHECK(record(ctx, op.sample));

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/common/activation.h"
+#include "kernels/common/forms.h"
 
 namespace doppler::kernels::testing {
 

@@ -1,4 +1,4 @@
-// Checks an activation's 8-bit form (common/activation.h) against its f32 form.
+// Checks an activation's 8-bit form (common/forms.h) against its f32 form.
 #pragma once
 
 #include <cstdint>
