@@ -9,4 +9,9 @@ namespace doppler {
 // are those of activate.wgsl.
 enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf };
 
+constexpr const char* activation_name(ActivationFn activation) {
+  constexpr const char* kNames[] = {"none", "silu", "gelu_tanh", "gelu_erf"};
+  return kNames[static_cast<uint8_t>(activation)];
+}
+
 }  // namespace doppler

@@ -5,6 +5,7 @@
 #include "kernels/attention/variants.h"
 #include "kernels/embed/variants.h"
 #include "kernels/fragment_f16/variants.h"
+#include "kernels/add/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/linear/product.h"
 #include "kernels/persistent/layers.h"
@@ -77,6 +78,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   norm.n = kHidden;
   add("rms_norm", rms_norm_variants(), norm);
   add("rope_kv", rope_kv_variants(), RopeKv{});
+  add("add", add_variants(), Add{});
   add("glu", glu_variants(), Glu{});
   add("quantize_q8", quantize_q8_variants(), QuantizeQ8{});
   add("fragment_f16", fragment_f16_variants(), FragmentF16{});

@@ -71,11 +71,6 @@ struct Choice {
   std::string tuning_refused;             // why a measured choice is not used; empty: it is, or there is none
 };
 
-// A Choice in Context::choices.
-struct ChoiceId {
-  size_t index = SIZE_MAX;
-};
-
 struct Context {
   gpu::PlanBuilder& plan;
   const Policy& policy;

@@ -194,12 +194,10 @@ Result<TuningTable> parse_tuning(std::string_view text, const TuningKey& key, st
               table.error().sentence().c_str());
 }
 
-uint32_t tunable(Context& ctx, ChoiceId id, std::string_view name, uint32_t standard,
+uint32_t tunable(const Policy& policy, Choice& choice, std::string_view name, uint32_t standard,
                  std::vector<uint32_t> alternatives) {
-  Choice& choice = ctx.choices.at(id.index);
   uint32_t value = standard;
-  const TunedChoice* tuned =
-      ctx.policy.tuning ? ctx.policy.tuning->find(choice.operation, choice.shape) : nullptr;
+  const TunedChoice* tuned = policy.tuning ? policy.tuning->find(choice.operation, choice.shape) : nullptr;
   if (tuned && tuned->variant == choice.variant) {
     const auto found = tuned->constants.find(name);
     if (found != tuned->constants.end() &&

@@ -57,7 +57,7 @@ Result<TuningTable> parse_tuning(std::string_view text, const TuningKey& key, st
 
 // The value of a constant of a chosen variant: `standard`, or what tuning found best, if it is still among the
 // `alternatives`. Every call is kept in the Choice, so that the tuner knows what it may try.
-uint32_t tunable(Context& ctx, ChoiceId choice, std::string_view name, uint32_t standard,
+uint32_t tunable(const Policy& policy, Choice& choice, std::string_view name, uint32_t standard,
                  std::vector<uint32_t> alternatives);
 
 }  // namespace doppler::kernels

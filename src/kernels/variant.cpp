@@ -23,17 +23,15 @@ std::string refuse_by_device(Lane lane, uint32_t needs, const gpu::Caps& caps, c
   return "";
 }
 
-ChoiceId note_choice(Context& ctx, const Choice& choice) {
-  for (size_t i = 0; i < ctx.choices.size(); ++i) {
-    Choice& known = ctx.choices[i];
+void note_choice(Context& ctx, const Choice& choice) {
+  for (Choice& known : ctx.choices) {
     if (known.operation == choice.operation && known.shape == choice.shape &&
         known.variant == choice.variant) {
       ++known.uses;
-      return {i};
+      return;
     }
   }
   ctx.choices.push_back(choice);
-  return {ctx.choices.size() - 1};
 }
 
 std::string_view tuned_variant(const Policy& policy, std::string_view operation,

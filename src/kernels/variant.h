@@ -41,21 +41,13 @@ template <class Row, class Shape>
 Result<Resolved<Row>> resolve(std::string_view operation, std::span<const Row> rows, const Shape& shape,
                               std::string_view shape_text, const gpu::Caps& caps, const Policy& policy);
 
-// A resolved row that is recorded: its Choice is in ctx.choices, where tunable() finds it.
-template <class Row>
-struct Selected {
-  const Row* row = nullptr;
-  ChoiceId choice;
-  const Row* operator->() const { return row; }
-};
-
-// resolve(), and the choice is noted: for a row that is recorded right away.
+// resolve(), and the choice is noted: for a row that is recorded as it is.
 template <class Row, class Shape>
-Result<Selected<Row>> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
-                             std::string_view shape_text, Context& ctx);
+Result<const Row*> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
+                          std::string_view shape_text, Context& ctx);
 
-// Keeps the choice in ctx.choices, once for equal ones.
-ChoiceId note_choice(Context& ctx, const Choice& choice);
+// Keeps the choice of what is recorded in ctx.choices, equal ones once.
+void note_choice(Context& ctx, const Choice& choice);
 
 }  // namespace doppler::kernels
 

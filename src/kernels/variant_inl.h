@@ -83,11 +83,12 @@ Result<Resolved<Row>> resolve(std::string_view operation, std::span<const Row> r
 }
 
 template <class Row, class Shape>
-Result<Selected<Row>> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
-                             std::string_view shape_text, Context& ctx) {
+Result<const Row*> select(std::string_view operation, std::span<const Row> rows, const Shape& shape,
+                          std::string_view shape_text, Context& ctx) {
   DP_TRY(const Resolved<Row> resolved,
          (resolve<Row, Shape>(operation, rows, shape, shape_text, ctx.plan.caps(), ctx.policy)));
-  return Selected<Row>{.row = resolved.row, .choice = note_choice(ctx, resolved.choice)};
+  note_choice(ctx, resolved.choice);
+  return resolved.row;
 }
 
 }  // namespace doppler::kernels

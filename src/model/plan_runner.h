@@ -1,6 +1,6 @@
 // A loaded model on a device: weights, cache, step state and the plans that replay its steps. The one
 // StepRunner that uses the GPU. Everything it needs is created by load(); afterwards it only writes small
-// state and submits. Read next: families/llama.cpp (what is recorded), kernels/step/step.h (how the state
+// state and submits. Read next: families/llama.cpp and lowering/lowering.h (what is recorded), kernels/step/step.h (how the state
 // advances).
 #pragma once
 
@@ -12,9 +12,13 @@
 
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
+#include "graph/graph.h"
 #include "kernels/common/step_state.h"
 #include "kernels/context.h"
-#include "model/families/family.h"
+#include "lowering/bound_weights.h"
+#include "lowering/rule.h"
+#include "lowering/step_io.h"
+#include "model/config.h"
 #include "model/memory_plan.h"
 #include "model/step_runner.h"
 #include "model/weight_stream.h"
@@ -30,6 +34,7 @@ struct RunnerOptions {
   bool hidden = false;      // ... with the residual stream too
   uint32_t tickets = 0;     // that may be outstanding, 2 to kMaxTickets; 0: kTickets
   uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
+  lowering::RuleSet rules = {};
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
@@ -83,6 +88,9 @@ class PlanRunner final : public StepRunner {
   const RunnerOptions& options() const { return options_; }
   const MemoryPlan& memory() const { return memory_; }  // as loaded, not estimated
   const std::vector<kernels::Choice>& choices() const { return choices_; }
+  const graph::Graph& graph() const { return graph_; }
+  // What the rules of lowering did, a report a plan.
+  const std::vector<lowering::PlanReport>& reports() const { return reports_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
   const LoadTimes& load_times() const { return load_times_; }
   // The plan that decode() replays for a sequence of `keys` tokens, or prefill() of `rows` with sampling: for profiles.
@@ -98,9 +106,11 @@ class PlanRunner final : public StepRunner {
 
   void warn_unused_kernels() const;
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
-  Result<void> record_plans(gpu::PlanBuilder& builder, FamilyModel& family);
+  Result<void> record_plans(gpu::PlanBuilder& builder);
   struct PlanRow;
-  Result<void> record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const PlanRow& row);
+  Result<void> record_plan(gpu::PlanBuilder& builder, const PlanRow& row);
+  Result<void> record_end(kernels::Context& ctx, const lowering::StepIo& io, const lowering::Logits& logits,
+                          const PlanRow& row);
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   // The lane persistent: plan_runner_persistent.cpp.
@@ -110,7 +120,7 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
   Task<Result<uint32_t>> count_persistent();
-  Task<Result<void>> confirm_persistent(gpu::PlanBuilder& again, FamilyModel& family);
+  Task<Result<void>> confirm_persistent(gpu::PlanBuilder& again);
   void refuse_persistent(const std::string& reason);
   bool uses_persistent() const { return exchange_ && !persistent_refused_; }
   Result<void> request_fault(uint32_t slot);
@@ -137,6 +147,9 @@ class PlanRunner final : public StepRunner {
   MemoryPlan memory_;
   LoadTimes load_times_;
   std::vector<kernels::Choice> choices_;
+  graph::Graph graph_;
+  lowering::BoundWeights bound_;
+  std::vector<lowering::PlanReport> reports_;
   Views views_;
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::deque<gpu::Buffer> weights_;
@@ -151,7 +164,7 @@ class PlanRunner final : public StepRunner {
   gpu::ReadbackRing readback_;
   gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket
   gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
-  PersistentIo persistent_;
+  lowering::PersistentIo persistent_;
   uint64_t asked_faults_ = 0;        // a bit a ticket: its word of faults_ is on the way
   bool persistent_refused_ = false;  // the chain is used, for a reason that was told
 

@@ -4,10 +4,13 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "families/families.h"
 #include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
 #include "kernels/linear/linear.h"
 #include "kernels/step/next.h"
+#include "lowering/lowering.h"
+#include "model/bind_weights.h"
 #include "model/load_plan.h"
 #include "model/plan_runner.h"
 
@@ -61,16 +64,18 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   UploadProgress on_upload;
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { progress("weights", done, total); };
   WeightLoader loader(device, builder, checkpoint, layout, on_upload);
-  const std::unique_ptr<FamilyModel> family =
-      family_of(runner->config_).make(runner->config_, runner->options_.ctx_len);
+  DP_CO_TRY(runner->graph_, families::build_graph(runner->config_));
   if (runner->exchange_) {
     const gpu::Caps& caps = device.caps();
     DP_CO_CHECK(co_await loader.place_together(together_bytes(runner->config_, checkpoint, layout),
                                                std::min(caps.max_binding_bytes, caps.max_buffer_bytes)));
   }
-  DP_CO_CHECK_WHILE(co_await family->load(loader), "loading %s", checkpoint.name().c_str());
+  auto bound = co_await bind_weights(loader, runner->graph_, runner->config_, runner->options_.ctx_len,
+                                     runner->options_.rules);
+  DP_CO_CHECK_WHILE(bound, "loading %s", checkpoint.name().c_str());
+  runner->bound_ = std::move(*bound);
   gpu::PlanBuilder without_plans = builder;
-  DP_CO_CHECK(runner->record_plans(builder, *family));
+  DP_CO_CHECK(runner->record_plans(builder));
   DP_CO_CHECK_WHILE(co_await loader.stream().prepare(), "loading %s", checkpoint.name().c_str());
 
   // The pipelines compile while the weights stream; whoever is later is the one whose progress is told last.
@@ -93,7 +98,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   runner->weights_ = loader.take_buffers();
   DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
   if (runner->wants_persistent()) {
-    DP_CO_CHECK(co_await runner->confirm_persistent(without_plans, *family));
+    DP_CO_CHECK(co_await runner->confirm_persistent(without_plans));
   }
   DP_CO_CHECK(co_await device.idle());  // weights arrived; errors of the whole load surface here
   const gpu::Counters& after = device.counters();
@@ -199,16 +204,18 @@ Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
 
 enum class StepRows : uint8_t { kOne, kFew, kChunk };
 
+using lowering::LogitsRows;
+
 struct PlanRunner::PlanRow {
   const char* name;
   StepRows rows = StepRows::kChunk;
-  Head head = Head::kLast;
+  LogitsRows logits_rows = LogitsRows::kLast;
   bool greedy = true;
   uint32_t max_keys = 0;
   bool only_persistent = false;  // there for that lane alone
 };
 
-Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& family, const PlanRow& row) {
+Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& row) {
   const bool decode = row.rows == StepRows::kOne;
   const uint32_t max_rows = decode ? 1 : row.rows == StepRows::kFew ? kernels::kMostFewRows : options_.chunk;
   builder.begin(row.name, max_rows);
@@ -218,64 +225,81 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, FamilyModel& fam
                        .state = views_.state,
                        .max_rows = max_rows,
                        .role = {}};
-  const StepIo io{.row = views_.row,
-                  .normed_row = views_.normed_row,
-                  .begins_with_row = decode,
-                  .tokens = views_.tokens,
-                  .cache = views_.cache,
-                  .head = row.head,
-                  .max_keys = row.max_keys,
-                  .greedy = row.greedy,
-                  .logits = views_.logits,
-                  .persistent = row.max_keys != 0 || row.only_persistent ? persistent_ : PersistentIo{},
-                  .hidden = row.head == Head::kAll ? views_.hidden : kernels::TensorView{}};
-  const Result<Logits> logits = family.record(ctx, io);
+  const bool has_tail = options_.rules.has("step_tail");
+  const lowering::StepIo io{
+      .row = views_.row,
+      .normed_row = views_.normed_row,
+      .begins_with_row = decode && has_tail,
+      .tokens = decode ? views_.token : views_.tokens,
+      .cache = views_.cache,
+      .logits_rows = row.logits_rows,
+      .max_keys = row.max_keys,
+      .greedy = row.greedy,
+      .logits = views_.logits,
+      .persistent = row.max_keys != 0 || row.only_persistent ? persistent_ : lowering::PersistentIo{},
+      .hidden = row.logits_rows == LogitsRows::kAll ? views_.hidden : kernels::TensorView{}};
+  reports_.push_back({.plan = row.name});
+  lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, reports_.back());
+  const Result<lowering::Logits> logits = lowering.run();
   DP_CHECK_WHILE(logits, "recording the plan %s", row.name);
-  const kernels::Step step{.token = {},
-                           .ring = views_.ring,
-                           .counts = views_.counts,
-                           .recent = views_.recent,
-                           .vocab_size = config_.vocab_size};
-  if (row.head == Head::kLast) {
-    kernels::Context one_row = ctx;  // from here on
-    one_row.max_rows = 1;
-    one_row.role = "next";
-    DP_CHECK(kernels::record(one_row, kernels::Next{.sample = {.logits = logits->all,
-                                                               .best = logits->best,
-                                                               .best_count = logits->best_count,
-                                                               .params = views_.params,
-                                                               .bias = views_.bias,
-                                                               .counts = views_.counts,
-                                                               .token = views_.token,
-                                                               .vocab_size = config_.vocab_size,
-                                                               .greedy = row.greedy},
-                                                    .step = step,
-                                                    .input = family.row_input(one_row, io)}));
-  } else {
-    ctx.role = "step";
-    DP_CHECK(kernels::record(ctx, step));
-  }
+  DP_CHECK_WHILE(record_end(ctx, io, *logits, row), "recording the plan %s", row.name);
   builder.end();
   return {};
 }
 
-Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& family) {
+// Behind the logits: the choice of the token, the end of the step, and what the next one begins with.
+Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepIo& io,
+                                    const lowering::Logits& logits, const PlanRow& row) {
+  kernels::Step step{.token = {},
+                     .ring = views_.ring,
+                     .counts = views_.counts,
+                     .recent = views_.recent,
+                     .vocab_size = config_.vocab_size};
+  if (row.logits_rows != LogitsRows::kLast) {
+    ctx.role = "step";
+    return kernels::record(ctx, step);
+  }
+  kernels::Context one_row = ctx;  // from here on
+  one_row.max_rows = 1;
+  const kernels::Sample sample{.logits = logits.all,
+                               .best = logits.best,
+                               .best_count = logits.best_count,
+                               .params = views_.params,
+                               .bias = views_.bias,
+                               .counts = views_.counts,
+                               .token = views_.token,
+                               .vocab_size = config_.vocab_size,
+                               .greedy = row.greedy};
+  if (!options_.rules.has("step_tail")) {
+    one_row.role = "sample";
+    DP_CHECK(kernels::record(one_row, sample));
+    one_row.role = "step";
+    step.token = sample.token;
+    return kernels::record(one_row, step);
+  }
+  lowering::Lowering next_step(graph_, bound_, options_.rules, one_row, io, reports_.back());
+  DP_TRY(kernels::EmbedNorm input, next_step.step_input());
+  one_row.role = "next";
+  return kernels::record(one_row, kernels::Next{.sample = sample, .step = step, .input = input});
+}
+
+Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder) {
   static constexpr PlanRow kGeneration[] = {
-      {"prefill", StepRows::kChunk, Head::kNone},
+      {"prefill", StepRows::kChunk, LogitsRows::kNone},
       {"prefill.greedy", StepRows::kChunk},
-      {"prefill.sample", StepRows::kChunk, Head::kLast, false},
-      {"few", StepRows::kFew, Head::kNone},
+      {"prefill.sample", StepRows::kChunk, LogitsRows::kLast, false},
+      {"few", StepRows::kFew, LogitsRows::kNone},
       {"few.greedy", StepRows::kFew},
-      {"few.sample", StepRows::kFew, Head::kLast, false},
+      {"few.sample", StepRows::kFew, LogitsRows::kLast, false},
       {"decode.greedy", StepRows::kOne},
-      {"decode.sample", StepRows::kOne, Head::kLast, false},
-      {"decode.short.greedy", StepRows::kOne, Head::kLast, true, kernels::kShortKeys},
-      {"decode.short.sample", StepRows::kOne, Head::kLast, false, kernels::kShortKeys},
-      {"decode.long.greedy", StepRows::kOne, Head::kLast, true, 0, true},
-      {"decode.long.sample", StepRows::kOne, Head::kLast, false, 0, true},
+      {"decode.sample", StepRows::kOne, LogitsRows::kLast, false},
+      {"decode.short.greedy", StepRows::kOne, LogitsRows::kLast, true, kernels::kShortKeys},
+      {"decode.short.sample", StepRows::kOne, LogitsRows::kLast, false, kernels::kShortKeys},
+      {"decode.long.greedy", StepRows::kOne, LogitsRows::kLast, true, 0, true},
+      {"decode.long.sample", StepRows::kOne, LogitsRows::kLast, false, 0, true},
   };
-  static constexpr PlanRow kLogits[] = {{"prefill.logits", StepRows::kChunk, Head::kAll, false},
-                                        {"few.logits", StepRows::kFew, Head::kAll, false}};
+  static constexpr PlanRow kLogits[] = {{"prefill.logits", StepRows::kChunk, LogitsRows::kAll, false},
+                                        {"few.logits", StepRows::kFew, LogitsRows::kAll, false}};
   const std::span<const PlanRow> rows =
       options_.all_logits ? std::span<const PlanRow>(kLogits) : std::span<const PlanRow>(kGeneration);
   for (const PlanRow& row : rows) {
@@ -284,7 +308,7 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder, FamilyModel& fa
     if (row.only_persistent && (!exchange_ || options_.ctx_len <= kernels::kShortKeys)) continue;
     // The chunk is no larger then, and its plans have the same kernels.
     if (row.rows == StepRows::kFew && options_.chunk <= kernels::kMostFewRows) continue;
-    DP_CHECK(record_plan(builder, family, row));
+    DP_CHECK(record_plan(builder, row));
   }
   return {};
 }

@@ -82,7 +82,7 @@ Task<Result<uint32_t>> PlanRunner::count_persistent() {
 }
 
 // `again` has no plans yet: they are recorded in it where fewer workgroups of the kernel run together than were probed.
-Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again, FamilyModel& family) {
+Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again) {
   if (std::ranges::find(choices_, kVariant, &kernels::Choice::variant) == choices_.end()) {
     const auto refused =
         std::ranges::find(choices_, std::string("decode_layers"), &kernels::Choice::operation);
@@ -96,7 +96,8 @@ Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again, Famil
   if (together < persistent_.groups) {
     persistent_.groups = std::max(1u, together);
     choices_.clear();
-    DP_CO_CHECK(record_plans(again, family));
+    reports_.clear();
+    DP_CO_CHECK(record_plans(again));
     auto building = again.build(device_, {});
     DP_CO_TRY(gpu::BuiltPlans built, co_await std::move(building));
     built_ = std::move(built);  // not before: the pipelines of both that are equal are made once

@@ -9,30 +9,29 @@ namespace doppler::model {
 namespace {
 
 struct Names {
-  Role role;
+  TensorId id;
   bool in_layer;
   const char* gguf;
   const char* huggingface;
 };
 
 constexpr Names kNames[] = {
-    {Role::kEmbedding, false, "token_embd", "embed_tokens"},
-    {Role::kOutput, false, "output", "lm_head"},
-    {Role::kFinalNorm, false, "output_norm", "norm"},
-    {Role::kAttentionNorm, true, "attn_norm", "input_layernorm"},
-    {Role::kQ, true, "attn_q", "self_attn.q_proj"},
-    {Role::kK, true, "attn_k", "self_attn.k_proj"},
-    {Role::kV, true, "attn_v", "self_attn.v_proj"},
-    {Role::kAttentionOut, true, "attn_output", "self_attn.o_proj"},
-    {Role::kFfnNorm, true, "ffn_norm", "post_attention_layernorm"},
-    {Role::kGate, true, "ffn_gate", "mlp.gate_proj"},
-    {Role::kUp, true, "ffn_up", "mlp.up_proj"},
-    {Role::kDown, true, "ffn_down", "mlp.down_proj"},
-    {Role::kQNorm, true, "attn_q_norm", "self_attn.q_norm"},
-    {Role::kKNorm, true, "attn_k_norm", "self_attn.k_norm"},
-    {Role::kPostAttentionNorm, true, "post_attention_norm", "post_attention_layernorm"},
-    {Role::kPreFfnNorm, true, "ffn_norm", "pre_feedforward_layernorm"},
-    {Role::kPostFfnNorm, true, "post_ffw_norm", "post_feedforward_layernorm"},
+    {TensorId::kEmbedding, false, "token_embd", "embed_tokens"},
+    {TensorId::kOutput, false, "output", "lm_head"},
+    {TensorId::kFinalNorm, false, "output_norm", "norm"},
+    {TensorId::kAttentionNorm, true, "attn_norm", "input_layernorm"},
+    {TensorId::kQ, true, "attn_q", "self_attn.q_proj"},
+    {TensorId::kK, true, "attn_k", "self_attn.k_proj"},
+    {TensorId::kV, true, "attn_v", "self_attn.v_proj"},
+    {TensorId::kAttentionOut, true, "attn_output", "self_attn.o_proj"},
+    {TensorId::kQNorm, true, "attn_q_norm", "self_attn.q_norm"},
+    {TensorId::kKNorm, true, "attn_k_norm", "self_attn.k_norm"},
+    {TensorId::kPostAttentionNorm, true, "post_attention_norm", "post_attention_layernorm"},
+    {TensorId::kFfnNorm, true, "ffn_norm", "post_attention_layernorm"},
+    {TensorId::kGate, true, "ffn_gate", "mlp.gate_proj"},
+    {TensorId::kUp, true, "ffn_up", "mlp.up_proj"},
+    {TensorId::kDown, true, "ffn_down", "mlp.down_proj"},
+    {TensorId::kPostFfnNorm, true, "post_ffw_norm", "post_feedforward_layernorm"},
 };
 
 // The wholes are named as formats/convert/fuse.cpp does.
@@ -52,14 +51,17 @@ constexpr Fused kFused[] = {
     {"mlp.up_proj", "mlp.gate_up_proj"},
 };
 
-const Names& names_of(Role role) { return kNames[static_cast<size_t>(role)]; }
+const Names& names_of(TensorId id) { return kNames[static_cast<size_t>(id)]; }
 
 }  // namespace
 
-std::string tensor_name(const ModelConfig& config, Role role, uint32_t layer, const char* suffix) {
-  const Names& names = names_of(role);
-  if (config.gguf_names) return role_label(role, layer) + suffix;
-  if (role == Role::kOutput) return std::string(names.huggingface) + suffix;
+std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, const char* suffix) {
+  const Names& names = names_of(id);
+  if (config.gguf_names) return tensor_label(id, layer) + suffix;
+  if (config.family == "gemma3" && id == TensorId::kFfnNorm) {
+    return config.huggingface_prefix + format_text("layers.%u.pre_feedforward_layernorm%s", layer, suffix);
+  }
+  if (id == TensorId::kOutput) return std::string(names.huggingface) + suffix;
   const std::string& prefix = config.huggingface_prefix;
   if (!names.in_layer) return prefix + names.huggingface + suffix;
   return prefix + format_text("layers.%u.%s%s", layer, names.huggingface, suffix);
@@ -85,11 +87,6 @@ std::optional<uint32_t> layer_of_tensor(const std::string& name) {
     if (error == std::errc() && end != last && *end == '.') return layer;
   }
   return std::nullopt;
-}
-
-std::string role_label(Role role, uint32_t layer) {
-  const Names& names = names_of(role);
-  return names.in_layer ? format_text("blk.%u.%s", layer, names.gguf) : std::string(names.gguf);
 }
 
 }  // namespace doppler::model

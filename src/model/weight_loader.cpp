@@ -148,7 +148,7 @@ std::string WeightLoader::fused_name(const std::vector<Matrix>& matrices) const 
   return checkpoint_.find(whole + ".weight") ? whole : std::string();
 }
 
-Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, uint32_t k) {
+Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, uint32_t k, bool stacks) {
   Projection out;
   out.k = k;
   const std::string fused = fused_name(matrices);
@@ -168,7 +168,7 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
       const uint64_t first = fused.empty() ? 0 : out.n + rows;  // of the tensor's rows
       DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows_there, k}));
       DP_CO_TRY(const WeightFormat this_format, format_of(*tensor, k));
-      if (!sources.empty() && this_format != format) break;
+      if (!sources.empty() && (!stacks || this_format != format)) break;
       // In a tile format only whole tiles stand on one another.
       if (weight_format_info(this_format).tiled && rows % kTileRows != 0) break;
       format = this_format;

@@ -1,7 +1,7 @@
 // Gives the tensors of a checkpoint GPU buffers in the layouts the kernels read (base/dtype.h). Several matrices that take
 // the same input are stacked into one weight when their formats agree. Vectors are there at once; the bytes of matrices
 // follow with stream(), so that plans can be recorded and compiled meanwhile.
-// Read next: families/llama.cpp (a user), weight_stream.h (how the bytes get there).
+// Read next: bind_weights.h (its user), weight_stream.h (how the bytes get there).
 #pragma once
 
 #include <deque>
@@ -13,23 +13,13 @@
 #include "formats/quant/repack.h"
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
-#include "kernels/linear/linear.h"
+#include "lowering/bound_weights.h"
 #include "model/memory_plan.h"
 #include "model/weight_stream.h"
 
 namespace doppler::model {
 
-// y = x W^T + b for stacked W: one product where all parts share a format, otherwise one a format, side by side.
-struct Projection {
-  struct Part {
-    kernels::Weight weight;
-    kernels::TensorView bias;  // f32 [weight.n], or invalid
-    uint32_t column = 0;       // of y, where this part's outputs begin
-  };
-  std::vector<Part> parts;
-  uint32_t n = 0;  // outputs of all parts together
-  uint32_t k = 0;
-};
+using lowering::Projection;
 
 class WeightLoader {
  public:
@@ -44,7 +34,8 @@ class WeightLoader {
   // Every matrix is `name`.weight [rows, k], with `name`.bias [rows] where the checkpoint has one; or all of them are
   // one tensor, in this order, where the checkpoint has them fused (tensor_names.h). Errors name the tensor, its shape
   // or type and what was expected.
-  Task<Result<Projection>> projection(std::vector<Matrix> matrices, uint32_t k);
+  // stacks: neighbours that share a format become one weight; else each matrix is one.
+  Task<Result<Projection>> projection(std::vector<Matrix> matrices, uint32_t k, bool stacks = true);
   Task<Result<kernels::Weight>> matrix(std::string name, uint32_t rows, uint32_t k);
   // `name`.weight as f32, `plus` added to each number.
   Task<Result<kernels::TensorView>> vector(std::string name, uint32_t count, float plus = 0);
@@ -106,56 +97,5 @@ class WeightLoader {
   std::vector<uint64_t> layer_bytes_;             // empty: layers are not placed together
   uint64_t most_together_ = 0;
 };
-
-// Records y = x W^T + b for all parts. y: f32 [rows, projection.n].
-Result<void> record(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
-                    kernels::TensorView y, bool accumulate);
-// y = activate(gate) * up, where the projection stacks gate and up. y: [rows, projection.n / 2], in the forms that are
-// valid.
-Result<void> record_gated(kernels::Context& ctx, const Projection& projection, const kernels::Activation& x,
-                          const kernels::Activation& y, ActivationFn activate);
-// Where a head left its result: all logits, or of each tile the best (kernels::Linear::best).
-struct Logits {
-  kernels::TensorView all, best;
-  uint32_t best_count = 0;
-};
-// The logits of `head` into `logits`; with only_best, where the head's product can do it, only the best of each tile.
-Result<Logits> record_head(kernels::Context& ctx, const Projection& head, const kernels::Activation& x,
-                           kernels::TensorView logits, bool only_best);
-// True if any part reads x.q8.
-bool wants_q8(const kernels::Context& ctx, const Projection& projection);
-bool wants_f16(const kernels::Context& ctx, const Projection& projection);  // ... x.f16
-// True if nobody reads anything but x.f16.
-bool wants_only_f16(const kernels::Context& ctx, const Projection& projection);
-inline bool wants_only_f16(const kernels::Context& ctx, const kernels::Weight& weight) {
-  return kernels::wants_f16(ctx, weight);
-}
-// True if record(), or with a gate record_gated() into 8 bits alone, makes its input itself (Activation::joined).
-bool joins_norm(const kernels::Context& ctx, const Projection& projection, ActivationFn gate);
-// True if record() joins the splits of attention in its input (Activation::splits).
-bool joins_splits(const kernels::Context& ctx, const Projection& projection);
-// Adds scratch for the forms of a [max_rows, k] activation that `reader` wants beside f32.
-void add_forms(kernels::Context& ctx, const Projection& reader, uint32_t k, const std::string& label,
-               kernels::Activation& activation);
-// Scratch for the gated product's result, in the forms that `reader` needs.
-kernels::Activation gated_scratch(kernels::Context& ctx, const Projection& projection,
-                                  const Projection& reader, ActivationFn activate);
-
-// An RMS norm of the residual stream and the projection that reads it.
-struct NormedReader {
-  kernels::TensorView weight;  // f32 [reader.k]
-  float eps = 0;
-  const Projection& reader;
-  std::string role;                         // of the norm, where it is a kernel of its own
-  ActivationFn gate = ActivationFn::kNone;  // what record_gated() will be given
-  bool last_row_only = false;               // normalises the last row of a chunk into row 0
-};
-// norm(x): f32 [rows, k], and in 8 bits where the reader wants that.
-Result<kernels::Activation> record_norm(kernels::Context& ctx, kernels::TensorView x,
-                                        const NormedReader& next);
-// x += y W^T + b, then norm(x): begun and finished by the two products themselves where both can.
-Result<kernels::Activation> record_add_norm(kernels::Context& ctx, const Projection& projection,
-                                            const kernels::Activation& y, kernels::TensorView x,
-                                            const NormedReader& next);
 
 }  // namespace doppler::model

@@ -186,14 +186,15 @@ Result<void> record_other_forms(Context& ctx, const Attention& op, const Rows& y
 }
 
 // The row with the constants that tuning found better for this device and shape.
-AttentionDecodeRow tuned_row(Context& ctx, ChoiceId choice, const AttentionDecodeRow& row) {
+AttentionDecodeRow tuned_row(const Policy& policy, Choice& choice, const AttentionDecodeRow& row) {
   AttentionDecodeRow tuned = row;
   if (row.kernel != DecodeKernel::kSubgroup) return tuned;
-  tuned.keys_at_once = tunable(ctx, choice, "keys_at_once", row.keys_at_once, {2, 4, 8});
-  tuned.workgroup = tunable(ctx, choice, "invocations", row.workgroup, {64, 128, 256, 512});
-  if (row.splits && row.heads != 0) tuned.heads = tunable(ctx, choice, "heads", row.heads, {1, 2, 4});
+  tuned.keys_at_once = tunable(policy, choice, "keys_at_once", row.keys_at_once, {2, 4, 8});
+  tuned.workgroup = tunable(policy, choice, "invocations", row.workgroup, {64, 128, 256, 512});
+  if (row.splits && row.heads != 0) tuned.heads = tunable(policy, choice, "heads", row.heads, {1, 2, 4});
   if (row.reader_joins) {
-    tuned.keys_per_split = tunable(ctx, choice, "keys_per_split", row.keys_per_split, {16, 32, 64, 128, 256});
+    tuned.keys_per_split =
+        tunable(policy, choice, "keys_per_split", row.keys_per_split, {16, 32, 64, 128, 256});
   }
   return tuned;
 }
@@ -209,9 +210,9 @@ SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeS
 }
 
 // Of each row of q on its own. y_of_reader: what the reader gets, SplitPartials where the row leaves them to it.
-Result<void> record_each_row(Context& ctx, const Attention& op, ChoiceId choice,
+Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
                              const AttentionDecodeRow& chosen, const AttentionOutput& y_of_reader) {
-  const AttentionDecodeRow tuned = tuned_row(ctx, choice, chosen);
+  const AttentionDecodeRow tuned = tuned_row(ctx.policy, choice, chosen);
   const AttentionDecodeRow* row = &tuned;
   if (op.rope && !row->rope) DP_CHECK(record(ctx, *op.rope));
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
@@ -343,24 +344,42 @@ Rows complete_rows(Context& ctx, const Attention& op, const AttentionChoice& cho
 
 }  // namespace
 
-Result<AttentionChoice> select_attention(Context& ctx, const Attention& op) {
+Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& op) {
   DP_CHECK_WHILE(check_shape(op), "recording %s", ctx.role.c_str());
   DP_CHECK_WHILE(check_cache(ctx, op.cache), "recording %s", ctx.role.c_str());
+  const gpu::Caps& caps = ctx.plan.caps();
   if (ctx.max_rows > 1) {
     const bool few = ctx.max_rows <= kMostFewRows;
-    DP_TRY(const auto row,
-           select(few ? "attention_few" : "attention_prefill",
-                  few ? attention_few_variants() : attention_prefill_variants(), op, shape_text(op), ctx));
-    return AttentionChoice{.choice = row.choice, .prefill = row.row};
+    DP_TRY(Resolved<AttentionPrefillRow> resolved,
+           resolve(few ? "attention_few" : "attention_prefill",
+                   few ? attention_few_variants() : attention_prefill_variants(), op, shape_text(op), caps,
+                   ctx.policy));
+    return AttentionChoice{.choice = std::move(resolved.choice), .prefill = resolved.row};
   }
-  DP_TRY(const auto row, select("attention_decode", attention_decode_variants(), op, shape_text(op), ctx));
-  AttentionChoice choice{.choice = row.choice, .decode = row.row};
-  if (row->reader_joins) {
-    const DecodeSizes sizes = decode_sizes(tuned_row(ctx, row.choice, *row.row), op, ctx.plan.caps());
+  DP_TRY(Resolved<AttentionDecodeRow> resolved,
+         resolve("attention_decode", attention_decode_variants(), op, shape_text(op), caps, ctx.policy));
+  AttentionChoice choice{
+      .choice = std::move(resolved.choice), .decode = resolved.row, .rotates = resolved.row->rope};
+  if (resolved.row->reader_joins) {
+    const DecodeSizes sizes = decode_sizes(tuned_row(ctx.policy, choice.choice, *resolved.row), op, caps);
     if (sizes.splits > 1) choice.leaves = partials_of(ctx, op, sizes);
   }
   return choice;
 }
+
+namespace {
+
+Result<void> record_rows(Context& ctx, const AttentionChoice& choice, Choice& noted, const Attention& op,
+                         const Rows& y) {
+  if (choice.decode) return record_each_row(ctx, op, noted, *choice.decode, y);
+  const AttentionPrefillRow& row = *choice.prefill;
+  if (row.kernel == PrefillKernel::kEachRow) return record_each_row(ctx, op, noted, each_row(row), y);
+  if (op.rope) DP_CHECK(record(ctx, *op.rope));
+  return row.kernel == PrefillKernel::kMatrix ? record_matrix(ctx, op, row, y)
+                                              : record_tiles(ctx, op, row, y);
+}
+
+}  // namespace
 
 Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention& op,
                     const AttentionOutput& y) {
@@ -368,23 +387,20 @@ Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention
   const auto* left = std::get_if<SplitPartials>(&y);
   if ((left != nullptr) != choice.leaves.has_value()) {
     return fail(ErrorKind::kInternal,
-                "%s: the attention variant %s splits to its reader, and the caller expects %s.",
-                ctx.role.c_str(), choice.leaves ? "leaves" : "leaves no", left ? "them" : "rows");
+                "%s: the attention variant leaves %s to its reader, and the caller expects %s.",
+                ctx.role.c_str(), choice.leaves ? "splits" : "nothing", left ? "splits" : "rows");
   }
+  Choice noted = choice.choice;
   if (left) {
     DP_CHECK(check_view(left->partials, left->bytes(), "partials of attention"));
-    return record_each_row(ctx, op, choice.choice, *choice.decode, y);
+    DP_CHECK(record_each_row(ctx, op, noted, *choice.decode, y));
+  } else {
+    const Rows& rows = std::get<Rows>(y);
+    DP_CHECK_WHILE(check_rows(ctx, op, rows), "recording %s", ctx.role.c_str());
+    DP_CHECK(record_rows(ctx, choice, noted, op, complete_rows(ctx, op, choice, rows)));
   }
-  DP_CHECK_WHILE(check_rows(ctx, op, std::get<Rows>(y)), "recording %s", ctx.role.c_str());
-  const Rows rows = complete_rows(ctx, op, choice, std::get<Rows>(y));
-  if (choice.decode) return record_each_row(ctx, op, choice.choice, *choice.decode, rows);
-  const AttentionPrefillRow& row = *choice.prefill;
-  if (row.kernel == PrefillKernel::kEachRow) {
-    return record_each_row(ctx, op, choice.choice, each_row(row), rows);
-  }
-  if (op.rope) DP_CHECK(record(ctx, *op.rope));
-  return row.kernel == PrefillKernel::kMatrix ? record_matrix(ctx, op, row, rows)
-                                              : record_tiles(ctx, op, row, rows);
+  note_choice(ctx, noted);
+  return {};
 }
 
 }  // namespace doppler::kernels

@@ -43,14 +43,15 @@ struct AttentionPrefillRow;  // likewise
 
 // The variant, chosen once. One of the two rows is there.
 struct AttentionChoice {
-  ChoiceId choice;
+  Choice choice;
   const AttentionDecodeRow* decode = nullptr;
   const AttentionPrefillRow* prefill = nullptr;
   // Splits that the variant leaves to the reader: their layout, without a buffer. Otherwise it writes Rows.
   std::optional<SplitPartials> leaves;
+  bool rotates = false;  // it takes Attention::rope itself; otherwise record() rotates in a dispatch before
 };
 // Errors: shapes that do not fit; no variant takes them.
-Result<AttentionChoice> select_attention(Context& ctx, const Attention& op);
+Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& op);
 Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention& op,
                     const AttentionOutput& y);
 

@@ -73,7 +73,7 @@ Result<void> record(Context& ctx, const EmbedNorm& op) {
   const char* format = weight_format_info(op.table.format).name;
   DP_TRY(const auto row, select("embed_norm", embed_norm_variants(), op,
                                 format_text("%s %ux%u", format, op.table.n, op.table.k), ctx));
-  if (row.row == &kRows[0]) {
+  if (row == &kRows[0]) {
     Launch launch{.variant = row->name, .entry = "embed/embed_norm", .layout = wgsl::embed_norm::kLayout};
     launch.consts = {u32_const("WORKGROUP", embed_norm_workgroup(ctx.plan.caps(), op, 0))};
     launch.bindings = {op.token};

@@ -13,20 +13,6 @@ constexpr uint32_t kMostInvocations = 64;
 
 constexpr Variant<Glu> kRows[] = {{"glu.portable"}};
 
-const char* activate_name(ActivationFn activate) {
-  switch (activate) {
-    case ActivationFn::kNone:
-      return "none";
-    case ActivationFn::kSilu:
-      return "silu";
-    case ActivationFn::kGeluTanh:
-      return "gelu_tanh";
-    case ActivationFn::kGeluErf:
-      return "gelu_erf";
-  }
-  return "?";
-}
-
 }  // namespace
 
 std::span<const Variant<Glu>> glu_variants() { return kRows; }
@@ -35,7 +21,7 @@ Result<void> record(Context& ctx, const Glu& op) {
   const uint64_t row_bytes = static_cast<uint64_t>(op.n) * sizeof(float);
   if (op.n == 0 || op.activate == ActivationFn::kNone) {
     return fail(ErrorKind::kInternal, "glu of rows of %u values with activation %s.", op.n,
-                activate_name(op.activate));
+                activation_name(op.activate));
   }
   DP_CHECK(check_view(op.gate_up, 2 * ctx.max_rows * row_bytes, "gate_up of glu"));
   if (op.y.f32.valid() || !op.y.f16.valid()) {
@@ -54,7 +40,7 @@ Result<void> record(Context& ctx, const Glu& op) {
     DP_CHECK(check_view(op.y.f16, f16_bytes(ctx.max_rows, op.n), "f16 of glu"));
   }
   DP_TRY(const auto row,
-         select("glu", glu_variants(), op, format_text("%s %u", activate_name(op.activate), op.n), ctx));
+         select("glu", glu_variants(), op, format_text("%s %u", activation_name(op.activate), op.n), ctx));
 
   const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations);
   Launch launch{.variant = row->name, .entry = "glu/glu_portable", .layout = wgsl::glu_portable::kLayout};

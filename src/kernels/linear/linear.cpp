@@ -267,8 +267,8 @@ Rows rows_of(const Prologue& x) {
   return norm->q8 ? Rows{.q8 = norm->values()} : Rows{.f32 = norm->values()};
 }
 
-Product product_of(const Linear& op, const ProductChoice& choice, ChoiceId id) {
-  Product product{.weight = op.weight, .row = *choice.row, .choice = id, .x = rows_of(op.x), .bias = op.bias};
+Product product_of(const Linear& op, const ProductRow& row, Choice& choice) {
+  Product product{.weight = op.weight, .row = row, .choice = choice, .x = rows_of(op.x), .bias = op.bias};
   if (const auto* norm = std::get_if<DeferredNorm>(&op.x)) {
     product.square_sums = norm->square_sums();
     product.norm_eps = norm->eps;
@@ -365,7 +365,8 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
     return fail(ErrorKind::kInternal, "%s does not have the prologue or epilogue of %s: %s.",
                 name_of(choice).c_str(), ctx.role.c_str(), refused.c_str());
   }
-  Product product = product_of(op, choice, note_choice(ctx, choice.choice));
+  Choice noted = choice.choice;
+  Product product = product_of(op, *choice.row, noted);
   const ProductRow& row = product.row;
   if (kind_of(op.x) == PrologueKind::kRows) {
     DP_CHECK(convert_input(ctx, product));
@@ -381,6 +382,7 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
     product.y = ctx.plan.scratch("gated", uint64_t{ctx.max_rows} * op.weight.n / 2 * sizeof(float));
   }
   DP_CHECK(record_product(ctx, product));
+  note_choice(ctx, noted);
   const uint32_t columns = op.weight.n / 2;  // only gated products write other forms
   if (needs_q8) DP_CHECK(record(ctx, QuantizeQ8{.x = product.y, .q8 = product.y_q8, .k = columns}));
   if (needs_f16) DP_CHECK(record(ctx, FragmentF16{.x = product.y, .f16 = product.y_f16, .k = columns}));
@@ -418,11 +420,13 @@ Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoic
     return fail(ErrorKind::kInternal, "%s and %s of %s cannot be one dispatch: %s.", name_of(first).c_str(),
                 name_of(second).c_str(), ctx.role.c_str(), refused.c_str());
   }
-  const ChoiceId id = note_choice(ctx, first.choice);
-  note_choice(ctx, second.choice);
-  Product a = product_of({.weight = op.first, .x = op.x, .y = Store{.y = op.y}}, first, id);
+  Choice noted = first.choice;
+  Product a = product_of({.weight = op.first, .x = op.x, .y = Store{.y = op.y}}, *first.row, noted);
   if (kind_of(op.x) == PrologueKind::kRows) DP_CHECK(convert_input(ctx, a));
-  return record_matvec_tile_pair(ctx, a, op.second, *second.row);
+  DP_CHECK(record_matvec_tile_pair(ctx, a, op.second, *second.row));
+  note_choice(ctx, noted);
+  note_choice(ctx, second.choice);
+  return {};
 }
 
 }  // namespace doppler::kernels

@@ -86,7 +86,7 @@ uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece);
 struct Product {
   const Weight& weight;
   const ProductRow& row;
-  ChoiceId choice;                           // for tunable()
+  Choice& choice;                            // for tunable()
   Rows x = {};                               // in the form that the row reads
   TensorView square_sums = {};               // DeferredNorm: x is x * weight
   float norm_eps = 0;                        // likewise

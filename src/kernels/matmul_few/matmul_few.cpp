@@ -55,11 +55,11 @@ FewShape few_shape(Context& ctx, const Product& op) {
                  .gated = gated,
                  .q8_out = op.y_q8.valid()};
   const bool whole = outputs / kTileRows >= kEnoughWorkgroups;
-  shape.rows = tunable(ctx, op.choice, "rows", whole ? kTileRows : kHalf, {kHalf, kTileRows});
+  shape.rows = tunable(ctx.policy, op.choice, "rows", whole ? kTileRows : kHalf, {kHalf, kTileRows});
   shape.pair = 2;
   if (!gated) {
     const bool two = q8 && outputs / (2 * kTileRows) >= kEnoughWorkgroups;
-    shape.pair = tunable(ctx, op.choice, "pair", two ? 2 : 1, {1, 2});
+    shape.pair = tunable(ctx.policy, op.choice, "pair", two ? 2 : 1, {1, 2});
   }
   const uint32_t invocations = shape.batch * shape.pair > kManySums ? kInvocationsOfMany : kInvocations;
   const uint32_t fitting = std::min({kInvocations, caps.max_invocations, caps.max_workgroup_size_x});
@@ -68,9 +68,9 @@ FewShape few_shape(Context& ctx, const Product& op) {
   std::vector<uint32_t> alternatives;
   for (uint32_t s = 1; s <= most; s *= 2) alternatives.push_back(s);
   shape.slices =
-      tunable(ctx, op.choice, "slices", std::min(most, invocations / shape.rows), std::move(alternatives));
+      tunable(ctx.policy, op.choice, "slices", std::min(most, invocations / shape.rows), std::move(alternatives));
   const uint32_t deep = shape.slices * 2 <= shape.units ? 2 : 1;
-  shape.depth = tunable(ctx, op.choice, "depth", deep, {1, 2});
+  shape.depth = tunable(ctx.policy, op.choice, "depth", deep, {1, 2});
   const uint32_t allowed = std::min(kMostBytes, caps.max_workgroup_bytes);
   while (shape.bytes() > allowed && shape.depth > 1) shape.depth /= 2;
   while (shape.bytes() > allowed && shape.slices > 1) shape.slices /= 2;
@@ -83,7 +83,7 @@ FewShape cpu_shape(Context& ctx, const Product& op) {
   FewShape shape{.units = op.weight.k / kUnitOfQ8,
                  .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
                  .rows = kWorkgroup};
-  shape.pair = tunable(ctx, op.choice, "pair", 1, {1, 2});
+  shape.pair = tunable(ctx.policy, op.choice, "pair", 1, {1, 2});
   return shape;
 }
 

@@ -31,7 +31,7 @@ TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs) {
   TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
   if (!needs.whole_tiles) {
     const bool few = needs.outputs / kTileRows < kEnoughWorkgroups;
-    shape.rows = tunable(ctx, op.choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
+    shape.rows = tunable(ctx.policy, op.choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   }
   const uint32_t least = (needs.least_invocations + shape.rows - 1) / shape.rows;
   const uint32_t most = std::max(fitting / shape.rows, least);
@@ -40,9 +40,9 @@ TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs) {
     if (s >= least) alternatives.push_back(s);
   }
   const uint32_t standard = std::clamp(shape.units / kUnitsEach, least, most);
-  shape.slices = tunable(ctx, op.choice, "slices", standard, std::move(alternatives));
+  shape.slices = tunable(ctx.policy, op.choice, "slices", standard, std::move(alternatives));
   shape.depth =
-      tunable(ctx, op.choice, "depth", weight_format_info(weight.format).quantised() ? 4 : 2, {2, 4});
+      tunable(ctx.policy, op.choice, "depth", weight_format_info(weight.format).quantised() ? 4 : 2, {2, 4});
   return shape;
 }
 

@@ -251,12 +251,16 @@ Result<void> check(const Context& ctx, const PersistentLayers& op) {
 
 std::span<const Variant<PersistentLayers>> decode_layers_variants() { return kRows; }
 
-Result<bool> chooses_persistent(Context& ctx, const PersistentLayers& op) {
-  DP_TRY(const auto row,
-         select("decode_layers", decode_layers_variants(), op,
-                format_text("%zu layers of %u, up to %u keys", op.layers.size(), op.hidden_dim, keys_of(op)),
-                ctx));
-  return row.row == &kRows[0];
+Result<std::string> refuse_persistent_layers(Context& ctx, const PersistentLayers& op) {
+  const std::string shape =
+      format_text("%zu layers of %u, up to %u keys", op.layers.size(), op.hidden_dim, keys_of(op));
+  DP_TRY(const auto resolved,
+         (resolve<Variant<PersistentLayers>, PersistentLayers>("decode_layers", decode_layers_variants(), op,
+                                                               shape, ctx.plan.caps(), ctx.policy)));
+  note_choice(ctx, resolved.choice);
+  if (resolved.row == &kRows[0]) return std::string();
+  return resolved.choice.refused.empty() ? std::string("the chain was asked for")
+                                         : resolved.choice.refused.front().reason;
 }
 
 Result<void> record(Context& ctx, const PersistentLayers& op) {

@@ -52,8 +52,8 @@ struct PersistentLayers {
 
 // Best first; the last, the chain, is the caller's own recording: record() is not called for it.
 std::span<const Variant<PersistentLayers>> decode_layers_variants();
-// Chooses one of them and notes the choice; true: the persistent kernel is to be recorded.
-Result<bool> chooses_persistent(Context& ctx, const PersistentLayers& op);
+// Chooses one of them and notes the choice. "": the persistent kernel is to be recorded; else why the chain is.
+Result<std::string> refuse_persistent_layers(Context& ctx, const PersistentLayers& op);
 Result<void> record(Context& ctx, const PersistentLayers& op);
 
 // Invocations of a workgroup, and bytes of the exchange, which every plan of a model may share, whatever its max_keys.

@@ -47,7 +47,7 @@ Result<void> record(Context& ctx, const Next& op) {
                                 format_text("%s %s %ux%u", op.sample.greedy ? "greedy" : "sampled",
                                             weight_format_info(table.format).name, table.n, table.k),
                                 ctx));
-  if (row.row == &kRows[0]) return record_joined(ctx, op, row->name);
+  if (row == &kRows[0]) return record_joined(ctx, op, row->name);
   const std::string role = ctx.role;
   ctx.role = "sample";
   DP_CHECK(record(ctx, op.sample));

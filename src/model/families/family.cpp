@@ -12,8 +12,8 @@ constexpr std::string_view kGemma3Gguf[] = {"gemma3"};
 constexpr HuggingFaceType kGemma3Types[] = {{"gemma3_text", true}, {"gemma3", true}};
 
 constexpr Family kFamilies[] = {
-    {"llama", kLlamaGguf, kLlamaTypes, make_llama},
-    {"gemma3", kGemma3Gguf, kGemma3Types, make_gemma3, add_gemma3_gguf, /*gguf_turns_neighbours=*/false},
+    {"llama", kLlamaGguf, kLlamaTypes},
+    {"gemma3", kGemma3Gguf, kGemma3Types, add_gemma3_gguf, /*gguf_turns_neighbours=*/false},
 };
 
 std::string known_names(bool gguf) {
@@ -30,13 +30,6 @@ std::string known_names(bool gguf) {
 }
 
 }  // namespace
-
-Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, kernels::TensorView x, uint32_t hidden_dim,
-                         uint32_t index) {
-  if (!io.hidden.valid()) return {};
-  const uint64_t bytes = static_cast<uint64_t>(ctx.max_rows) * hidden_dim * 4;
-  return ctx.plan.copy(x, io.hidden.sub(index * bytes, bytes), "hidden");
-}
 
 bool Family::config_has_window(std::string_view model_type) const {
   for (const HuggingFaceType& type : huggingface_types) {

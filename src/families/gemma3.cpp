@@ -1,0 +1,31 @@
+// The text model of the Gemma 3 family (Gemma Team 2025). Other than in llama.cpp: embeddings times sqrt(H); each head of q
+// and k is normalised before its rotation; a branch is normalised before it joins the residual; most layers see a window
+// and rotate by frequencies of their own; GELU gates. R rows, H hidden, Q and K: builder.h.
+#include <cmath>
+
+#include "families/family.h"
+
+namespace doppler::families {
+namespace {
+
+Value block(Builder& b, Value x, uint32_t i) {
+  Graph& g = b.graph;
+  Value h = b.norm(x, TensorId::kAttentionNorm, i);                             // [R, H]
+  auto [q, k, v] = b.qkv(h, i);                                                 // [R, Q], [R, K], [R, K]
+  q = b.rope(b.head_norm(q, TensorId::kQNorm, i), i);                           // [R, Q]
+  k = b.rope(b.head_norm(k, TensorId::kKNorm, i), i);                           // [R, K]
+  const Value y = b.attention(q, k, v, i);                                      // [R, Q]
+  Value branch = b.linear(y, TensorId::kAttentionOut, i, b.config.hidden_dim);  // [R, H]
+  x = g.add(x, b.norm(branch, TensorId::kPostAttentionNorm, i));                // [R, H]
+  h = b.norm(x, TensorId::kFfnNorm, i);                                         // [R, H]
+  branch = layers::gated_mlp(b, h, i);                                          // [R, H]
+  return g.add(x, b.norm(branch, TensorId::kPostFfnNorm, i));                   // [R, H]
+}
+
+}  // namespace
+
+void build_gemma3(Builder& b) {
+  layers::decoder(b, std::sqrt(static_cast<float>(b.config.hidden_dim)), block);
+}
+
+}  // namespace doppler::families

@@ -1,0 +1,68 @@
+#include "graph/describe.h"
+
+#include "base/text.h"
+
+namespace doppler::graph {
+namespace {
+
+// What an operation is called with besides values and weights; empty: nothing.
+struct Attributes {
+  std::string operator()(const Embed& op) const {
+    return op.scale == 1 ? "" : format_text("scale %g", static_cast<double>(op.scale));
+  }
+  std::string operator()(const RmsNorm& op) const {
+    return format_text("eps %g", static_cast<double>(op.eps));
+  }
+  std::string operator()(const HeadNorm& op) const {
+    return format_text("eps %g", static_cast<double>(op.eps));
+  }
+  std::string operator()(const Linear&) const { return ""; }
+  std::string operator()(const Rope& op) const {
+    return format_text("table %u, %u of %u, %s pairs", op.table, op.rotary_dim, op.head_dim,
+                       op.gpt_j_pairs ? "GPT-J" : "NEOX");
+  }
+  std::string operator()(const Attention& op) const {
+    std::string text = format_text("%u heads on %u of %u, scale %g", op.n_heads, op.n_kv_heads, op.head_dim,
+                                   static_cast<double>(op.scale));
+    if (op.sliding_window != 0) text += format_text(", window %u", op.sliding_window);
+    if (op.softcap != 0) text += format_text(", softcap %g", static_cast<double>(op.softcap));
+    return text;
+  }
+  std::string operator()(const Gated& op) const { return activation_name(op.activation); }
+  std::string operator()(const Add&) const { return ""; }
+  std::string operator()(const LogitsRows&) const { return ""; }
+};
+
+std::string list_of(std::span<const Value> values, const char* separator) {
+  std::string text;
+  for (const Value& value : values) text += format_text("%s%%%u", text.empty() ? "" : separator, value.index);
+  return text;
+}
+
+}  // namespace
+
+std::string shape_text(const Graph& graph, const Node& node) {
+  std::string text;
+  for (const Value& value : node.outputs) {
+    text += format_text("%s[R, %u]", text.empty() ? "" : " ", graph.info(value).columns);
+  }
+  return text;
+}
+
+std::string describe(const Graph& graph, const Node& node) {
+  std::string text =
+      list_of(node.outputs, " ") + " = " + op_name(node.kind()) + "(" + list_of(node.inputs, ", ") + ")";
+  for (const Matrix& matrix : node.matrices) text += " " + graph.info(matrix).label();
+  for (const Vector& vector : node.vectors) text += " " + graph.info(vector).label();
+  const std::string attributes = std::visit(Attributes(), node.operation);
+  return attributes.empty() ? text : text + " (" + attributes + ")";
+}
+
+std::string describe(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes())
+    text += describe(graph, node) + "  " + shape_text(graph, node) + "\n";
+  return text;
+}
+
+}  // namespace doppler::graph

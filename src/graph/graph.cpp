@@ -1,0 +1,196 @@
+// graph.h: declarations, shape checks, labels.
+#include "graph/graph.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace doppler::graph {
+namespace {
+
+// The label of matrices that read the same value, where it is not the first one's.
+struct JointLabel {
+  TensorId first;
+  const char* name;
+};
+constexpr JointLabel kJointLabels[] = {{TensorId::kQ, "attn_qkv"}, {TensorId::kGate, "ffn_gate_up"}};
+
+std::string label_of_linear(const Graph& graph, std::span<const Matrix> matrices) {
+  const WeightInfo& first = graph.info(matrices[0]);
+  if (matrices.size() > 1) {
+    for (const JointLabel& joint : kJointLabels) {
+      if (joint.first == first.tensor) return format_text("blk.%u.%s", first.layer, joint.name);
+    }
+  }
+  return first.label();
+}
+
+}  // namespace
+
+const char* op_name(OpKind kind) {
+  static constexpr const char* kNames[kOpKindCount] = {
+      "embed", "rms_norm", "head_norm", "linear", "rope", "attention", "gated", "add", "logits_rows"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+uint32_t Graph::declare(TensorId tensor, uint32_t layer, std::vector<uint32_t> shape) {
+  for (uint32_t i = 0; i < weights_.size(); ++i) {
+    const WeightInfo& known = weights_[i];
+    if (known.tensor != tensor || known.layer != layer) continue;
+    check(known.shape == shape, known.label() + " is declared with two shapes.");
+    return i;
+  }
+  weights_.push_back({.tensor = tensor, .layer = layer, .shape = std::move(shape)});
+  return static_cast<uint32_t>(weights_.size() - 1);
+}
+
+Matrix Graph::matrix(TensorId tensor, uint32_t layer, uint32_t n, uint32_t k) {
+  return {declare(tensor, layer, {n, k})};
+}
+
+Vector Graph::vector(TensorId tensor, uint32_t layer, uint32_t n) { return {declare(tensor, layer, {n})}; }
+
+bool Graph::check(bool fits, const std::string& sentence) {
+  if (!fits && error_) error_ = fail(ErrorKind::kInternal, "%s", sentence.c_str());
+  return fits && error_.has_value();
+}
+
+uint32_t Graph::columns(Value value) const {
+  return value.index < values_.size() ? values_[value.index].columns : 0;
+}
+
+std::vector<Value> Graph::add_node(Node node, std::span<const uint32_t> columns) {
+  for (const Value& input : node.inputs) {
+    check(input.index < values_.size(),
+          format_text("%s reads a value that nothing makes.", node.op_label.c_str()));
+  }
+  for (const uint32_t count : columns) {
+    node.outputs.push_back({static_cast<uint32_t>(values_.size())});
+    values_.push_back({.columns = count, .node = static_cast<uint32_t>(nodes_.size())});
+  }
+  nodes_.push_back(std::move(node));
+  return nodes_.back().outputs;
+}
+
+Value Graph::add_one(Node node, uint32_t columns) { return add_node(std::move(node), {&columns, 1}).front(); }
+
+Value Graph::embed(Matrix table, float scale) {
+  return add_one({.operation = Embed{.scale = scale},
+                  .inputs = {},
+                  .outputs = {},
+                  .matrices = {table},
+                  .vectors = {},
+                  .op_label = info(table).label()},
+                 info(table).shape[1]);
+}
+
+Value Graph::rms_norm(Value x, Vector weight, float eps) {
+  const WeightInfo& w = info(weight);
+  check(w.shape[0] == columns(x), format_text("%s has %u values and what it norms %u columns.",
+                                              w.label().c_str(), w.shape[0], columns(x)));
+  return add_one({.operation = RmsNorm{.eps = eps},
+                  .inputs = {x},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {weight},
+                  .op_label = w.label()},
+                 columns(x));
+}
+
+Value Graph::head_norm(Value x, Vector weight, float eps) {
+  const WeightInfo& w = info(weight);
+  check(w.shape[0] != 0 && columns(x) % w.shape[0] == 0,
+        format_text("%s has %u values, of which %u columns are no multiple.", w.label().c_str(), w.shape[0],
+                    columns(x)));
+  return add_one({.operation = HeadNorm{.eps = eps},
+                  .inputs = {x},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {weight},
+                  .op_label = w.label()},
+                 columns(x));
+}
+
+std::vector<Value> Graph::add_linear(Value x, std::span<const Matrix> matrices) {
+  std::vector<uint32_t> n;
+  for (const Matrix& matrix : matrices) {
+    const WeightInfo& w = info(matrix);
+    check(w.shape[1] == columns(x), format_text("%s has %u columns and what it multiplies %u.",
+                                                w.label().c_str(), w.shape[1], columns(x)));
+    n.push_back(w.shape[0]);
+  }
+  return add_node({.operation = Linear{},
+                   .inputs = {x},
+                   .outputs = {},
+                   .matrices = std::vector<Matrix>(matrices.begin(), matrices.end()),
+                   .vectors = {},
+                   .op_label = label_of_linear(*this, matrices)},
+                  n);
+}
+
+Value Graph::linear(Value x, Matrix matrix) { return add_linear(x, {&matrix, 1}).front(); }
+
+Value Graph::rope(Value x, const Rope& rope) {
+  check(rope.head_dim != 0 && columns(x) % rope.head_dim == 0 && rope.rotary_dim % 2 == 0 &&
+            rope.rotary_dim <= rope.head_dim,
+        format_text("A rotation of %u of %u values does not fit %u columns.", rope.rotary_dim, rope.head_dim,
+                    columns(x)));
+  return add_one(
+      {.operation = rope, .inputs = {x}, .outputs = {}, .matrices = {}, .vectors = {}, .op_label = "rope"},
+      columns(x));
+}
+
+Value Graph::attention(Value q, Value k, Value v, const Attention& a) {
+  check(a.n_kv_heads != 0 && a.n_heads % a.n_kv_heads == 0 && columns(q) == a.n_heads * a.head_dim &&
+            columns(k) == a.n_kv_heads * a.head_dim && columns(v) == columns(k),
+        format_text("Attention of %u heads on %u of %u values does not fit %u, %u and %u columns.", a.n_heads,
+                    a.n_kv_heads, a.head_dim, columns(q), columns(k), columns(v)));
+  return add_one({.operation = a,
+                  .inputs = {q, k, v},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = format_text("blk.%u.attention", a.layer)},
+                 columns(q));
+}
+
+Value Graph::gated(Value gate, Value up, ActivationFn activation) {
+  check(columns(gate) == columns(up),
+        format_text("A gate of %u columns for %u.", columns(gate), columns(up)));
+  const std::string label =
+      gate.valid() && gate.index < values_.size() ? nodes_[values_[gate.index].node].op_label : "";
+  return add_one({.operation = Gated{.activation = activation},
+                  .inputs = {gate, up},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = label},
+                 columns(gate));
+}
+
+Value Graph::add(Value x, Value y) {
+  check(columns(x) == columns(y), format_text("A sum of %u and %u columns.", columns(x), columns(y)));
+  return add_one(
+      {.operation = Add{}, .inputs = {x, y}, .outputs = {}, .matrices = {}, .vectors = {}, .op_label = "add"},
+      columns(x));
+}
+
+Value Graph::logits_rows(Value x) {
+  return add_one({.operation = LogitsRows{},
+                  .inputs = {x},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = "logits_rows"},
+                 columns(x));
+}
+
+std::vector<uint32_t> Graph::readers(Value value) const {
+  std::vector<uint32_t> out;
+  for (uint32_t i = info(value).node + 1; i < nodes_.size(); ++i) {
+    if (std::ranges::find(nodes_[i].inputs, value) != nodes_[i].inputs.end()) out.push_back(i);
+  }
+  return out;
+}
+
+}  // namespace doppler::graph

@@ -1,0 +1,105 @@
+// The forward pass of a model as a list of operations on values, each a matrix [rows, n] of activations. Families
+// (src/families) write it as the paper has it; lowering (src/lowering) reads it and decides what runs. Rows are open: one
+// graph serves decoding (one row), a few rows and prefill chunks.
+//
+//   Graph g;
+//   Value x = g.embed(table, 1.0f);                            // [R, H]
+//   Value h = g.rms_norm(x, norm, eps);                        // [R, H]
+//   auto [q, k, v] = g.linear(h, {w.q, w.k, w.v});             // [R, Q], [R, K], [R, K]
+//
+// Shapes that do not fit are mistakes of a family, not of a file: the first one is kept in error(), and what follows it is
+// not looked at. Read next: ops.h, families/llama.cpp.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor_id.h"
+#include "graph/ops.h"
+
+namespace doppler::graph {
+
+// A weight as the checkpoint names it and its shape, outermost first: [n, k] of a matrix, [n] of a vector.
+struct WeightInfo {
+  TensorId tensor = TensorId::kEmbedding;
+  uint32_t layer = 0;
+  std::vector<uint32_t> shape;
+
+  std::string label() const { return tensor_label(tensor, layer); }
+};
+
+struct ValueInfo {
+  uint32_t columns = 0;
+  uint32_t node = 0;  // that makes it
+};
+
+struct Node {
+  Operation operation;
+  std::vector<Value> inputs, outputs;
+  std::vector<Matrix> matrices;  // of Linear and Embed
+  std::vector<Vector> vectors;   // of norms
+  std::string op_label;          // "blk.3.attn_qkv": the same in profiles, graphs and errors
+
+  OpKind kind() const { return static_cast<OpKind>(operation.index()); }
+};
+
+class Graph {
+ public:
+  // Declares a weight. The same tensor of the same layer is declared once.
+  Matrix matrix(TensorId tensor, uint32_t layer, uint32_t n, uint32_t k);
+  Vector vector(TensorId tensor, uint32_t layer, uint32_t n);
+
+  Value embed(Matrix table, float scale);             // of the step's tokens: [R, k of the table]
+  Value rms_norm(Value x, Vector weight, float eps);  // [R, n]
+  Value head_norm(Value x, Vector weight,
+                  float eps);            // RMSNorm of each head of as many columns as the weight
+  Value linear(Value x, Matrix matrix);  // x W^T + b, b where the checkpoint has one
+  template <size_t N>
+  std::array<Value, N> linear(Value x, const Matrix (&matrices)[N]) {  // of one x
+    std::array<Value, N> out{};
+    const std::vector<Value> made = add_linear(x, matrices);
+    for (size_t i = 0; i < N && i < made.size(); ++i) out[i] = made[i];
+    return out;
+  }
+  Value rope(Value x, const Rope& rope);  // each head of x rotated by the row's position
+  Value attention(Value q, Value k, Value v,
+                  const Attention& attention);                 // k and v join the layer's cache first
+  Value gated(Value gate, Value up, ActivationFn activation);  // activation(gate) * up
+  Value add(Value x, Value y);
+  Value logits_rows(Value x);  // the rows that get logits: all, the last or none, as the plan says
+  void set_logits(Value logits) { logits_ = logits; }
+  // The residual stream: what enters the first layer, then what each layer leaves.
+  void mark_hidden(Value x) { hidden_.push_back(x); }
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<WeightInfo>& weights() const { return weights_; }
+  const WeightInfo& info(Matrix matrix) const { return weights_[matrix.index]; }
+  const WeightInfo& info(Vector vector) const { return weights_[vector.index]; }
+  const ValueInfo& info(Value value) const { return values_[value.index]; }
+  uint32_t value_count() const { return static_cast<uint32_t>(values_.size()); }
+  std::span<const Value> hidden() const { return hidden_; }
+  Value logits() const { return logits_; }
+  // Indices of the nodes that read a value, in order.
+  std::vector<uint32_t> readers(Value value) const;
+  const Result<void>& error() const { return error_; }
+
+ private:
+  std::vector<Value> add_linear(Value x, std::span<const Matrix> matrices);
+  uint32_t declare(TensorId tensor, uint32_t layer, std::vector<uint32_t> shape);
+  std::vector<Value> add_node(Node node, std::span<const uint32_t> columns);
+  Value add_one(Node node, uint32_t columns);
+  uint32_t columns(Value value) const;
+  bool check(bool fits, const std::string& sentence);
+
+  std::vector<Node> nodes_;
+  std::vector<ValueInfo> values_;
+  std::vector<WeightInfo> weights_;
+  std::vector<Value> hidden_;
+  Value logits_;
+  Result<void> error_;
+};
+
+}  // namespace doppler::graph

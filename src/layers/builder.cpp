@@ -1,0 +1,50 @@
+#include "layers/builder.h"
+
+namespace doppler::layers {
+
+bool Builder::is_sliding(uint32_t layer) const {
+  if (config.window == 0) return false;
+  return config.slides.empty() || (layer < config.slides.size() && config.slides[layer] != 0);
+}
+
+Value Builder::norm(Value x, TensorId weight, uint32_t layer) {
+  return graph.rms_norm(x, graph.vector(weight, layer, graph.info(x).columns), config.norm_eps);
+}
+
+Value Builder::head_norm(Value x, TensorId weight, uint32_t layer) {
+  return graph.head_norm(x, graph.vector(weight, layer, config.head_dim), config.norm_eps);
+}
+
+Value Builder::linear(Value x, TensorId weight, uint32_t layer, uint32_t n) {
+  return graph.linear(x, graph.matrix(weight, layer, n, graph.info(x).columns));
+}
+
+std::array<Value, 3> Builder::qkv(Value h, uint32_t layer) {
+  const uint32_t q = config.n_heads * config.head_dim, kv = config.n_kv_heads * config.head_dim;
+  const uint32_t hidden = graph.info(h).columns;
+  return graph.linear(
+      h, {graph.matrix(TensorId::kQ, layer, q, hidden), graph.matrix(TensorId::kK, layer, kv, hidden),
+          graph.matrix(TensorId::kV, layer, kv, hidden)});
+}
+
+Value Builder::rope(Value x, uint32_t layer) {
+  const bool local = is_sliding(layer) && config.local_rope.rotary_dim != 0;
+  const model::RopeConfig& rope = local ? config.local_rope : config.rope;
+  return graph.rope(x, {.table = local ? 1u : 0u,
+                        .head_dim = config.head_dim,
+                        .rotary_dim = rope.rotary_dim,
+                        .gpt_j_pairs = rope.interleaved});
+}
+
+Value Builder::attention(Value q, Value k, Value v, uint32_t layer) {
+  return graph.attention(q, k, v,
+                         {.layer = layer,
+                          .n_heads = config.n_heads,
+                          .n_kv_heads = config.n_kv_heads,
+                          .head_dim = config.head_dim,
+                          .scale = config.attention_scale,
+                          .sliding_window = is_sliding(layer) ? config.window : 0,
+                          .softcap = config.attention_softcap});
+}
+
+}  // namespace doppler::layers

@@ -1,0 +1,36 @@
+// What a family writes its forward pass with: the graph, the numbers of the model, and its weights by name with the shapes
+// that follow from the numbers. R rows, H hidden, F feed-forward, Q = n_heads * head_dim, K = n_kv_heads * head_dim.
+#pragma once
+
+#include <array>
+
+#include "graph/graph.h"
+#include "model/config.h"
+
+namespace doppler::layers {
+
+using graph::Graph;
+using graph::Value;
+using model::ModelConfig;
+
+struct Builder {
+  Graph& graph;
+  const ModelConfig& config;
+
+  // RMSNorm by a vector of as many values as x has columns.
+  Value norm(Value x, TensorId weight, uint32_t layer);  // [R, n]
+  // RMSNorm of each head by a vector of head_dim values.
+  Value head_norm(Value x, TensorId weight, uint32_t layer);           // [R, n]
+  Value linear(Value x, TensorId weight, uint32_t layer, uint32_t n);  // [R, n]
+
+  std::array<Value, 3> qkv(Value h, uint32_t layer);  // [R, Q], [R, K], [R, K]
+  // Rotates by the frequencies that the layer's attention goes with (is_sliding).
+  Value rope(Value x, uint32_t layer);
+  // Attention as the config says, over the layer's cache.
+  Value attention(Value q, Value k, Value v, uint32_t layer);  // [R, Q]
+
+  // Whether the window applies to a layer.
+  bool is_sliding(uint32_t layer) const;
+};
+
+}  // namespace doppler::layers

@@ -1,0 +1,13 @@
+// What stands around the blocks of a decoder: the embedding before them, the final norm and the head behind them.
+#pragma once
+
+#include "layers/builder.h"
+
+namespace doppler::layers {
+
+// x: the residual stream, f32 [R, H], before the block, and the result what it is behind it.
+using Block = Value (*)(Builder& b, Value x, uint32_t layer);
+// embedding_scale: what the table's rows are multiplied by. Sets the graph's logits and its hidden values.
+void decoder(Builder& b, float embedding_scale, Block block);
+
+}  // namespace doppler::layers

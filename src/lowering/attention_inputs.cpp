@@ -1,0 +1,79 @@
+#include "lowering/attention_inputs.h"
+
+namespace doppler::lowering {
+namespace {
+
+// A head that is neither normalised nor rotated has a form of its own.
+std::optional<Heads> heads_of(const Lowering& l, Value value) {
+  if (const auto* heads = l.form_as<Heads>(value)) return *heads;
+  if (const auto* columns = l.form_as<Columns>(value)) return Heads{.columns = *columns};
+  return std::nullopt;
+}
+
+bool is_rotated_alike(const Heads& q, const Heads& k) {
+  return q.is_rotated == k.is_rotated &&
+         (!q.is_rotated || (q.rope.table == k.rope.table && q.rope.rotary_dim == k.rope.rotary_dim &&
+                            q.rope.gpt_j_pairs == k.rope.gpt_j_pairs));
+}
+
+}  // namespace
+
+Result<AttentionOps> attention_ops(const Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const auto& a = std::get<graph::Attention>(node.operation);
+  const std::optional<Heads> q = heads_of(l, node.inputs[0]), k = heads_of(l, node.inputs[1]);
+  const auto* v = l.form_as<Columns>(node.inputs[2]);
+  const uint32_t q_dim = a.n_heads * a.head_dim, kv_dim = a.n_kv_heads * a.head_dim;
+  if (!q || !k || !v || q->columns.buffer != v->buffer || k->columns.buffer != v->buffer ||
+      v->stride != q_dim + 2 * kv_dim || q->columns.column != 0 || k->columns.column != q_dim ||
+      v->column != q_dim + kv_dim) {
+    return fail(ErrorKind::kUnsupported, "The q, k and v of %s do not lie beside one another.",
+                node.op_label.c_str());
+  }
+  if (!is_rotated_alike(*q, *k) || q->is_normed != k->is_normed || q->norm_eps != k->norm_eps) {
+    return fail(ErrorKind::kUnsupported, "The q and k of %s are not normalised and rotated alike.",
+                node.op_label.c_str());
+  }
+  const kernels::CacheView& cache = l.io().cache[a.layer];
+  AttentionOps ops{.rope = {.qkv = v->buffer,
+                            .q_out = l.scratch("q", uint64_t{l.rows(node.inputs[0])} * q_dim),
+                            .cache = cache,
+                            .table = {},
+                            .norms = q->is_normed ? l.weights().head_norms[index] : TensorView{},
+                            .norm_eps = q->norm_eps,
+                            .n_heads = a.n_heads,
+                            .rotary_dim = q->is_rotated ? q->rope.rotary_dim : 0,
+                            .interleaved = q->rope.gpt_j_pairs},
+                   .attention = {.q = {},
+                                 .cache = cache,
+                                 .n_heads = a.n_heads,
+                                 .scale = a.scale,
+                                 .window = a.sliding_window,
+                                 .softcap = a.softcap,
+                                 .sinks = {},
+                                 .max_keys = l.io().max_keys}};
+  if (q->is_rotated) {
+    const RopeTable& table = l.weights().ropes[q->rope.table];
+    ops.rope.table = table.table;
+    ops.rope.attention_factor = table.attention_factor;
+  }
+  ops.attention.q = ops.rope.q_out;
+  return ops;
+}
+
+Result<void> record_attention(Lowering& l, uint32_t index, const kernels::AttentionChoice& choice,
+                              const kernels::Attention& op) {
+  kernels::Context ctx = l.context(index);
+  const Value y = l.node(index).outputs[0];
+  if (choice.leaves) {
+    SplitPartials partials = *choice.leaves;
+    partials.partials = ctx.plan.scratch("attention partials", partials.bytes());
+    l.set_form(y, partials);
+    return kernels::record(ctx, choice, op, partials);
+  }
+  DP_TRY(const Rows rows, l.rows_for(y, "attn_y"));
+  l.set_form(y, rows);
+  return kernels::record(ctx, choice, op, rows);
+}
+
+}  // namespace doppler::lowering

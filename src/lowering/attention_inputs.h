@@ -1,0 +1,21 @@
+// What the rules of attention share: q, k and v as a product left them, and the operations that rotate, fill the cache and
+// attend.
+#pragma once
+
+#include "kernels/attention/attention.h"
+#include "lowering/lowering.h"
+
+namespace doppler::lowering {
+
+struct AttentionOps {
+  kernels::RopeKv rope;
+  kernels::Attention attention;  // without `rope`
+};
+// Error: q, k and v do not lie beside one another, or only one of q and k is normalised or rotated.
+Result<AttentionOps> attention_ops(const Lowering& l, uint32_t attention_node);
+
+// Records attention as it was resolved, into buffers for its readers.
+Result<void> record_attention(Lowering& l, uint32_t attention_node, const kernels::AttentionChoice& choice,
+                              const kernels::Attention& op);
+
+}  // namespace doppler::lowering

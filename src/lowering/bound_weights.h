@@ -1,0 +1,39 @@
+// The weights of a graph in GPU memory, by the nodes that use them: what the loader (src/model) gives to lowering.
+#pragma once
+
+#include <vector>
+
+#include "kernels/linear/linear.h"
+
+namespace doppler::lowering {
+
+// y = x W^T + b for stacked W: one product where all parts share a format, otherwise one a format, side by side.
+struct Projection {
+  struct Part {
+    kernels::Weight weight;
+    kernels::TensorView bias;  // f32 [weight.n], or invalid
+    uint32_t column = 0;       // of y, where this part's outputs begin
+  };
+  std::vector<Part> parts;
+  uint32_t n = 0;  // outputs of all parts together
+  uint32_t k = 0;
+
+  bool has_bias() const;
+};
+
+// Frequencies of a rotation.
+struct RopeTable {
+  kernels::TensorView table;  // kernels::make_rope_table()
+  float attention_factor = 1.0f;
+};
+
+struct BoundWeights {
+  std::vector<Projection> products;          // by node: of linear nodes
+  std::vector<kernels::Weight> tables;       // by node: of embed nodes
+  std::vector<kernels::TensorView> vectors;  // by graph::Vector::index: f32 [n]
+  std::vector<kernels::TensorView>
+      head_norms;                // by node: of attention nodes, f32 [2, head_dim] of q, then of k
+  std::vector<RopeTable> ropes;  // by graph::Rope::table
+};
+
+}  // namespace doppler::lowering

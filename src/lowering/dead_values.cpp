@@ -1,0 +1,16 @@
+// dead_values: in a plan without logits nothing reads what the last layer adds, so attention there only fills its cache.
+// What feeds nothing at all is left out by the walk itself (Lowering::find_live).
+#include "lowering/attention_inputs.h"
+#include "lowering/rule_functions.h"
+
+namespace doppler::lowering {
+
+Result<Outcome> lower_dead_attention(Lowering& l, uint32_t index) {
+  if (!l.readers(l.node(index).outputs[0]).empty()) return not_matched();
+  DP_TRY(const AttentionOps ops, attention_ops(l, index));
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, ops.rope));
+  return applied();
+}
+
+}  // namespace doppler::lowering

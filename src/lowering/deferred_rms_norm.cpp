@@ -1,0 +1,52 @@
+// deferred_rms_norm: the norm of a sum has its division left to the product that reads it, since the sum of squares is
+// only known once all workgroups have made their part of the row.
+#include "lowering/products.h"
+#include "lowering/rule_functions.h"
+
+namespace doppler::lowering {
+
+Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t index) {
+  const Node& linear = l.node(index);
+  if (linear.outputs.size() != 1) return not_matched();
+  const std::optional<uint32_t> add = l.only_reader(linear.outputs[0], OpKind::kAdd);
+  if (!add) return not_matched();
+  const Value sum = l.node(*add).outputs[0];
+  const std::optional<uint32_t> norm = norm_of(l, sum);
+  if (!norm) return not_matched();
+  const Value normed = l.node(*norm).outputs[0];
+  const std::optional<uint32_t> reader = l.only_reader(normed, OpKind::kLinear);
+  if (!reader) return refused("the norm is not read by one product alone");
+
+  DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
+  const Projection& projection = *resolved->projection;
+  if (projection.parts.size() != 1) return refused("the product is more than one dispatch");
+  std::string reason = kernels::refuse_epilogue(l.context(index), projection.parts[0].weight,
+                                                resolved->choices[0], kernels::EpilogueKind::kDeferredNorm);
+  if (!reason.empty()) return refused(std::move(reason));
+  DP_TRY(reason, l.refuse_prologue(*reader, kernels::PrologueKind::kDeferredNorm));
+  if (!reason.empty()) return refused(std::move(reason));
+  const Value x = other_input(l, *add, linear.outputs[0]);
+  reason = refuse_in_place(l, *add, x);
+  if (!reason.empty()) return refused(std::move(reason));
+
+  DP_TRY(const ResolvedLinear* reads, l.resolve(*reader));
+  const bool q8 = reads->choices[0].reads() == kernels::InputForm::kQ8;
+  kernels::Context ctx = l.context(index);
+  const DeferredNorm deferred{
+      .buffer = ctx.plan.scratch("deferred_norm", DeferredNorm::bytes(projection.n, q8)),
+      .weight = l.weights().vectors[l.node(*norm).vectors[0].index],
+      .k = projection.n,
+      .eps = std::get<graph::RmsNorm>(l.node(*norm).operation).eps,
+      .q8 = q8};
+  const TensorView y = l.form_as<Rows>(x)->f32;
+  DP_CHECK(record_products(l, index, [&](const Projection::Part&) {
+    return kernels::AddResidualDeferNorm{.y = y, .norm = deferred};
+  }));
+  l.set_form(sum, Rows{.f32 = y});
+  l.set_form(normed, deferred);
+  l.cover(*add);
+  l.cover(*norm);
+  return applied();
+}
+
+}  // namespace doppler::lowering

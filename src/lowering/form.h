@@ -1,0 +1,36 @@
+// Where and how a value of the graph lies while a plan is recorded. Producers choose it by what their readers take; a form
+// that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, Heads) is made by its reader.
+#pragma once
+
+#include <variant>
+
+#include "graph/ops.h"
+#include "kernels/common/forms.h"
+
+namespace doppler::lowering {
+
+using gpu::TensorView;
+using kernels::AddRmsNorm;
+using kernels::DeferredNorm;
+using kernels::Rows;
+using kernels::SplitPartials;
+
+// Columns [column, column + n) of f32 rows of `stride`: one of the outputs of a product of several matrices.
+struct Columns {
+  TensorView buffer;
+  uint32_t stride = 0, column = 0;
+};
+
+// Heads of q or k as a product left them, which attention normalises and rotates.
+struct Heads {
+  Columns columns;
+  bool is_normed = false;
+  float norm_eps = 0;
+  bool is_rotated = false;
+  graph::Rope rope;
+};
+
+// monostate: not made yet.
+using Form = std::variant<std::monostate, Rows, Columns, Heads, DeferredNorm, AddRmsNorm, SplitPartials>;
+
+}  // namespace doppler::lowering

@@ -1,0 +1,124 @@
+// The plain rules: a kernel for each operation alone.
+#include "kernels/add/add.h"
+#include "kernels/embed/embed.h"
+#include "kernels/glu/glu.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "lowering/attention_inputs.h"
+#include "lowering/products.h"
+#include "lowering/rule_functions.h"
+
+namespace doppler::lowering {
+
+Result<Outcome> lower_embed(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const Value x = node.outputs[0];
+  const TensorView y = l.scratch("x", uint64_t{l.rows(x)} * l.graph().info(x).columns);
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, kernels::Embed{.table = l.weights().tables[index],
+                                               .tokens = l.io().tokens,
+                                               .y = y,
+                                               .scale = std::get<graph::Embed>(node.operation).scale}));
+  l.set_form(x, Rows{.f32 = y});
+  return applied();
+}
+
+Result<Outcome> lower_rms_norm(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  kernels::RmsNorm op{.weight = l.weights().vectors[node.vectors[0].index],
+                      .n = l.graph().info(node.outputs[0]).columns,
+                      .eps = std::get<graph::RmsNorm>(node.operation).eps,
+                      .last_row_only = l.reads_last_row(index)};
+  DP_TRY(op.x, l.f32_of(node.inputs[0]));
+  DP_TRY(op.y, l.rows_for(node.outputs[0], "normed"));
+  kernels::Context ctx = l.unselected_context(index);
+  DP_CHECK(kernels::record(ctx, op));
+  l.set_form(node.outputs[0], op.y);
+  return applied();
+}
+
+Result<Outcome> lower_linear(Lowering& l, uint32_t index) {
+  const TensorView y = l.product_buffer(index);
+  const uint32_t n = l.weights().products[index].n;
+  DP_CHECK(record_products(l, index, [&](const Projection::Part& part) {
+    return kernels::Store{.y = y, .y_stride = n, .y_column = part.column};
+  }));
+  l.set_product(index, y);
+  return applied();
+}
+
+// Heads are normalised and rotated by what reads them.
+Result<Outcome> lower_head_norm(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const auto* columns = l.form_as<Columns>(node.inputs[0]);
+  if (!columns)
+    return fail(ErrorKind::kUnsupported, "%s does not norm what a product left.", node.op_label.c_str());
+  l.set_form(node.outputs[0], Heads{.columns = *columns,
+                                    .is_normed = true,
+                                    .norm_eps = std::get<graph::HeadNorm>(node.operation).eps});
+  return applied();
+}
+
+Result<Outcome> lower_rope(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  Heads heads;
+  if (const auto* normed = l.form_as<Heads>(node.inputs[0])) {
+    heads = *normed;
+  } else if (const auto* columns = l.form_as<Columns>(node.inputs[0])) {
+    heads.columns = *columns;
+  } else {
+    return fail(ErrorKind::kUnsupported, "A rotation does not turn what a product left.");
+  }
+  if (heads.is_rotated) return fail(ErrorKind::kUnsupported, "A rotation turns what is rotated already.");
+  heads.is_rotated = true;
+  heads.rope = std::get<graph::Rope>(node.operation);
+  l.set_form(node.outputs[0], heads);
+  return applied();
+}
+
+Result<Outcome> lower_attention(Lowering& l, uint32_t index) {
+  DP_TRY(AttentionOps ops, attention_ops(l, index));
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, ops.rope));
+  DP_TRY(const kernels::AttentionChoice choice, kernels::resolve_attention(ctx, ops.attention));
+  DP_CHECK(record_attention(l, index, choice, ops.attention));
+  return applied();
+}
+
+Result<Outcome> lower_gated(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const auto *gate = l.form_as<Columns>(node.inputs[0]), *up = l.form_as<Columns>(node.inputs[1]);
+  const uint32_t n = l.graph().info(node.outputs[0]).columns;
+  if (!gate || !up || gate->buffer != up->buffer || gate->column != 0 || up->column != n ||
+      up->stride != 2 * n) {
+    return fail(ErrorKind::kUnsupported, "Gates and ups do not lie beside one another.");
+  }
+  DP_TRY(const Rows y, l.rows_for(node.outputs[0], "gated"));
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, kernels::Glu{.gate_up = gate->buffer,
+                                             .y = y,
+                                             .n = n,
+                                             .activate = std::get<graph::Gated>(node.operation).activation}));
+  l.set_form(node.outputs[0], y);
+  return applied();
+}
+
+Result<Outcome> lower_add(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const Value sum = node.outputs[0];
+  kernels::Add op{.n = l.graph().info(sum).columns};
+  DP_TRY(op.x, l.f32_of(node.inputs[0]));
+  DP_TRY(op.y, l.f32_of(node.inputs[1]));
+  op.sum = l.scratch("x", uint64_t{l.rows(sum)} * op.n);
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, op));
+  l.set_form(sum, Rows{.f32 = op.sum});
+  return applied();
+}
+
+Result<Outcome> lower_logits_rows(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  l.set_form(node.outputs[0], l.form(node.inputs[0]));
+  return applied();
+}
+
+}  // namespace doppler::lowering

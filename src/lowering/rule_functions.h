@@ -1,0 +1,31 @@
+// The functions of the table in rules.cpp; each is in the file of its name, those of the plain rules in plain_*.cpp.
+#pragma once
+
+#include "lowering/lowering.h"
+
+namespace doppler::lowering {
+
+Result<Outcome> lower_persistent_layers(Lowering& l, uint32_t node);
+Result<Outcome> lower_step_tail(Lowering& l, uint32_t node);
+Result<Outcome> lower_tile_argmax(Lowering& l, uint32_t node);
+Result<Outcome> lower_gated_epilogue(Lowering& l, uint32_t node);
+Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t node);
+Result<Outcome> lower_residual_epilogue(Lowering& l, uint32_t node);
+Result<Outcome> lower_paired_products(Lowering& l, uint32_t node);
+Result<Outcome> lower_add_rms_norm_prologue(Lowering& l, uint32_t node);
+Result<Outcome> lower_add_rms_norm(Lowering& l, uint32_t node);
+Result<Outcome> lower_dead_attention(Lowering& l, uint32_t node);
+Result<Outcome> lower_split_k_reduction(Lowering& l, uint32_t node);
+Result<Outcome> lower_fused_rope(Lowering& l, uint32_t node);
+
+Result<Outcome> lower_embed(Lowering& l, uint32_t node);
+Result<Outcome> lower_rms_norm(Lowering& l, uint32_t node);
+Result<Outcome> lower_linear(Lowering& l, uint32_t node);
+Result<Outcome> lower_head_norm(Lowering& l, uint32_t node);
+Result<Outcome> lower_rope(Lowering& l, uint32_t node);
+Result<Outcome> lower_attention(Lowering& l, uint32_t node);
+Result<Outcome> lower_gated(Lowering& l, uint32_t node);
+Result<Outcome> lower_add(Lowering& l, uint32_t node);
+Result<Outcome> lower_logits_rows(Lowering& l, uint32_t node);
+
+}  // namespace doppler::lowering

@@ -1,0 +1,55 @@
+// The table of rules, in the order in which they are tried at a node; the plain rule of each operation is behind the
+// others. What each gained, and where that was measured: docs/design/lowering.md.
+#include "lowering/rule_functions.h"
+
+namespace doppler::lowering {
+namespace {
+
+constexpr uint32_t kEmbed = at(OpKind::kEmbed), kNorm = at(OpKind::kRmsNorm), kLinear = at(OpKind::kLinear),
+                   kAdd = at(OpKind::kAdd), kAttention = at(OpKind::kAttention), kGated = at(OpKind::kGated);
+
+constexpr Rule kRules[] = {
+    {"persistent_layers", "all layers of a decode step -> one dispatch whose workgroups run together", kEmbed,
+     lower_persistent_layers},
+    {"step_tail",
+     "embed, rms_norm -> made behind the step before, in one dispatch with the choice of its token", kEmbed,
+     lower_step_tail},
+    {"tile_argmax", "the linear of greedy logits -> the best output of each tile instead of the logits",
+     kLinear, lower_tile_argmax},
+    {"gated_epilogue", "linear, gated -> one product with the gate as epilogue", kLinear,
+     lower_gated_epilogue},
+    {"deferred_rms_norm",
+     "linear, add, rms_norm -> the product leaves weighted values and sums of squares, its reader divides",
+     kLinear, lower_deferred_rms_norm},
+    {"residual_epilogue", "linear, add -> one product that adds to the residual", kLinear,
+     lower_residual_epilogue},
+    {"paired_products", "a linear in two number formats -> one dispatch", kLinear, lower_paired_products},
+    {"add_rms_norm_prologue", "rms_norm, add, rms_norm -> made by the product that reads it", kNorm,
+     lower_add_rms_norm_prologue},
+    {"add_rms_norm", "add, rms_norm, and a norm of the summand -> one dispatch", kNorm | kAdd,
+     lower_add_rms_norm},
+    {"dead_values", "what nothing reads -> not made; attention without readers -> its cache is filled",
+     kAttention, lower_dead_attention},
+    {"split_k_reduction", "attention, linear -> splits of the keys, reduced by the product", kAttention,
+     lower_split_k_reduction},
+    {"fused_rope", "head_norm, rope, attention -> one dispatch that fills the cache too", kAttention,
+     lower_fused_rope},
+    {"producer_forms", "values that products read in 8 bits or f16 tiles -> written so by what makes them"},
+    {"stacked_products", "matrices that read the same value, in one number format -> one weight, at load"},
+
+    {"embed", "embed -> embed", kEmbed, lower_embed, true},
+    {"rms_norm", "rms_norm -> rms_norm", kNorm, lower_rms_norm, true},
+    {"linear", "linear -> a product for each number format", kLinear, lower_linear, true},
+    {"head_norm", "head_norm -> done by rope_kv or attention", at(OpKind::kHeadNorm), lower_head_norm, true},
+    {"rope", "rope -> done by rope_kv or attention", at(OpKind::kRope), lower_rope, true},
+    {"attention", "attention -> rope_kv, then attention", kAttention, lower_attention, true},
+    {"gated", "gated -> glu", kGated, lower_gated, true},
+    {"add", "add -> add", kAdd, lower_add, true},
+    {"logits_rows", "logits_rows -> told to its readers", at(OpKind::kLogitsRows), lower_logits_rows, true},
+};
+
+}  // namespace
+
+std::span<const Rule> rules() { return kRules; }
+
+}  // namespace doppler::lowering

@@ -1,0 +1,41 @@
+// The buffers that the recording of a forward pass reads and writes besides weights, and which plan it is for.
+#pragma once
+
+#include <vector>
+
+#include "kernels/context.h"
+#include "kernels/rope/rope.h"
+
+namespace doppler::lowering {
+
+// Which rows get logits: none (a prompt's inner chunks), the last (before sampling), or all (perplexity, `logits`).
+enum class LogitsRows : uint8_t { kNone, kLast, kAll };
+
+// What a decode plan has whose layers may be one dispatch (kernels/persistent).
+struct PersistentIo {
+  kernels::TensorView exchange;  // invalid: the chain is recorded
+  uint32_t groups = 0;           // workgroups that run together
+};
+
+struct StepIo {
+  // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
+  // stream of its one row, and the first norm of that.
+  kernels::TensorView row, normed_row;
+  bool begins_with_row = false;           // else with tokens
+  kernels::TensorView tokens;             // u32 [max_rows]
+  std::vector<kernels::CacheView> cache;  // one a layer
+  LogitsRows logits_rows = LogitsRows::kLast;
+  uint32_t max_keys = 0;       // of a decode plan: the longest sequence it is replayed with; 0: the context
+  bool greedy = false;         // of the logits only the best is asked for
+  kernels::TensorView logits;  // f32 [vocab_size], or [max_rows, vocab_size] with LogitsRows::kAll
+  PersistentIo persistent;
+  kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
+};
+
+// Where the head left its result: all logits, or of each tile the best (kernels::TileArgmax).
+struct Logits {
+  kernels::TensorView all, best;
+  uint32_t best_count = 0;
+};
+
+}  // namespace doppler::lowering

@@ -1,0 +1,25 @@
+// tile_argmax: of greedy logits only the best is asked for, so the head leaves the best of each of its tiles.
+#include "lowering/products.h"
+#include "lowering/rule_functions.h"
+
+namespace doppler::lowering {
+
+Result<Outcome> lower_tile_argmax(Lowering& l, uint32_t index) {
+  if (!l.io().greedy || l.io().logits_rows != LogitsRows::kLast) return not_matched();
+  if (l.node(index).outputs[0] != l.graph().logits()) return not_matched();
+  DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
+  const Projection& head = *resolved->projection;
+  if (head.parts.size() != 1 || head.has_bias()) return refused("the head has a bias or several weights");
+  kernels::Context ctx = l.context(index);
+  std::string reason = kernels::refuse_epilogue(ctx, head.parts[0].weight, resolved->choices[0],
+                                                kernels::EpilogueKind::kTileArgmax);
+  if (!reason.empty()) return refused(std::move(reason));
+  const uint32_t count = kernels::best_count(head.parts[0].weight);
+  const TensorView best = ctx.plan.scratch("best", count * kernels::kBestBytes);
+  DP_CHECK(
+      record_products(l, index, [&](const Projection::Part&) { return kernels::TileArgmax{.best = best}; }));
+  l.set_logits({.all = {}, .best = best, .best_count = count});
+  return applied();
+}
+
+}  // namespace doppler::lowering

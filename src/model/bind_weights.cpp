@@ -1,0 +1,156 @@
+#include "model/bind_weights.h"
+
+#include <optional>
+
+#include "kernels/rope/rope.h"
+#include "model/rope_frequencies.h"
+#include "model/tensor_names.h"
+
+namespace doppler::model {
+namespace {
+
+using graph::Node;
+using graph::OpKind;
+using graph::Value;
+using kernels::TensorView;
+using lowering::BoundWeights;
+using lowering::Projection;
+
+class Binder {
+ public:
+  Binder(WeightLoader& loader, const graph::Graph& graph, const ModelConfig& config, bool stacks)
+      : loader_(loader), graph_(graph), config_(config), stacks_(stacks) {}
+
+  Task<Result<BoundWeights>> bind(uint32_t ctx_len) {
+    const size_t nodes = graph_.nodes().size();
+    bound_.products.resize(nodes);
+    bound_.tables.resize(nodes);
+    bound_.vectors.resize(graph_.weights().size());
+    bound_.head_norms.resize(nodes);
+    for (uint32_t i = 0; i < nodes; ++i) {
+      DP_CO_CHECK_WHILE(co_await bind_node(i), "loading %s", graph_.nodes()[i].op_label.c_str());
+    }
+    DP_CO_CHECK(co_await bind_ropes(ctx_len));
+    co_return std::move(bound_);
+  }
+
+ private:
+  std::string name(const graph::WeightInfo& weight) const {
+    return tensor_name(config_, weight.tensor, weight.layer, "");
+  }
+
+  std::optional<uint32_t> layer_of(const Node& node) const {
+    for (const graph::Matrix& matrix : node.matrices) {
+      if (is_in_layer(graph_.info(matrix).tensor)) return graph_.info(matrix).layer;
+    }
+    for (const graph::Vector& vector : node.vectors) {
+      if (is_in_layer(graph_.info(vector).tensor)) return graph_.info(vector).layer;
+    }
+    return std::nullopt;
+  }
+
+  Task<Result<void>> bind_node(uint32_t index) {
+    const Node& node = graph_.nodes()[index];
+    const std::optional<uint32_t> layer = layer_of(node);
+    if (layer && layer != layer_) {
+      layer_ = layer;
+      DP_CO_CHECK(co_await loader_.begin_layer(*layer));
+    }
+    if (node.kind() == OpKind::kEmbed) {
+      const graph::WeightInfo& table = graph_.info(node.matrices[0]);
+      DP_CO_TRY(bound_.tables[index], co_await loader_.matrix(name(table), table.shape[0], table.shape[1]));
+      table_ = index;
+    } else if (node.kind() == OpKind::kRmsNorm) {
+      const graph::WeightInfo& weight = graph_.info(node.vectors[0]);
+      DP_CO_TRY(bound_.vectors[node.vectors[0].index],
+                co_await loader_.vector(name(weight), weight.shape[0], norm_offset()));
+    } else if (node.kind() == OpKind::kLinear) {
+      DP_CO_TRY(bound_.products[index], co_await product(node));
+    } else if (node.kind() == OpKind::kAttention) {
+      DP_CO_TRY(bound_.head_norms[index], co_await head_norms(node));
+    }
+    co_return Result<void>();
+  }
+
+  Task<Result<Projection>> product(const Node& node) {
+    const graph::WeightInfo& first = graph_.info(node.matrices[0]);
+    const uint32_t k = first.shape[1];
+    if (!is_in_layer(first.tensor)) {  // the head
+      Projection head{.parts = {{}}, .n = first.shape[0], .k = k};
+      const bool tied = table_ && graph_.nodes()[*table_].matrices[0].index == node.matrices[0].index;
+      if (tied) {
+        head.parts[0].weight = bound_.tables[*table_];
+      } else {
+        DP_CO_TRY(head.parts[0].weight, co_await loader_.matrix(name(first), head.n, k));
+      }
+      co_return head;
+    }
+    std::vector<WeightLoader::Matrix> matrices;
+    for (const graph::Matrix& matrix : node.matrices) {
+      matrices.push_back({name(graph_.info(matrix)), graph_.info(matrix).shape[0]});
+    }
+    co_return co_await loader_.projection(std::move(matrices), k, stacks_);
+  }
+
+  // The norms of q and k beside one another: what rotates reads both.
+  Task<Result<TensorView>> head_norms(const Node& attention) {
+    std::vector<std::string> names;
+    uint32_t count = 0;
+    for (const Value& input : {attention.inputs[0], attention.inputs[1]}) {
+      Value value = input;
+      while (true) {
+        const Node& maker = graph_.nodes()[graph_.info(value).node];
+        if (maker.kind() == OpKind::kHeadNorm) {
+          names.push_back(name(graph_.info(maker.vectors[0])));
+          count = graph_.info(maker.vectors[0]).shape[0];
+        }
+        if (maker.kind() != OpKind::kHeadNorm && maker.kind() != OpKind::kRope) break;
+        value = maker.inputs[0];
+      }
+    }
+    if (names.empty()) co_return TensorView{};
+    if (names.size() != 2) {
+      co_return fail(ErrorKind::kUnsupported, "Of q and k one is normalised and the other is not.");
+    }
+    co_return co_await loader_.vectors(std::move(names), count, norm_offset());
+  }
+
+  // Hugging Face stores Gemma's norms as w - 1, GGUF as w.
+  float norm_offset() const { return config_.family == "gemma3" && !config_.gguf_names ? 1.0f : 0.0f; }
+
+  Task<Result<void>> bind_ropes(uint32_t ctx_len) {
+    for (const RopeConfig* rope : {&config_.rope, &config_.local_rope}) {
+      if (rope->rotary_dim == 0) continue;
+      std::vector<float> divisors;
+      if (!rope->frequency_divisors.empty()) {
+        DP_CO_TRY(divisors, co_await loader_.host_vector(rope->frequency_divisors));
+      }
+      DP_CO_TRY(const RopeFrequencies frequencies,
+                rope_frequencies(*rope, ctx_len, config_.ctx_len, divisors));
+      lowering::RopeTable table{.table = {}, .attention_factor = frequencies.attention_factor};
+      DP_CO_TRY(table.table,
+                co_await loader_.values("rope_table", kernels::make_rope_table(frequencies.inv_freq)));
+      bound_.ropes.push_back(table);
+    }
+    co_return Result<void>();
+  }
+
+  WeightLoader& loader_;
+  const graph::Graph& graph_;
+  const ModelConfig& config_;
+  const bool stacks_;
+  BoundWeights bound_;
+  std::optional<uint32_t> table_;  // the embedding's node
+  std::optional<uint32_t> layer_;  // being loaded
+};
+
+}  // namespace
+
+Task<Result<BoundWeights>> bind_weights(WeightLoader& loader, const graph::Graph& graph,
+                                        const ModelConfig& config, uint32_t ctx_len,
+                                        const lowering::RuleSet& rules) {
+  Binder binder(loader, graph, config, rules.has("stacked_products"));
+  co_return co_await binder.bind(ctx_len);
+}
+
+}  // namespace doppler::model

@@ -1,0 +1,19 @@
+// Loads what a graph's nodes use: which matrices are stacked to one weight, which norms lie beside one another, the tables
+// of rotations. The order is the graph's, so that a layer's weights lie together.
+// Read next: weight_loader.h.
+#pragma once
+
+#include "graph/graph.h"
+#include "lowering/bound_weights.h"
+#include "lowering/rule.h"
+#include "model/config.h"
+#include "model/weight_loader.h"
+
+namespace doppler::model {
+
+// ctx_len: positions that the session will use. Errors: a tensor that is missing or has another shape, by its name.
+Task<Result<lowering::BoundWeights>> bind_weights(WeightLoader& loader, const graph::Graph& graph,
+                                                  const ModelConfig& config, uint32_t ctx_len,
+                                                  const lowering::RuleSet& rules);
+
+}  // namespace doppler::model
