@@ -12,9 +12,9 @@ enum class AdapterType : uint8_t { kUnknown, kDiscrete, kIntegrated, kCpu };
 const char* adapter_type_name(AdapterType type);  // "discrete GPU", "CPU", ...
 
 // How Device::upload works: natively through a ring of staging buffers or by the queue's own writes (uploads_native.cpp),
-// in a browser by the host.
-enum class UploadWay : uint8_t { kHost, kRing, kQueue };
-const char* upload_way_name(UploadWay way);  // "host", "ring", "queue"
+// in a browser by the host. kNone: nothing that is uploaded is kept (recording_device.h), so weights need not be read.
+enum class UploadWay : uint8_t { kHost, kRing, kQueue, kNone };
+const char* upload_way_name(UploadWay way);  // "host", "ring", "queue", "none"
 
 // How the provider's WGSL compiler differs; the composer (wgsl_composer.h) is the only reader.
 enum class WgslDialect : uint8_t { kTint, kNaga };

@@ -23,6 +23,8 @@ const char* upload_way_name(UploadWay way) {
       return "ring";
     case UploadWay::kQueue:
       return "queue";
+    case UploadWay::kNone:
+      return "none";
     case UploadWay::kHost:
       break;
   }

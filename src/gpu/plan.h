@@ -21,6 +21,7 @@ inline constexpr uint32_t kPlanCommandWords = 8;
 enum PlanCommand : uint32_t { kDispatch = 1, kCopy = 2 };
 
 // What the profiler and `kernels --explain` say about a command; not needed for the replay.
+inline constexpr uint32_t kNotScratch = UINT32_MAX;
 struct PlanEntry {
   std::string name;          // variant, or "copy"
   std::string role;          // "blk.3.attn_q" or "sample": where in the model
@@ -30,6 +31,9 @@ struct PlanEntry {
   // Cached positions that fixed_bytes and operations were counted for: the window or the context. With fewer in the
   // cache both are less in proportion. 0: they do not depend on the cache.
   uint32_t keys = 0;
+  // Of each storage binding, or of a copy's source and target: the number of its scratch tensor in the PlanBuilder, or
+  // kNotScratch. Tensors that share memory have different numbers.
+  std::vector<uint32_t> tensors;
 };
 
 struct Plan {
@@ -41,7 +45,7 @@ struct Plan {
   uint32_t dispatch_count() const;
 };
 
-// One line a command, for tests and `--dump-plan`.
+// One line a command, by the ids of the words. What the ids stand for: plan_text.h.
 std::string describe(const Plan& plan);
 
 }  // namespace doppler::gpu

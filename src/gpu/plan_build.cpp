@@ -52,7 +52,10 @@ Plan PlanBuilder::to_plan(const Recording& recording, std::span<const uint32_t> 
       plan.words.insert(plan.words.end(), {kDispatch, pipelines[command.pipeline], own_groups[at], grid.x,
                                            grid.y, grid.z, rows, 0});
     }
-    plan.entries.push_back(command.entry);
+    PlanEntry& entry = plan.entries.emplace_back(command.entry);
+    for (const TensorView& view : command.bindings) {
+      entry.tensors.push_back(slots_[view.slot].is_external ? kNotScratch : view.slot);
+    }
   }
   return plan;
 }

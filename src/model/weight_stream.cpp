@@ -153,6 +153,7 @@ Task<Result<void>> WeightStream::run_tiles() {
 }
 
 Task<Result<void>> WeightStream::run() {
+  if (device_.caps().uploads == gpu::UploadWay::kNone) co_return Result<void>();
   auto tiles = run_tiles();
   DP_CO_CHECK(co_await std::move(tiles));
   for (const Piece& piece : pieces_) {

@@ -53,7 +53,8 @@ class WeightStream {
 
   // After the last add(): makes the staging buffers and the plans of the repacking.
   Task<Result<void>> prepare();
-  // Then: moves everything. Other work of the device may go on meanwhile, but no other upload.
+  // Then: moves everything. Other work of the device may go on meanwhile, but no other upload. A device that keeps no
+  // uploads (UploadWay::kNone) gets nothing.
   Task<Result<void>> run();
   const StreamedBytes& streamed() const { return streamed_; }
 

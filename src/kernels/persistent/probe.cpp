@@ -50,4 +50,9 @@ Task<Result<uint32_t>> count_together(gpu::Device& device) {
   co_return std::max(1u, together);
 }
 
+std::vector<gpu::KnownWord> words_of_groups_together(uint32_t groups) {
+  return {{.buffer = "probe", .offset = kExchangeTogether * 4, .value = groups},
+          {.buffer = "exchange", .offset = kExchangeTogether * 4, .value = groups}};
+}
+
 }  // namespace doppler::kernels

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "gpu/device.h"
+#include "gpu/recording_device.h"
 
 namespace doppler::kernels {
 
@@ -12,5 +13,9 @@ namespace doppler::kernels {
 // persistent_layers may have as far as these two go. It also takes registers, which no kernel but itself can tell:
 // counting with it (kExchangeModeProbe) may give less. At least 1.
 Task<Result<uint32_t>> count_together(gpu::Device& device);
+
+// What a device that runs nothing (gpu/recording_device.h) has to answer, so that count_together() and the kernel's own
+// counting (model/plan_runner_persistent.cpp) both say `groups`.
+std::vector<gpu::KnownWord> words_of_groups_together(uint32_t groups);
 
 }  // namespace doppler::kernels

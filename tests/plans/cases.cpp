@@ -1,0 +1,84 @@
+// The models and lanes, and their loading on a device that only records; see cases.h.
+#include "cases.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "formats/file_set_native.h"
+#include "formats/synth/synthetic_model.h"
+#include "gpu/recording_device.h"
+#include "kernels/persistent/probe.h"
+#include "model/plan_runner.h"
+
+namespace doppler::plans {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kLanes[] = {"exact", "fast",   "portable",  "subgroups",
+                                       "dp4a",  "matrix", "persistent"};
+constexpr std::string_view kSynthetic[] = {"llama-3.1-8b:q4_k_m", "llama-3.2-1b:q4_k_m", "gemma-3-1b:q4_k_m"};
+constexpr std::string_view kShipped = "storyteller";
+constexpr std::string_view kGoldenPrefix = "families_";
+constexpr uint32_t kGoldenCtxLen = 64;  // what tests/golden uses, and the models were made for
+
+template <class T>
+T now(Task<T> task) {  // files are mapped and the device only records: nothing waits
+  task.start();
+  return task.take();
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(GOLDEN_DIR)) {
+    if (entry.path().filename() != "refs.safetensors") continue;
+    names.push_back(fs::relative(entry.path().parent_path(), GOLDEN_DIR).generic_string());
+  }
+  std::ranges::sort(names);
+  names.emplace_back(kShipped);
+  for (const std::string_view name : kSynthetic) names.emplace_back(name);
+  return names;
+}
+
+std::span<const std::string_view> lane_names() { return kLanes; }
+
+Result<std::unique_ptr<formats::Checkpoint>> open_model(std::string_view name) {
+  std::unique_ptr<formats::FileSet> files;
+  if (name.starts_with(kGoldenPrefix)) {
+    DP_TRY(files, formats::open_file_set(std::string(GOLDEN_DIR) + "/" + std::string(name)));
+  } else if (name == kShipped) {
+    DP_TRY(files, formats::open_file_set(std::string(DOPPLER_SOURCE_DIR) + "/models/storyteller.gguf"));
+  } else {
+    DP_TRY(std::unique_ptr<formats::SyntheticModel> made, formats::SyntheticModel::make(name));
+    files = formats::synthetic_file_set(std::move(made));
+  }
+  return now(formats::open_checkpoint(std::move(files)));
+}
+
+void record(const Case& wanted, const formats::Checkpoint& checkpoint, const PlanVisitor& visit,
+            const std::function<void(std::string_view kind, const std::string& sentence)>& refused) {
+  for (const std::string_view kind : {"generation", "logits"}) {
+    model::RunnerOptions options;
+    auto policy = kernels::make_policy(wanted.lane);
+    if (!policy) return refused(kind, policy.error().sentence());
+    options.policy = std::move(*policy);
+    options.all_logits = options.hidden = kind == "logits";
+    const bool exact = wanted.lane == "exact";
+    options.cache_format = exact ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+    if (wanted.model.starts_with(kGoldenPrefix)) options.ctx_len = kGoldenCtxLen;
+
+    gpu::RecordingDevice device(wanted.fixture->caps,
+                                kernels::words_of_groups_together(wanted.fixture->groups_together));
+    auto runner = now(model::PlanRunner::load(device, checkpoint, std::move(options), {}));
+    if (!runner) {
+      refused(kind, runner.error().sentence());
+      continue;
+    }
+    gpu::PlanText text(device);
+    visit(text, (*runner)->plans());
+  }
+}
+
+}  // namespace doppler::plans
