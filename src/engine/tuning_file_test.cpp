@@ -121,9 +121,10 @@ struct Choosing {
     policy.tuning = std::make_shared<const TuningTable>(table);
     const auto row = kernels::select<Odd, int>("op", rows, shape, std::to_string(shape), ctx);
     EXPECT_TRUE(row);
-    const Odd* asked =
-        kernels::would_select<Odd, int>("op", rows, shape, std::to_string(shape), plan.caps(), policy);
-    EXPECT_EQ(asked, *row);
+    const auto asked =
+        kernels::resolve<Odd, int>("op", rows, shape, std::to_string(shape), plan.caps(), policy);
+    EXPECT_TRUE(asked);
+    EXPECT_EQ(asked->row, *row);
     return (*row)->name;
   }
 };
@@ -165,10 +166,11 @@ TEST(TunedConstant, IsUsedWithItsVariantAndWithinTheAlternatives) {
   table.choices[{"op", "3"}] = {.variant = "op.odd", .constants = {{"slices", 8}, {"rows", 3}}};
   Choosing choosing;
   choosing.select(5, table);
-  EXPECT_EQ(kernels::tunable(choosing.ctx, "slices", 4, {2, 4, 8}), 4u);
+  EXPECT_EQ(kernels::tunable(choosing.policy, choosing.choices.back(), "slices", 4, {2, 4, 8}), 4u);
   choosing.select(3, table);
-  EXPECT_EQ(kernels::tunable(choosing.ctx, "slices", 4, {2, 4, 8}), 8u);
-  EXPECT_EQ(kernels::tunable(choosing.ctx, "rows", 1, {1, 2}), 1u);  // 3 is no longer possible
+  kernels::Choice& choice = choosing.choices.back();
+  EXPECT_EQ(kernels::tunable(choosing.policy, choice, "slices", 4, {2, 4, 8}), 8u);
+  EXPECT_EQ(kernels::tunable(choosing.policy, choice, "rows", 1, {1, 2}), 1u);  // 3 is no longer possible
   ASSERT_EQ(choosing.choices.back().constants.size(), 2u);
   EXPECT_EQ(choosing.choices.back().constants[0].value, 8u);
   EXPECT_EQ(choosing.choices.back().constants[0].standard, 4u);

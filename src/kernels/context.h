@@ -75,9 +75,9 @@ struct Context {
   gpu::PlanBuilder& plan;
   const Policy& policy;
   std::vector<Choice>& choices;
-  TensorView state;          // StepState (common/step_state.h)
-  uint32_t max_rows = 1;     // of the plan being recorded: 1 for decode, the chunk for prefill
-  std::string role;          // set by lowering before each op: "blk.3.attn_q"
+  TensorView state;       // StepState (common/step_state.h)
+  uint32_t max_rows = 1;  // of the plan being recorded: 1 for decode, the chunk for prefill
+  std::string role;       // set by lowering before each op: "blk.3.attn_q"
 };
 
 }  // namespace doppler::kernels

@@ -49,8 +49,8 @@ void time_variant(const BenchShape& shape, std::string_view operation, std::stri
   Policy policy;
   policy.forced[std::string(operation)] = variant;
   KernelRun run(policy, max_rows);
-  const Attention op = data.bind(run);
-  if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+  const auto [op, y] = data.bind(run);
+  if (!run.record([&](Context& ctx) { return record_attention(ctx, op, y); })) return;
   for (const uint32_t pos : shape.positions) {
     run.state.pos = pos;
     run.replay(shape.rows);

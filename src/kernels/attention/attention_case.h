@@ -37,6 +37,18 @@ inline void PrintTo(const AttentionCase& c, std::ostream* out) {
        << ", q x " << c.q_scale;
 }
 
+// An operation, and the forms of its result that a case asks for.
+struct BoundAttention {
+  Attention op;
+  Rows y;
+};
+
+// Chooses a variant and records it, for a result in rows.
+inline Result<void> record_attention(Context& ctx, const Attention& op, const Rows& y) {
+  DP_TRY(const AttentionChoice choice, resolve_attention(ctx, op));
+  return record(ctx, choice, op, y);
+}
+
 // One layer's data, and its views in one KernelRun.
 class AttentionData {
  public:
@@ -54,7 +66,7 @@ class AttentionData {
     }
   }
 
-  Attention bind(KernelRun& run) {
+  BoundAttention bind(KernelRun& run) {
     const uint64_t row = uint64_t{case_.n_heads} * case_.head_dim;
     Attention op{.q = run.input(q)};
     op.cache = {.format = case_.format,
@@ -63,16 +75,16 @@ class AttentionData {
                 .head_dim = case_.head_dim};
     op.cache.k = run.input(stored(k_, case_.ctx_len));
     op.cache.v = run.input(stored(v_, case_.ctx_len));
-    op.y.f32 = run.output(max_rows_ * row * sizeof(float));
-    if (case_.q8) op.y.q8 = run.output(q8_bytes(max_rows_, static_cast<uint32_t>(row)));
-    if (case_.q8) op.y.f16 = run.output(f16_bytes(max_rows_, static_cast<uint32_t>(row)));
+    Rows y{.f32 = run.output(max_rows_ * row * sizeof(float))};
+    if (case_.q8) y.q8 = run.output(q8_bytes(max_rows_, static_cast<uint32_t>(row)));
+    if (case_.q8) y.f16 = run.output(f16_bytes(max_rows_, static_cast<uint32_t>(row)));
     op.n_heads = case_.n_heads;
     op.scale = 1 / std::sqrt(static_cast<float>(case_.head_dim));
     op.window = case_.window;
     op.softcap = case_.softcap;
     if (case_.sinks) op.sinks = run.input(sinks_);
     run.state.ctx_len = case_.ctx_len;
-    return op;
+    return {.op = op, .y = y};
   }
 
   // From position `length` on, keys and values become NaN: a kernel that reads them shows it.

@@ -3,7 +3,7 @@
 // share a quad, each has every PARTS-th split. All that an invocation reads is on the way at once: nothing it loads
 // says what to load next, so splits without keys are read too, since the buffer holds them, and dropped.
 // Barrier: between the parts, each relative to its own maximum, and the first QUADS invocations, which join them. For
-// 8-bit blocks (common/activation.h; HAS_Q8 wants a head_dim that is a multiple of 32) each of these makes all four
+// 8-bit blocks (common/forms.h; HAS_Q8 wants a head_dim that is a multiple of 32) each of these makes all four
 // quads of its block and writes one: cheaper than a second barrier.
 // Error: f32 sums. Read next: attention_decode_range, which says what splits have keys.
 //!import attention/attention_decode_range

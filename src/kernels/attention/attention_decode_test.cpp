@@ -11,8 +11,8 @@ class AttentionDecodeTest : public ::testing::TestWithParam<AttentionCase> {};
 void expect_decode(const AttentionCase& c, const Policy& policy, AttentionData& data) {
   const uint32_t n = c.n_heads * c.head_dim;
   KernelRun run(policy);
-  const Attention op = data.bind(run);
-  if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+  const auto [op, out] = data.bind(run);
+  if (!run.record([&](Context& ctx) { return record_attention(ctx, op, out); })) return;
   ASSERT_EQ(run.choices().front().variant, policy.forced.at("attention_decode"));
   // Long ones first: their splits lie there when a short one is joined.
   for (const uint32_t pos : {4000u, 500u, 199u, 189u, 0u, 1u, 31u, 32u, 33u}) {
@@ -21,9 +21,9 @@ void expect_decode(const AttentionCase& c, const Policy& policy, AttentionData& 
     data.store(run, op, pos + 1);
     run.state.pos = pos;
     run.replay();
-    const std::vector<float> y = run.read<float>(op.y.f32, n);
+    const std::vector<float> y = run.read<float>(out.f32, n);
     EXPECT_LT(rel_l2(y, data.want(pos, 1, op.scale)), kBound);
-    if (c.q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(1, n)), y, 1, 1, n);
+    if (c.q8) expect_q8(run.read<uint8_t>(out.q8, q8_bytes(1, n)), y, 1, 1, n);
   }
 }
 
@@ -89,11 +89,11 @@ TEST(AttentionDecode, PositionPastTheCacheReadsTheLast) {
   AttentionData data(c, 1);
   for_each_variant("attention_decode", attention_decode_variants(), [&](const Policy& policy) {
     KernelRun run(policy);
-    const Attention op = data.bind(run);
-    if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+    const auto [op, out] = data.bind(run);
+    if (!run.record([&](Context& ctx) { return record_attention(ctx, op, out); })) return;
     run.state.pos = c.ctx_len;
     run.replay();
-    EXPECT_LT(rel_l2(run.read<float>(op.y.f32, 32), data.want(c.ctx_len, 1, op.scale)), kBound);
+    EXPECT_LT(rel_l2(run.read<float>(out.f32, 32), data.want(c.ctx_len, 1, op.scale)), kBound);
   });
 }
 
@@ -101,7 +101,7 @@ TEST(AttentionDecode, SaysWhichContextFits) {
   KernelRun run;
   Attention op{.n_heads = 64, .scale = 1};
   op.cache = {.format = kF32, .n_kv_heads = 64, .ctx_len = 1u << 24, .head_dim = 512};
-  const Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, op); });
+  const Result<void> recorded = run.try_record([&](Context& ctx) { return record_attention(ctx, op, {}); });
   ASSERT_FALSE(recorded);
   const uint64_t fits = device().caps().max_binding_bytes / (64 * 512 * 4);
   EXPECT_NE(recorded.error().sentence().find(
@@ -114,7 +114,7 @@ TEST(AttentionDecode, RefusesHeadsThatDoNotDivide) {
   KernelRun run;
   Attention op{.n_heads = 7, .scale = 1};
   op.cache = {.n_kv_heads = 2, .ctx_len = 16, .head_dim = 64};
-  const Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, op); });
+  const Result<void> recorded = run.try_record([&](Context& ctx) { return record_attention(ctx, op, {}); });
   ASSERT_FALSE(recorded);
   EXPECT_EQ(recorded.error().sentence(), "Query heads (7) are not a multiple of kv heads (2).");
 }

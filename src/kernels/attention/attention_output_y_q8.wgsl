@@ -1,4 +1,4 @@
-// Where a decode kernel puts its result: f32 y (bound as `result`), and y as q8 (layout: common/activation.h).
+// Where a decode kernel puts its result: f32 y (bound as `result`), and y as q8 (layout: common/forms.h).
 // head_dim is a multiple of 32, so that no block belongs to two workgroups.
 // y_tile collects the workgroup's heads; the barrier in finish() lies between its writers and readers.
 //!import attention/attention_normalise

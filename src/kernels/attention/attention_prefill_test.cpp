@@ -10,15 +10,16 @@ namespace {
 
 constexpr uint32_t kMaxRows = 70;
 
-void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, const Attention& op,
+void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, const BoundAttention& bound,
                   uint32_t pos, uint32_t rows, uint32_t max_rows, bool is_matrix) {
   SCOPED_TRACE(format_text("%u rows at %u", rows, pos));
+  const auto& [op, out] = bound;
   const uint32_t n = c.n_heads * c.head_dim;
   data.store(run, op, pos + rows);
-  run.overwrite(op.y.f32, std::vector<uint32_t>(size_t{max_rows} * n, kPoison));
+  run.overwrite(out.f32, std::vector<uint32_t>(size_t{max_rows} * n, kPoison));
   run.state.pos = pos;
   run.replay(rows);
-  const std::vector<float> y = run.read<float>(op.y.f32, uint64_t{rows} * n);
+  const std::vector<float> y = run.read<float>(out.f32, uint64_t{rows} * n);
   if (is_matrix) {
     AttentionData rounded = data;
     rounded.round_q(op.scale);
@@ -26,10 +27,10 @@ void expect_chunk(const AttentionCase& c, AttentionData& data, KernelRun& run, c
   } else {
     EXPECT_LT(rel_l2(y, data.want(pos, rows, op.scale)), kBound);
   }
-  const std::vector<uint32_t> all = run.read<uint32_t>(op.y.f32, uint64_t{max_rows} * n);
+  const std::vector<uint32_t> all = run.read<uint32_t>(out.f32, uint64_t{max_rows} * n);
   for (size_t i = size_t{rows} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
-  if (c.q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(max_rows, n) / 2), y, rows, n);
-  if (c.q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(max_rows, n)), y, max_rows, rows, n);
+  if (c.q8) expect_f16(run.read<uint16_t>(out.f16, f16_bytes(max_rows, n) / 2), y, rows, n);
+  if (c.q8) expect_q8(run.read<uint8_t>(out.q8, q8_bytes(max_rows, n)), y, max_rows, rows, n);
 }
 
 using Chunks = std::vector<std::pair<uint32_t, uint32_t>>;  // pos, rows
@@ -39,11 +40,11 @@ void expect_every_variant(const char* operation, std::span<const AttentionPrefil
   AttentionData data(c, max_rows);
   for_each_variant(operation, table, [&](const Policy& policy) {
     KernelRun run(policy, max_rows);
-    const Attention op = data.bind(run);
-    if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+    const BoundAttention bound = data.bind(run);
+    if (!run.record([&](Context& ctx) { return record_attention(ctx, bound.op, bound.y); })) return;
     ASSERT_EQ(run.choices().front().variant, policy.forced.at(operation));
     const bool is_matrix = run.choices().front().variant.ends_with("matrix");
-    for (const auto& [pos, rows] : chunks) expect_chunk(c, data, run, op, pos, rows, max_rows, is_matrix);
+    for (const auto& [pos, rows] : chunks) expect_chunk(c, data, run, bound, pos, rows, max_rows, is_matrix);
   });
 }
 
@@ -148,7 +149,7 @@ TEST(AttentionFew, LongContextsTakeSplitsOnGpus) {
   Attention op{.n_heads = 32};
   op.cache = {.n_kv_heads = 8, .ctx_len = 8192, .head_dim = 128};
   const auto chosen = [&] {
-    return would_select("attention_few", attention_few_variants(), op, "", caps, Policy())->name;
+    return resolve("attention_few", attention_few_variants(), op, "", caps, Policy())->row->name;
   };
   EXPECT_EQ(chosen(), "attention_few.portable.split");
   caps.f16 = caps.subgroups = caps.matrix_f16 = true;

@@ -73,20 +73,20 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
                       .interleaved = c.interleaved,
                       .attention_factor = 1.1f};
     Attention op{.q = rope.q_out, .cache = cache};
-    op.y.f32 = run.output(uint64_t{c.n_heads} * c.head_dim * 4);
+    const Rows y{.f32 = run.output(uint64_t{c.n_heads} * c.head_dim * 4)};
     op.n_heads = c.n_heads;
     op.scale = 1 / std::sqrt(static_cast<float>(c.head_dim));
     op.softcap = c.softcap;
     op.window = c.window;
     op.rope = &rope;
     run.state.ctx_len = c.ctx_len;
-    if (!run.record([&](Context& ctx) { return record(ctx, op); })) return {};
+    if (!run.record([&](Context& ctx) { return record_attention(ctx, op, y); })) return {};
     for (const uint32_t pos : {0u, 1u, 63u, 64u, 200u, c.ctx_len - 1, c.ctx_len}) {
       run.overwrite(cache.k, history);
       run.overwrite(cache.v, history);
       run.state.pos = pos;
       run.replay();
-      found[pos] = {.y = run.read<float>(op.y.f32, size_t{c.n_heads} * c.head_dim),
+      found[pos] = {.y = run.read<float>(y.f32, size_t{c.n_heads} * c.head_dim),
                     .k = cache_values(run, cache.k, cache),
                     .v = cache_values(run, cache.v, cache)};
     }
@@ -155,8 +155,9 @@ TEST(AttentionRope, NormsAndSinksShareABinding) {
   const TensorView some = run.output(4096);
   const RopeKv rope{.qkv = some, .q_out = some, .cache = cache, .norms = some, .n_heads = 1};
   Attention op{.q = some, .cache = cache, .n_heads = 1, .scale = 1, .sinks = some, .rope = &rope};
-  op.cache.k = op.cache.v = op.y.f32 = some;
-  const Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, op); });
+  op.cache.k = op.cache.v = some;
+  const Result<void> recorded =
+      run.try_record([&](Context& ctx) { return record_attention(ctx, op, {.f32 = some}); });
   ASSERT_FALSE(recorded);
   EXPECT_NE(recorded.error().sentence().find("sinks and norms of q and k share a binding"), std::string::npos)
       << recorded.error().sentence();

@@ -1,7 +1,8 @@
-// Attention whose splits the product behind it joins (Attention::splits, Activation::splits), against attention and
+// Attention whose splits the product behind it reduces (AttentionChoice::leaves, SplitPartials), against attention and
 // product in double precision, in one plan as a layer records them. The cache has no key of the step's position: the
 // kernel writes it.
 #include "kernels/attention/attention_case.h"
+#include "kernels/linear/record_linear.h"
 #include "kernels/linear/test_weights.h"
 #include "kernels/testing/q8_check.h"
 
@@ -38,7 +39,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 struct Layer {
   Layer(const Case& c, KernelRun& run)
       : data(c.attention, 1),
-        attention(data.bind(run)),
+        bound(data.bind(run)),
         k(c.attention.n_heads * c.attention.head_dim),
         test_weight(random_weight(c.format, c.n, k, 1)),
         weight(upload(run, test_weight)) {
@@ -47,7 +48,17 @@ struct Layer {
     rope.cache = attention.cache;
     rope.n_heads = c.attention.n_heads;
     attention.rope = &rope;
-    attention.splits = &splits;
+    attention.reader_reduces = true;
+  }
+
+  // Records the attention, which must leave splits: where they are.
+  Result<SplitPartials> record_splits(Context& ctx) const {
+    DP_TRY(const AttentionChoice choice, resolve_attention(ctx, attention));
+    if (!choice.leaves) return fail(ErrorKind::kInternal, "The attention leaves no splits.");
+    SplitPartials left = *choice.leaves;
+    left.partials = ctx.plan.scratch("partials", left.bytes());
+    DP_CHECK(record(ctx, choice, attention, left));
+    return left;
   }
 
   // Sets the step, and gives what the product should read.
@@ -61,9 +72,9 @@ struct Layer {
   }
 
   AttentionData data;
-  Attention attention;
+  BoundAttention bound;
+  Attention& attention = bound.op;
   RopeKv rope;
-  SplitRow splits;
   uint32_t k;
   TestWeight test_weight;
   Weight weight;
@@ -71,20 +82,18 @@ struct Layer {
 
 class AttentionSplitsTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(AttentionSplitsTest, AreJoinedByTheProduct) {
+TEST_P(AttentionSplitsTest, AreReducedByTheProduct) {
   const Case& c = GetParam();
   KernelRun run(policy_for(c.format));
   Layer layer(c, run);
   const std::vector<float> bias = random_floats(c.n, 2), before = random_floats(c.n, 3);
   const TensorView bias_view = run.input(bias), y = run.output(c.n * 4), sum = run.inout(before);
   ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
-    EXPECT_TRUE(joins_splits(ctx, layer.weight));
-    DP_CHECK(record(ctx, layer.attention));
-    EXPECT_TRUE(layer.splits.valid());
-    Activation x;
-    x.splits = layer.splits;
-    DP_CHECK(record(ctx, Linear{.weight = layer.weight, .x = x, .y = y, .bias = bias_view}));
-    return record(ctx, Linear{.weight = layer.weight, .x = x, .y = sum, .accumulate = true});
+    EXPECT_EQ(prologue_refusal(ctx, layer.weight, PrologueKind::kSplitPartials), "");
+    DP_TRY(const SplitPartials x, layer.record_splits(ctx));
+    DP_CHECK(
+        record_linear(ctx, Linear{.weight = layer.weight, .x = x, .bias = bias_view, .y = Store{.y = y}}));
+    return record_linear(ctx, Linear{.weight = layer.weight, .x = x, .y = AddResidual{.y = sum}});
   }));
   for (const uint32_t position : c.positions) {
     SCOPED_TRACE(position);
@@ -101,10 +110,10 @@ TEST_P(AttentionSplitsTest, AreJoinedByTheProduct) {
   }
 }
 
-// The product also adds the residual and begins the norm that follows.
+// The product also adds the residual and defers the norm that follows.
 class AttentionSplitsNormTest : public AttentionSplitsTest {};
 
-TEST_P(AttentionSplitsNormTest, AreJoinedByTheProductThatBeginsIt) {
+TEST_P(AttentionSplitsNormTest, AreReducedByTheProductThatDefersIt) {
   const Case& c = GetParam();
   for (const bool q8 : {false, true}) {
     SCOPED_TRACE(q8);
@@ -113,19 +122,17 @@ TEST_P(AttentionSplitsNormTest, AreJoinedByTheProductThatBeginsIt) {
     const std::vector<float> bias = random_floats(c.n, 2), before = random_floats(c.n, 3),
                              norm_weight = random_floats(c.n, 4);
     const TensorView bias_view = run.input(bias), sum = run.inout(before);
-    const BegunNorm next{.buffer = run.output(BegunNorm::bytes(c.n, q8)),
-                         .weight = run.input(norm_weight),
-                         .k = c.n,
-                         .eps = 1e-5f,
-                         .q8 = q8};
+    const DeferredNorm next{.buffer = run.output(DeferredNorm::bytes(c.n, q8)),
+                            .weight = run.input(norm_weight),
+                            .k = c.n,
+                            .eps = 1e-5f,
+                            .q8 = q8};
     ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
-      DP_CHECK(record(ctx, layer.attention));
-      Activation x;
-      x.splits = layer.splits;
-      return record(
-          ctx,
-          Linear{
-              .weight = layer.weight, .x = x, .y = sum, .bias = bias_view, .accumulate = true, .next = next});
+      DP_TRY(const SplitPartials x, layer.record_splits(ctx));
+      return record_linear(ctx, Linear{.weight = layer.weight,
+                                       .x = x,
+                                       .bias = bias_view,
+                                       .y = AddResidualDeferNorm{.y = sum, .norm = next}});
     }));
     for (const uint32_t position : c.positions) {
       SCOPED_TRACE(position);
@@ -141,8 +148,8 @@ TEST_P(AttentionSplitsNormTest, AreJoinedByTheProductThatBeginsIt) {
         h[i] = got[i] * norm_weight[i];
         squares[i / kQ8Block] += double{got[i]} * got[i];
       }
-      const uint64_t sums_at = BegunNorm::sums_offset(c.n, q8);
-      const std::vector<uint8_t> bytes = run.read<uint8_t>(next.buffer, BegunNorm::bytes(c.n, q8));
+      const uint64_t sums_at = DeferredNorm::sums_offset(c.n, q8);
+      const std::vector<uint8_t> bytes = run.read<uint8_t>(next.buffer, DeferredNorm::bytes(c.n, q8));
       std::vector<float> sums(squares.size());
       std::memcpy(sums.data(), &bytes[sums_at], sums.size() * 4);
       EXPECT_LT(rel_l2(sums, squares), 1e-6);
@@ -190,15 +197,18 @@ std::string refusal(const std::function<void(Attention&)>& change,
   KernelRun run(policy_for(WeightFormat::kTileQ4));
   Layer layer({of, {0}}, run);
   change(layer.attention);
-  const Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, layer.attention); });
+  const Result<void> recorded = run.try_record([&](Context& ctx) -> Result<void> {
+    DP_CHECK(layer.record_splits(ctx));
+    return {};
+  });
   return recorded ? "" : recorded.error().sentence();
 }
 
 TEST(AttentionSplits, SaysWhyThereAreNone) {
-  EXPECT_EQ(refusal([](Attention& op) { op.splits = nullptr; }),
+  EXPECT_EQ(refusal([](Attention& op) { op.reader_reduces = false; }),
             "Variant attention_decode.rope.few_splits was asked for but cannot be used for 4 heads on 1, "
             "head_dim 32, "
-            "f16 cache of 256: what reads its result does not join splits.");
+            "f16 cache of 256: what reads its result does not reduce splits.");
   EXPECT_NE(refusal([](Attention& op) { op.sinks = op.q; }).find("joins no sinks"), std::string::npos);
   const auto unchanged = [](Attention&) {};
   EXPECT_NE(
@@ -212,28 +222,31 @@ TEST(AttentionSplits, SaysWhyThereAreNone) {
 TEST(AttentionSplits, OfFewKeysAreNone) {
   KernelRun run(policy_for(WeightFormat::kTileQ4));
   Layer layer({heads(4, 1, 32, 64), {0}}, run);
-  ASSERT_TRUE(run.record([&](Context& ctx) { return record(ctx, layer.attention); }));
-  EXPECT_FALSE(layer.splits.valid());
+  ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
+    DP_TRY(const AttentionChoice choice, resolve_attention(ctx, layer.attention));
+    EXPECT_FALSE(choice.leaves.has_value());
+    return record(ctx, choice, layer.attention, layer.bound.y);
+  }));
   layer.step(run, 40);
   run.replay();
-  EXPECT_LT(
-      rel_l2(run.read<float>(layer.attention.y.f32, 128), layer.data.want(40, 1, layer.attention.scale)),
-      kBound);
+  EXPECT_LT(rel_l2(run.read<float>(layer.bound.y.f32, 128), layer.data.want(40, 1, layer.attention.scale)),
+            kBound);
 }
 
 TEST(AttentionSplits, AreTooManyBytesForLargeProducts) {
   KernelRun run(policy_for(WeightFormat::kTileQ4));
   run.try_record([&](Context& ctx) -> Result<void> {
-    const auto joins = [&](uint32_t n, uint32_t k) {
-      return joins_splits(ctx, {.format = WeightFormat::kTileQ4,
-                                .n = n,
-                                .k = k,
-                                .pieces = {{.buffer = {}, .first_row = 0, .rows = n}}});
+    const auto refusal_of = [&](uint32_t n, uint32_t k) {
+      const Weight weight{.format = WeightFormat::kTileQ4,
+                          .n = n,
+                          .k = k,
+                          .pieces = {{.buffer = {}, .first_row = 0, .rows = n}}};
+      return prologue_refusal(ctx, weight, PrologueKind::kSplitPartials);
     };
-    EXPECT_TRUE(joins(1152, 1024));   // gemma-3-1b
-    EXPECT_TRUE(joins(2048, 2048));   // llama-3.2-1b
-    EXPECT_FALSE(joins(4096, 4096));  // llama-3.1-8b
-    EXPECT_FALSE(joins(1160, 1024));  // a part of a tile
+    EXPECT_EQ(refusal_of(1152, 1024), "");  // gemma-3-1b
+    EXPECT_EQ(refusal_of(2048, 2048), "");  // llama-3.2-1b
+    EXPECT_NE(refusal_of(4096, 4096), "");  // llama-3.1-8b
+    EXPECT_EQ(refusal_of(1160, 1024), "1160 rows are not whole tiles of 32");
     return {};
   });
 }
@@ -245,15 +258,24 @@ TEST(AttentionSplits, OtherProductsRefuseThem) {
   Layer layer({heads(4, 1, 32, 256), {0}}, run);
   const TensorView y = run.output(256);
   const Result<void> recorded = run.try_record([&](Context& ctx) -> Result<void> {
-    EXPECT_FALSE(joins_splits(ctx, layer.weight));
-    DP_CHECK(record(ctx, layer.attention));
-    Activation x;
-    x.splits = layer.splits;
-    return record(ctx, Linear{.weight = layer.weight, .x = x, .y = y});
+    DP_TRY(const SplitPartials x, layer.record_splits(ctx));
+    return record_linear(ctx, Linear{.weight = layer.weight, .x = x, .y = Store{.y = y}});
   });
   ASSERT_FALSE(recorded);
+  EXPECT_EQ(
+      recorded.error().sentence(),
+      "matvec.tile_q4.portable does not have the prologue or epilogue of test: matvec.tile_q4.portable is "
+      "no product of one row in tiles.");
+}
+
+TEST(AttentionSplits, AreWhatTheCallerMustExpect) {
+  KernelRun run(policy_for(WeightFormat::kTileQ4));
+  Layer layer({heads(4, 1, 32, 256), {0}}, run);
+  Result<void> recorded =
+      run.try_record([&](Context& ctx) { return record_attention(ctx, layer.attention, layer.bound.y); });
+  ASSERT_FALSE(recorded);
   EXPECT_EQ(recorded.error().sentence(),
-            "matvec.tile_q4.portable of test cannot join the splits of its input.");
+            "test: the attention variant leaves splits to its reader, and the caller expects rows.");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Writes activations as f16 in tiles (layout: common/activation.h), four consecutive numbers of a row of F16_COLUMNS
+// Writes activations as f16 in tiles (layout: common/forms.h), four consecutive numbers of a row of F16_COLUMNS
 // at a time; beyond the range of f16 its largest number is written. The kernel declares y_f16: array<vec2<u32>>.
 const kLargestF16 = 65504.0;
 

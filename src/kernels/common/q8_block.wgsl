@@ -1,4 +1,4 @@
-// Four values as the signed bytes of a block whose largest magnitude is known (common/activation.h).
+// Four values as the signed bytes of a block whose largest magnitude is known (common/forms.h).
 
 fn q8_quantise(values: vec4f, largest: f32) -> vec4i {
   let inverse = select(0.0, 127.0 / largest, largest > 0.0);

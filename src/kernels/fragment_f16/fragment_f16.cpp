@@ -20,8 +20,7 @@ Result<void> record(Context& ctx, const FragmentF16& op) {
   }
   DP_CHECK(check_view(op.x, uint64_t{4} * ctx.max_rows * op.k, "x of fragment_f16"));
   DP_CHECK(check_view(op.f16, f16_bytes(ctx.max_rows, op.k), "f16 of fragment_f16"));
-  DP_TRY(const auto row,
-         select("fragment_f16", fragment_f16_variants(), op, format_text("%u", op.k), ctx));
+  DP_TRY(const auto row, select("fragment_f16", fragment_f16_variants(), op, format_text("%u", op.k), ctx));
   const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.k / 4, kMostInvocations);
   Launch launch{
       .variant = row->name, .entry = "fragment_f16/fragment_f16", .layout = wgsl::fragment_f16::kLayout};

@@ -1,4 +1,4 @@
-// x [rows, k] f32 -> f16 in tiles (common/activation.h), where the producer of x did not write them itself.
+// x [rows, k] f32 -> f16 in tiles (common/forms.h), where the producer of x did not write them itself.
 // Map: a workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), an invocation four of them.
 // Error: rounded to nearest by pack2x16float.
 //!import common/f16_store

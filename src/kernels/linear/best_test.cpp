@@ -1,4 +1,4 @@
-// The best output of each tile that a product of logits leaves (Linear::best), and the argmax over them: with ties, in
+// The best output of each tile that a product of logits leaves (TileArgmax), and the argmax over them: with ties, in
 // several pieces, with NaNs, with and without the logits themselves.
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/half.h"
-#include "kernels/linear/product.h"
+#include "kernels/linear/record_linear.h"
 #include "kernels/linear/test_weights.h"
 #include "kernels/sample/sample.h"
 
@@ -16,35 +16,30 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-Policy forced(WeightFormat format, const char* suffix) {
-  Policy policy;
-  const std::string operation = std::string("matvec.") + weight_format_info(format).name;
-  policy.forced[operation] = operation + suffix;
-  return policy;
-}
-
 class BestTest : public ::testing::TestWithParam<WeightFormat> {};
 
 // The same outputs as the plain product, bit for bit, and the best of each of its tiles; 100 rows end inside a tile.
 TEST_P(BestTest, IsThatOfEachTile) {
   constexpr uint32_t kN = 100, kK = 288;
   const TestWeight test = random_weight(GetParam(), kN, kK, 1);
-  const std::vector<float> x = random_floats(kK, 2), square_sums(kK / 32, 3.0f);
+  constexpr float kSquares = 3;  // of each block
+  std::vector<float> x = random_floats(kK, 2);
+  x.resize(DeferredNorm::bytes(kK, false) / 4);
+  std::fill_n(x.begin() + DeferredNorm::sums_offset(kK, false) / 4, kK / kQ8Block, kSquares);
   for (const char* suffix : {".dp4a.tile", ".tile"}) {
     if (suffix[1] == 'd' && !weight_format_info(GetParam()).quantised()) continue;
     SCOPED_TRACE(suffix);
-    KernelRun run(forced(GetParam(), suffix), 1);
+    KernelRun run(forced_matvec(GetParam(), suffix), 1);
     const Weight weight = upload(run, test, /*rows_per_piece=*/64);
     const uint32_t tile_rows = kTileRows, tiles = (kN + tile_rows - 1) / tile_rows;
     ASSERT_EQ(best_count(weight), tiles);
     const TensorView plain = run.output(kN * 4), y = run.output(kN * 4),
                      best = run.output(tiles * kBestBytes);
-    const Activation input{
-        .f32 = run.input(x), .q8 = {}, .f16 = {}, .square_sums = run.input(square_sums), .norm_eps = 1e-5f};
+    const DeferredNorm input{.buffer = run.input(x), .weight = {}, .k = kK, .eps = 1e-5f, .q8 = false};
     ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
-      EXPECT_TRUE(leaves_best(ctx, weight));
-      DP_CHECK(record(ctx, Linear{.weight = weight, .x = input, .y = plain}));
-      return record(ctx, Linear{.weight = weight, .x = input, .y = y, .best = best});
+      EXPECT_EQ(epilogue_refusal(ctx, weight, EpilogueKind::kTileArgmax), "");
+      DP_CHECK(record_linear(ctx, Linear{.weight = weight, .x = input, .y = Store{.y = plain}}));
+      return record_linear(ctx, Linear{.weight = weight, .x = input, .y = TileArgmax{.best = best, .y = y}});
     }));
     run.replay();
     const std::vector<float> logits = run.read<float>(y, kN);
@@ -77,12 +72,13 @@ void expect_choice(const std::vector<float>& logits, uint32_t want) {
   std::vector<float> x(kK);
   x[0] = 1;
   for (const uint32_t rows_per_piece : {0u, 32u}) {
-    KernelRun run(forced(WeightFormat::kTileF16, ".tile"), 1);
+    KernelRun run(forced_matvec(WeightFormat::kTileF16, ".tile"), 1);
     const Weight weight = upload(run, test, rows_per_piece);
     const uint32_t count = best_count(weight);
     const TensorView best = run.output(count * kBestBytes), token = run.output(4), view = run.input(x);
     ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
-      DP_CHECK(record(ctx, Linear{.weight = weight, .x = {.f32 = view}, .y = {}, .best = best}));
+      DP_CHECK(record_linear(
+          ctx, Linear{.weight = weight, .x = Rows{.f32 = view}, .y = TileArgmax{.best = best}}));
       return record(ctx, Sample{.logits = {},
                                 .best = best,
                                 .best_count = count,
@@ -113,17 +109,18 @@ TEST(Best, ChoosesAsArgmaxDoes) {
   expect_choice({-1, -0.0f, 0.0f, -0.0f}, 1);
 }
 
-TEST(Best, IsRefusedBesideAnEpilogue) {
+TEST(Best, IsRefusedBesideABias) {
   const TestWeight test = random_weight(WeightFormat::kTileQ8, 64, 64, 1);
-  KernelRun run(forced(WeightFormat::kTileQ8, ".tile"), 1);
+  KernelRun run(forced_matvec(WeightFormat::kTileQ8, ".tile"), 1);
   const Weight weight = upload(run, test);
   const TensorView any = run.input(std::vector<float>(64));
   const Result<void> recorded = run.try_record([&](Context& ctx) {
-    return record(ctx, Linear{.weight = weight, .x = {.f32 = any}, .y = any, .bias = any, .best = any});
+    return record_linear(
+        ctx,
+        Linear{.weight = weight, .x = Rows{.f32 = any}, .bias = any, .y = TileArgmax{.best = any, .y = any}});
   });
   ASSERT_FALSE(recorded);
-  EXPECT_EQ(recorded.error().sentence(),
-            "The best outputs of test are asked of a product with bias, gate, residual or y_stride.");
+  EXPECT_EQ(recorded.error().sentence(), "The best outputs of test are asked of a product with bias.");
 }
 
 }  // namespace

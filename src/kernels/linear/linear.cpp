@@ -94,6 +94,7 @@ Result<void> check_gate(const Context& ctx, const Gate& gate, uint32_t n) {
 
 Result<void> check_epilogue(const Context& ctx, const Linear& op) {
   const uint32_t n = op.weight.n;
+  if (op.bias.valid()) DP_CHECK(check_view(op.bias, sizeof(float) * n, "bias of " + ctx.role));
   if (const auto* store = std::get_if<Store>(&op.y)) {
     return check_columns(ctx, store->y, n, store->y_stride, store->y_column);
   }
@@ -106,6 +107,7 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
       return fail(ErrorKind::kInternal, "The best outputs of %s are asked of a product with bias.",
                   ctx.role.c_str());
     }
+    if (argmax->y.valid()) DP_CHECK(check_view(argmax->y, sizeof(float) * n, "y of " + ctx.role));
     return check_view(argmax->best, kBestBytes * best_count(op.weight), "best of " + ctx.role);
   }
   const auto& defer = std::get<AddResidualDeferNorm>(op.y);
@@ -177,6 +179,11 @@ std::string refuse_reads(uint64_t bytes) {
                      format_bytes(bytes).c_str(), format_bytes(kMostJoinedBytes).c_str());
 }
 
+// Half a tile a workgroup, at the least.
+std::string refuse_workgroups(uint64_t outputs, const gpu::Caps& caps) {
+  return outputs / kQ8Block <= caps.max_workgroups ? "" : "it needs more workgroups than this device has";
+}
+
 // x is made by every workgroup: `outputs` are those of the whole dispatch.
 std::string refuse_add_norm(const Context& ctx, const Weight& weight, const ProductChoice& choice,
                             uint64_t outputs) {
@@ -196,10 +203,10 @@ std::string refuse_add_norm(const Context& ctx, const Weight& weight, const Prod
                        caps.max_storage_buffers);
   }
   const uint32_t invocations = std::min(kMostTileInvocations, caps.max_invocations);
-  if (weight.k / kQ8Block > invocations || outputs / kQ8Block > caps.max_workgroups) {
+  if (weight.k / kQ8Block > invocations) {
     return format_text("%u columns are more than the blocks of %u invocations", weight.k, invocations);
   }
-  return "";
+  return refuse_workgroups(outputs, caps);
 }
 
 std::string refuse_partials(const Context& ctx, const Weight& weight, const ProductChoice& choice) {
@@ -217,8 +224,7 @@ std::string refuse_partials(const Context& ctx, const Weight& weight, const Prod
   if (weight.k > kMostColumns) {
     return format_text("%u columns are more than its registers take (%u)", weight.k, kMostColumns);
   }
-  if (weight.n / kQ8Block > caps.max_workgroups) return "it needs more workgroups than this device has";
-  return "";
+  return refuse_workgroups(weight.n, caps);
 }
 
 // A matvec gates, and whole tiles of gates do on matrix units or, in 8 bits, of a few rows.
@@ -246,8 +252,9 @@ Result<void> record_product(Context& ctx, const Product& op) {
   }
 }
 
-// Makes the form of x that the row reads, where its producer did not.
+// Makes the form of x that the row reads, where its producer did not: also of a deferred norm's x * weight.
 Result<void> convert_input(Context& ctx, Product& op) {
+  if (op.add_norm || op.partials) return {};
   const uint32_t k = op.weight.k;
   if (op.row.q8 && !op.x.q8.valid()) {
     op.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(ctx.max_rows, k));
@@ -257,7 +264,8 @@ Result<void> convert_input(Context& ctx, Product& op) {
     op.x.f16 = ctx.plan.scratch("x_f16", f16_bytes(ctx.max_rows, k));
     return record(ctx, FragmentF16{.x = op.x.f32, .f16 = op.x.f16, .k = k});
   }
-  return {};
+  if (op.row.q8 || op.row.f16) return {};
+  return check_view(op.x.f32, sizeof(float) * ctx.max_rows * k, "x of " + ctx.role);
 }
 
 Rows rows_of(const Prologue& x) {
@@ -359,6 +367,11 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
   DP_CHECK(check_prologue(ctx, op.x, op.weight.k));
   DP_CHECK(check_epilogue(ctx, op));
   DP_CHECK(check_combination(ctx, op));
+  const auto* gate = std::get_if<Gate>(&op.y);
+  if (choice.gate != (gate ? gate->activation : ActivationFn::kNone) || choice.max_rows != ctx.max_rows) {
+    return fail(ErrorKind::kInternal, "%s was resolved for another gate or number of rows than %s has.",
+                name_of(choice).c_str(), ctx.role.c_str());
+  }
   const std::string refused = first_of({refuse_prologue(ctx, op.weight, choice, kind_of(op.x)),
                                         refuse_epilogue(ctx, op.weight, choice, kind_of(op.y))});
   if (!refused.empty()) {
@@ -368,12 +381,7 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
   Choice noted = choice.choice;
   Product product = product_of(op, *choice.row, noted);
   const ProductRow& row = product.row;
-  if (kind_of(op.x) == PrologueKind::kRows) {
-    DP_CHECK(convert_input(ctx, product));
-    if (!row.q8 && !row.f16) {
-      DP_CHECK(check_view(product.x.f32, sizeof(float) * ctx.max_rows * op.weight.k, "x of " + ctx.role));
-    }
-  }
+  DP_CHECK(convert_input(ctx, product));
   const bool writes_q8 = is_tiled(choice) || is_once_q8(row);
   const bool writes_f16 = row.algorithm == Algorithm::kMatrix;
   const bool needs_q8 = product.y_q8.valid() && !writes_q8, needs_f16 = product.y_f16.valid() && !writes_f16;
@@ -399,11 +407,8 @@ std::string refuse_pair(const Context& ctx, const Weight& first, const ProductCh
   if (first.k != second.k || first_choice.reads() != second_choice.reads()) {
     return "the two products read different forms of x";
   }
-  if (outputs / kQ8Block > ctx.plan.caps().max_workgroups) {
-    return "it needs more workgroups than this device has";
-  }
   if (kind == PrologueKind::kSplitPartials) return "a pair of products does not reduce splits";
-  if (kind != PrologueKind::kAddRmsNorm) return "";
+  if (kind != PrologueKind::kAddRmsNorm) return refuse_workgroups(outputs, ctx.plan.caps());
   return first_of({refuse_add_norm(ctx, first, first_choice, outputs),
                    refuse_add_norm(ctx, second, second_choice, outputs)});
 }
@@ -421,8 +426,9 @@ Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoic
                 name_of(second).c_str(), ctx.role.c_str(), refused.c_str());
   }
   Choice noted = first.choice;
-  Product a = product_of({.weight = op.first, .x = op.x, .y = Store{.y = op.y}}, *first.row, noted);
-  if (kind_of(op.x) == PrologueKind::kRows) DP_CHECK(convert_input(ctx, a));
+  const Linear reader{.weight = op.first, .x = op.x, .y = Store{.y = op.y}};  // the product points into it
+  Product a = product_of(reader, *first.row, noted);
+  DP_CHECK(convert_input(ctx, a));
   DP_CHECK(record_matvec_tile_pair(ctx, a, op.second, *second.row));
   note_choice(ctx, noted);
   note_choice(ctx, second.choice);

@@ -175,10 +175,12 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
     DP_TRY(const TensorView weights, bench.make(builder, bytes));
     const Weight weight{
         .format = shape.format, .n = shape.n, .k = shape.k, .pieces = {{weights, 0, shape.n}}};
+    DP_TRY(const ProductChoice choice, resolve_product(ctx, weight));
     DP_CHECK(record(
-        ctx, Linear{.weight = weight,
-                    .x = {.f32 = x, .q8 = row.q8 ? q8 : TensorView{}, .f16 = row.f16 ? f16 : TensorView{}},
-                    .y = y}));
+        ctx, choice,
+        Linear{.weight = weight,
+               .x = Rows{.f32 = x, .q8 = row.q8 ? q8 : TensorView{}, .f16 = row.f16 ? f16 : TensorView{}},
+               .y = Store{.y = y}}));
   }
   builder.end();
   DP_TRY(const gpu::BuiltPlans built, gpu::run_to_completion(device, builder.build(device, {})));

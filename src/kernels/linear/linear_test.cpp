@@ -6,6 +6,7 @@
 
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/linear/product.h"
+#include "kernels/linear/record_linear.h"
 #include "kernels/linear/test_weights.h"
 #include "kernels/quantize_q8/variants.h"
 #include "kernels/testing/f16_check.h"
@@ -54,6 +55,12 @@ std::vector<double> oracle(const Case& c, const TestWeight& weight, std::span<co
   return gated;
 }
 
+Epilogue epilogue(const Case& c, const Rows& y) {
+  if (c.gate != ActivationFn::kNone) return Gate{.activation = c.gate, .y = y};
+  if (c.accumulate) return AddResidual{.y = y.f32, .y_stride = c.y_stride, .y_column = c.y_column};
+  return Store{.y = y.f32, .y_stride = c.y_stride, .y_column = c.y_column};
+}
+
 void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, const Policy& policy) {
   SCOPED_TRACE(format_text("%u x %u, %u of %u rows", c.n, c.k, c.rows, c.max_rows));
   const uint32_t columns = c.gate == ActivationFn::kNone ? c.n : c.n / 2;
@@ -66,20 +73,17 @@ void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, co
 
   KernelRun run(policy, c.max_rows);
   const Weight uploaded = upload(run, weight, c.rows_per_piece);
-  Linear op{.weight = uploaded, .x = {.f32 = run.input(x)}, .y = run.inout(before)};
-  op.accumulate = c.accumulate;
-  op.gate = c.gate;
-  op.y_stride = c.y_stride;
-  op.y_column = c.y_column;
+  Rows forms{.f32 = run.inout(before)};
+  if (c.y_q8) forms.q8 = run.output(q8_bytes(c.max_rows, columns));
+  if (c.y_q8) forms.f16 = run.output(f16_bytes(c.max_rows, columns));
+  Linear op{.weight = uploaded, .x = Rows{.f32 = run.input(x)}, .y = epilogue(c, forms)};
   if (c.bias) op.bias = run.input(bias);
-  if (c.y_q8) op.y_q8 = run.output(q8_bytes(c.max_rows, columns));
-  if (c.y_q8) op.y_f16 = run.output(f16_bytes(c.max_rows, columns));
-  if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+  if (!run.record([&](Context& ctx) { return record_linear(ctx, op); })) return;
   run.replay(c.rows);
 
   const std::vector<double> want = row.f16 ? oracle(c, through_f16(weight), through_f16(x), bias, before)
                                            : oracle(c, weight, row.q8 ? through_q8(x) : x, bias, before);
-  const std::vector<float> y = run.read<float>(op.y, uint64_t{c.max_rows} * stride);
+  const std::vector<float> y = run.read<float>(forms.f32, uint64_t{c.max_rows} * stride);
   std::vector<float> got;
   for (size_t i = 0; i < y.size(); ++i) {
     const size_t in_row = i % stride;
@@ -91,8 +95,8 @@ void run_case(const Case& c, const TestWeight& weight, const ProductRow& row, co
   }
   EXPECT_LT(rel_l2(got, want), row.f16 ? kMatrixBound : kBound);
   if (c.y_q8) {
-    expect_f16(run.read<uint16_t>(op.y_f16, f16_bytes(c.max_rows, columns) / 2), got, c.rows, columns);
-    expect_q8(run.read<uint8_t>(op.y_q8, q8_bytes(c.max_rows, columns)), got, c.max_rows, c.rows, columns);
+    expect_f16(run.read<uint16_t>(forms.f16, f16_bytes(c.max_rows, columns) / 2), got, c.rows, columns);
+    expect_q8(run.read<uint8_t>(forms.q8, q8_bytes(c.max_rows, columns)), got, c.max_rows, c.rows, columns);
   }
 }
 
@@ -188,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, LinearTest, ::testing::ValuesIn(kAllFormats), 
   return std::string(weight_format_info(format.param).name);
 });
 
-TEST(Linear, WantsQ8OnlyWhereTheChosenVariantReadsIt) {
+TEST(Linear, TheChoiceSaysWhetherItReads8Bits) {
   for (WeightFormat format : kAllFormats) {
     const TestWeight test = random_weight(format, 4, 256, 1);
     for (const char* lane : {"exact", "fast"}) {
@@ -196,16 +200,19 @@ TEST(Linear, WantsQ8OnlyWhereTheChosenVariantReadsIt) {
       ASSERT_TRUE(policy);
       KernelRun run(*policy, 1);
       const Weight weight = upload(run, test);
-      Linear op{.weight = weight, .x = {.f32 = run.input(random_floats(256, 2))}, .y = run.output(16)};
-      bool wants = false;
-      ASSERT_TRUE(run.record([&](Context& ctx) {
-        wants = wants_q8(ctx, weight);
-        return record(ctx, op);
+      const Linear op{.weight = weight,
+                      .x = Rows{.f32 = run.input(random_floats(256, 2))},
+                      .y = Store{.y = run.output(16)}};
+      bool says = false;
+      ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
+        DP_TRY(const ProductChoice choice, resolve_product(ctx, weight));
+        says = choice.reads() == InputForm::kQ8;
+        return record(ctx, choice, op);
       }));
       bool reads = false;
       for (const Choice& choice : run.choices()) reads |= choice.variant.find(".dp4a") != std::string::npos;
-      EXPECT_EQ(wants, reads) << weight_format_info(format).name << " in lane " << lane;
-      EXPECT_FALSE(wants && std::string_view(lane) == "exact");
+      EXPECT_EQ(says, reads) << weight_format_info(format).name << " in lane " << lane;
+      EXPECT_FALSE(says && std::string_view(lane) == "exact");
     }
   }
 }
@@ -214,17 +221,17 @@ TEST(Linear, TellsWhatDoesNotFit) {
   const TestWeight test = random_weight(WeightFormat::kQ8_0, 6, 64, 1);
   KernelRun run;
   const Weight weight = upload(run, test);
-  Linear op{.weight = weight, .x = {.f32 = run.input(random_floats(64, 2))}, .y = run.output(24)};
-  op.y_stride = 7;
-  op.y_column = 2;
-  Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, op); });
+  const Rows x{.f32 = run.input(random_floats(64, 2))};
+  const TensorView y = run.output(24);
+  const Linear op{.weight = weight, .x = x, .y = Store{.y = y, .y_stride = 7, .y_column = 2}};
+  Result<void> recorded = run.try_record([&](Context& ctx) { return record_linear(ctx, op); });
   ASSERT_FALSE(recorded);
   EXPECT_EQ(recorded.error().sentence(), "Columns 2 to 8 do not fit rows of 7.");
 
   Weight holed = weight;
   holed.pieces[0].first_row = 1;
-  const Linear other{.weight = holed, .x = op.x, .y = op.y};
-  recorded = run.try_record([&](Context& ctx) { return record(ctx, other); });
+  const Linear other{.weight = holed, .x = x, .y = Store{.y = y}};
+  recorded = run.try_record([&](Context& ctx) { return record_linear(ctx, other); });
   ASSERT_FALSE(recorded);
   EXPECT_EQ(recorded.error().sentence(), "A piece of the weight of test holds 6 rows from 1; row 0 is next.");
 }

@@ -3,7 +3,7 @@
 // tm + 16 i, columns tn + 16 j. Shared: 32 columns of both tiles as packed signed bytes with their
 // scales; an invocation brings 16 bytes of one of them.
 // Needs k a multiple of 32. Error: f32 sums over the blocks, relative L2 below 1e-5 of the same sums in double.
-// Read next: weights/README.md (bytes16, scale_minimum), common/activation.h (x).
+// Read next: weights/README.md (bytes16, scale_minimum), common/forms.h (x).
 //!import matmul/matmul_bindings
 //!import weights/format
 //!import weights/dot_bytes

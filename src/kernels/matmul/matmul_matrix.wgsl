@@ -9,7 +9,7 @@
 // Barriers: before w_tile is filled (its readers are done) and after. `corner` passes fragments at the edge of y, one
 // a subgroup, to invocations that check what they write.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
-// Read next: weights/stage_tile_q4, common/activation.h (the order of x's numbers).
+// Read next: weights/stage_tile_q4, common/forms.h (the order of x's numbers).
 //!import matmul/matmul_matrix_bindings
 //!import common/fragments
 //!import common/activate

@@ -1,4 +1,4 @@
-// What the matrix-unit products are given: x as f16 in tiles (common/activation.h), weights in a tile format
+// What the matrix-unit products are given: x as f16 in tiles (common/forms.h), weights in a tile format
 // (base/dtype.h). Bindings a recording does not use (scales, bias, y, y_f16) hold anything.
 //!import common/step_state
 

@@ -1,5 +1,5 @@
 // What happens to the finished sums of a few rows: bias, residual, or the gate; and y as 8-bit blocks
-// (common/activation.h), which a workgroup's outputs of a row fill. Bindings of the entry: few_bindings. Consts: GATED,
+// (common/forms.h), which a workgroup's outputs of a row fill. Bindings of the entry: few_bindings. Consts: GATED,
 // GROUP_ROWS (outputs of a workgroup), OUTPUTS (of a row in this dispatch), Y_FIRST, Y_STRIDE, HAS_BIAS, ACCUMULATE,
 // HAS_Q8, BLOCK_VALUES (BATCH * GROUP_ROWS, or 1), Q8_PLANE1, ACTIVATE, THREADS.
 //!import linear/linear_epilogue

@@ -1,4 +1,4 @@
-// A unit of 32 weights in a tile format, unpacked once, times 8-bit activations of several rows (common/activation.h). A
+// A unit of 32 weights in a tile format, unpacked once, times 8-bit activations of several rows (common/forms.h). A
 // unit of x is three vec4: the codes of its two blocks, and (d, d', d * sum + d' * sum') of both. Twin: few_unit_f32.
 // Bindings of the entry: weights, scales, x (plane 0), x_scales (plane 1, a unit an element). Const: UNITS.
 // x_part() comes with matmul_few/x.

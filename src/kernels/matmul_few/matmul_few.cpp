@@ -67,8 +67,8 @@ FewShape few_shape(Context& ctx, const Product& op) {
       std::max(1u, std::min(std::bit_floor(fitting) / shape.rows, std::bit_floor(shape.units)));
   std::vector<uint32_t> alternatives;
   for (uint32_t s = 1; s <= most; s *= 2) alternatives.push_back(s);
-  shape.slices =
-      tunable(ctx.policy, op.choice, "slices", std::min(most, invocations / shape.rows), std::move(alternatives));
+  shape.slices = tunable(ctx.policy, op.choice, "slices", std::min(most, invocations / shape.rows),
+                         std::move(alternatives));
   const uint32_t deep = shape.slices * 2 <= shape.units ? 2 : 1;
   shape.depth = tunable(ctx.policy, op.choice, "depth", deep, {1, 2});
   const uint32_t allowed = std::min(kMostBytes, caps.max_workgroup_bytes);

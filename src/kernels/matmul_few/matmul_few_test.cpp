@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/linear/product.h"
+#include "kernels/linear/record_linear.h"
 #include "kernels/linear/test_weights.h"
 #include "kernels/testing/q8_check.h"
 #include "kernels/tuning.h"
@@ -53,6 +54,12 @@ void expect_rows(const Case& c, uint32_t rows, std::span<const double> sums, std
   EXPECT_LT(rel_l2(got, want), kBound);
 }
 
+Epilogue epilogue(const Case& c, const Rows& y) {
+  if (c.gated) return Gate{.activation = ActivationFn::kSilu, .y = y};
+  if (c.accumulate) return AddResidual{.y = y.f32, .y_stride = c.y_stride, .y_column = c.y_column};
+  return Store{.y = y.f32, .y_stride = c.y_stride, .y_column = c.y_column};
+}
+
 void run_case(const Case& c, WeightFormat format, const ProductRow& row) {
   SCOPED_TRACE(
       format_text("%s, %u x %u, at most %u rows", std::string(row.name).c_str(), c.n, c.k, c.max_rows));
@@ -76,14 +83,11 @@ void run_case(const Case& c, WeightFormat format, const ProductRow& row) {
 
   KernelRun run(policy, c.max_rows);
   const Weight uploaded = upload(run, weight, c.rows_per_piece);
-  Linear op{.weight = uploaded, .x = {.f32 = run.input(x)}, .y = run.inout(before)};
-  op.accumulate = c.accumulate;
-  op.gate = c.gated ? ActivationFn::kSilu : ActivationFn::kNone;
-  op.y_stride = c.y_stride;
-  op.y_column = c.y_column;
+  Rows forms{.f32 = run.inout(before)};
+  if (c.gated) forms.q8 = run.output(q8_bytes(c.max_rows, columns));
+  Linear op{.weight = uploaded, .x = Rows{.f32 = run.input(x)}, .y = epilogue(c, forms)};
   if (c.bias) op.bias = run.input(bias);
-  if (c.gated) op.y_q8 = run.output(q8_bytes(c.max_rows, columns));
-  if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+  if (!run.record([&](Context& ctx) { return record_linear(ctx, op); })) return;
   for (const ChosenConstant& constant : run.choices().front().constants) {
     const auto asked = c.constants.find(constant.name);
     if (asked == c.constants.end()) continue;
@@ -91,12 +95,12 @@ void run_case(const Case& c, WeightFormat format, const ProductRow& row) {
   }
   for (const uint32_t rows : c.rows) {
     SCOPED_TRACE(format_text("%u rows", rows));
-    run.overwrite(op.y, before);
+    run.overwrite(forms.f32, before);
     run.replay(rows);
-    const std::vector<float> y = run.read<float>(op.y, before.size());
+    const std::vector<float> y = run.read<float>(forms.f32, before.size());
     expect_rows(c, rows, sums, bias, before, y);
     if (c.gated)
-      expect_q8(run.read<uint8_t>(op.y_q8, q8_bytes(c.max_rows, columns)), y, c.max_rows, rows, columns);
+      expect_q8(run.read<uint8_t>(forms.q8, q8_bytes(c.max_rows, columns)), y, c.max_rows, rows, columns);
   }
 }
 

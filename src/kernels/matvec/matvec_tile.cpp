@@ -1,5 +1,5 @@
 // Records one row of x times a weight in a tile format, with what its kernels do before and after: the division of x's
-// norm, bias, residual, gate, 8-bit blocks, the beginning of the next norm, the best of each tile. A dispatch per piece.
+// norm, bias, residual, gate, 8-bit blocks, the deferral of the next norm, the best of each tile. A dispatch per piece.
 // Read next: tile_sum.wgsl, matvec_tile.wgsl.
 #include "kernels/matvec/matvec_tile.h"
 

@@ -1,4 +1,4 @@
-// y += x W^T for one row of x and weights in a tile format, and the start of the RMS norm that reads y next:
+// y += x W^T for one row of x and weights in a tile format, and the RMS norm that reads y next, deferred:
 // h = y * norm_weight, as f32 or 8-bit blocks, without the norm's division, and the sum of y^2 of each block of 16.
 // Map: a workgroup makes ROWS outputs, see matvec/tile_sum.
 // Error: as matvec_tile.

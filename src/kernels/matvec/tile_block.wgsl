@@ -1,4 +1,4 @@
-// A workgroup's ROWS outputs, one of each of its first invocations, as 8-bit blocks of 16 (common/activation.h).
+// A workgroup's ROWS outputs, one of each of its first invocations, as 8-bit blocks of 16 (common/forms.h).
 // Scalars in workgroup memory, not vectors: a write of one component may write the whole vector (WGSL, Metal, D3D12).
 // Binding of the entry: y_q8. Consts: Q8_PLANE1, ROWS (a multiple of 16). Twin: tile_block_subgroup.
 //!import common/q8_block

@@ -1,4 +1,4 @@
-// What attention leaves in splits of the keys (Activation::splits), joined: of each head
+// What attention leaves in splits of the keys (SplitPartials), reduced: of each head
 //   x = sum of weighted_s * f_s / sum of sum_s * f_s,  f_s = exp2(highest_s - highest)
 // over the splits that have keys; which those are depends on the position. Each workgroup makes all of x, which costs less
 // than a dispatch of its own where x is short. An invocation joins every THREADS-th four columns, all of whose parts it

@@ -1,4 +1,4 @@
-// x in workgroup memory as 8-bit blocks of 16 (common/activation.h) that the workgroup makes itself, and a tile format's
+// x in workgroup memory as 8-bit blocks of 16 (common/forms.h) that the workgroup makes itself, and a tile format's
 // words times them: what tile_x_blocks and tile_x_joined_subgroup share.
 // Consts: UNITS. Barrier: the caller's, between the last write and the first dot_unit().
 

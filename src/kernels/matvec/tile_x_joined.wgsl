@@ -1,4 +1,4 @@
-// x in 8-bit blocks, made here from what a layer with norms behind its branches leaves (Activation::joined):
+// x in 8-bit blocks, made here from what a layer with norms behind its branches leaves (AddRmsNorm):
 //   x = residual + branch / sqrt(mean(branch^2) + eps) * add_weight;  h = x * weight
 // h, without its norm's division (norm_factor), is what the product reads. Each workgroup makes all of h, which costs
 // less than a dispatch of its own where h is short; each block of x is written by one.

@@ -1,4 +1,4 @@
-// The 32 activations of a unit of a row as 8-bit blocks (common/activation.h): two runs of 16, each with (d, d * sum) of its
+// The 32 activations of a unit of a row as 8-bit blocks (common/forms.h): two runs of 16, each with (d, d * sum) of its
 // block. Twin of unit_x_f32, for kernels written once.
 // Bindings of the entry: x (array of vec4<u32>, plane 0), x_scales (array of vec2<f32>, plane 1).
 

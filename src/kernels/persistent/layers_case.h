@@ -140,7 +140,7 @@ class Bound {
     }
     row_ = random_floats(c_.hidden, 77);
     op.row = run.inout(row_);
-    op.next = {.buffer = run.output(BegunNorm::bytes(c_.hidden, true)),
+    op.next = {.buffer = run.output(DeferredNorm::bytes(c_.hidden, true)),
                .weight = op.layers.back().next_norm,
                .k = c_.hidden,
                .eps = kEps,

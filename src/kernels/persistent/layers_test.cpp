@@ -1,7 +1,8 @@
-// The persistent kernel against the chain of dispatches, its twin, on the same layers: residual stream, begun norm and
+// The persistent kernel against the chain of dispatches, its twin, on the same layers: residual stream, deferred norm and
 // caches; in every format, dealt to one workgroup and to as many as run together; and the same bits 64 times.
 #include "kernels/persistent/layers.h"
 
+#include "kernels/linear/record_linear.h"
 #include "kernels/persistent/layers_case.h"
 #include "kernels/persistent/probe.h"
 #include "kernels/persistent/stages.h"
@@ -18,10 +19,9 @@ constexpr double kMostError = 2e-2;
 Result<void> record_chain(Context& ctx, const Case& c, const PersistentLayers& op) {
   const auto floats = [&](const char* name, uint64_t n) { return ctx.plan.scratch(name, 4 * n); };
   const auto with_q8 = [&](const char* name, uint32_t k) {
-    return Activation{.f32 = floats(name, k),
-                      .q8 = ctx.plan.scratch(std::string(name) + "8", q8_bytes(1, k))};
+    return Rows{.f32 = floats(name, k), .q8 = ctx.plan.scratch(std::string(name) + "8", q8_bytes(1, k))};
   };
-  Activation h = with_q8("h", c.hidden);
+  const Rows h = with_q8("h", c.hidden);
   const auto norm = [&](TensorView weight) {
     return record(ctx, RmsNorm{.x = op.row, .add = {}, .weight = weight, .y = h, .n = c.hidden, .eps = kEps});
   };
@@ -30,12 +30,8 @@ Result<void> record_chain(Context& ctx, const Case& c, const PersistentLayers& o
     const TensorView qkv = floats("qkv", c.q() + 2 * c.kv());
     uint32_t column = 0;
     for (const Weight* part : layer.qkv) {
-      DP_CHECK(record(ctx, Linear{.weight = *part,
-                                  .x = h,
-                                  .y = qkv,
-                                  .bias = {},
-                                  .y_stride = c.q() + 2 * c.kv(),
-                                  .y_column = column}));
+      const Store columns{.y = qkv, .y_stride = c.q() + 2 * c.kv(), .y_column = column};
+      DP_CHECK(record_linear(ctx, Linear{.weight = *part, .x = h, .y = columns}));
       column += part->n;
     }
     const RopeKv rope{.qkv = qkv,
@@ -45,18 +41,19 @@ Result<void> record_chain(Context& ctx, const Case& c, const PersistentLayers& o
                       .n_heads = c.n_heads,
                       .rotary_dim = op.rotary_dim,
                       .interleaved = op.interleaved};
-    Attention attention{
-        .q = rope.q_out, .cache = layer.cache, .y = with_q8("y", c.q()), .n_heads = c.n_heads};
+    Attention attention{.q = rope.q_out, .cache = layer.cache, .n_heads = c.n_heads};
     attention.scale = op.scale;
     attention.window = op.window;
     attention.rope = &rope;
-    DP_CHECK(record(ctx, attention));
-    DP_CHECK(record(ctx, Linear{.weight = *layer.out, .x = attention.y, .y = op.row, .accumulate = true}));
+    const Rows y = with_q8("y", c.q());
+    DP_TRY(const AttentionChoice chosen, resolve_attention(ctx, attention));
+    DP_CHECK(record(ctx, chosen, attention, y));
+    DP_CHECK(record_linear(ctx, Linear{.weight = *layer.out, .x = y, .y = AddResidual{.y = op.row}}));
     DP_CHECK(norm(layer.ffn_norm));
-    const Activation g = with_q8("g", c.ffn);
-    DP_CHECK(
-        record(ctx, Linear{.weight = *layer.gate_up, .x = h, .y = g.f32, .y_q8 = g.q8, .gate = op.activate}));
-    DP_CHECK(record(ctx, Linear{.weight = *layer.down, .x = g, .y = op.row, .accumulate = true}));
+    const Rows g = with_q8("g", c.ffn);
+    DP_CHECK(record_linear(
+        ctx, Linear{.weight = *layer.gate_up, .x = h, .y = Gate{.activation = op.activate, .y = g}}));
+    DP_CHECK(record_linear(ctx, Linear{.weight = *layer.down, .x = g, .y = AddResidual{.y = op.row}}));
     DP_CHECK(norm(layer.next_norm));
   }
   return {};
@@ -80,9 +77,8 @@ struct Persistent {
     bound.op.exchange = run.inout(std::vector<uint32_t>(exchange_bytes(bound.op, device().caps()) / 4));
     run.state.ctx_len = model.c.context;
     ready = run.record([&](Context& ctx) -> Result<void> {
-      DP_TRY(const bool chosen, chooses_persistent(ctx, bound.op));
-      if (!chosen)
-        return fail(ErrorKind::kUnsupported, "%s", ctx.choices[ctx.chosen].refused.front().reason.c_str());
+      DP_TRY(const std::string reason, refuse_persistent_layers(ctx, bound.op));
+      if (!reason.empty()) return fail(ErrorKind::kUnsupported, "%s", reason.c_str());
       return record(ctx, bound.op);
     });
   }
@@ -252,8 +248,7 @@ TEST(PersistentLayers, RefuseByName) {
                   .choices = choices,
                   .state = ctx.state,
                   .role = "test"};
-      DP_TRY(const bool chosen, chooses_persistent(own, op));
-      if (!chosen) said = choices.front().refused.front().reason;
+      DP_TRY(said, refuse_persistent_layers(own, op));
       return {};
     });
     EXPECT_TRUE(recorded);

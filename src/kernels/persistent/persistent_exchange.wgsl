@@ -5,7 +5,7 @@
 // Waiting is bounded: after PATIENCE polls of an invocation, summed over the dispatch, it goes on with what there is, and
 // the dispatch is marked as failed (kFault). Before a wait for words of the own workgroup stands a barrier, since
 // nothing promises that its invocations make progress while others wait.
-// Blocks of 16 values (common/activation.h) travel in 8 words: the codes, three a word; d; a sum of squares, which not
+// Blocks of 16 values (common/forms.h) travel in 8 words: the codes, three a word; d; a sum of squares, which not
 // all readers need. Word j of block b is number j * blocks + b, so that neighbours read neighbours.
 // Binding of the entry: exchange. Consts: PATIENCE, IS_LAVAPIPE.
 //!import persistent/persistent_arrive

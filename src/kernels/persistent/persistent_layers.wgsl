@@ -3,7 +3,7 @@
 // of each layer and hand each other what a stage makes (persistent_exchange). No workgroup waits for all others: each
 // waits for the words it reads. Before it waits it asks for the first weights of the stage.
 // The residual stream stays where its rows are made; the input is the residual stream `row`, the output that and the
-// begun norm of the next reader, in y_q8.
+// deferred norm of the next reader, in y_q8.
 // In probe mode the workgroups are only counted (persistent_arrive).
 // Error: of a step of the dp4a lane, with q, k and v rounded to 16 significant bits on their way.
 // This is one long kernel, and a multiprocessor has room for little more than 100 KB of code: with loops unrolled by the

@@ -34,7 +34,7 @@ fn send_blocks(stage: Stage, local: u32, lane: u32, group: u32, turn: u32, value
   }
 }
 
-// Sums added to the residual stream, and the next norm begun: see BegunNorm in common/activation.h.
+// Sums added to the residual stream, and the next norm deferred: see DeferredNorm in common/forms.h.
 fn put_hidden(local: u32, lane: u32, group: u32, turn: u32, gain: f32, words: u32, is_last: bool) {
   let stage = kOutStage;
   var stream = 0.0;
@@ -58,7 +58,7 @@ fn put_gated(local: u32, lane: u32, group: u32, turn: u32, words: u32) {
   send_blocks(kGateStage, local, lane, group, turn, value, 0.0, words, kFfnBlocks, kSquaresWord);
 }
 
-// The residual stream and the begun norm behind the last layer, for other dispatches: once, so nothing here is quick.
+// The residual stream and the deferred norm behind the last layer, for other dispatches: once, so nothing here is quick.
 fn store_row(local: u32, group: u32, norm_weight: u32) {
   let stage = kDownStage;
   for (var turn = 0u; turn < turns_of(stage); turn += one()) {

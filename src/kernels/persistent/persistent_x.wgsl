@@ -1,6 +1,6 @@
 // The input of a product in workgroup memory, as 8-bit blocks: from words that other workgroups send, or, for a
-// dispatch's first product, from the residual stream itself, whose norm is begun here. An invocation brings a block.
-// norm_factor() is what the sums of a product are multiplied with that reads a begun norm.
+// dispatch's first product, from the residual stream itself, whose norm is deferred here. An invocation brings a block.
+// norm_factor() is what the sums of a product are multiplied with that reads a deferred norm.
 // Bindings of the entry: row, vectors. Consts: THREADS, SUBGROUP (invocations that surely share a subgroup), HIDDEN,
 // MOST_BLOCKS, NORM_EPS. Barriers: before, since the words may be this workgroup's own; after, when x is complete.
 //!import persistent/persistent_exchange

@@ -20,8 +20,7 @@ Result<void> record(Context& ctx, const QuantizeQ8& op) {
   }
   DP_CHECK(check_view(op.x, uint64_t{4} * ctx.max_rows * op.k, "x of quantize_q8"));
   DP_CHECK(check_view(op.q8, q8_bytes(ctx.max_rows, op.k), "q8 of quantize_q8"));
-  DP_TRY(const auto row,
-         select("quantize_q8", quantize_q8_variants(), op, format_text("%u", op.k), ctx));
+  DP_TRY(const auto row, select("quantize_q8", quantize_q8_variants(), op, format_text("%u", op.k), ctx));
   const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.k / 4, kMostInvocations);
   Launch launch{
       .variant = row->name, .entry = "quantize_q8/quantize_q8", .layout = wgsl::quantize_q8::kLayout};

@@ -83,7 +83,7 @@ Result<void> record(Context& ctx, const Repack& op) {
   DP_CHECK(check_view(op.raw, raw_bytes, "raw of repack"));
   DP_CHECK(check_view(op.piece.buffer, layout.total_bytes, "piece of repack"));
   DP_TRY(const auto row, select(repack_operation(op.from), repack_variants(op.from), op,
-                                      format_text("%s to %s", type.name, format.name), ctx));
+                                format_text("%s to %s", type.name, format.name), ctx));
 
   const uint32_t units = op.k / kTileRows;
   const uint32_t tiles = (op.rows + kTileRows - 1) / kTileRows;

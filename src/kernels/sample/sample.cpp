@@ -45,8 +45,7 @@ std::vector<gpu::WgslConst> shape_consts(const Shape& shape) {
 }
 
 Result<void> record_argmax(Context& ctx, const Sample& op, const Shape& shape) {
-  DP_TRY(const auto row,
-         select("argmax", argmax_variants(), op, format_text("%u", op.vocab_size), ctx));
+  DP_TRY(const auto row, select("argmax", argmax_variants(), op, format_text("%u", op.vocab_size), ctx));
   TensorView best = op.best;
   uint32_t count = op.best_count;
   if (!best.valid()) {
@@ -72,8 +71,7 @@ Result<void> record_chain(Context& ctx, const Sample& op, const Shape& shape) {
   DP_CHECK(check_view(op.params, kParamsBytes, "params of sample"));
   DP_CHECK(check_view(op.bias, kMaxLogitBias * 2 * kWord, "bias of sample"));
   DP_CHECK(check_view(op.counts, op.vocab_size * kWord, "counts of sample"));
-  DP_TRY(const auto row,
-         select("sample", sample_variants(), op, format_text("%u", op.vocab_size), ctx));
+  DP_TRY(const auto row, select("sample", sample_variants(), op, format_text("%u", op.vocab_size), ctx));
 
   const TensorView segment_max = ctx.plan.scratch("sample.segment_max", shape.segments * kWord);
   const TensorView histogram = ctx.plan.scratch("sample.histogram", 3 * kBins * kWord);

@@ -26,7 +26,7 @@ struct Choosing {
   Policy policy;
   std::vector<Choice> choices;
 
-  Result<const Variant<Shape>*> choose(uint32_t n) {
+  Result<Selected<Variant<Shape>>> choose(uint32_t n) {
     gpu::PlanBuilder plan(caps);
     Context ctx{.plan = plan, .policy = policy, .choices = choices};
     return select("op", std::span<const Variant<Shape>>(kRows), Shape{n}, format_text("%u", n), ctx);
@@ -59,6 +59,24 @@ TEST(Select, TakesTheFirstRowThatFitsAndSaysWhyNotTheOthers) {
   ASSERT_EQ(choosing.choices[1].refused.size(), 2u);
   EXPECT_EQ(choosing.choices[1].refused[0].reason, "the device has no f16 subgroup matrices");
   EXPECT_EQ(choosing.choices[1].refused[1].reason, "5 is odd");
+}
+
+TEST(Select, IsResolveAndANote) {
+  Choosing choosing;
+  choosing.caps.subgroups = true;
+  for (const uint32_t n : {4u, 5u}) {
+    const auto resolved = resolve("op", std::span<const Variant<Shape>>(kRows), Shape{n},
+                                  format_text("%u", n), choosing.caps, choosing.policy);
+    ASSERT_TRUE(resolved);
+    EXPECT_EQ(choosing.choices.size(), n - 4);  // resolve() notes nothing
+    const auto selected = choosing.choose(n);
+    ASSERT_TRUE(selected);
+    EXPECT_EQ(*selected, resolved->row);
+    ASSERT_EQ(choosing.choices.size(), n - 3);
+    const Choice& noted = choosing.choices.back();
+    EXPECT_EQ(noted.variant, resolved->choice.variant);
+    EXPECT_EQ(noted.refused.size(), resolved->choice.refused.size());
+  }
 }
 
 TEST(Select, AForcedRowIsTakenOrAnError) {

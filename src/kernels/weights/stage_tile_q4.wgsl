@@ -1,7 +1,7 @@
 // Brings units of tile_q4 (base/dtype.h) into workgroup memory as f16, for the matrix-unit products. The contract of
 // every stage_* fragment: fetch_unit reads 32 columns of a weight row into registers; stage_unit writes their numbers
 // to w_tile from `at` on, four by four in the order 0, 2, 1, 3, in which bytes come out of a word two at a time (x has
-// the same order, common/activation.h). Bindings of the entry: weights, scales; workgroup: w_tile.
+// the same order, common/forms.h). Bindings of the entry: weights, scales; workgroup: w_tile.
 //!import weights/stage_pair
 
 struct StageUnit {
