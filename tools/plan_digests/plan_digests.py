@@ -72,8 +72,8 @@ def plans_of(dump: str) -> dict[str, list[tuple[str, ...]]]:
         heading = re.match(r"plan (\S+?),? (is refused|up to)", block)
         if heading:
             commands = plans.setdefault(heading[1], [])
-            if heading[2] == "is refused":
-                commands.append((block,))
+            first = block.splitlines()[0]
+            commands.append((first,) if heading[2] == "is refused" else ("plan", first.split(", ")[1]))
         else:
             commands.append(tuple(line.strip() for line in block.splitlines()))
     return plans
