@@ -1,12 +1,16 @@
 // Commands as text and digests; see plan_text.h.
 #include "gpu/plan_text.h"
 
+#include <algorithm>
+
 #include "base/sha256.h"
 
 namespace doppler::gpu {
 namespace {
 
 constexpr size_t kDigits = 12;
+constexpr std::string_view kConst = "const ";
+constexpr std::string_view kFirstFile = "// ---- ";  // how the composer begins each file
 
 std::string short_digest(std::string_view text) {
   return sha256_hex(sha256(text_bytes(text))).substr(0, kDigits);
@@ -24,7 +28,6 @@ std::vector<std::string> code_lines(std::string_view wgsl) {
 
 // "const WORKGROUP: u32 = 64u;" -> "WORKGROUP=64u".
 std::string constant_text(std::string_view line) {
-  constexpr std::string_view kConst = "const ";
   const std::string_view name = line.substr(kConst.size(), line.find(':') - kConst.size());
   const size_t value = line.find("= ") + 2;
   return std::string(name) + "=" + std::string(line.substr(value, line.rfind(';') - value));
@@ -62,15 +65,14 @@ const PlanText::PipelineText& PlanText::pipeline(PipelineId id) {
   if (!added) return text;
   const PipelineDesc& desc = device_.pipeline(id);
   // wgsl_composer.h: directives, then the numbers that this launch was given, then the files.
+  const std::string_view wgsl = desc.wgsl;
+  const size_t files = std::min(wgsl.find(kFirstFile), wgsl.size());
   std::string head, body;
-  for (const std::string& line : code_lines(desc.wgsl.substr(0, desc.wgsl.find("// ---- ")))) {
-    if (line.starts_with("const ")) text.constants.push_back(constant_text(line));
+  for (const std::string& line : code_lines(wgsl.substr(0, files))) {
+    if (line.starts_with(kConst)) text.constants.push_back(constant_text(line));
     head += line + "\n";
   }
-  const size_t files = desc.wgsl.find("// ---- ");
-  if (files != std::string::npos) {
-    for (const std::string& line : code_lines(std::string_view(desc.wgsl).substr(files))) body += line + "\n";
-  }
+  for (const std::string& line : code_lines(wgsl.substr(files))) body += line + "\n";
   for (const auto& [name, value] : desc.constants) {
     text.constants.push_back(format_text("%s=%.17g", name.c_str(), value));
   }
