@@ -79,7 +79,7 @@ class PlanRunner final : public StepRunner {
   Task<Result<Rows>> logits(uint32_t pos, std::span<const uint32_t> tokens);
 
   gpu::Device& device() { return device_; }
-  const ModelConfig& config() const { return config_; }
+  const formats::ModelConfig& config() const { return config_; }
   const RunnerOptions& options() const { return options_; }
   const MemoryPlan& memory() const { return memory_; }  // as loaded, not estimated
   const std::vector<kernels::Choice>& choices() const { return choices_; }
@@ -93,7 +93,7 @@ class PlanRunner final : public StepRunner {
   Result<void> prepare_prefill(std::span<const uint32_t> tokens);
 
  private:
-  PlanRunner(gpu::Device& device, ModelConfig config, RunnerOptions options)
+  PlanRunner(gpu::Device& device, formats::ModelConfig config, RunnerOptions options)
       : device_(device), config_(std::move(config)), options_(std::move(options)) {}
 
   void warn_unused_kernels() const;
@@ -132,7 +132,7 @@ class PlanRunner final : public StepRunner {
   };
 
   gpu::Device& device_;
-  ModelConfig config_;
+  formats::ModelConfig config_;
   RunnerOptions options_;
   MemoryPlan memory_;
   LoadTimes load_times_;

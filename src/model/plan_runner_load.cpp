@@ -30,7 +30,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                                                            RunnerOptions options, LoadProgress progress) {
   const auto load_start = Clock::now();
   DP_CO_CHECK(kernels::check_forced_names(device.caps(), options.policy));
-  DP_CO_TRY(ModelConfig config, read_config(checkpoint));
+  DP_CO_TRY(formats::ModelConfig config, formats::read_config(checkpoint));
+  DP_CO_CHECK(check_has_forward_pass(config));
   fill_defaults(options, config);
   if (options.ctx_len > config.ctx_len) {
     log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",
@@ -61,8 +62,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   UploadProgress on_upload;
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { progress("weights", done, total); };
   WeightLoader loader(device, builder, checkpoint, layout, on_upload);
-  const std::unique_ptr<FamilyModel> family =
-      family_of(runner->config_).make(runner->config_, runner->options_.ctx_len);
+  DP_CO_TRY(const std::unique_ptr<FamilyModel> family,
+            make_family(runner->config_, runner->options_.ctx_len));
   if (runner->exchange_) {
     const gpu::Caps& caps = device.caps();
     DP_CO_CHECK(co_await loader.place_together(together_bytes(runner->config_, checkpoint, layout),

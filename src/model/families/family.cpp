@@ -1,32 +1,27 @@
 #include "model/families/family.h"
 
+#include <string_view>
+
 #include "base/text.h"
-#include "model/config_sources.h"
 
 namespace doppler::model {
 namespace {
 
-constexpr std::string_view kLlamaGguf[] = {"llama"};
-constexpr HuggingFaceType kLlamaTypes[] = {{"llama", false}, {"mistral", true}};
-constexpr std::string_view kGemma3Gguf[] = {"gemma3"};
-constexpr HuggingFaceType kGemma3Types[] = {{"gemma3_text", true}, {"gemma3", true}};
-
-constexpr Family kFamilies[] = {
-    {"llama", kLlamaGguf, kLlamaTypes, make_llama},
-    {"gemma3", kGemma3Gguf, kGemma3Types, make_gemma3, add_gemma3_gguf, /*gguf_turns_neighbours=*/false},
+struct Family {
+  std::string_view name;  // formats::Architecture::family
+  std::unique_ptr<FamilyModel> (*make)(const formats::ModelConfig& config, uint32_t ctx_len);
 };
+constexpr Family kFamilies[] = {{"llama", make_llama}, {"gemma3", make_gemma3}};
 
-std::string known_names(bool gguf) {
-  std::string names;
-  const auto add = [&](std::string_view name) { names += (names.empty() ? "" : ", ") + std::string(name); };
+Result<const Family*> find_family(const formats::ModelConfig& config) {
+  std::string known;
   for (const Family& family : kFamilies) {
-    if (gguf) {
-      for (const std::string_view name : family.gguf_architectures) add(name);
-    } else {
-      for (const HuggingFaceType& type : family.huggingface_types) add(type.model_type);
-    }
+    if (family.name == config.family) return &family;
+    known += (known.empty() ? "" : ", ") + std::string(family.name);
   }
-  return names;
+  return fail(ErrorKind::kUnsupported,
+              "Models of family \"%s\" can be read and converted but not run yet; families that run are: %s.",
+              config.family.c_str(), known.c_str());
 }
 
 }  // namespace
@@ -38,39 +33,14 @@ Result<void> keep_hidden(kernels::Context& ctx, const StepIo& io, kernels::Tenso
   return ctx.plan.copy(x, io.hidden.sub(index * bytes, bytes), "hidden");
 }
 
-bool Family::config_has_window(std::string_view model_type) const {
-  for (const HuggingFaceType& type : huggingface_types) {
-    if (type.model_type == model_type) return type.has_window;
-  }
-  return false;
+Result<void> check_has_forward_pass(const formats::ModelConfig& config) {
+  DP_CHECK(find_family(config));
+  return {};
 }
 
-Result<const Family*> find_family_gguf(std::string_view architecture) {
-  for (const Family& family : kFamilies) {
-    for (const std::string_view name : family.gguf_architectures) {
-      if (name == architecture) return &family;
-    }
-  }
-  return fail(ErrorKind::kUnsupported, "Architecture \"%s\" is not supported; supported in GGUF files: %s.",
-              printable(architecture).c_str(), known_names(true).c_str());
-}
-
-Result<const Family*> find_family_huggingface(std::string_view model_type) {
-  for (const Family& family : kFamilies) {
-    for (const HuggingFaceType& type : family.huggingface_types) {
-      if (type.model_type == model_type) return &family;
-    }
-  }
-  return fail(ErrorKind::kUnsupported,
-              "Model type \"%s\" is not supported; supported in Hugging Face folders: %s.",
-              printable(model_type).c_str(), known_names(false).c_str());
-}
-
-const Family& family_of(const ModelConfig& config) {
-  for (const Family& family : kFamilies) {
-    if (family.name == config.family) return family;
-  }
-  return kFamilies[0];  // read_config() only gives names of this table
+Result<std::unique_ptr<FamilyModel>> make_family(const formats::ModelConfig& config, uint32_t ctx_len) {
+  DP_TRY(const Family* family, find_family(config));
+  return family->make(config, ctx_len);
 }
 
 }  // namespace doppler::model

@@ -1,17 +1,15 @@
-// What a model family is: which architectures it answers for, which weights it loads, and its forward pass, recorded
-// line by line. Add a family = one file here and one row in family.cpp.
+// What a model family is: which weights it loads, and its forward pass, recorded line by line. What its files call them
+// is a row of formats/architectures/. Add a family = a row there, one file here and one line in family.cpp.
 // Read next: llama.cpp, the plainest one.
 #pragma once
 
 #include <memory>
-#include <span>
-#include <string_view>
 #include <vector>
 
+#include "formats/architectures/config.h"
 #include "kernels/context.h"
 #include "kernels/embed/embed_norm.h"
 #include "kernels/rope/rope.h"
-#include "model/config.h"
 #include "model/weight_loader.h"
 
 namespace doppler::model {
@@ -56,30 +54,11 @@ class FamilyModel {
   virtual kernels::EmbedNorm row_input(const kernels::Context& ctx, const StepIo& io) const = 0;
 };
 
-struct HuggingFaceType {
-  std::string_view model_type;
-  bool has_window;  // config.json's sliding_window means what it says
-};
+// Error: there is no forward pass of the config's family; the sentence lists those that are.
+Result<void> check_has_forward_pass(const formats::ModelConfig& config);
+Result<std::unique_ptr<FamilyModel>> make_family(const formats::ModelConfig& config, uint32_t ctx_len);
 
-struct Family {
-  using AddGguf = Result<void> (*)(ModelConfig& config, const formats::GgufFile& gguf);
-  std::string_view name;
-  std::span<const std::string_view> gguf_architectures;
-  std::span<const HuggingFaceType> huggingface_types;
-  std::unique_ptr<FamilyModel> (*make)(const ModelConfig& config, uint32_t ctx_len);
-  AddGguf add_gguf = nullptr;  // numbers that only this family's GGUF files have; null: none
-  bool gguf_turns_neighbours =
-      true;  // GGUF files rotate pairs (2i, 2i+1): their q and k rows are permuted for it
-
-  bool config_has_window(std::string_view model_type) const;
-};
-
-// Errors list the architectures this build knows.
-Result<const Family*> find_family_gguf(std::string_view architecture);
-Result<const Family*> find_family_huggingface(std::string_view model_type);
-const Family& family_of(const ModelConfig& config);
-
-std::unique_ptr<FamilyModel> make_llama(const ModelConfig& config, uint32_t ctx_len);
-std::unique_ptr<FamilyModel> make_gemma3(const ModelConfig& config, uint32_t ctx_len);
+std::unique_ptr<FamilyModel> make_llama(const formats::ModelConfig& config, uint32_t ctx_len);
+std::unique_ptr<FamilyModel> make_gemma3(const formats::ModelConfig& config, uint32_t ctx_len);
 
 }  // namespace doppler::model

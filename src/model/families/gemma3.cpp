@@ -4,18 +4,24 @@
 // R rows, H hidden, F feed-forward, D = head_dim, Q = n_heads * D, K = n_kv_heads * D.
 #include <cmath>
 
+#include "base/tensor_id.h"
+#include "formats/architectures/rope_frequencies.h"
 #include "kernels/attention/attention.h"
 #include "kernels/embed/embed.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "model/families/family.h"
-#include "model/rope_frequencies.h"
-#include "model/tensor_names.h"
 
 namespace doppler::model {
 namespace {
 
 using kernels::Activation;
 using kernels::TensorView;
+
+constexpr TensorId kQkv[] = {TensorId::kQ, TensorId::kK, TensorId::kV};
+constexpr TensorId kAttentionOut[] = {TensorId::kAttentionOut};
+constexpr TensorId kGateUp[] = {TensorId::kGate, TensorId::kUp};
+constexpr TensorId kDown[] = {TensorId::kDown};
+constexpr TensorId kQkNorms[] = {TensorId::kQNorm, TensorId::kKNorm};
 
 struct Layer {
   TensorView attention_norm, qk_norms, post_attention_norm, ffn_norm, post_ffn_norm;
@@ -29,18 +35,18 @@ struct Rope {
 
 class Gemma3 final : public FamilyModel {
  public:
-  Gemma3(const ModelConfig& config, uint32_t ctx_len) : c_(config), ctx_len_(ctx_len) {}
+  Gemma3(const formats::ModelConfig& config, uint32_t ctx_len) : c_(config), ctx_len_(ctx_len) {}
 
   Task<Result<void>> load(WeightLoader& loader) override {
-    DP_CO_TRY(embedding_, co_await loader.matrix(name(Role::kEmbedding), c_.vocab_size, c_.hidden_dim));
+    DP_CO_TRY(embedding_, co_await loader.matrix(formats::stored_tensor(c_, TensorId::kEmbedding)));
     layers_.resize(c_.n_layers);
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       DP_CO_CHECK_WHILE(co_await load_layer(loader, i), "loading layer %u", i);
     }
-    DP_CO_TRY(final_norm_, co_await norm_weight(loader, Role::kFinalNorm, 0, c_.hidden_dim));
+    DP_CO_TRY(final_norm_, co_await loader.norm(formats::stored_tensor(c_, TensorId::kFinalNorm)));
     kernels::Weight output = embedding_;
     if (!c_.tied_embeddings) {
-      DP_CO_TRY(output, co_await loader.matrix(name(Role::kOutput), c_.vocab_size, c_.hidden_dim));
+      DP_CO_TRY(output, co_await loader.matrix(formats::stored_tensor(c_, TensorId::kOutput)));
     }
     head_ = {.parts = {{.weight = std::move(output), .bias = {}}}, .n = c_.vocab_size, .k = c_.hidden_dim};
     DP_CO_TRY(global_rope_, co_await load_rope(loader, c_.rope));
@@ -69,18 +75,18 @@ class Gemma3 final : public FamilyModel {
           ctx, kernels::Embed{
                    .table = embedding_, .tokens = io.tokens, .y = x, .scale = embedding_scale()}));  // [R, H]
       h = activation_for(ctx, "attn_in", layers_[0].qkv);
-      ctx.role = role_label(Role::kAttentionNorm, 0);
+      ctx.role = tensor_label(TensorId::kAttentionNorm, 0);
       DP_CHECK(norm(ctx, {.x = x, .weight = layers_[0].attention_norm, .y = h}));  // [R, H]
     }
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       const Layer& layer = layers_[i];
       TensorView branch;
       DP_TRY(branch, attention(ctx, io, h, x, i));  // [R, H]
-      ctx.role = role_label(Role::kPostAttentionNorm, i);
+      ctx.role = tensor_label(TensorId::kPostAttentionNorm, i);
       const bool joins = wants_q8(ctx, layer.down) && joins_norm(ctx, layer.gate_up, c_.activation);
       DP_TRY(h, join(ctx, x, branch, layer.post_attention_norm, layer.ffn_norm, layer.gate_up, joins));
       DP_TRY(branch, feed_forward(ctx, h, i));  // [R, H]
-      ctx.role = role_label(Role::kPostFfnNorm, i);
+      ctx.role = tensor_label(TensorId::kPostFfnNorm, i);
       if (i + 1 == c_.n_layers) return head(ctx, io, x, branch);
       const Layer& next = layers_[i + 1];
       DP_TRY(h, join(ctx, x, branch, layer.post_ffn_norm, next.attention_norm, next.qkv,
@@ -91,46 +97,31 @@ class Gemma3 final : public FamilyModel {
 
  private:
   float embedding_scale() const { return std::sqrt(static_cast<float>(c_.hidden_dim)); }
-  std::string name(Role role, uint32_t layer = 0) const { return tensor_name(c_, role, layer, ""); }
-
-  // Hugging Face stores norms as w - 1, GGUF as w.
-  float norm_offset() const { return c_.gguf_names ? 0.0f : 1.0f; }
-
-  Task<Result<TensorView>> norm_weight(WeightLoader& loader, Role role, uint32_t layer,
-                                       uint32_t count) const {
-    return loader.vector(name(role, layer), count, norm_offset());
-  }
 
   Task<Result<void>> load_layer(WeightLoader& loader, uint32_t i) {
     Layer& layer = layers_[i];
-    const uint32_t q = c_.n_heads * c_.head_dim;
-    const uint32_t kv = c_.n_kv_heads * c_.head_dim;
-    std::vector<WeightLoader::Matrix> qkv = {
-        {name(Role::kQ, i), q}, {name(Role::kK, i), kv}, {name(Role::kV, i), kv}};
-    std::vector<std::string> qk_norms = {name(Role::kQNorm, i), name(Role::kKNorm, i)};
-    std::vector<WeightLoader::Matrix> out = {{name(Role::kAttentionOut, i), c_.hidden_dim}};
-    std::vector<WeightLoader::Matrix> gate_up = {{name(Role::kGate, i), c_.ffn_dim},
-                                                 {name(Role::kUp, i), c_.ffn_dim}};
-    std::vector<WeightLoader::Matrix> down = {{name(Role::kDown, i), c_.hidden_dim}};
-    DP_CO_TRY(layer.attention_norm, co_await norm_weight(loader, Role::kAttentionNorm, i, c_.hidden_dim));
-    DP_CO_TRY(layer.qkv, co_await loader.projection(std::move(qkv), c_.hidden_dim));
-    DP_CO_TRY(layer.qk_norms, co_await loader.vectors(std::move(qk_norms), c_.head_dim, norm_offset()));
-    DP_CO_TRY(layer.attention_out, co_await loader.projection(std::move(out), q));
+    DP_CO_TRY(layer.attention_norm,
+              co_await loader.norm(formats::stored_tensor(c_, TensorId::kAttentionNorm, i)));
+    DP_CO_TRY(layer.qkv, co_await loader.projection(formats::stored_tensors(c_, kQkv, i)));
+    DP_CO_TRY(layer.qk_norms, co_await loader.norms(formats::stored_tensors(c_, kQkNorms, i)));
+    DP_CO_TRY(layer.attention_out, co_await loader.projection(formats::stored_tensors(c_, kAttentionOut, i)));
     DP_CO_TRY(layer.post_attention_norm,
-              co_await norm_weight(loader, Role::kPostAttentionNorm, i, c_.hidden_dim));
-    DP_CO_TRY(layer.ffn_norm, co_await norm_weight(loader, Role::kPreFfnNorm, i, c_.hidden_dim));
-    DP_CO_TRY(layer.gate_up, co_await loader.projection(std::move(gate_up), c_.hidden_dim));
-    DP_CO_TRY(layer.down, co_await loader.projection(std::move(down), c_.ffn_dim));
-    DP_CO_TRY(layer.post_ffn_norm, co_await norm_weight(loader, Role::kPostFfnNorm, i, c_.hidden_dim));
+              co_await loader.norm(formats::stored_tensor(c_, TensorId::kPostAttentionNorm, i)));
+    DP_CO_TRY(layer.ffn_norm, co_await loader.norm(formats::stored_tensor(c_, TensorId::kFfnNorm, i)));
+    DP_CO_TRY(layer.gate_up, co_await loader.projection(formats::stored_tensors(c_, kGateUp, i)));
+    DP_CO_TRY(layer.down, co_await loader.projection(formats::stored_tensors(c_, kDown, i)));
+    DP_CO_TRY(layer.post_ffn_norm,
+              co_await loader.norm(formats::stored_tensor(c_, TensorId::kPostFfnNorm, i)));
     co_return Result<void>();
   }
 
-  Task<Result<Rope>> load_rope(WeightLoader& loader, const RopeConfig& config) const {
+  Task<Result<Rope>> load_rope(WeightLoader& loader, const formats::RopeConfig& config) const {
     std::vector<float> divisors;
     if (!config.frequency_divisors.empty()) {
       DP_CO_TRY(divisors, co_await loader.host_vector(config.frequency_divisors));
     }
-    DP_CO_TRY(const RopeFrequencies frequencies, rope_frequencies(config, ctx_len_, c_.ctx_len, divisors));
+    DP_CO_TRY(const formats::RopeFrequencies frequencies,
+              formats::rope_frequencies(config, ctx_len_, c_.ctx_len, divisors));
     Rope rope{.table = {}, .attention_factor = frequencies.attention_factor};
     DP_CO_TRY(rope.table,
               co_await loader.values("rope_table", kernels::make_rope_table(frequencies.inv_freq)));
@@ -177,9 +168,9 @@ class Gemma3 final : public FamilyModel {
     const Layer& layer = layers_[i];
     const uint32_t q_dim = c_.n_heads * c_.head_dim;
     const uint64_t rows = ctx.max_rows;
-    const bool slides = i < c_.slides.size() && c_.slides[i] != 0;
+    const bool slides = formats::is_sliding_layer(c_, i);
     const Rope& rope = slides ? local_rope_ : global_rope_;
-    const RopeConfig& rope_config = slides ? c_.local_rope : c_.rope;
+    const formats::RopeConfig& rope_config = slides ? c_.local_rope : c_.rope;
 
     ctx.role = format_text("blk.%u.attn_qkv", i);
     const TensorView qkv = ctx.plan.scratch("qkv", rows * layer.qkv.n * 4);
@@ -196,7 +187,7 @@ class Gemma3 final : public FamilyModel {
                                   .norm_eps = c_.norm_eps,
                                   .n_heads = c_.n_heads,
                                   .rotary_dim = rope_config.rotary_dim,
-                                  .interleaved = rope_config.interleaved,
+                                  .interleaved = rope_config.pairing == formats::RopePairing::kGptJ,
                                   .attention_factor = rope.attention_factor};
     Activation y = activation_for(ctx, "attn_y", layer.attention_out);
     kernels::SplitRow splits;
@@ -206,7 +197,7 @@ class Gemma3 final : public FamilyModel {
                                                      .y = y,
                                                      .n_heads = c_.n_heads,
                                                      .scale = c_.attention_scale,
-                                                     .window = slides ? c_.window : 0,
+                                                     .window = slides ? c_.sliding_window : 0,
                                                      .softcap = c_.attention_softcap,
                                                      .sinks = {},
                                                      .rope = &rope_kv,
@@ -214,7 +205,7 @@ class Gemma3 final : public FamilyModel {
                                                      .splits = joins ? &splits : nullptr}));  // [R, Q]
     if (splits.valid()) y = Activation{.splits = splits};
 
-    ctx.role = role_label(Role::kAttentionOut, i);
+    ctx.role = tensor_label(TensorId::kAttentionOut, i);
     const TensorView branch = ctx.plan.scratch("attn_out", rows * c_.hidden_dim * 4);
     DP_CHECK(model::record(ctx, layer.attention_out, y, branch, /*accumulate=*/false));  // [R, H]
     return branch;
@@ -226,7 +217,7 @@ class Gemma3 final : public FamilyModel {
     const Activation y = gated_scratch(ctx, layer.gate_up, layer.down, c_.activation);
     DP_CHECK(record_gated(ctx, layer.gate_up, h, y, c_.activation));  // [R, F]
 
-    ctx.role = role_label(Role::kDown, i);
+    ctx.role = tensor_label(TensorId::kDown, i);
     const TensorView branch =
         ctx.plan.scratch("ffn_out", static_cast<uint64_t>(ctx.max_rows) * c_.hidden_dim * 4);
     DP_CHECK(model::record(ctx, layer.down, y, branch, /*accumulate=*/false));  // [R, H]
@@ -240,7 +231,7 @@ class Gemma3 final : public FamilyModel {
     kernels::Context head_ctx = ctx;  // one row from here on
     if (last_row) head_ctx.max_rows = 1;
     const Activation h = activation_for(head_ctx, "final", head_);
-    ctx.role = role_label(Role::kFinalNorm, 0);
+    ctx.role = tensor_label(TensorId::kFinalNorm, 0);
     DP_CHECK(norm(ctx, {.x = x,
                         .add = branch,
                         .add_weight = layers_.back().post_ffn_norm,
@@ -248,11 +239,11 @@ class Gemma3 final : public FamilyModel {
                         .y = h,
                         .last_row_only = last_row}));  // [1 or R, H]
     DP_CHECK(keep_hidden(ctx, io, x, c_.hidden_dim, c_.n_layers));
-    head_ctx.role = role_label(Role::kOutput, 0);
+    head_ctx.role = tensor_label(TensorId::kOutput, 0);
     return record_head(head_ctx, head_, h, io.logits, io.greedy);  // [1 or R, V]
   }
 
-  const ModelConfig c_;
+  const formats::ModelConfig c_;
   const uint32_t ctx_len_;
   kernels::Weight embedding_;
   Projection head_;
@@ -263,7 +254,7 @@ class Gemma3 final : public FamilyModel {
 
 }  // namespace
 
-std::unique_ptr<FamilyModel> make_gemma3(const ModelConfig& config, uint32_t ctx_len) {
+std::unique_ptr<FamilyModel> make_gemma3(const formats::ModelConfig& config, uint32_t ctx_len) {
   return std::make_unique<Gemma3>(config, ctx_len);
 }
 

@@ -1,18 +1,23 @@
 // The Llama family (Touvron et al. 2023): pre-norm RMSNorm, rotary attention with grouped heads, gated feed-forward.
 // Answers for llama and mistral (whose window is one number in the config). R rows, H hidden, F feed-forward,
 // D = head_dim, Q = n_heads * D, K = n_kv_heads * D.
+#include "base/tensor_id.h"
+#include "formats/architectures/rope_frequencies.h"
 #include "kernels/attention/attention.h"
 #include "kernels/embed/embed.h"
 #include "kernels/persistent/layers.h"
 #include "model/families/family.h"
-#include "model/rope_frequencies.h"
-#include "model/tensor_names.h"
 
 namespace doppler::model {
 namespace {
 
 using kernels::Activation;
 using kernels::TensorView;
+
+constexpr TensorId kQkv[] = {TensorId::kQ, TensorId::kK, TensorId::kV};
+constexpr TensorId kAttentionOut[] = {TensorId::kAttentionOut};
+constexpr TensorId kGateUp[] = {TensorId::kGate, TensorId::kUp};
+constexpr TensorId kDown[] = {TensorId::kDown};
 
 struct Layer {
   TensorView attention_norm, ffn_norm;
@@ -21,18 +26,18 @@ struct Layer {
 
 class Llama final : public FamilyModel {
  public:
-  Llama(const ModelConfig& config, uint32_t ctx_len) : c_(config), ctx_len_(ctx_len) {}
+  Llama(const formats::ModelConfig& config, uint32_t ctx_len) : c_(config), ctx_len_(ctx_len) {}
 
   Task<Result<void>> load(WeightLoader& loader) override {
-    DP_CO_TRY(embedding_, co_await loader.matrix(name(Role::kEmbedding), c_.vocab_size, c_.hidden_dim));
+    DP_CO_TRY(embedding_, co_await loader.matrix(formats::stored_tensor(c_, TensorId::kEmbedding)));
     layers_.resize(c_.n_layers);
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       DP_CO_CHECK_WHILE(co_await load_layer(loader, i), "loading layer %u", i);
     }
-    DP_CO_TRY(final_norm_, co_await loader.vector(name(Role::kFinalNorm), c_.hidden_dim));
+    DP_CO_TRY(final_norm_, co_await loader.norm(formats::stored_tensor(c_, TensorId::kFinalNorm)));
     kernels::Weight output = embedding_;
     if (!c_.tied_embeddings) {
-      DP_CO_TRY(output, co_await loader.matrix(name(Role::kOutput), c_.vocab_size, c_.hidden_dim));
+      DP_CO_TRY(output, co_await loader.matrix(formats::stored_tensor(c_, TensorId::kOutput)));
     }
     head_ = {.parts = {{.weight = std::move(output)}}, .n = c_.vocab_size, .k = c_.hidden_dim};
     co_return co_await load_rope(loader);
@@ -68,12 +73,12 @@ class Llama final : public FamilyModel {
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       const Layer& layer = layers_[i];
       DP_TRY(const Activation y, attention(ctx, io, h, i));  // [R, Q]
-      ctx.role = role_label(Role::kAttentionOut, i);
+      ctx.role = tensor_label(TensorId::kAttentionOut, i);
       DP_TRY(h, record_add_norm(ctx, layer.attention_out, y, x, before_ffn(i)));  // [R, H]
       ctx.role = format_text("blk.%u.ffn_gate_up", i);
       const Activation g = gated_scratch(ctx, layer.gate_up, layer.down, c_.activation);
       DP_CHECK(record_gated(ctx, layer.gate_up, h, g, c_.activation));  // [R, F]
-      ctx.role = role_label(Role::kDown, i);
+      ctx.role = tensor_label(TensorId::kDown, i);
       if (i + 1 < c_.n_layers) {
         DP_TRY(h, record_add_norm(ctx, layer.down, g, x, before_attention(i + 1)));  // [R, H]
       } else if (io.head == Head::kNone) {
@@ -89,7 +94,7 @@ class Llama final : public FamilyModel {
 
  private:
   Result<Logits> head(kernels::Context& ctx, const StepIo& io, const Activation& h) const {
-    ctx.role = role_label(Role::kOutput, 0);
+    ctx.role = tensor_label(TensorId::kOutput, 0);
     kernels::Context head_ctx = ctx;
     if (io.head == Head::kLast) head_ctx.max_rows = 1;
     return record_head(head_ctx, head_, h, io.logits, io.greedy);  // [1 or R, V]
@@ -114,11 +119,11 @@ class Llama final : public FamilyModel {
     op.norm_eps = c_.norm_eps;
     op.activate = c_.activation;
     op.scale = c_.attention_scale;
-    op.window = c_.window;
+    op.window = c_.sliding_window;
     op.max_keys = io.max_keys;
     op.table = rope_table_;
     op.rotary_dim = c_.rope.rotary_dim;
-    op.interleaved = c_.rope.interleaved;
+    op.interleaved = c_.rope.pairing == formats::RopePairing::kGptJ;
     op.attention_factor = attention_factor_;
     for (uint32_t i = 0; i < c_.n_layers; ++i) {
       const Layer& layer = layers_[i];
@@ -149,25 +154,16 @@ class Llama final : public FamilyModel {
     return head(ctx, io, h);
   }
 
-  std::string name(Role role, uint32_t layer = 0) const { return tensor_name(c_, role, layer, ""); }
-
   Task<Result<void>> load_layer(WeightLoader& loader, uint32_t i) {
     Layer& layer = layers_[i];
-    const uint32_t q = c_.n_heads * c_.head_dim;
-    const uint32_t kv = c_.n_kv_heads * c_.head_dim;
-    std::vector<WeightLoader::Matrix> qkv = {
-        {name(Role::kQ, i), q}, {name(Role::kK, i), kv}, {name(Role::kV, i), kv}};
-    std::vector<WeightLoader::Matrix> out = {{name(Role::kAttentionOut, i), c_.hidden_dim}};
-    std::vector<WeightLoader::Matrix> gate_up = {{name(Role::kGate, i), c_.ffn_dim},
-                                                 {name(Role::kUp, i), c_.ffn_dim}};
-    std::vector<WeightLoader::Matrix> down = {{name(Role::kDown, i), c_.hidden_dim}};
     DP_CO_CHECK(co_await loader.begin_layer(i));
-    DP_CO_TRY(layer.attention_norm, co_await loader.vector(name(Role::kAttentionNorm, i), c_.hidden_dim));
-    DP_CO_TRY(layer.qkv, co_await loader.projection(std::move(qkv), c_.hidden_dim));
-    DP_CO_TRY(layer.attention_out, co_await loader.projection(std::move(out), q));
-    DP_CO_TRY(layer.ffn_norm, co_await loader.vector(name(Role::kFfnNorm, i), c_.hidden_dim));
-    DP_CO_TRY(layer.gate_up, co_await loader.projection(std::move(gate_up), c_.hidden_dim));
-    DP_CO_TRY(layer.down, co_await loader.projection(std::move(down), c_.ffn_dim));
+    DP_CO_TRY(layer.attention_norm,
+              co_await loader.norm(formats::stored_tensor(c_, TensorId::kAttentionNorm, i)));
+    DP_CO_TRY(layer.qkv, co_await loader.projection(formats::stored_tensors(c_, kQkv, i)));
+    DP_CO_TRY(layer.attention_out, co_await loader.projection(formats::stored_tensors(c_, kAttentionOut, i)));
+    DP_CO_TRY(layer.ffn_norm, co_await loader.norm(formats::stored_tensor(c_, TensorId::kFfnNorm, i)));
+    DP_CO_TRY(layer.gate_up, co_await loader.projection(formats::stored_tensors(c_, kGateUp, i)));
+    DP_CO_TRY(layer.down, co_await loader.projection(formats::stored_tensors(c_, kDown, i)));
     co_return Result<void>();
   }
 
@@ -176,7 +172,8 @@ class Llama final : public FamilyModel {
     if (!c_.rope.frequency_divisors.empty()) {
       DP_CO_TRY(divisors, co_await loader.host_vector(c_.rope.frequency_divisors));
     }
-    DP_CO_TRY(const RopeFrequencies frequencies, rope_frequencies(c_.rope, ctx_len_, c_.ctx_len, divisors));
+    DP_CO_TRY(const formats::RopeFrequencies frequencies,
+              formats::rope_frequencies(c_.rope, ctx_len_, c_.ctx_len, divisors));
     attention_factor_ = frequencies.attention_factor;
     DP_CO_TRY(rope_table_,
               co_await loader.values("rope_table", kernels::make_rope_table(frequencies.inv_freq)));
@@ -187,20 +184,20 @@ class Llama final : public FamilyModel {
     return {.weight = layers_[i].attention_norm,
             .eps = c_.norm_eps,
             .reader = layers_[i].qkv,
-            .role = role_label(Role::kAttentionNorm, i)};
+            .role = tensor_label(TensorId::kAttentionNorm, i)};
   }
   NormedReader before_ffn(uint32_t i) const {
     return {.weight = layers_[i].ffn_norm,
             .eps = c_.norm_eps,
             .reader = layers_[i].gate_up,
-            .role = role_label(Role::kFfnNorm, i),
+            .role = tensor_label(TensorId::kFfnNorm, i),
             .gate = c_.activation};
   }
   NormedReader before_head(const StepIo& io) const {
     return {.weight = final_norm_,
             .eps = c_.norm_eps,
             .reader = head_,
-            .role = role_label(Role::kFinalNorm, 0),
+            .role = tensor_label(TensorId::kFinalNorm, 0),
             .last_row_only = io.head == Head::kLast};
   }
 
@@ -223,7 +220,7 @@ class Llama final : public FamilyModel {
                                .table = rope_table_,
                                .n_heads = c_.n_heads,
                                .rotary_dim = c_.rope.rotary_dim,
-                               .interleaved = c_.rope.interleaved,
+                               .interleaved = c_.rope.pairing == formats::RopePairing::kGptJ,
                                .attention_factor = attention_factor_};
     Activation y{.f32 = ctx.plan.scratch("attn_y", rows * q_dim * 4)};
     add_forms(ctx, layer.attention_out, q_dim, "attn_y", y);
@@ -234,7 +231,7 @@ class Llama final : public FamilyModel {
                                                      .y = y,
                                                      .n_heads = c_.n_heads,
                                                      .scale = c_.attention_scale,
-                                                     .window = c_.window,
+                                                     .window = c_.sliding_window,
                                                      .softcap = 0,
                                                      .sinks = {},
                                                      .rope = &rope,
@@ -244,7 +241,7 @@ class Llama final : public FamilyModel {
     return y;
   }
 
-  const ModelConfig c_;
+  const formats::ModelConfig c_;
   const uint32_t ctx_len_;
   kernels::Weight embedding_;
   Projection head_;
@@ -255,7 +252,7 @@ class Llama final : public FamilyModel {
 
 }  // namespace
 
-std::unique_ptr<FamilyModel> make_llama(const ModelConfig& config, uint32_t ctx_len) {
+std::unique_ptr<FamilyModel> make_llama(const formats::ModelConfig& config, uint32_t ctx_len) {
   return std::make_unique<Llama>(config, ctx_len);
 }
 
