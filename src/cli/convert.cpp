@@ -178,7 +178,7 @@ void print_report(const ConvertFlags& flags, const formats::ConvertReport& repor
 
 // The numbers that only the engine can read from the source; without them where it does not know the architecture.
 void add_architecture(const formats::Checkpoint& model, ConvertOptions& options) {
-  const auto config = model::read_config(model);
+  const auto config = formats::read_config(model);
   if (!config) return;
   options.architecture = engine::rdrr_architecture(*config);
   options.family = config->family;

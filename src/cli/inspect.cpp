@@ -8,6 +8,7 @@
 #include "cli/inspection.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "families/families.h"
 #include "formats/rdrr/manifest.h"
 
 namespace doppler::cli {
@@ -17,7 +18,7 @@ struct InspectFlags {
   std::vector<std::string> words;
   std::string synthetic, kv = "f16";
   uint32_t ctx_len = 0;
-  bool json = false, tensors = false, show_template = false;
+  bool json = false, tensors = false, show_template = false, architectures = false;
 };
 
 std::string count_text(uint64_t count) {
@@ -42,7 +43,10 @@ Result<Inspection> inspect(const InspectFlags& flags) {
     }
   }
   DP_TRY(found.text, run_now(engine::load_text_model(*found.checkpoint, "")));
-  found.config = model::read_config(*found.checkpoint);
+  found.config = formats::read_config(*found.checkpoint);
+  if (found.config) {
+    if (auto runs = families::check_has_forward_pass(*found.config); !runs) found.config = forward(runs.error());
+  }
   if (found.config) {
     found.kv = flags.kv;
     found.ctx_len =
@@ -55,7 +59,7 @@ Result<Inspection> inspect(const InspectFlags& flags) {
   return found;
 }
 
-void print_config(const model::ModelConfig& c) {
+void print_config(const formats::ModelConfig& c) {
   Table table({"Architecture", ""});
   table.add({"family", c.family + (c.synthetic ? " (SYNTHETIC: random weights)" : "")});
   table.add({"layers", number_text(c.n_layers)});
@@ -63,7 +67,8 @@ void print_config(const model::ModelConfig& c) {
   table.add({"heads", format_text("%u of %u, %u for keys and values", c.n_heads, c.head_dim, c.n_kv_heads)});
   table.add({"feed-forward", number_text(c.ffn_dim)});
   table.add({"vocabulary", number_text(c.vocab_size) + (c.tied_embeddings ? ", embeddings tied" : "")});
-  table.add({"context", number_text(c.ctx_len) + (c.window ? format_text(", window %u", c.window) : "")});
+  table.add({"context", number_text(c.ctx_len) +
+                            (c.sliding_window ? format_text(", sliding window %u", c.sliding_window) : "")});
   table.add({"rope", rope_text(c.rope)});
   std::printf("\n%s", table.text().c_str());
 }
@@ -199,25 +204,26 @@ std::vector<std::pair<const char*, int32_t>> special_tokens(const tokenizer::Tok
   return all;
 }
 
-const char* rope_scaling_name(model::RopeScaling scaling) {
+const char* rope_scaling_name(formats::RopeScaling scaling) {
   switch (scaling) {
-    case model::RopeScaling::kNone:
+    case formats::RopeScaling::kNone:
       return "none";
-    case model::RopeScaling::kLinear:
+    case formats::RopeScaling::kLinear:
       return "linear";
-    case model::RopeScaling::kLlama3:
+    case formats::RopeScaling::kLlama3:
       return "llama3";
-    case model::RopeScaling::kYarn:
+    case formats::RopeScaling::kYarn:
       return "yarn";
-    case model::RopeScaling::kLongRope:
+    case formats::RopeScaling::kLongRope:
       return "longrope";
   }
   return "?";
 }
 
-std::string rope_text(const model::RopeConfig& rope) {
-  std::string out = format_text("theta %g, %u dimensions", rope.theta, rope.rotary_dim);
-  if (rope.scaling != model::RopeScaling::kNone) {
+std::string rope_text(const formats::RopeConfig& rope) {
+  std::string out = format_text("theta %g, %u dimensions, %s pairs", rope.theta, rope.rotary_dim,
+                                rope_pairing_name(rope.pairing));
+  if (rope.scaling != formats::RopeScaling::kNone) {
     out += format_text(", %s scaling by %g", rope_scaling_name(rope.scaling), rope.factor);
   }
   if (!rope.frequency_divisors.empty())
@@ -250,9 +256,15 @@ int inspect_verb(std::span<const std::string> arguments) {
   add_kv_flag(args, "cache of the memory estimate: f16 (default) or f32", &flags.kv);
   args.flag("tensors", 't', "list every tensor (--json always does)", &flags.tensors);
   args.flag("template", 0, "print the chat template and nothing else", &flags.show_template);
+  args.flag("architectures", 0, "list what files of each family call things, instead of a model",
+            &flags.architectures);
   args.flag("json", 0, "print one JSON object", &flags.json);
   add_log_flag(args);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (flags.architectures) {
+    print_architectures(flags.json);
+    return 0;
+  }
   if (flags.words.size() > 1) {
     return exit_usage(
         Error(ErrorKind::kInvalidInput, "Several files were given; one is inspected at a time."));

@@ -35,7 +35,7 @@ Json metadata_json(const formats::Checkpoint& checkpoint) {
   return members;
 }
 
-Json config_json(const model::ModelConfig& c) {
+Json config_json(const formats::ModelConfig& c) {
   Json out = {{"family", c.family},
               {"architecture", c.architecture},
               {"name", c.name},
@@ -48,11 +48,12 @@ Json config_json(const model::ModelConfig& c) {
               {"ffn_dim", c.ffn_dim},
               {"vocab_size", c.vocab_size},
               {"ctx_len", c.ctx_len},
-              {"window", c.window},
+              {"sliding_window", c.sliding_window},
               {"tied_embeddings", c.tied_embeddings},
               {"norm_eps", c.norm_eps}};
   out["rope"] = {{"theta", c.rope.theta},
                  {"rotary_dim", c.rope.rotary_dim},
+                 {"pairing", rope_pairing_name(c.rope.pairing)},
                  {"scaling", rope_scaling_name(c.rope.scaling)},
                  {"factor", c.rope.factor}};
   return out;

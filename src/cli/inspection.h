@@ -18,7 +18,7 @@ struct TypeShare {
 
 struct Inspection {
   std::unique_ptr<formats::Checkpoint> checkpoint;
-  Result<model::ModelConfig> config = model::ModelConfig();  // error: why this build cannot run the model
+  Result<formats::ModelConfig> config = formats::ModelConfig();  // error: why this build cannot run the model
   engine::TextModel text;
   std::map<std::string, TypeShare> types;  // by the name of the number type
   TypeShare total;
@@ -33,12 +33,16 @@ inline constexpr uint64_t kShownElements = 8;
 
 // Token name ("bos") and id of each special token that the vocabulary has.
 std::vector<std::pair<const char*, int32_t>> special_tokens(const tokenizer::Tokenizer& tokenizer);
-std::string rope_text(const model::RopeConfig& rope);  // "theta 500000, llama3 scaling by 32"
-const char* rope_scaling_name(model::RopeScaling scaling);
+std::string rope_text(const formats::RopeConfig& rope);  // "theta 500000, llama3 scaling by 32"
+const char* rope_scaling_name(formats::RopeScaling scaling);
+const char* rope_pairing_name(formats::RopePairing pairing);
 std::string shape_text(const std::vector<uint64_t>& shape);  // "4096 x 14336"
 uint64_t parameters_of(const formats::TensorInfo& tensor);
 
 Json inspection_json(const Inspection& found);
+
+// `doppler inspect --architectures`.
+void print_architectures(bool json);
 
 // The whole of `doppler inspect MODEL`, for `show`.
 Result<Inspection> inspect_model(const std::string& model);

@@ -24,7 +24,7 @@ struct Scored {
 
 Result<Scored> score(Model& model, std::span<const uint32_t> tokens, bool hidden) {
   model::PlanRunner& runner = *model.impl().loaded->runner;
-  const model::ModelConfig& config = runner.config();
+  const formats::ModelConfig& config = runner.config();
   const size_t length = tokens.size();
   const size_t width = config.hidden_dim;
   Scored out;

@@ -18,7 +18,9 @@ int list_shapes(bool json) {
   Table table(
       {"shape", ">layers", ">hidden", ">heads", ">kv heads", ">head dim", ">feed-forward", ">vocabulary"});
   for (const std::string& name : formats::shape_name_list()) {
-    const formats::LlamaShape& s = formats::find_shape(name)->shape;
+    const auto shape = formats::config_of_shape(name);
+    if (!shape) return exit_failed(shape.error());
+    const formats::ModelConfig& s = *shape;
     list.push_back({{"shape", name},
                     {"layers", s.n_layers},
                     {"hidden_dim", s.hidden_dim},

@@ -151,7 +151,7 @@ void check_structure(const VerifyFlags& flags, VerifyReport& report) {
   if (!opened) return part.problems.push_back(opened.error().sentence());
   const formats::Checkpoint& checkpoint = **opened;
   report.format = format_name(checkpoint);
-  auto config = model::read_config(checkpoint);
+  auto config = formats::read_config(checkpoint);
   if (!config) {
     part.problems.push_back(config.error().sentence());
   } else if (const formats::RdrrManifest* manifest = checkpoint.rdrr()) {

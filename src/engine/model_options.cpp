@@ -61,7 +61,7 @@ LoadReport describe_load(const LoadedModel& loaded, const gpu::Caps& caps) {
 
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
   const model::PlanRunner& runner = *loaded.runner;
-  const model::ModelConfig& config = runner.config();
+  const formats::ModelConfig& config = runner.config();
   return {.name = config.name,
           .architecture = config.architecture,
           .adapter = device.caps().adapter,

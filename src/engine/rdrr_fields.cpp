@@ -4,7 +4,7 @@
 
 namespace doppler::engine {
 
-Json rdrr_architecture(const model::ModelConfig& config) {
+Json rdrr_architecture(const formats::ModelConfig& config) {
   return {{"n_layers", config.n_layers},
           {"n_heads", config.n_heads},
           {"n_kv_heads", config.n_kv_heads},
@@ -13,12 +13,12 @@ Json rdrr_architecture(const model::ModelConfig& config) {
           {"ffn_dim", config.ffn_dim},
           {"vocab_size", config.vocab_size},
           {"ctx_len", config.ctx_len},
-          {"window", config.window},
+          {"window", config.sliding_window},
           {"rope_theta", config.rope.theta},
           {"tied_embeddings", config.tied_embeddings}};
 }
 
-Result<void> check_rdrr_architecture(const Json& architecture, const model::ModelConfig& config) {
+Result<void> check_rdrr_architecture(const Json& architecture, const formats::ModelConfig& config) {
   const Json found = rdrr_architecture(config);
   for (const auto& [key, value] : architecture.items()) {
     const Json* const here = find(found, key);

@@ -4,14 +4,14 @@
 
 #include "base/json_fwd.h"
 #include "base/result.h"
-#include "model/config.h"
+#include "formats/architectures/config.h"
 
 namespace doppler::engine {
 
 // "n_layers": 16, "rope_theta": 500000.0, ...: RdrrManifest::architecture.
-Json rdrr_architecture(const model::ModelConfig& config);
+Json rdrr_architecture(const formats::ModelConfig& config);
 
 // Error: a number of the manifest is another than the model's; names it and both.
-Result<void> check_rdrr_architecture(const Json& architecture, const model::ModelConfig& config);
+Result<void> check_rdrr_architecture(const Json& architecture, const formats::ModelConfig& config);
 
 }  // namespace doppler::engine

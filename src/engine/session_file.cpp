@@ -36,7 +36,7 @@ Result<std::vector<Message>> read_messages(const Json& header) {
 }  // namespace
 
 std::string session_fingerprint(const model::PlanRunner& runner) {
-  const model::ModelConfig& c = runner.config();
+  const formats::ModelConfig& c = runner.config();
   return format_text("%s %s L%u H%u/%u D%u E%u V%u theta %g %s", c.family.c_str(), printable(c.name).c_str(),
                      c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim, c.hidden_dim, c.vocab_size,
                      c.rope.theta,

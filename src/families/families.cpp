@@ -13,19 +13,31 @@ struct Family {
 
 constexpr Family kFamilies[] = {{"gemma3", build_gemma3}, {"llama", build_llama}, {"qwen3", build_qwen3}};
 
+Result<const Family*> find_family(const formats::ModelConfig& config) {
+  std::string known;
+  for (const Family& family : kFamilies) {
+    if (family.name == config.family) return &family;
+    known += (known.empty() ? "" : ", ") + std::string(family.name);
+  }
+  return fail(ErrorKind::kUnsupported,
+              "Models of family \"%s\" can be read and converted but not run yet; families that run are: %s.",
+              config.family.c_str(), known.c_str());
+}
+
 }  // namespace
 
-Result<graph::Graph> build_graph(const model::ModelConfig& config) {
-  for (const Family& family : kFamilies) {
-    if (family.name != config.family) continue;
-    graph::Graph graph;
-    Builder builder{.graph = graph, .config = config};
-    family.build(builder);
-    DP_CHECK_WHILE(graph.error(), "building the graph of %s", config.family.c_str());
-    return graph;
-  }
-  return fail(ErrorKind::kUnsupported, "The family \"%s\" has no forward pass yet.",
-              printable(config.family).c_str());
+Result<void> check_has_forward_pass(const formats::ModelConfig& config) {
+  DP_CHECK(find_family(config));
+  return {};
+}
+
+Result<graph::Graph> build_graph(const formats::ModelConfig& config) {
+  DP_TRY(const Family* family, find_family(config));
+  graph::Graph graph;
+  Builder builder{.graph = graph, .config = config};
+  family->build(builder);
+  DP_CHECK_WHILE(graph.error(), "building the graph of %s", config.family.c_str());
+  return graph;
 }
 
 }  // namespace doppler::families

@@ -1,12 +1,14 @@
 // The forward pass of every family that this build knows. Read next: llama.cpp.
 #pragma once
 
+#include "formats/architectures/config.h"
 #include "graph/graph.h"
-#include "model/config.h"
 
 namespace doppler::families {
 
-// Error: a family without a forward pass, or whose shapes do not fit each other.
-Result<graph::Graph> build_graph(const model::ModelConfig& config);
+// Error: there is no forward pass of the config's family; the sentence lists those that are.
+Result<void> check_has_forward_pass(const formats::ModelConfig& config);
+// Errors: the same; shapes that do not fit each other.
+Result<graph::Graph> build_graph(const formats::ModelConfig& config);
 
 }  // namespace doppler::families

@@ -2,10 +2,7 @@
 
 namespace doppler::layers {
 
-bool Builder::is_sliding(uint32_t layer) const {
-  if (config.window == 0) return false;
-  return config.slides.empty() || (layer < config.slides.size() && config.slides[layer] != 0);
-}
+bool Builder::is_sliding(uint32_t layer) const { return formats::is_sliding_layer(config, layer); }
 
 Value Builder::norm(Value x, TensorId weight, uint32_t layer) {
   return graph.rms_norm(x, graph.vector(weight, layer, graph.info(x).columns), config.norm_eps);
@@ -29,11 +26,11 @@ std::array<Value, 3> Builder::qkv(Value h, uint32_t layer) {
 
 Value Builder::rope(Value x, uint32_t layer) {
   const bool local = is_sliding(layer) && config.local_rope.rotary_dim != 0;
-  const model::RopeConfig& rope = local ? config.local_rope : config.rope;
+  const formats::RopeConfig& rope = local ? config.local_rope : config.rope;
   return graph.rope(x, {.table = local ? 1u : 0u,
                         .head_dim = config.head_dim,
                         .rotary_dim = rope.rotary_dim,
-                        .gpt_j_pairs = rope.interleaved});
+                        .gpt_j_pairs = rope.pairing == formats::RopePairing::kGptJ});
 }
 
 Value Builder::attention(Value q, Value k, Value v, uint32_t layer) {
@@ -43,7 +40,7 @@ Value Builder::attention(Value q, Value k, Value v, uint32_t layer) {
                           .n_kv_heads = config.n_kv_heads,
                           .head_dim = config.head_dim,
                           .scale = config.attention_scale,
-                          .sliding_window = is_sliding(layer) ? config.window : 0,
+                          .sliding_window = is_sliding(layer) ? config.sliding_window : 0,
                           .softcap = config.attention_softcap});
 }
 

@@ -4,14 +4,14 @@
 
 #include <array>
 
+#include "formats/architectures/config.h"
 #include "graph/graph.h"
-#include "model/config.h"
 
 namespace doppler::layers {
 
+using formats::ModelConfig;
 using graph::Graph;
 using graph::Value;
-using model::ModelConfig;
 
 struct Builder {
   Graph& graph;

@@ -2,9 +2,9 @@
 
 #include <optional>
 
+#include "formats/architectures/rope_frequencies.h"
+#include "formats/architectures/tensor_names.h"
 #include "kernels/rope/rope.h"
-#include "model/rope_frequencies.h"
-#include "model/tensor_names.h"
 
 namespace doppler::model {
 namespace {
@@ -18,7 +18,7 @@ using lowering::Projection;
 
 class Binder {
  public:
-  Binder(WeightLoader& loader, const graph::Graph& graph, const ModelConfig& config, bool stacks)
+  Binder(WeightLoader& loader, const graph::Graph& graph, const formats::ModelConfig& config, bool stacks)
       : loader_(loader), graph_(graph), config_(config), stacks_(stacks) {}
 
   Task<Result<BoundWeights>> bind(uint32_t ctx_len) {
@@ -35,8 +35,8 @@ class Binder {
   }
 
  private:
-  std::string name(const graph::WeightInfo& weight) const {
-    return tensor_name(config_, weight.tensor, weight.layer, "");
+  formats::StoredTensor stored(const graph::WeightInfo& weight) const {
+    return formats::stored_tensor(config_, weight.tensor, weight.layer);
   }
 
   std::optional<uint32_t> layer_of(const Node& node) const {
@@ -57,13 +57,11 @@ class Binder {
       DP_CO_CHECK(co_await loader_.begin_layer(*layer));
     }
     if (node.kind() == OpKind::kEmbed) {
-      const graph::WeightInfo& table = graph_.info(node.matrices[0]);
-      DP_CO_TRY(bound_.tables[index], co_await loader_.matrix(name(table), table.shape[0], table.shape[1]));
+      DP_CO_TRY(bound_.tables[index], co_await loader_.matrix(stored(graph_.info(node.matrices[0]))));
       table_ = index;
     } else if (node.kind() == OpKind::kRmsNorm) {
-      const graph::WeightInfo& weight = graph_.info(node.vectors[0]);
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
-                co_await loader_.vector(name(weight), weight.shape[0], norm_offset()));
+                co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
     } else if (node.kind() == OpKind::kLinear) {
       DP_CO_TRY(bound_.products[index], co_await product(node));
     } else if (node.kind() == OpKind::kAttention) {
@@ -81,52 +79,45 @@ class Binder {
       if (tied) {
         head.parts[0].weight = bound_.tables[*table_];
       } else {
-        DP_CO_TRY(head.parts[0].weight, co_await loader_.matrix(name(first), head.n, k));
+        DP_CO_TRY(head.parts[0].weight, co_await loader_.matrix(stored(first)));
       }
       co_return head;
     }
-    std::vector<WeightLoader::Matrix> matrices;
-    for (const graph::Matrix& matrix : node.matrices) {
-      matrices.push_back({name(graph_.info(matrix)), graph_.info(matrix).shape[0]});
-    }
-    co_return co_await loader_.projection(std::move(matrices), k, stacks_);
+    std::vector<formats::StoredTensor> matrices;
+    for (const graph::Matrix& matrix : node.matrices) matrices.push_back(stored(graph_.info(matrix)));
+    co_return co_await loader_.projection(std::move(matrices), stacks_);
   }
 
   // The norms of q and k beside one another: what rotates reads both.
   Task<Result<TensorView>> head_norms(const Node& attention) {
-    std::vector<std::string> names;
-    uint32_t count = 0;
+    std::vector<formats::StoredTensor> norms;
     for (const Value& input : {attention.inputs[0], attention.inputs[1]}) {
       Value value = input;
       while (true) {
         const Node& maker = graph_.nodes()[graph_.info(value).node];
         if (maker.kind() == OpKind::kHeadNorm) {
-          names.push_back(name(graph_.info(maker.vectors[0])));
-          count = graph_.info(maker.vectors[0]).shape[0];
+          norms.push_back(stored(graph_.info(maker.vectors[0])));
         }
         if (maker.kind() != OpKind::kHeadNorm && maker.kind() != OpKind::kRope) break;
         value = maker.inputs[0];
       }
     }
-    if (names.empty()) co_return TensorView{};
-    if (names.size() != 2) {
+    if (norms.empty()) co_return TensorView{};
+    if (norms.size() != 2) {
       co_return fail(ErrorKind::kUnsupported, "Of q and k one is normalised and the other is not.");
     }
-    co_return co_await loader_.vectors(std::move(names), count, norm_offset());
+    co_return co_await loader_.norms(std::move(norms));
   }
 
-  // Hugging Face stores Gemma's norms as w - 1, GGUF as w.
-  float norm_offset() const { return config_.family == "gemma3" && !config_.gguf_names ? 1.0f : 0.0f; }
-
   Task<Result<void>> bind_ropes(uint32_t ctx_len) {
-    for (const RopeConfig* rope : {&config_.rope, &config_.local_rope}) {
+    for (const formats::RopeConfig* rope : {&config_.rope, &config_.local_rope}) {
       if (rope->rotary_dim == 0) continue;
       std::vector<float> divisors;
       if (!rope->frequency_divisors.empty()) {
         DP_CO_TRY(divisors, co_await loader_.host_vector(rope->frequency_divisors));
       }
-      DP_CO_TRY(const RopeFrequencies frequencies,
-                rope_frequencies(*rope, ctx_len, config_.ctx_len, divisors));
+      DP_CO_TRY(const formats::RopeFrequencies frequencies,
+                formats::rope_frequencies(*rope, ctx_len, config_.ctx_len, divisors));
       lowering::RopeTable table{.table = {}, .attention_factor = frequencies.attention_factor};
       DP_CO_TRY(table.table,
                 co_await loader_.values("rope_table", kernels::make_rope_table(frequencies.inv_freq)));
@@ -137,7 +128,7 @@ class Binder {
 
   WeightLoader& loader_;
   const graph::Graph& graph_;
-  const ModelConfig& config_;
+  const formats::ModelConfig& config_;
   const bool stacks_;
   BoundWeights bound_;
   std::optional<uint32_t> table_;  // the embedding's node
@@ -147,7 +138,7 @@ class Binder {
 }  // namespace
 
 Task<Result<BoundWeights>> bind_weights(WeightLoader& loader, const graph::Graph& graph,
-                                        const ModelConfig& config, uint32_t ctx_len,
+                                        const formats::ModelConfig& config, uint32_t ctx_len,
                                         const lowering::RuleSet& rules) {
   Binder binder(loader, graph, config, rules.has("stacked_products"));
   co_return co_await binder.bind(ctx_len);

@@ -3,17 +3,17 @@
 // Read next: weight_loader.h.
 #pragma once
 
+#include "formats/architectures/config.h"
 #include "graph/graph.h"
 #include "lowering/bound_weights.h"
 #include "lowering/rule.h"
-#include "model/config.h"
 #include "model/weight_loader.h"
 
 namespace doppler::model {
 
 // ctx_len: positions that the session will use. Errors: a tensor that is missing or has another shape, by its name.
 Task<Result<lowering::BoundWeights>> bind_weights(WeightLoader& loader, const graph::Graph& graph,
-                                                  const ModelConfig& config, uint32_t ctx_len,
+                                                  const formats::ModelConfig& config, uint32_t ctx_len,
                                                   const lowering::RuleSet& rules);
 
 }  // namespace doppler::model

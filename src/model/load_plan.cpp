@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "families/families.h"
 #include "kernels/variant.h"
 
 namespace doppler::model {
 
-void fill_defaults(RunnerOptions& options, const ModelConfig& config) {
+void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config) {
   if (options.ctx_len == 0) options.ctx_len = std::min(config.ctx_len, kDefaultCtxLen);
   if (options.chunk == 0) options.chunk = kDefaultChunk;
   options.chunk = std::min(options.chunk, options.ctx_len);
@@ -20,7 +21,8 @@ formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels:
 Result<LoadPlan> plan_load(const formats::Checkpoint& checkpoint, RunnerOptions options,
                            const gpu::Caps& caps) {
   LoadPlan plan;
-  DP_TRY(plan.config, read_config(checkpoint));
+  DP_TRY(plan.config, formats::read_config(checkpoint));
+  DP_CHECK(families::check_has_forward_pass(plan.config));
   fill_defaults(options, plan.config);
   plan.ctx_len = options.ctx_len;
   plan.chunk = options.chunk;

@@ -2,22 +2,22 @@
 // defaults filled in, the layout of the weights, the memory. PlanRunner::load() begins with it; `--dry-run` prints it.
 #pragma once
 
+#include "formats/architectures/config.h"
 #include "formats/checkpoint.h"
 #include "formats/quant/repack.h"
 #include "gpu/caps.h"
-#include "model/config.h"
 #include "model/memory_plan.h"
 #include "model/plan_runner.h"
 
 namespace doppler::model {
 
 // Context and prefill chunk, where 0 was asked.
-void fill_defaults(RunnerOptions& options, const ModelConfig& config);
+void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config);
 // How weights are laid out for this device and lane.
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy);
 
 struct LoadPlan {
-  ModelConfig config;
+  formats::ModelConfig config;
   uint32_t ctx_len = 0, chunk = 0;
   kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
   MemoryPlan memory;

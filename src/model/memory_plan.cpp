@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "model/tensor_names.h"
+#include "formats/architectures/tensor_names.h"
 
 namespace doppler::model {
 namespace {
@@ -53,7 +53,7 @@ std::string hint(const MemoryPlan& plan, uint64_t memory, uint64_t bindable, uin
 
 }  // namespace
 
-MemoryPlan plan_memory(const ModelConfig& c, const formats::Checkpoint& checkpoint,
+MemoryPlan plan_memory(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint,
                        formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                        kernels::CacheFormat cache_format) {
   MemoryPlan plan;
@@ -77,7 +77,7 @@ MemoryPlan plan_memory(const ModelConfig& c, const formats::Checkpoint& checkpoi
   return plan;
 }
 
-TogetherBytes together_bytes(const ModelConfig& config, const formats::Checkpoint& checkpoint,
+TogetherBytes together_bytes(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
                              formats::LayoutPolicy layout) {
   constexpr uint64_t kStep = 512;        // room for both planes of a weight to be aligned
   constexpr uint64_t kTables = 1 << 16;  // rotation and biases of stacked weights
@@ -87,7 +87,7 @@ TogetherBytes together_bytes(const ModelConfig& config, const formats::Checkpoin
       bytes.vectors += tensor.shape[0] * sizeof(float) + kStep;
       continue;
     }
-    const std::optional<uint32_t> layer = layer_of_tensor(tensor.name);
+    const std::optional<uint32_t> layer = formats::layer_of_tensor(tensor.name);
     if (tensor.shape.size() != 2 || !layer || *layer >= config.n_layers) continue;
     bytes.layers[*layer] += (device_bytes(tensor, tensor.type, layout) + kStep + 255) / 256 * 256;
   }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "formats/architectures/config.h"
 #include "formats/checkpoint.h"
 #include "formats/quant/repack.h"
 #include "gpu/caps.h"
 #include "kernels/rope/rope.h"
-#include "model/config.h"
 
 namespace doppler::model {
 
@@ -29,7 +29,7 @@ struct MemoryPlan {
   uint64_t total() const { return weight_bytes + cache_bytes + scratch_bytes; }
 };
 
-MemoryPlan plan_memory(const ModelConfig& config, const formats::Checkpoint& checkpoint,
+MemoryPlan plan_memory(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
                        formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                        kernels::CacheFormat cache_format);
 
@@ -39,7 +39,7 @@ struct TogetherBytes {
   std::vector<uint64_t> layers;
   uint64_t vectors = 0;
 };
-TogetherBytes together_bytes(const ModelConfig& config, const formats::Checkpoint& checkpoint,
+TogetherBytes together_bytes(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
                              formats::LayoutPolicy layout);
 
 // Error: the device cannot hold it, or not bind a layer's cache at once; says what each part takes and which shorter

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/architectures/config.h"
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
 #include "graph/graph.h"
@@ -18,7 +19,6 @@
 #include "lowering/bound_weights.h"
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
-#include "model/config.h"
 #include "model/memory_plan.h"
 #include "model/step_runner.h"
 #include "model/weight_stream.h"
@@ -84,7 +84,7 @@ class PlanRunner final : public StepRunner {
   Task<Result<Rows>> logits(uint32_t pos, std::span<const uint32_t> tokens);
 
   gpu::Device& device() { return device_; }
-  const ModelConfig& config() const { return config_; }
+  const formats::ModelConfig& config() const { return config_; }
   const RunnerOptions& options() const { return options_; }
   const MemoryPlan& memory() const { return memory_; }  // as loaded, not estimated
   const std::vector<kernels::Choice>& choices() const { return choices_; }
@@ -101,7 +101,7 @@ class PlanRunner final : public StepRunner {
   Result<void> prepare_prefill(std::span<const uint32_t> tokens);
 
  private:
-  PlanRunner(gpu::Device& device, ModelConfig config, RunnerOptions options)
+  PlanRunner(gpu::Device& device, formats::ModelConfig config, RunnerOptions options)
       : device_(device), config_(std::move(config)), options_(std::move(options)) {}
 
   void warn_unused_kernels() const;
@@ -142,7 +142,7 @@ class PlanRunner final : public StepRunner {
   };
 
   gpu::Device& device_;
-  ModelConfig config_;
+  formats::ModelConfig config_;
   RunnerOptions options_;
   MemoryPlan memory_;
   LoadTimes load_times_;

@@ -33,7 +33,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                                                            RunnerOptions options, LoadProgress progress) {
   const auto load_start = Clock::now();
   DP_CO_CHECK(kernels::check_forced_names(device.caps(), options.policy));
-  DP_CO_TRY(ModelConfig config, read_config(checkpoint));
+  DP_CO_TRY(formats::ModelConfig config, formats::read_config(checkpoint));
+  DP_CO_CHECK(families::check_has_forward_pass(config));
   fill_defaults(options, config);
   if (options.ctx_len > config.ctx_len) {
     log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "formats/architectures/tensor_names.h"
 #include "formats/quant/codec.h"
-#include "model/tensor_names.h"
 
 namespace doppler::model {
 namespace {
@@ -19,6 +19,14 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
   return text + "]";
 }
 
+// read_config() has bounded what rows are a product of.
+uint32_t rows_of(const formats::StoredTensor& matrix) {
+  uint64_t rows = 1;
+  for (size_t i = 0; i + 1 < matrix.shape.size(); ++i) rows *= matrix.shape[i];
+  return static_cast<uint32_t>(rows);
+}
+uint32_t k_of(const formats::StoredTensor& matrix) { return static_cast<uint32_t>(matrix.shape.back()); }
+
 }  // namespace
 
 WeightLoader::WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint,
@@ -30,13 +38,12 @@ WeightLoader::WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const fo
       stream_(device, checkpoint, std::move(progress)) {}
 
 Result<const formats::TensorInfo*> WeightLoader::checked(const std::string& full_name,
-                                                         std::initializer_list<uint64_t> shape) const {
+                                                         const std::vector<uint64_t>& shape) const {
   const formats::TensorInfo* tensor = checkpoint_.find(full_name);
   if (!tensor) return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is missing.", full_name.c_str());
-  const std::vector<uint64_t> wanted(shape);
-  if (tensor->shape != wanted) {
+  if (tensor->shape != shape) {
     return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has shape %s; the architecture asks for %s.",
-                full_name.c_str(), shape_text(tensor->shape).c_str(), shape_text(wanted).c_str());
+                full_name.c_str(), shape_text(tensor->shape).c_str(), shape_text(shape).c_str());
   }
   return tensor;
 }
@@ -142,18 +149,19 @@ Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, Wei
   co_return weight;
 }
 
-std::string WeightLoader::fused_name(const std::vector<Matrix>& matrices) const {
+std::string WeightLoader::fused_name(const std::vector<formats::StoredTensor>& matrices) const {
   if (matrices.empty() || checkpoint_.find(matrices[0].name + ".weight")) return {};
-  std::string whole = fused_tensor_name(matrices[0].name);
+  std::string whole = formats::fused_tensor_name(matrices[0].name);
   return checkpoint_.find(whole + ".weight") ? whole : std::string();
 }
 
-Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, uint32_t k, bool stacks) {
+Task<Result<Projection>> WeightLoader::projection(std::vector<formats::StoredTensor> matrices, bool stacks) {
+  const uint32_t k = k_of(matrices[0]);
   Projection out;
   out.k = k;
   const std::string fused = fused_name(matrices);
   uint64_t all_rows = 0;
-  for (const Matrix& matrix : matrices) all_rows += matrix.rows;
+  for (const formats::StoredTensor& matrix : matrices) all_rows += rows_of(matrix);
   for (size_t i = 0; i < matrices.size();) {
     // As many neighbours as share a device format become one part.
     std::vector<Source> sources;
@@ -162,31 +170,36 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
     uint32_t rows = 0;
     WeightFormat format{};
     for (; i < matrices.size(); ++i) {
-      const Matrix& matrix = matrices[i];
+      const formats::StoredTensor& matrix = matrices[i];
+      const uint32_t own_rows = rows_of(matrix);
       const std::string name = fused.empty() ? matrix.name : fused;
-      const uint64_t rows_there = fused.empty() ? matrix.rows : all_rows;
+      const uint64_t rows_there = fused.empty() ? own_rows : all_rows;
       const uint64_t first = fused.empty() ? 0 : out.n + rows;  // of the tensor's rows
-      DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows_there, k}));
+      const std::vector<uint64_t> fused_shape = {all_rows, k};
+      DP_CO_TRY(const formats::TensorInfo* tensor,
+                checked(name + ".weight", fused.empty() ? matrix.shape : fused_shape));
       DP_CO_TRY(const WeightFormat this_format, format_of(*tensor, k));
       if (!sources.empty() && (!stacks || this_format != format)) break;
       // In a tile format only whole tiles stand on one another.
       if (weight_format_info(this_format).tiled && rows % kTileRows != 0) break;
       format = this_format;
-      sources.push_back({tensor, first, matrix.rows});
+      sources.push_back({tensor, first, own_rows});
       label += (label.empty() ? "" : "+") + matrix.name;
       // Weights may be fused where biases are not.
       const bool own_bias = checkpoint_.find(matrix.name + ".bias") != nullptr;
       const std::string bias_name = (own_bias ? matrix.name : name) + ".bias";
       if (checkpoint_.find(bias_name)) {
         const uint64_t begin = own_bias ? 0 : first;
-        DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* bias,
-                  checked(bias_name, {own_bias ? matrix.rows : rows_there}));
+        const std::vector<uint64_t> bias_shape = {own_bias ? own_rows : rows_there};
+        DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* bias, checked(bias_name, bias_shape));
         DP_CO_TRY(const std::vector<float> values, co_await host_vector(bias_name));
         biases.resize(rows, 0.0f);
         const auto from = values.begin() + static_cast<ptrdiff_t>(begin);
-        biases.insert(biases.end(), from, from + matrix.rows);
+        biases.insert(biases.end(), from, from + own_rows);
+      } else if (matrix.must_have_bias) {
+        co_return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is missing.", bias_name.c_str());
       }
-      rows += matrix.rows;
+      rows += own_rows;
     }
     Projection::Part part;
     part.column = out.n;
@@ -203,12 +216,12 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<Matrix> matrices, 
   co_return out;
 }
 
-Task<Result<kernels::Weight>> WeightLoader::matrix(std::string name, uint32_t rows, uint32_t k) {
-  DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", {rows, k}));
-  DP_CO_TRY(const WeightFormat format, format_of(*tensor, k));
-  std::vector<Source> sources = {{tensor, 0, rows}};
+Task<Result<kernels::Weight>> WeightLoader::matrix(formats::StoredTensor matrix) {
+  DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", matrix.shape));
+  DP_CO_TRY(const WeightFormat format, format_of(*tensor, k_of(matrix)));
+  std::vector<Source> sources = {{tensor, 0, rows_of(matrix)}};
   Together apart;
-  co_return co_await place_stacked(name, format, std::move(sources), k, apart);
+  co_return co_await place_stacked(matrix.name, format, std::move(sources), k_of(matrix), apart);
 }
 
 Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name) {
@@ -223,19 +236,20 @@ Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name
   co_return out;
 }
 
-Task<Result<kernels::TensorView>> WeightLoader::vector(std::string name, uint32_t count, float plus) {
-  return vectors({std::move(name)}, count, plus);
+Task<Result<kernels::TensorView>> WeightLoader::norm(formats::StoredTensor norm) {
+  std::vector<formats::StoredTensor> one;
+  one.push_back(std::move(norm));
+  return norms(std::move(one));
 }
 
-Task<Result<kernels::TensorView>> WeightLoader::vectors(std::vector<std::string> names, uint32_t count,
-                                                        float plus) {
+Task<Result<kernels::TensorView>> WeightLoader::norms(std::vector<formats::StoredTensor> norms) {
   std::vector<uint32_t> words;
   std::string label;
-  for (const std::string& name : names) {
-    DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* tensor, checked(name + ".weight", {count}));
-    DP_CO_TRY(const std::vector<float> floats, co_await host_vector(name + ".weight"));
-    for (const float value : floats) words.push_back(std::bit_cast<uint32_t>(value + plus));
-    label += (label.empty() ? "" : "+") + name;
+  for (const formats::StoredTensor& norm : norms) {
+    DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* tensor, checked(norm.name + ".weight", norm.shape));
+    DP_CO_TRY(const std::vector<float> floats, co_await host_vector(norm.name + ".weight"));
+    for (const float value : floats) words.push_back(std::bit_cast<uint32_t>(value + norm.offset));
+    label += (label.empty() ? "" : "+") + norm.name;
   }
   co_return co_await values(std::move(label), std::move(words));
 }

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <deque>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "formats/architectures/tensor_names.h"
 #include "formats/checkpoint.h"
 #include "formats/quant/repack.h"
 #include "gpu/device.h"
@@ -23,24 +23,18 @@ using lowering::Projection;
 
 class WeightLoader {
  public:
-  struct Matrix {
-    std::string name;  // without suffix: "blk.0.attn_q"
-    uint32_t rows;
-  };
-
   WeightLoader(gpu::Device& device, gpu::PlanBuilder& plan, const formats::Checkpoint& checkpoint,
                formats::LayoutPolicy layout, UploadProgress progress);
 
-  // Every matrix is `name`.weight [rows, k], with `name`.bias [rows] where the checkpoint has one; or all of them are
-  // one tensor, in this order, where the checkpoint has them fused (tensor_names.h). Errors name the tensor, its shape
-  // or type and what was expected.
-  // stacks: neighbours that share a format become one weight; else each matrix is one.
-  Task<Result<Projection>> projection(std::vector<Matrix> matrices, uint32_t k, bool stacks = true);
-  Task<Result<kernels::Weight>> matrix(std::string name, uint32_t rows, uint32_t k);
-  // `name`.weight as f32, `plus` added to each number.
-  Task<Result<kernels::TensorView>> vector(std::string name, uint32_t count, float plus = 0);
-  // Several of `count` numbers each, after one another.
-  Task<Result<kernels::TensorView>> vectors(std::vector<std::string> names, uint32_t count, float plus = 0);
+  // Matrices that read the same vector, with biases where the checkpoint has them; or all of them are one tensor, in
+  // this order, where the checkpoint has them fused (tensor_names.h). All dimensions but the last are rows. stacks:
+  // neighbours that share a format become one weight; else each matrix is one. Errors name the tensor, its shape or
+  // type and what was expected.
+  Task<Result<Projection>> projection(std::vector<formats::StoredTensor> matrices, bool stacks = true);
+  Task<Result<kernels::Weight>> matrix(formats::StoredTensor matrix);
+  // The weights of norms as f32, as the maths has them; several after one another.
+  Task<Result<kernels::TensorView>> norms(std::vector<formats::StoredTensor> norms);
+  Task<Result<kernels::TensorView>> norm(formats::StoredTensor norm);
   Task<Result<std::vector<float>>> host_vector(std::string full_name);
   // Values computed by the host (rope table).
   Task<Result<kernels::TensorView>> values(std::string name, std::vector<uint32_t> words);
@@ -74,9 +68,9 @@ class WeightLoader {
     uint64_t used = 0, bytes = 0;
   };
   // The tensor that holds all of `matrices`, without suffix; empty: each is its own.
-  std::string fused_name(const std::vector<Matrix>& matrices) const;
+  std::string fused_name(const std::vector<formats::StoredTensor>& matrices) const;
   Result<const formats::TensorInfo*> checked(const std::string& full_name,
-                                             std::initializer_list<uint64_t> shape) const;
+                                             const std::vector<uint64_t>& shape) const;
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
   Task<Result<kernels::Weight>> place_stacked(std::string label, WeightFormat format,
                                               std::vector<Source> sources, uint32_t k, Together& together);

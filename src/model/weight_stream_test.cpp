@@ -114,12 +114,12 @@ TEST_P(WeightStreamTest, StacksChunksAndFuses) {
                         told = done;
                         total = all;
                       });
-  const auto split =
-      must(wait(loader.projection({{"blk.0.attn_q", 64}, {"blk.0.attn_k", 32}, {"blk.0.attn_v", 45}}, 512)));
-  const auto fused =
-      must(wait(loader.projection({{"blk.1.attn_q", 40}, {"blk.1.attn_k", 40}, {"blk.1.attn_v", 40}}, 96)));
-  must(wait(loader.matrix("big", 40'000, 512)));
-  must(wait(loader.matrix("plain", 5, 64)));
+  const auto split = must(wait(loader.projection(
+      {{"blk.0.attn_q", {64, 512}}, {"blk.0.attn_k", {32, 512}}, {"blk.0.attn_v", {45, 512}}})));
+  const auto fused = must(wait(loader.projection(
+      {{"blk.1.attn_q", {40, 96}}, {"blk.1.attn_k", {40, 96}}, {"blk.1.attn_v", {40, 96}}})));
+  must(wait(loader.matrix({"big", {40'000, 512}})));
+  must(wait(loader.matrix({"plain", {5, 64}})));
   run(loader);
   EXPECT_EQ(told, total);
   ASSERT_EQ(split.parts.size(), 2u);
@@ -145,8 +145,8 @@ TEST_P(WeightStreamTest, ExactLaneKeepsRows) {
   add("b.weight", DType::kQ6_K, 33, 256);
   open();
   WeightLoader loader(device(), plan_, *checkpoint_, {.exact = true, .tiles = false}, {});
-  must(wait(loader.matrix("a", 70, 512)));
-  must(wait(loader.matrix("b", 33, 256)));
+  must(wait(loader.matrix({"a", {70, 512}})));
+  must(wait(loader.matrix({"b", {33, 256}})));
   run(loader);
   const auto buffers = loader.take_buffers();
   expect(buffers[0], WeightFormat::kQ4_K, 512, {rows_of("a.weight", 0, 70)});
@@ -167,8 +167,8 @@ TEST_P(WeightStreamTest, PlacesTogether) {
     WeightLoader loader(device(), plan_, *checkpoint_, {.exact = exact, .tiles = !exact}, {});
     const TogetherBytes bytes{.layers = {57344, 2048, 65536, 24576}, .vectors = 4096};
     ASSERT_TRUE(wait(loader.place_together(bytes, 65536)));
-    const auto view = [&](const char* name, uint32_t rows, uint32_t k) {
-      return must(wait(loader.projection({{name, rows}}, k))).parts[0].weight.pieces[0].buffer;
+    const auto view = [&](const char* name, uint64_t rows, uint64_t k) {
+      return must(wait(loader.projection({{name, {rows, k}}}))).parts[0].weight.pieces[0].buffer;
     };
     const auto begin = [&](uint32_t layer) { ASSERT_TRUE(wait(loader.begin_layer(layer))); };
     begin(0);

@@ -7,24 +7,17 @@
 #include <random>
 
 #include "base/half.h"
+#include "formats/architectures/tensor_names.h"
 #include "formats/gguf/gguf_writer.h"
 #include "formats/quant/codec.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"
-#include "model/tensor_names.h"
 
 namespace doppler {
 namespace {
 
 using formats::must;
-using model::Role;
-
-constexpr Role kLayerMatrices[] = {Role::kQ,    Role::kK,  Role::kV,   Role::kAttentionOut,
-                                   Role::kGate, Role::kUp, Role::kDown};
-constexpr Role kLlamaNorms[] = {Role::kAttentionNorm, Role::kFfnNorm};
-constexpr Role kGemma3Norms[] = {Role::kAttentionNorm,     Role::kQNorm,      Role::kKNorm,
-                                 Role::kPostAttentionNorm, Role::kPreFfnNorm, Role::kPostFfnNorm};
 
 struct Tensor {
   DType type;
@@ -34,12 +27,12 @@ struct Tensor {
 using Tensors = std::map<std::string, Tensor>;
 
 // The first layer that sees everything ends the first round.
-uint32_t window_pattern(const model::ModelConfig& c) {
-  return static_cast<uint32_t>(std::ranges::find(c.slides, 0) - c.slides.begin()) + 1;
+uint32_t window_pattern(const formats::ModelConfig& c) {
+  return static_cast<uint32_t>(std::ranges::find(c.is_sliding, 0) - c.is_sliding.begin()) + 1;
 }
 
 // Keys whose absence means what the model needs are left out.
-void add_architecture(formats::GgufHeader& header, const model::ModelConfig& c) {
+void add_architecture(formats::GgufHeader& header, const formats::ModelConfig& c) {
   const bool gemma3 = c.family == "gemma3";
   const std::string architecture = gemma3 ? "gemma3" : "llama", prefix = architecture + ".";
   header.add_string("general.architecture", architecture);
@@ -51,22 +44,22 @@ void add_architecture(formats::GgufHeader& header, const model::ModelConfig& c) 
   if (c.n_kv_heads != c.n_heads) header.add_u32(prefix + "attention.head_count_kv", c.n_kv_heads);
   if (c.head_dim * c.n_heads != c.hidden_dim) header.add_u32(prefix + "attention.key_length", c.head_dim);
   if (c.norm_eps != 1e-5f) header.add_f32(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);
-  if (c.window != 0) header.add_u32(prefix + "attention.sliding_window", c.window);
+  if (c.sliding_window != 0) header.add_u32(prefix + "attention.sliding_window", c.sliding_window);
   constexpr uint32_t kGemma3Pattern = 6;
   if (gemma3 && window_pattern(c) != kGemma3Pattern) {
     header.add_u32(prefix + "attention.sliding_window_pattern", window_pattern(c));
   }
   if (c.rope.theta != 10000) header.add_f32(prefix + "rope.freq_base", static_cast<float>(c.rope.theta));
-  if (c.rope.scaling == model::RopeScaling::kLinear || c.rope.scaling == model::RopeScaling::kYarn) {
+  if (c.rope.scaling == formats::RopeScaling::kLinear || c.rope.scaling == formats::RopeScaling::kYarn) {
     header.add_string(prefix + "rope.scaling.type",
-                      c.rope.scaling == model::RopeScaling::kYarn ? "yarn" : "linear");
+                      c.rope.scaling == formats::RopeScaling::kYarn ? "yarn" : "linear");
     header.add_f32(prefix + "rope.scaling.factor", static_cast<float>(c.rope.factor));
     header.add_u32(prefix + "rope.scaling.original_context_length",
                    static_cast<uint32_t>(c.rope.original_ctx_len));
   }
 }
 
-std::unique_ptr<formats::Checkpoint> make_gguf(const model::ModelConfig& config, const Tensors& tensors,
+std::unique_ptr<formats::Checkpoint> make_gguf(const formats::ModelConfig& config, const Tensors& tensors,
                                                uint8_t version) {
   formats::GgufHeader header;
   add_architecture(header, config);
@@ -133,7 +126,7 @@ Tensor plus_one(const formats::TensorInfo& tensor, const std::vector<uint8_t>& b
 }
 
 // Llama 3's scaling as GGUF carries it: what each frequency is divided by.
-std::vector<float> llama3_divisors(const model::RopeConfig& r) {
+std::vector<float> llama3_divisors(const formats::RopeConfig& r) {
   std::vector<float> out;
   for (uint32_t i = 0; i < r.rotary_dim / 2; ++i) {
     const double turns = r.original_ctx_len * std::pow(r.theta, -2.0 * i / r.rotary_dim) / (2 * M_PI);
@@ -149,39 +142,29 @@ class Renamed : public testing::TestWithParam<const char*> {};
 TEST_P(Renamed, MatchesTheReferences) {
   const std::string folder = std::string(GOLDEN_DIR "/") + GetParam();
   const auto source = open_golden(must(formats::open_file_set(folder)));
-  const model::ModelConfig config = must(model::read_config(*source));
-  model::ModelConfig gguf_config = config;
+  const formats::ModelConfig config = must(formats::read_config(*source));
+  formats::ModelConfig gguf_config = config;
   gguf_config.gguf_names = true;
   const bool gemma3 = config.family == "gemma3";
   Tensors tensors;
-  const auto take = [&](Role role, uint32_t layer) {
+  for (const auto& [row, layer] : formats::tensors_of(config)) {
     for (const char* suffix : {".weight", ".bias"}) {
-      const formats::TensorInfo* tensor = source->find(model::tensor_name(config, role, layer, suffix));
+      const formats::TensorInfo* tensor = source->find(formats::tensor_name(config, row->id, layer, suffix));
       if (!tensor) continue;
       std::vector<uint8_t> bytes = must(formats::run_now(source->read_tensor(*tensor)));
+      const std::string name = formats::tensor_name(gguf_config, row->id, layer, suffix);
       if (gemma3 && tensor->shape.size() == 1) {
-        tensors[model::tensor_name(gguf_config, role, layer, suffix)] = plus_one(*tensor, bytes);
+        tensors[name] = plus_one(*tensor, bytes);
         continue;
       }
-      if (!gemma3 && (role == Role::kQ || role == Role::kK)) {
-        bytes = permuted(bytes, role == Role::kQ ? config.n_heads : config.n_kv_heads, config.head_dim);
+      if (!gemma3 && (row->id == TensorId::kQ || row->id == TensorId::kK)) {
+        bytes =
+            permuted(bytes, row->id == TensorId::kQ ? config.n_heads : config.n_kv_heads, config.head_dim);
       }
-      tensors[model::tensor_name(gguf_config, role, layer, suffix)] = {tensor->type, tensor->shape,
-                                                                       std::move(bytes)};
-    }
-  };
-  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-    for (const Role role : kLayerMatrices) take(role, layer);
-    if (gemma3) {
-      for (const Role role : kGemma3Norms) take(role, layer);
-    } else {
-      for (const Role role : kLlamaNorms) take(role, layer);
+      tensors[name] = {tensor->type, tensor->shape, std::move(bytes)};
     }
   }
-  take(Role::kEmbedding, 0);
-  take(Role::kFinalNorm, 0);
-  if (!config.tied_embeddings) take(Role::kOutput, 0);
-  if (config.rope.scaling == model::RopeScaling::kLlama3) {
+  if (config.rope.scaling == formats::RopeScaling::kLlama3) {
     tensors["rope_freqs.weight"] = floats(llama3_divisors(config.rope));
   }
   const References refs = read_references(folder);
@@ -270,7 +253,8 @@ Tensor random_matrix(const BlockType& row, uint64_t n, uint64_t k, std::mt19937&
 class BlockTypes : public testing::TestWithParam<BlockType> {};
 
 TEST_P(BlockTypes, GivesWhatItsNumbersGiveAsF32) {
-  model::ModelConfig config;
+  formats::ModelConfig config;
+  config.family = "llama";
   config.gguf_names = true;
   config.n_layers = 2;
   config.n_heads = 4;
@@ -283,28 +267,28 @@ TEST_P(BlockTypes, GivesWhatItsNumbersGiveAsF32) {
   config.tied_embeddings = GetParam().f16_fields.size() == 2;  // some of each
   std::mt19937 random(17);
   Tensors stored;
-  const auto add = [&](Role role, uint32_t layer, uint64_t n, uint64_t k) {
-    stored[model::tensor_name(config, role, layer)] = random_matrix(GetParam(), n, k, random);
+  const auto add = [&](TensorId id, uint32_t layer, uint64_t n, uint64_t k) {
+    stored[formats::tensor_name(config, id, layer)] = random_matrix(GetParam(), n, k, random);
   };
-  const auto add_norm = [&](Role role, uint32_t layer) {
+  const auto add_norm = [&](TensorId id, uint32_t layer) {
     std::vector<float> values(config.hidden_dim);
     for (float& value : values) value = std::uniform_real_distribution<float>(0.8f, 1.2f)(random);
-    stored[model::tensor_name(config, role, layer)] = floats(values);
+    stored[formats::tensor_name(config, id, layer)] = floats(values);
   };
-  add(Role::kEmbedding, 0, 96, 256);
+  add(TensorId::kEmbedding, 0, 96, 256);
   for (uint32_t layer = 0; layer < 2; ++layer) {
-    add(Role::kQ, layer, 256, 256);
-    add(Role::kK, layer, 128, 256);
-    add(Role::kV, layer, 128, 256);
-    add(Role::kAttentionOut, layer, 256, 256);
-    add(Role::kGate, layer, 512, 256);
-    add(Role::kUp, layer, 512, 256);
-    add(Role::kDown, layer, 256, 512);
-    add_norm(Role::kAttentionNorm, layer);
-    add_norm(Role::kFfnNorm, layer);
+    add(TensorId::kQ, layer, 256, 256);
+    add(TensorId::kK, layer, 128, 256);
+    add(TensorId::kV, layer, 128, 256);
+    add(TensorId::kAttentionOut, layer, 256, 256);
+    add(TensorId::kGate, layer, 512, 256);
+    add(TensorId::kUp, layer, 512, 256);
+    add(TensorId::kDown, layer, 256, 512);
+    add_norm(TensorId::kAttentionNorm, layer);
+    add_norm(TensorId::kFfnNorm, layer);
   }
-  add_norm(Role::kFinalNorm, 0);
-  if (!config.tied_embeddings) add(Role::kOutput, 0, 96, 256);
+  add_norm(TensorId::kFinalNorm, 0);
+  if (!config.tied_embeddings) add(TensorId::kOutput, 0, 96, 256);
 
   Tensors plain = stored;
   for (auto& [name, tensor] : plain) {

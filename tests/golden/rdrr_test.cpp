@@ -45,7 +45,7 @@ void copy_to_rdrr(const formats::Checkpoint& source, const std::string& folder, 
   formats::RdrrManifest plan;
   plan.id = "copy";
   plan.type = "llama";
-  plan.architecture = engine::rdrr_architecture(must(model::read_config(source)));
+  plan.architecture = engine::rdrr_architecture(must(formats::read_config(source)));
   plan.source = source.gguf() ? formats::RdrrSource::kGguf : formats::RdrrSource::kHuggingFace;
   plan.shard_bytes = shard_bytes;
   for (const formats::TensorInfo& tensor : source.tensors()) {

@@ -55,12 +55,21 @@ $ sed 's/\(general\.architecture.\{12\}\)llama/\1newer/' model.gguf > newer.gguf
 $ doppler inspect newer.gguf
 ~newer\.gguf: GGUF version 3, .*
 
-This build cannot run it: Architecture "newer" is not supported; supported in GGUF files: llama, gemma3.
+This build cannot run it: Architecture "newer" is not supported; supported in GGUF files: llama, qwen2, qwen3, gemma3.
 ...
 ~general\.architecture +"newer"
 ...
 $ doppler run --model newer.gguf hello 2>&1 | head -1
-doppler: Architecture "newer" is not supported; supported in GGUF files: llama, gemma3.
+doppler: Architecture "newer" is not supported; supported in GGUF files: llama, qwen2, qwen3, gemma3.
+
+== what files of each family call things, without a model
+$ doppler inspect --architectures
+~family +GGUF +pairing +Hugging Face +pairing
+~llama +llama +GPT-J +llama, mistral +NEOX
+...
+~gemma3 +gemma3 +NEOX +gemma3_text, gemma3 +NEOX
+$ doppler inspect --architectures --json | grep -c pre_feedforward_layernorm
+1
 
 == flags that exclude each other, values that are not allowed
 $ doppler inspect a b

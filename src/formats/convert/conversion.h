@@ -17,7 +17,7 @@ struct TensorPart {
   // GGUF's llama rotates neighbours (2i, 2i+1), Hugging Face's halves (i, i + head_dim/2): row 2i+j of each head comes
   // from row i + j*head_dim/2. The number of heads; 0: rows stay in order.
   uint32_t interleaved_heads = 0;
-  bool plus_one = false;  // norms that are stored as w - 1
+  float plus = 0;  // added to every number: norms that are stored as w - 1
 };
 
 struct OutTensor {

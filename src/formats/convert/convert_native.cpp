@@ -47,8 +47,8 @@ std::string fingerprint_of(const Checkpoint& model, const Conversion& conversion
     text += format_text("%s %s %s", tensor.name.c_str(), dtype_info(tensor.type).name,
                         rdrr_layout_name(tensor.layout));
     for (const TensorPart& part : tensor.parts) {
-      text +=
-          format_text(" %s/%u/%d", part.source->name.c_str(), part.interleaved_heads, part.plus_one ? 1 : 0);
+      text += format_text(" %s/%u/%g", part.source->name.c_str(), part.interleaved_heads,
+                          static_cast<double>(part.plus));
     }
     text += "\n";
     hasher.update({reinterpret_cast<const uint8_t*>(tensor.importance.data()), 4 * tensor.importance.size()});

@@ -1,9 +1,9 @@
 // Conversion of a tiny Hugging Face llama folder: metadata, tokenizer, row order of q and k, and refusals.
 #include <gtest/gtest.h>
 
+#include "formats/architectures/tensor_names.h"
 #include "formats/checkpoint.h"
 #include "formats/convert/convert_native.h"
-#include "formats/convert/hf_families.h"
 #include "formats/convert/importance.h"
 #include "formats/file_set_native.h"
 #include "formats/quant/codec.h"
@@ -168,17 +168,18 @@ TEST(Convert, RefusesWhatItCannotKeep) {
   };
   EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"longrope\""),
             "Rotary scaling \"longrope\" is not converted; none, \"linear\", \"llama3\" and \"yarn\" are.");
-  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"yarn\", \"mscale\": 1"),
-            "Rotary scaling \"yarn\" with \"mscale\" is not converted.");
+  EXPECT_EQ(
+      refusal("config.json", "\"rms_norm_eps\"", "\"hidden_act\": \"gelu\", \"rms_norm_eps\""),
+      "A GGUF file of architecture \"llama\" has no place for the model's activation: 3 would be read as 1.");
   EXPECT_EQ(refusal("config.json", "\"llama\"", "\"bert\""),
-            "Models of type \"bert\" are not converted from Hugging Face's layout to GGUF; these are: llama, "
-            "mistral, "
-            "qwen2, qwen3, gemma3_text, gemma3.");
+            "Model type \"bert\" is not supported; supported in Hugging Face folders: llama, mistral, qwen2, "
+            "qwen3, "
+            "gemma3_text, gemma3.");
   EXPECT_EQ(refusal("config.json", "\"intermediate_size\": 64", "\"intermediate_size\": 96"),
             "Tensor \"model.layers.0.mlp.gate_proj.weight\" has the shape [ 64 32 ], but config.json makes "
             "it [ 96 32 ].");
   EXPECT_EQ(refusal("config.json", "\"hidden_size\": 32", "\"hidden_size\": 0"),
-            "\"hidden_size\" of config.json is 0; 1 to 16777216 are allowed.");
+            "The hidden dimension is 0; allowed is 1 to 262144.");
   EXPECT_EQ(refusal("tokenizer.json", "\"id\": 4", "\"id\": 9"),
             "tokenizer.json gives token \"<s>\" the id 9; 0 to 5 are allowed.");
   EXPECT_NE(refusal("tokenizer.json", "1,3", "1,2").find("has no name in GGUF"), std::string::npos);

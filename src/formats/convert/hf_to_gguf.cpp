@@ -1,10 +1,9 @@
 #include "formats/convert/hf_to_gguf.h"
 
-#include <algorithm>
-#include <cmath>
 #include <unordered_set>
 
-#include "formats/convert/hf_config.h"
+#include "formats/architectures/gguf_metadata.h"
+#include "formats/architectures/tensor_names.h"
 #include "formats/convert/hf_tokenizer.h"
 #include "formats/convert/types.h"
 #include "formats/quant/codec.h"
@@ -18,26 +17,6 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
   return text + " ]";
 }
 
-uint64_t extent_of(HfDim dimension, const LlamaShape& s) {
-  switch (dimension) {
-    case HfDim::kNone:
-      return 1;
-    case HfDim::kHidden:
-      return s.hidden_dim;
-    case HfDim::kQRows:
-      return uint64_t{s.n_heads} * s.head_dim;
-    case HfDim::kKvRows:
-      return uint64_t{s.n_kv_heads} * s.head_dim;
-    case HfDim::kFfn:
-      return s.ffn_dim;
-    case HfDim::kVocab:
-      return s.vocab_size;
-    case HfDim::kHeadDim:
-      return s.head_dim;
-  }
-  return 0;
-}
-
 // Tensors of models that also see, and buffers that old checkpoints carry along.
 bool is_left_out(std::string_view name) {
   return name.find("vision_tower") != std::string_view::npos ||
@@ -48,67 +27,56 @@ bool is_left_out(std::string_view name) {
 
 class TensorPlanner {
  public:
-  TensorPlanner(const Checkpoint& model, const HfShape& shape, Conversion& conversion)
-      : model_(model), shape_(shape), conversion_(conversion) {}
+  TensorPlanner(const Checkpoint& model, const ModelConfig& config, Conversion& conversion)
+      : model_(model),
+        config_(config),
+        gguf_(config),
+        row_(architecture_of(config)),
+        conversion_(conversion) {
+    gguf_.gguf_names = true;
+  }
 
   Result<> run() {
-    if (shape_.base.rope.factor != 0) add_rope_factors();
-    const auto rows = hf_tensors();
-    const auto first_in_layer = std::ranges::find(rows, true, &HfTensor::in_layer);
-    for (auto row = rows.begin(); row != first_in_layer; ++row) DP_CHECK(add(*row, "", ""));
-    for (uint32_t layer = 0; layer < shape_.base.n_layers; ++layer) {
-      const std::string hf = "layers." + std::to_string(layer) + ".",
-                        gguf = "blk." + std::to_string(layer) + ".";
-      for (const HfTensor& row : rows) {
-        if (row.in_layer) DP_CHECK(add(row, hf, gguf));
-      }
+    if (row_.huggingface.pairing.value != row_.gguf.pairing.value &&
+        config_.rope.rotary_dim != config_.head_dim) {
+      return fail(ErrorKind::kUnsupported,
+                  "Heads of which a part rotates (%u of %u) are not converted to GGUF's architecture \"%s\".",
+                  config_.rope.rotary_dim, config_.head_dim, gguf_architecture().c_str());
     }
-    for (auto row = first_in_layer; row != rows.end(); ++row) {
-      if (!row->in_layer) DP_CHECK(add(*row, "", ""));
+    add_rope_divisors();
+    for (const PlacedTensor& tensor : tensors_of(config_)) {
+      DP_CHECK(add(tensor, ".weight", tensor.row->shape.extents(config_)));
+      // Checkpoints with biases that config.json does not speak of are read with them.
+      const uint64_t outputs = tensor.row->shape.extents(config_)[0];
+      if (is_in_layer(tensor.row->id) && !tensor.row->is_norm) DP_CHECK(add(tensor, ".bias", {outputs}));
     }
     return check_nothing_is_left();
   }
 
  private:
-  void add_rope_factors() {
-    OutTensor factors;
-    factors.name = "rope_freqs.weight";
-    factors.numbers = llama3_rope_factors(shape_.base);
-    factors.shape = {factors.numbers.size()};
-    conversion_.tensors.push_back(std::move(factors));
+  std::string gguf_architecture() const { return std::string(row_.gguf.architectures[0]); }
+
+  void add_rope_divisors() {
+    OutTensor divisors;
+    divisors.name = "rope_freqs.weight";
+    divisors.numbers = rope_divisors(config_);
+    divisors.shape = {divisors.numbers.size()};
+    if (!divisors.numbers.empty()) conversion_.tensors.push_back(std::move(divisors));
   }
 
-  // The places that the hub's checkpoints of nested models have had for the text model.
-  const TensorInfo* find(const std::string& name) {
-    const char* const kPrefixes[] = {"model.", "language_model.model.", "model.language_model."};
-    const char* const kHeadPrefixes[] = {"", "language_model.", "model."};
-    for (const char* prefix : name.starts_with("lm_head") ? kHeadPrefixes : kPrefixes) {
-      const TensorInfo* tensor = model_.find(prefix + name);
-      if (tensor || !shape_.nested) return tensor;
-    }
-    return nullptr;
-  }
-
-  Result<> add(const HfTensor& row, const std::string& hf_prefix, const std::string& gguf_prefix) {
-    const uint32_t has = shape_.has;
-    const std::string name = hf_prefix + row.hf;
-    const TensorInfo* tensor = find(name);
-    // Checkpoints with biases that config.json does not speak of are read with them.
-    const bool is_extra = tensor && (has & kMayHaveBiases) != 0 && name.ends_with(".bias");
-    if ((has & row.needs) != row.needs && !is_extra) return {};
-    if (name == "lm_head.weight" && shape_.base.tied) {
-      if (tensor) used_.insert(tensor->name);
-      return {};
-    }
+  Result<> add(const PlacedTensor& placed, const char* suffix, std::vector<uint64_t> shape) {
+    const TensorRow& row = *placed.row;
+    const std::string name = tensor_name(config_, row.id, placed.layer, suffix);
+    const TensorInfo* tensor = model_.find(name);
+    const bool is_bias = std::string_view(suffix) == ".bias";
+    if (is_bias && (row_.biases == Biases::kNone || (!tensor && !must_have_bias(config_, row.id)))) return {};
     if (!tensor) {
-      return fail(ErrorKind::kInvalidInput, "%s has no tensor \"%s%s\".", model_.name().c_str(),
-                  name == "lm_head.weight" ? "" : "model.", name.c_str());
+      return fail(ErrorKind::kInvalidInput, "%s has no tensor \"%s\".", model_.name().c_str(), name.c_str());
     }
     used_.insert(tensor->name);
     OutTensor out;
-    out.name = gguf_prefix + row.gguf;
-    out.shape = {extent_of(row.columns, shape_.base)};
-    if (row.rows != HfDim::kNone) out.shape.insert(out.shape.begin(), extent_of(row.rows, shape_.base));
+    out.name = tensor_name(gguf_, row.id, placed.layer, suffix);
+    out.shape = std::move(shape);
     if (tensor->shape != out.shape) {
       return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has the shape %s, but config.json makes it %s.",
                   printable(tensor->name).c_str(), shape_text(tensor->shape).c_str(),
@@ -117,12 +85,10 @@ class TensorPlanner {
     // llama.cpp computes with vectors in f32 only.
     out.type = out.shape.size() == 1 ? DType::kF32 : tensor->type;
     TensorPart part{.source = tensor};
-    if (has & kHasInterleavedRope) {
-      const std::string_view hf = row.hf;
-      if (hf.starts_with("self_attn.q_proj.")) part.interleaved_heads = shape_.base.n_heads;
-      if (hf.starts_with("self_attn.k_proj.")) part.interleaved_heads = shape_.base.n_kv_heads;
+    if (row_.huggingface.pairing.value != row_.gguf.pairing.value) {
+      part.interleaved_heads = rotated_heads(config_, row.id);
     }
-    part.plus_one = row.is_norm && (has & kHasNormsMinusOne) != 0;
+    if (row.is_norm) part.plus = row_.huggingface.norm_offset;
     out.parts = {part};
     conversion_.tensors.push_back(std::move(out));
     return {};
@@ -131,15 +97,16 @@ class TensorPlanner {
   // A tensor nobody asked for is a feature that the output would lack.
   Result<> check_nothing_is_left() {
     size_t left_out = 0;
+    const std::string tied_head = tensor_name(config_, TensorId::kOutput, 0);
     for (const TensorInfo& tensor : model_.tensors()) {
-      if (used_.contains(tensor.name)) continue;
+      if (used_.contains(tensor.name) || (config_.tied_embeddings && tensor.name == tied_head)) continue;
       if (is_left_out(tensor.name)) {
         ++left_out;
         continue;
       }
       return fail(ErrorKind::kUnsupported,
                   "Tensor \"%s\" has no place in a GGUF file of architecture \"%s\".",
-                  printable(tensor.name).c_str(), shape_.family->gguf_architecture);
+                  printable(tensor.name).c_str(), gguf_architecture().c_str());
     }
     if (left_out != 0) {
       conversion_.notes.push_back(format_text(
@@ -149,35 +116,20 @@ class TensorPlanner {
   }
 
   const Checkpoint& model_;
-  const HfShape& shape_;
+  const ModelConfig& config_;
+  ModelConfig gguf_;  // the same model by GGUF's names
+  const Architecture& row_;
   Conversion& conversion_;
   std::unordered_set<std::string_view> used_;
 };
 
-void add_yarn(const YarnRope& yarn, const std::string& prefix, GgufHeader& header) {
-  header.add_string(prefix + "rope.scaling.type", "yarn");
-  header.add_f32(prefix + "rope.scaling.factor", yarn.factor);
-  header.add_u32(prefix + "rope.scaling.original_context_length", yarn.original_ctx_len);
-  if (yarn.beta_fast != 0) header.add_f32(prefix + "rope.scaling.yarn_beta_fast", yarn.beta_fast);
-  if (yarn.beta_slow != 0) header.add_f32(prefix + "rope.scaling.yarn_beta_slow", yarn.beta_slow);
-  if (yarn.attention_factor == 0) return;
-  // GGUF's multiplies that of the formula.
-  const double usual = yarn.factor <= 1 ? 1.0 : 0.1 * std::log(static_cast<double>(yarn.factor)) + 1.0;
-  header.add_f32(prefix + "rope.scaling.yarn_attn_factor",
-                 static_cast<float>(static_cast<double>(yarn.attention_factor) / usual));
-}
-
-void add_metadata(const HfShape& shape, uint32_t file_type, GgufHeader& header) {
-  const std::string a = std::string(shape.family->gguf_architecture) + ".";
-  add_shape_metadata(header, shape.family->gguf_architecture, shape.base, file_type);
-  if (shape.local_rope != 0) header.add_f32(a + "rope.freq_base_swa", shape.local_rope);
-  if (shape.linear_rope != 0) {
-    header.add_string(a + "rope.scaling.type", "linear");
-    header.add_f32(a + "rope.scaling.factor", shape.linear_rope);
+// What the engine would read of the output is what it reads of the source.
+Result<> check_kept(const ModelConfig& config, const GgufPlan& plan) {
+  GgufHeader header = plan.header;
+  for (const OutTensor& tensor : plan.conversion.tensors) {
+    header.add_tensor(tensor.name, DType::kF32, tensor.shape);  // the type has no part in it
   }
-  if (shape.yarn.factor != 0) add_yarn(shape.yarn, a, header);
-  if (shape.window != 0) header.add_u32(a + "attention.sliding_window", shape.window);
-  if (shape.window_pattern != 0) header.add_u32(a + "attention.sliding_window_pattern", shape.window_pattern);
+  return check_config_kept(config, std::move(header));
 }
 
 // The folder's own name.
@@ -189,15 +141,16 @@ std::string last_part(std::string path) {
 }  // namespace
 
 Task<Result<>> plan_hf_to_gguf(const Checkpoint& model, const ConvertOptions& options, GgufPlan& plan) {
-  DP_CO_TRY(const HfShape shape, read_hf_config(model.config()));
-  DP_CO_CHECK(TensorPlanner(model, shape, plan.conversion).run());
+  DP_CO_TRY(const ModelConfig config, read_config(model));
+  DP_CO_CHECK(TensorPlanner(model, config, plan.conversion).run());
   DP_CO_CHECK(choose_types(plan.conversion, options));
-  add_metadata(shape, gguf_file_type(plan.conversion, options), plan.header);
+  DP_CO_CHECK(add_config_metadata(plan.header, config, gguf_file_type(plan.conversion, options)));
+  DP_CO_CHECK(check_kept(config, plan));
   std::string name = options.name;
   if (name.empty()) name = model.rdrr() ? model.rdrr()->id : last_part(model.name());
   plan.header.add_string("general.name", name);
   for (const auto& [key, value] : options.metadata) plan.header.add_string(key, value);
-  auto adding = add_hf_tokenizer(model, shape.base.vocab_size, plan.header, plan.conversion.notes);
+  auto adding = add_hf_tokenizer(model, config.vocab_size, plan.header, plan.conversion.notes);
   co_return co_await std::move(adding);
 }
 

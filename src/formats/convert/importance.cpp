@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formats/architectures/tensor_names.h"
 #include "formats/byte_reader.h"
-#include "formats/convert/hf_families.h"
 #include "formats/gguf/gguf.h"
 
 namespace doppler::formats {

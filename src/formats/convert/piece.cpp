@@ -112,7 +112,7 @@ Result<ConvertedPiece> convert_rows(const OutTensor& tensor, const TensorPart& p
   const uint64_t k = columns_of(tensor, part);
   const DType from = part.source->type;
   const uint64_t head_rows = part.interleaved_heads == 0 ? 0 : rows_of(part) / part.interleaved_heads;
-  const bool same_bytes = from == tensor.type && !part.plus_one;
+  const bool same_bytes = from == tensor.type && part.plus == 0;
   if (same_bytes && part.interleaved_heads == 0) return ConvertedPiece{{source.begin(), source.end()}, {}};
 
   const uint64_t row_bytes = source.size() / piece.count;
@@ -128,8 +128,8 @@ Result<ConvertedPiece> convert_rows(const OutTensor& tensor, const TensorPart& p
   }
   std::vector<float> numbers(host_size(piece.count * k));
   DP_CHECK(dequantise(from, source.data(), numbers.data(), numbers.size()));
-  if (part.plus_one) {
-    for (float& v : numbers) v += 1.0f;
+  if (part.plus != 0) {
+    for (float& v : numbers) v += part.plus;
   }
   uint64_t first_row = piece.first;
   for (uint32_t p = 0; p < piece.part; ++p) first_row += rows_of(tensor.parts[p]);

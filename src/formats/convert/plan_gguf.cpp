@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "formats/convert/hf_families.h"
+#include "formats/architectures/architecture.h"
+#include "formats/architectures/gguf_metadata.h"
 #include "formats/convert/hf_to_gguf.h"
 #include "formats/convert/plan.h"
 #include "formats/convert/types.h"
-#include "formats/gguf/llama_metadata.h"
 
 namespace doppler::formats {
 namespace {
@@ -35,7 +35,8 @@ Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
 // What --fuse-* made of an RDRR folder. Some architectures' files are published with attn_qkv.
 Result<> refuse_fused(const Checkpoint& model, const Conversion& conversion) {
   DP_TRY(const auto architecture, model.gguf()->get_string("general.architecture"));
-  const bool has_q = !architecture || is_hf_family_of_gguf(*architecture);
+  // All of the rows have separate q, k and v.
+  const bool has_q = !architecture || find_architecture_gguf(*architecture).has_value();
   for (const OutTensor& tensor : conversion.tensors) {
     const bool fused = tensor.name.find("ffn_gate_up.") != std::string::npos ||
                        (has_q && tensor.name.find("attn_qkv.") != std::string::npos);

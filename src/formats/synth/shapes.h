@@ -1,20 +1,16 @@
-// The shapes of published models, for synthetic weights: dimensions only, from each model's config.json.
+// The shapes of published models, for synthetic weights: the numbers of each model's config.json.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "formats/gguf/llama_metadata.h"
+#include "formats/architectures/config.h"
 
 namespace doppler::formats {
 
-struct NamedShape {
-  const char* name;
-  LlamaShape shape;
-};
-
-const NamedShape* find_shape(std::string_view name);  // null: unknown
-std::string shape_names();                            // "llama-tiny, llama-3.2-1b, ..." for messages
+// Error: there is no such shape; the sentence suggests and lists those that are.
+Result<ModelConfig> config_of_shape(std::string_view name);
 std::vector<std::string> shape_name_list();
 
 }  // namespace doppler::formats

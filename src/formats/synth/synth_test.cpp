@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "formats/architectures/gguf_metadata.h"
 #include "formats/checkpoint.h"
 #include "formats/quant/codec.h"
 #include "formats/synth/shapes.h"
@@ -155,7 +156,7 @@ TEST(Synth, UnknownWordsSuggest) {
 
 // Llama 3.1: fast frequencies unchanged, slow ones divided by the factor, a smooth ramp between.
 TEST(Synth, RopeFactorsOfLlama3) {
-  const std::vector<float> factors = llama3_rope_factors(find_shape("llama-3.1-8b")->shape);
+  const std::vector<float> factors = rope_divisors(must(config_of_shape("llama-3.1-8b")));
   ASSERT_EQ(factors.size(), 64u);
   EXPECT_EQ(factors.front(), 1.0f);
   EXPECT_EQ(factors.back(), 8.0f);

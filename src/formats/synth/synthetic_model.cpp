@@ -6,7 +6,10 @@
 #include <cstring>
 #include <map>
 
+#include "formats/architectures/gguf_metadata.h"
+#include "formats/architectures/tensor_names.h"
 #include "formats/quant/codec.h"
+#include "formats/quant/mix.h"
 #include "formats/synth/shapes.h"
 #include "formats/synth/vocabulary.h"
 
@@ -46,12 +49,56 @@ std::vector<uint8_t> make_pool(DType type, float mean, float deviation) {
   return pool;
 }
 
-Result<const NamedShape*> named_shape(std::string_view name) {
-  if (const NamedShape* shape = find_shape(name)) return shape;
-  const auto near = nearest(name, shape_name_list());
-  return fail(ErrorKind::kInvalidInput, "There is no shape \"%s\"%s%s%s; there are %s.",
-              printable(name).c_str(), near ? " (did you mean " : "", near ? near->c_str() : "",
-              near ? "?)" : "", shape_names().c_str());
+constexpr uint32_t kLayers70B = 80;
+
+TensorRole role_of(TensorId id) {
+  switch (id) {
+    case TensorId::kEmbedding:
+      return TensorRole::kEmbedding;
+    case TensorId::kOutput:
+      return TensorRole::kOutput;
+    case TensorId::kV:
+      return TensorRole::kAttnV;
+    case TensorId::kDown:
+      return TensorRole::kFfnDown;
+    default:
+      return TensorRole::kOtherMatrix;
+  }
+}
+
+// A tensor to be made up; with numbers, they are its content.
+struct PlannedTensor {
+  std::string name;
+  DType type = DType::kF32;
+  std::vector<uint64_t> shape;
+  bool is_norm = false;
+  std::vector<float> numbers;
+};
+
+// Error: a row that is no whole number of the type's blocks.
+Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const QuantMix& mix) {
+  std::vector<PlannedTensor> out;
+  if (std::vector<float> divisors = rope_divisors(c); !divisors.empty()) {
+    out.push_back({.name = "rope_freqs.weight", .shape = {divisors.size()}, .numbers = std::move(divisors)});
+  }
+  const bool wide_groups = c.n_layers == kLayers70B && c.n_heads == 8 * c.n_kv_heads;
+  for (const PlacedTensor& tensor : tensors_of(c)) {
+    PlannedTensor& made = out.emplace_back();
+    made.name = tensor_name(c, tensor.row->id, tensor.layer);
+    made.shape = tensor.row->shape.extents(c);
+    made.is_norm = tensor.row->is_norm;
+    if (made.is_norm) continue;
+    made.type =
+        type_for(mix, {role_of(tensor.row->id), tensor.layer, c.n_layers, c.tied_embeddings, wide_groups});
+    const uint64_t k = made.shape.back();
+    if (k % dtype_info(made.type).block_size != 0) made.type = with_smaller_block(made.type, k);
+    const DTypeInfo& info = dtype_info(made.type);
+    if (k % info.block_size == 0) continue;
+    return fail(ErrorKind::kInvalidInput,
+                "Column count (%llu) of tensor \"%s\" is not a multiple of the %s block (%u).",
+                static_cast<unsigned long long>(k), made.name.c_str(), info.name, info.block_size);
+  }
+  return out;
 }
 
 class SyntheticSource final : public ByteSource {
@@ -91,7 +138,9 @@ class SyntheticFileSet final : public FileSet {
 
 Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view spec) {
   const size_t colon = spec.find(':');
-  DP_TRY(const NamedShape* named, named_shape(spec.substr(0, colon)));
+  const std::string_view shape = spec.substr(0, colon);
+  DP_TRY(ModelConfig config, config_of_shape(shape));
+  config.gguf_names = true;
   const std::string_view mix_name = colon == std::string_view::npos ? "q4_k_m" : spec.substr(colon + 1);
   const QuantMix* mix = find_quant_mix(mix_name);
   if (!mix) {
@@ -99,34 +148,33 @@ Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view sp
                 printable(mix_name).c_str(), quant_mix_names().c_str());
   }
   std::unique_ptr<SyntheticModel> model(new SyntheticModel());
-  model->name_ = std::string("synthetic-") + named->name + "-" + mix->name;
+  model->name_ = "synthetic-" + std::string(shape) + "-" + mix->name;
   GgufHeader header;
-  add_llama_metadata(header, named->shape, *mix);
+  DP_CHECK(add_config_metadata(header, config, mix->file_type));
   header.add_string("general.name", model->name_);
   header.add_string("general.description",
                     "Synthetic: a real model's shape with made-up weights. Its text means nothing.");
   header.add_bool("general.synthetic", true);
-  add_synthetic_vocabulary(header, named->shape.vocab_size);
+  add_synthetic_vocabulary(header, config.vocab_size);
 
-  const std::vector<LlamaTensor> tensors = llama_tensors(named->shape, *mix);
-  DP_CHECK(check_llama_tensors(tensors));
-  for (const LlamaTensor& tensor : tensors) header.add_tensor(tensor.gguf_name, tensor.type, tensor.shape);
+  DP_TRY(const std::vector<PlannedTensor> tensors, plan_tensors(config, *mix));
+  for (const PlannedTensor& tensor : tensors) header.add_tensor(tensor.name, tensor.type, tensor.shape);
   model->header_ = header.build();
   model->size_ = header.file_bytes();
 
   std::map<std::pair<DType, uint64_t>, std::shared_ptr<const Pool>> matrix_pools;  // by type and k
   const auto norm_pool = std::make_shared<const Pool>(make_pool(DType::kF32, 1, kNormSpread));
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const LlamaTensor& tensor = tensors[i];
+    const PlannedTensor& tensor = tensors[i];
     const GgufTensor& place = header.tensors()[i];
     Tensor& made = model->tensors_.emplace_back();
     made = {place.offset, place.bytes, bytes_of(tensor.type, kCellNumbers), mixed(i), norm_pool};
-    if (tensor.kind == LlamaTensor::Kind::kRopeFactors) {
-      Pool factors(host_size(place.bytes));
-      std::memcpy(factors.data(), llama3_rope_factors(named->shape).data(), factors.size());
+    if (!tensor.numbers.empty()) {
+      Pool numbers(host_size(place.bytes));
+      std::memcpy(numbers.data(), tensor.numbers.data(), numbers.size());
       made.cell_bytes = place.bytes;
-      made.pool = std::make_shared<const Pool>(std::move(factors));
-    } else if (tensor.kind == LlamaTensor::Kind::kMatrix) {
+      made.pool = std::make_shared<const Pool>(std::move(numbers));
+    } else if (!tensor.is_norm) {
       const uint64_t k = tensor.shape.back();
       auto& pool = matrix_pools[{tensor.type, k}];
       if (!pool) {

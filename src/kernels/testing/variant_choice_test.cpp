@@ -26,7 +26,7 @@ struct Choosing {
   Policy policy;
   std::vector<Choice> choices;
 
-  Result<Selected<Variant<Shape>>> choose(uint32_t n) {
+  Result<const Variant<Shape>*> choose(uint32_t n) {
     gpu::PlanBuilder plan(caps);
     Context ctx{.plan = plan, .policy = policy, .choices = choices};
     return select("op", std::span<const Variant<Shape>>(kRows), Shape{n}, format_text("%u", n), ctx);

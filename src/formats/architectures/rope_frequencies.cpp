@@ -1,10 +1,10 @@
-#include "model/rope_frequencies.h"
+#include "formats/architectures/rope_frequencies.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-namespace doppler::model {
+namespace doppler::formats {
 namespace {
 
 constexpr double kTwoPi = 2 * std::numbers::pi;
@@ -109,4 +109,4 @@ Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_le
   return out;
 }
 
-}  // namespace doppler::model
+}  // namespace doppler::formats

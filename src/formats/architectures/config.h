@@ -1,5 +1,5 @@
 // The numbers of a model's architecture, the same whether they came from a GGUF or from a Hugging Face config.json.
-// Read next: families/family.h (what a family does with them).
+// Read next: architecture.h (the row of a family, by which they are read).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,21 @@
 #include "base/result.h"
 #include "formats/checkpoint.h"
 
-namespace doppler::model {
+namespace doppler::formats {
 
 enum class RopeScaling : uint8_t { kNone, kLinear, kLlama3, kYarn, kLongRope };
+
+// Which two numbers of a head are rotated together.
+enum class RopePairing : uint8_t {
+  kNeox,  // (i, i + rotary_dim / 2)
+  kGptJ,  // (2i, 2i + 1)
+};
 
 // How positions turn into rotations; rope_frequencies.h makes the table. Names as in transformers' rope_parameters.
 struct RopeConfig {
   double theta = 10000.0;
-  uint32_t rotary_dim = 0;   // of head_dim, the part that rotates; even
-  bool interleaved = false;  // pairs (2i, 2i+1), as GGUF's llama files have their q and k rows permuted for
+  uint32_t rotary_dim = 0;  // of head_dim, the part that rotates; even
+  RopePairing pairing = RopePairing::kNeox;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
   double original_ctx_len = 0;
@@ -32,12 +38,13 @@ struct RopeConfig {
 };
 
 struct ModelConfig {
-  std::string family;                         // "llama": the row of the family table
-  std::string architecture;                   // as the file says: "LlamaForCausalLM", "llama"
-  std::string name;                           // general.name, or the folder's name
-  bool synthetic = false;                     // weights are random: made by `doppler synth`
-  bool gguf_names = false;                    // tensor names and layouts are GGUF's
-  std::string huggingface_prefix = "model.";  // of all tensor names but lm_head's
+  std::string family;        // Architecture::family of the row that it was read by
+  std::string architecture;  // as the file says: "llama", "gemma3_text"
+  std::string name;          // general.name, or the folder's name
+  bool synthetic = false;    // weights are random: made by `doppler synth`
+  bool gguf_names = false;   // tensor names and layouts are GGUF's
+  // Hugging Face: what stands before the tensor names, and before lm_head's.
+  std::string huggingface_prefix = "model.", huggingface_head_prefix;
 
   uint32_t n_layers = 0;
   uint32_t n_heads = 0;
@@ -49,17 +56,25 @@ struct ModelConfig {
   uint32_t ctx_len = 0;  // the longest the model was trained for
   float norm_eps = 1e-5f;
   float attention_scale = 0;
-  uint32_t window = 0;          // sliding attention window in tokens, its own included; 0: full attention
-  std::vector<uint8_t> slides;  // per layer, 1: the window applies; empty: it applies to all
-  float attention_softcap = 0;  // c: attention logits are c * tanh(logits / c); 0: none
+  uint32_t sliding_window = 0;      // in tokens, its own included; 0: full attention
+  std::vector<uint8_t> is_sliding;  // per layer, 1: the window applies; empty: it applies to all
+  float attention_softcap = 0;      // c: attention logits are c * tanh(logits / c); 0: none
   bool tied_embeddings = false;
+  // config.json asks for biases: of q, k, v and attention's output; of the feed-forward layer.
+  bool attention_bias = false, mlp_bias = false;
   ActivationFn activation = ActivationFn::kSilu;
   RopeConfig rope;
   RopeConfig local_rope;  // of layers that slide, in families where it is another; rotary_dim 0: none
 };
 
-// Reads and checks every number. Errors name the field, what it holds and what is allowed, or the architecture and
-// the ones this build knows.
-Result<ModelConfig> read_config(const formats::Checkpoint& checkpoint);
+// True if layer `layer` sees only the sliding window.
+bool is_sliding_layer(const ModelConfig& config, uint32_t layer);
 
-}  // namespace doppler::model
+// 1 / sqrt(head_dim)
+float usual_attention_scale(const ModelConfig& config);
+
+// Reads and checks every number. Errors name the field, what it holds and what is allowed, or the architecture and
+// the ones this build knows. A field that changes the maths and is not understood is an error.
+Result<ModelConfig> read_config(const Checkpoint& checkpoint);
+
+}  // namespace doppler::formats

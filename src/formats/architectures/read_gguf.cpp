@@ -1,16 +1,18 @@
 // Architecture numbers from GGUF metadata; keys as in the GGUF specification ("llama.block_count").
+#include <algorithm>
 #include <cmath>
 
-#include "model/config_sources.h"
-#include "model/families/family.h"
+#include "base/text.h"
+#include "formats/architectures/architecture.h"
+#include "formats/architectures/config_sources.h"
 
-namespace doppler::model {
+namespace doppler::formats {
 namespace {
 
 // Reads "<architecture>.<key>" with range checks; the first fault is kept and reported by the caller.
 class Keys {
  public:
-  Keys(const formats::GgufFile& gguf, std::string prefix) : gguf_(gguf), prefix_(std::move(prefix)) {}
+  Keys(const GgufFile& gguf, std::string prefix) : gguf_(gguf), prefix_(std::move(prefix)) {}
 
   Result<std::optional<uint32_t>> count(const char* key) const {
     DP_TRY(const auto value, gguf_.get_integer(prefix_ + key));
@@ -36,7 +38,7 @@ class Keys {
   }
 
  private:
-  const formats::GgufFile& gguf_;
+  const GgufFile& gguf_;
   std::string prefix_;
 };
 
@@ -54,10 +56,10 @@ Result<void> read_yarn(const Keys& keys, RopeConfig& rope) {
   return {};
 }
 
-Result<RopeConfig> read_rope(const formats::Checkpoint& checkpoint, const Keys& keys,
-                             const ModelConfig& config) {
+Result<RopeConfig> read_rope(const ShapeLookup& shape_of, const Keys& keys, const ModelConfig& config,
+                             RopePairing pairing) {
   RopeConfig rope;
-  rope.interleaved = family_of(config).gguf_turns_neighbours;
+  rope.pairing = pairing;
   DP_TRY(rope.theta, keys.number("rope.freq_base", 10000.0));
   DP_TRY(const auto rotary_dim, keys.count("rope.dimension_count"));
   rope.rotary_dim = rotary_dim.value_or(config.head_dim);
@@ -74,20 +76,51 @@ Result<RopeConfig> read_rope(const formats::Checkpoint& checkpoint, const Keys& 
     return fail(ErrorKind::kUnsupported, "Rope scaling \"%s\" is not known; known are none, linear and yarn.",
                 printable(scaling).c_str());
   }
-  if (checkpoint.find("rope_freqs.weight")) rope.frequency_divisors = "rope_freqs.weight";
+  if (shape_of("rope_freqs.weight")) rope.frequency_divisors = "rope_freqs.weight";
   return rope;
+}
+
+Result<void> read_window(const Keys& keys, const Architecture& row, ModelConfig& config) {
+  DP_TRY(const auto window, keys.count("attention.sliding_window"));
+  config.sliding_window = window.value_or(0);
+  if (row.gguf.window == WindowRule::kNone && config.sliding_window != 0) {
+    return fail(ErrorKind::kUnsupported,
+                "A sliding window (%u) is not supported in GGUF files of architecture \"%s\".",
+                config.sliding_window, config.architecture.c_str());
+  }
+  if (row.gguf.window != WindowRule::kPattern) return {};
+  DP_TRY(const auto pattern, keys.count("attention.sliding_window_pattern"));
+  return set_sliding_pattern(config, pattern.value_or(row.window_pattern));
+}
+
+// Numbers that change the maths and that no family's GGUF files are read with.
+Result<void> refuse_others(const Keys& keys, const ModelConfig& config) {
+  DP_TRY(const auto experts, keys.count("expert_count"));
+  if (experts.value_or(0) != 0) {
+    return fail(ErrorKind::kUnsupported,
+                "Architecture \"%s\" with %u experts is not supported yet; dense models are.",
+                config.architecture.c_str(), *experts);
+  }
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+    DP_TRY(const double softcap, keys.number(key, 0));
+    if (softcap == 0) continue;
+    return fail(ErrorKind::kUnsupported, "Key \"%s.%s\" (%g) is not supported.", config.architecture.c_str(),
+                key, softcap);
+  }
+  return {};
 }
 
 }  // namespace
 
-Result<ModelConfig> config_from_gguf(const formats::Checkpoint& checkpoint, const formats::GgufFile& gguf) {
+Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& shape_of) {
   ModelConfig config;
   config.gguf_names = true;
   DP_TRY(const auto architecture, gguf.get_string("general.architecture"));
   if (!architecture) return fail(ErrorKind::kInvalidInput, "Key \"general.architecture\" is missing.");
   config.architecture = *architecture;
-  DP_TRY(const Family* family, find_family_gguf(config.architecture));
-  config.family = family->name;
+  DP_TRY(const Architecture* row, find_architecture_gguf(config.architecture));
+  config.family = row->family;
+  config.activation = row->activation;
   DP_TRY(const auto name, gguf.get_string("general.name"));
   config.name = name.value_or("");
   DP_TRY(const auto synthetic, gguf.get_bool("general.synthetic"));
@@ -105,24 +138,23 @@ Result<ModelConfig> config_from_gguf(const formats::Checkpoint& checkpoint, cons
   config.norm_eps = static_cast<float>(eps);
   DP_TRY(const auto key_length, keys.count("attention.key_length"));
   config.head_dim = key_length.value_or(config.n_heads == 0 ? 0 : config.hidden_dim / config.n_heads);
-  DP_TRY(const auto window, keys.count("attention.sliding_window"));
-  config.window = window.value_or(0);
-  DP_TRY(const auto experts, keys.count("expert_count"));
-  if (experts.value_or(0) != 0) {
-    return fail(ErrorKind::kUnsupported,
-                "Architecture \"%s\" with %u experts is not supported yet; dense models are.",
-                config.architecture.c_str(), *experts);
+  DP_CHECK(refuse_others(keys, config));
+  DP_CHECK(read_window(keys, *row, config));
+  DP_TRY(config.rope, read_rope(shape_of, keys, config, row->gguf.pairing.value));
+  if (row->sliding_rope_theta != 0) {
+    DP_TRY(const double theta, keys.number("rope.freq_base_swa", row->sliding_rope_theta));
+    config.local_rope = {
+        .theta = theta, .rotary_dim = config.rope.rotary_dim, .pairing = config.rope.pairing};
   }
-  DP_TRY(config.rope, read_rope(checkpoint, keys, config));
-
-  const formats::TensorInfo* embedding = checkpoint.find("token_embd.weight");
-  if (!embedding || embedding->shape.size() != 2) {
+  const std::vector<uint64_t>* embedding = shape_of("token_embd.weight");
+  if (!embedding || embedding->size() != 2) {
     return fail(ErrorKind::kInvalidInput, "Tensor \"token_embd.weight\" is missing or no matrix.");
   }
-  config.vocab_size = static_cast<uint32_t>(std::min<uint64_t>(embedding->shape[0], UINT32_MAX));
-  config.tied_embeddings = checkpoint.find("output.weight") == nullptr;
-  if (family->add_gguf) DP_CHECK(family->add_gguf(config, gguf));
+  config.vocab_size = static_cast<uint32_t>(std::min<uint64_t>((*embedding)[0], UINT32_MAX));
+  config.tied_embeddings = shape_of("output.weight") == nullptr;
+  DP_CHECK(check_config(config));
+  config.attention_scale = row->gguf.attention_scale(config);
   return config;
 }
 
-}  // namespace doppler::model
+}  // namespace doppler::formats

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/config.h"
+#include "formats/architectures/config.h"
 
-namespace doppler::model {
+namespace doppler::formats {
 
 struct RopeFrequencies {
   std::vector<double> inv_freq;   // rotary_dim / 2
@@ -21,4 +21,4 @@ struct RopeFrequencies {
 Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_len, uint32_t max_ctx_len,
                                          std::span<const float> divisors);
 
-}  // namespace doppler::model
+}  // namespace doppler::formats

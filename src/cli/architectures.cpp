@@ -1,0 +1,105 @@
+// doppler inspect --architectures: the rows of formats/architectures/ for a person, and as JSON, of which
+// docs/reference/models.md is made.
+#include <cstdio>
+
+#include "base/json.h"
+#include "cli/inspection.h"
+#include "cli/table.h"
+#include "formats/architectures/architecture.h"
+
+namespace doppler::cli {
+namespace {
+
+const char* dim_name(formats::Dim dim) {
+  switch (dim) {
+    case formats::Dim::kHidden:
+      return "hidden_dim";
+    case formats::Dim::kQRows:
+      return "n_heads * head_dim";
+    case formats::Dim::kKvRows:
+      return "n_kv_heads * head_dim";
+    case formats::Dim::kFfn:
+      return "ffn_dim";
+    case formats::Dim::kVocab:
+      return "vocab_size";
+    case formats::Dim::kHeadDim:
+      return "head_dim";
+  }
+  return "?";
+}
+
+const char* window_name(formats::WindowRule rule) {
+  switch (rule) {
+    case formats::WindowRule::kNone:
+      return "none";
+    case formats::WindowRule::kAllLayers:
+      return "all layers";
+    case formats::WindowRule::kPattern:
+      return "pattern";
+    case formats::WindowRule::kUpperLayers:
+      return "upper layers";
+  }
+  return "?";
+}
+
+Json tensor_json(const formats::Architecture& architecture, TensorId id) {
+  const formats::TensorRow& row = formats::tensor_row(architecture, id);
+  Json shape = Json::array();
+  for (size_t i = 0; i < row.shape.size(); ++i) shape.push_back(dim_name(row.shape[i]));
+  return {{"gguf", row.gguf},
+          {"huggingface", row.huggingface},
+          {"in_layer", is_in_layer(id)},
+          {"shape", std::move(shape)}};
+}
+
+Json architecture_json(const formats::Architecture& row) {
+  Json types = Json::array(), tensors = Json::array();
+  for (const formats::HuggingFaceType& type : row.huggingface.model_types) {
+    types.push_back({{"model_type", type.model_type}, {"sliding_window", window_name(type.window)}});
+  }
+  tensors.push_back(tensor_json(row, TensorId::kEmbedding));
+  for (const TensorId id : row.layer) tensors.push_back(tensor_json(row, id));
+  for (const TensorId id : {TensorId::kFinalNorm, TensorId::kOutput}) tensors.push_back(tensor_json(row, id));
+  Json names = Json::array();
+  for (const std::string_view name : row.gguf.architectures) names.push_back(name);
+  return {{"family", row.family},
+          {"gguf",
+           {{"architectures", std::move(names)},
+            {"rope_pairing", rope_pairing_name(row.gguf.pairing.value)},
+            {"sliding_window", window_name(row.gguf.window)}}},
+          {"huggingface",
+           {{"model_types", std::move(types)},
+            {"rope_pairing", rope_pairing_name(row.huggingface.pairing.value)},
+            {"norm_offset", row.huggingface.norm_offset}}},
+          {"tensors", std::move(tensors)}};
+}
+
+}  // namespace
+
+const char* rope_pairing_name(formats::RopePairing pairing) {
+  return pairing == formats::RopePairing::kNeox ? "NEOX" : "GPT-J";
+}
+
+void print_architectures(bool json) {
+  Json list = Json::array();
+  Table table({"family", "GGUF", "pairing", "Hugging Face", "pairing"});
+  for (const formats::Architecture* row : formats::all_architectures()) {
+    list.push_back(architecture_json(*row));
+    std::string names, types;
+    for (const std::string_view name : row->gguf.architectures) {
+      names += (names.empty() ? "" : ", ") + std::string(name);
+    }
+    for (const formats::HuggingFaceType& type : row->huggingface.model_types) {
+      types += (types.empty() ? "" : ", ") + std::string(type.model_type);
+    }
+    table.add({std::string(row->family), names, rope_pairing_name(row->gguf.pairing.value), types,
+               rope_pairing_name(row->huggingface.pairing.value)});
+  }
+  if (json) {
+    std::printf("%s\n", to_text(Json{{"architectures", std::move(list)}}, 2).c_str());
+  } else {
+    std::printf("%s", table.text().c_str());
+  }
+}
+
+}  // namespace doppler::cli

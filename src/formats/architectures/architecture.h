@@ -1,0 +1,139 @@
+// What a family's files say, in one row: names of architectures, keys, tensors and shapes in GGUF and in Hugging Face
+// folders. Loader, converter, synthetic models, `doppler inspect` and docs/reference/models.md read the same row.
+// To add a family: a file with its row beside llama.cpp, a line in rows.h and one in the table of architectures.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/tensor_id.h"
+#include "formats/architectures/config.h"
+
+namespace doppler::formats {
+
+// A field without a default: a row that does not set it does not compile.
+template <typename T>
+struct Required {
+  constexpr Required(T given) : value(given) {}  // not explicit: rows write the value itself
+  T value;
+};
+
+// Sizes that shapes are made of.
+enum class Dim : uint8_t { kHidden, kQRows, kKvRows, kFfn, kVocab, kHeadDim };
+uint64_t extent(Dim dim, const ModelConfig& config);
+
+// Outermost first: {kFfn, kHidden} is a matrix of ffn_dim rows. One to four dimensions.
+class Shape {
+ public:
+  constexpr Shape(std::initializer_list<Dim> dims) : count_(dims.size()) {
+    size_t next = 0;
+    for (const Dim dim : dims) dims_[next++] = dim;
+  }
+  constexpr size_t size() const { return count_; }
+  constexpr Dim operator[](size_t i) const { return dims_[i]; }
+  std::vector<uint64_t> extents(const ModelConfig& config) const;
+
+ private:
+  std::array<Dim, 4> dims_{};
+  size_t count_;
+};
+
+struct TensorRow {
+  TensorId id;
+  std::string_view gguf;         // behind "" or "blk.N.", before ".weight"
+  std::string_view huggingface;  // behind "model." or "model.layers.N."; lm_head stands alone
+  Shape shape;
+  bool is_norm = false;
+};
+
+// Which layers the sliding window of a file is for.
+enum class WindowRule : uint8_t {
+  kNone,         // none: config.json's number means nothing, a GGUF file must not have one
+  kAllLayers,    // all
+  kPattern,      // all but every n-th: sliding_window_pattern, or layer_types
+  kUpperLayers,  // those from max_window_layers on where use_sliding_window is true, or layer_types
+};
+
+// Which matrices have biases. A checkpoint's biases of further matrices are used too.
+enum class Biases : uint8_t {
+  kNone,
+  kQkv,         // of q, k and v, always
+  kConfigKeys,  // those that config.json's attention_bias and mlp_bias ask for
+};
+
+struct GgufRow {
+  std::span<const std::string_view>
+      architectures;              // also the prefix of the keys; the first is what is written
+  Required<RopePairing> pairing;  // that the rows of q and k are ordered for
+  WindowRule window = WindowRule::kNone;
+  // What attention's logits are multiplied by, which no key says.
+  float (*attention_scale)(const ModelConfig& config) = usual_attention_scale;
+};
+
+struct HuggingFaceType {
+  std::string_view model_type;
+  WindowRule window;
+};
+
+// transformers' default of a field, where it is not the usual one: published files leave out what equals it.
+struct FieldDefault {
+  const char* key;
+  double value;
+  bool is_count;
+};
+
+struct HuggingFaceRow {
+  std::span<const HuggingFaceType> model_types;
+  Required<RopePairing> pairing;
+  float norm_offset = 0;           // norms are stored as w - norm_offset
+  bool tied_embeddings = false;    // without tie_word_embeddings
+  bool query_scalar = false;       // query_pre_attn_scalar gives attention's scale; elsewhere it is refused
+  bool attention_softcap = false;  // attn_logit_softcapping is understood; elsewhere it is refused
+  std::span<const FieldDefault> defaults = {};
+};
+
+struct Architecture {
+  std::string_view family;
+  ActivationFn activation = ActivationFn::kSilu;  // where config.json names none; GGUF never does
+  Biases biases = Biases::kNone;
+  // WindowRule::kPattern, where the file gives no number: every so many layers one sees everything.
+  uint32_t window_pattern = 0;
+  double sliding_rope_theta =
+      0;  // of layers that slide, where a file gives none; 0: they rotate as the others do
+  std::span<const TensorId> layer;              // the tensors of a layer, in the order of the forward pass
+  std::span<const TensorRow> own_tensors = {};  // in place of the usual rows (tensor_names.cpp)
+  GgufRow gguf;
+  HuggingFaceRow huggingface;
+};
+
+std::span<const Architecture* const> all_architectures();
+
+// Errors list the architectures this build knows.
+Result<const Architecture*> find_architecture_gguf(std::string_view architecture);
+Result<const Architecture*> find_architecture_huggingface(std::string_view model_type);
+// The row that `config` was read by.
+const Architecture& architecture_of(const ModelConfig& config);
+
+// The usual row of a tensor or, where it has one, the architecture's own.
+const TensorRow& tensor_row(const Architecture& architecture, TensorId id);
+
+// A tensor of a model: which, and of which layer (0 outside the layers).
+struct PlacedTensor {
+  const TensorRow* row;
+  uint32_t layer;
+};
+// All tensors but biases, in the order in which a forward pass touches them. The output matrix is last, and not there
+// where embeddings are tied.
+std::vector<PlacedTensor> tensors_of(const ModelConfig& config);
+
+// True if the tensor `id` must have a bias in this model.
+bool must_have_bias(const ModelConfig& config, TensorId id);
+
+// The number of heads whose rows the tensor stacks, if a rotation depends on their order; 0: none does.
+uint32_t rotated_heads(const ModelConfig& config, TensorId id);
+
+}  // namespace doppler::formats

@@ -1,0 +1,101 @@
+// The table and what is looked up in it (architecture.h).
+#include <algorithm>
+
+#include "base/text.h"
+#include "formats/architectures/rows.h"
+
+namespace doppler::formats {
+namespace {
+
+using enum TensorId;
+
+constexpr const Architecture* kTable[] = {&kLlamaRow, &kQwen2Row, &kQwen3Row, &kGemma3Row};
+
+void add_name(std::string& names, std::string_view name) {
+  names += (names.empty() ? "" : ", ") + std::string(name);
+}
+
+}  // namespace
+
+std::span<const Architecture* const> all_architectures() { return kTable; }
+
+Result<const Architecture*> find_architecture_gguf(std::string_view architecture) {
+  std::string known;
+  for (const Architecture* row : kTable) {
+    for (const std::string_view name : row->gguf.architectures) {
+      if (name == architecture) return row;
+      add_name(known, name);
+    }
+  }
+  return fail(ErrorKind::kUnsupported, "Architecture \"%s\" is not supported; supported in GGUF files: %s.",
+              printable(architecture).c_str(), known.c_str());
+}
+
+Result<const Architecture*> find_architecture_huggingface(std::string_view model_type) {
+  std::string known;
+  for (const Architecture* row : kTable) {
+    for (const HuggingFaceType& type : row->huggingface.model_types) {
+      if (type.model_type == model_type) return row;
+      add_name(known, type.model_type);
+    }
+  }
+  return fail(ErrorKind::kUnsupported,
+              "Model type \"%s\" is not supported; supported in Hugging Face folders: %s.",
+              printable(model_type).c_str(), known.c_str());
+}
+
+const Architecture& architecture_of(const ModelConfig& config) {
+  for (const Architecture* row : kTable) {
+    if (row->family == config.family) return *row;
+  }
+  return *kTable[0];  // read_config() only gives names of this table
+}
+
+uint64_t extent(Dim dim, const ModelConfig& c) {
+  switch (dim) {
+    case Dim::kHidden:
+      return c.hidden_dim;
+    case Dim::kQRows:
+      return uint64_t{c.n_heads} * c.head_dim;
+    case Dim::kKvRows:
+      return uint64_t{c.n_kv_heads} * c.head_dim;
+    case Dim::kFfn:
+      return c.ffn_dim;
+    case Dim::kVocab:
+      return c.vocab_size;
+    case Dim::kHeadDim:
+      return c.head_dim;
+  }
+  return 0;
+}
+
+std::vector<uint64_t> Shape::extents(const ModelConfig& config) const {
+  std::vector<uint64_t> out(count_);
+  for (size_t i = 0; i < count_; ++i) out[i] = extent(dims_[i], config);
+  return out;
+}
+
+std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
+  const Architecture& row = architecture_of(config);
+  std::vector<PlacedTensor> out = {{&tensor_row(row, kEmbedding), 0}};
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    for (const TensorId id : row.layer) out.push_back({&tensor_row(row, id), layer});
+  }
+  out.push_back({&tensor_row(row, kFinalNorm), 0});
+  if (!config.tied_embeddings) out.push_back({&tensor_row(row, kOutput), 0});
+  return out;
+}
+
+bool must_have_bias(const ModelConfig& config, TensorId id) {
+  const bool qkv = id == kQ || id == kK || id == kV;
+  if (architecture_of(config).biases == Biases::kQkv) return qkv;
+  if (id == kGate || id == kUp || id == kDown) return config.mlp_bias;
+  return config.attention_bias && (qkv || id == kAttentionOut);
+}
+
+uint32_t rotated_heads(const ModelConfig& config, TensorId id) {
+  if (id == kQ) return config.n_heads;
+  return id == kK ? config.n_kv_heads : 0;
+}
+
+}  // namespace doppler::formats

@@ -1,0 +1,298 @@
+// Rows against each other and against the readers: what the converter writes by a row is what the engine reads by it.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/json.h"
+#include "formats/architectures/architecture.h"
+#include "formats/architectures/config_sources.h"
+#include "formats/architectures/gguf_metadata.h"
+#include "formats/architectures/rope_frequencies.h"
+#include "formats/architectures/tensor_names.h"
+#include "formats/test_helpers.h"
+
+namespace doppler::formats {
+namespace {
+
+// A row that does not say how its files pair the numbers of a head does not compile.
+static_assert(!std::is_default_constructible_v<Required<RopePairing>>);
+static_assert(!std::is_default_constructible_v<GgufRow> && !std::is_default_constructible_v<HuggingFaceRow>);
+static_assert(!std::is_default_constructible_v<Architecture>);
+
+// Odd sizes, so that no two dimensions are the same number; what is not here has the family's default.
+Json small_config(std::string_view model_type) {
+  return {{"model_type", std::string(model_type)},
+          {"num_hidden_layers", 7},
+          {"hidden_size", 48},
+          {"num_attention_heads", 6},
+          {"num_key_value_heads", 2},
+          {"head_dim", 10},
+          {"intermediate_size", 84},
+          {"vocab_size", 33},
+          {"max_position_embeddings", 640},
+          {"rms_norm_eps", 3e-6},
+          {"query_pre_attn_scalar", 10}};
+}
+
+ModelConfig config_of(const Json& json) {
+  auto config = config_from_huggingface(json);
+  EXPECT_TRUE(config) << config.error().message();
+  return std::move(config).value_or(ModelConfig());
+}
+
+std::string refusal(const Json& json) {
+  const auto config = config_from_huggingface(json);
+  return config ? "" : config.error().sentence();
+}
+
+// The header that the converter would write, with all tensors.
+GgufHeader header_of(ModelConfig config) {
+  GgufHeader header;
+  const auto added = add_config_metadata(header, config, 0);
+  EXPECT_TRUE(added) << added.error().message();
+  config.gguf_names = true;
+  for (const PlacedTensor& tensor : tensors_of(config)) {
+    header.add_tensor(tensor_name(config, tensor.row->id, tensor.layer), DType::kF32,
+                      tensor.row->shape.extents(config));
+  }
+  const std::vector<float> divisors = rope_divisors(config);
+  if (!divisors.empty()) header.add_tensor("rope_freqs.weight", DType::kF32, {divisors.size()});
+  return header;
+}
+
+ModelConfig read_back(GgufHeader header) {
+  std::vector<uint8_t> bytes = header.build();
+  bytes.resize(header.file_bytes());
+  uint64_t bytes_read = 0;
+  auto files =
+      std::make_unique<MemoryFileSet>(MemoryFileSet::Files{{"m.gguf", bytes}}, "m.gguf", &bytes_read);
+  const auto checkpoint = must(run_now(open_checkpoint(std::move(files))));
+  return must(read_config(*checkpoint));
+}
+
+class EveryModelType : public testing::TestWithParam<std::string_view> {};
+
+std::vector<std::string_view> model_types() {
+  std::vector<std::string_view> out;
+  for (const Architecture* row : all_architectures()) {
+    for (const HuggingFaceType& type : row->huggingface.model_types) out.push_back(type.model_type);
+  }
+  return out;
+}
+
+TEST_P(EveryModelType, HasTheSameNumbersAsGguf) {
+  const std::pair<const char*, Json> kMore[] = {
+      {"plain", Json::object()},
+      {"linear", {{"rope_scaling", {{"type", "linear"}, {"factor", 2.5}}}}},
+      {"llama3",
+       {{"rope_scaling",
+         {{"rope_type", "llama3"},
+          {"factor", 8},
+          {"low_freq_factor", 1},
+          {"high_freq_factor", 4},
+          {"original_max_position_embeddings", 64}}}}},
+      {"yarn",
+       {{"rope_scaling",
+         {{"rope_type", "yarn"}, {"factor", 4}, {"beta_fast", 4}, {"original_max_position_embeddings", 160}}},
+        {"rope_theta", 12345}}},
+      {"mscale",
+       {{"rope_scaling",
+         {{"rope_type", "yarn"},
+          {"factor", 4},
+          {"mscale", 0.7},
+          {"mscale_all_dim", 1.2},
+          {"original_max_position_embeddings", 160}}}}},
+  };
+  for (const auto& [what, fields] : kMore) {
+    SCOPED_TRACE(what);
+    Json json = small_config(GetParam());
+    for (const auto& [key, value] : fields.items()) json[key] = value;
+    const ModelConfig config = config_of(json);
+    const auto kept = check_config_kept(config, header_of(config));
+    EXPECT_TRUE(kept) << kept.error().message();
+    // Through a file, too, and in other words.
+    const ModelConfig got = read_back(header_of(config));
+    EXPECT_EQ(got.family, config.family);
+    EXPECT_EQ(got.n_layers, 7u);
+    EXPECT_EQ(got.n_kv_heads, 2u);
+    EXPECT_EQ(got.head_dim, 10u);
+    EXPECT_EQ(got.sliding_window, config.sliding_window);
+    EXPECT_EQ(got.is_sliding, config.is_sliding);
+    EXPECT_EQ(got.local_rope.theta, config.local_rope.theta);
+    EXPECT_EQ(got.attention_scale, config.attention_scale);
+    EXPECT_EQ(got.activation, config.activation);
+    EXPECT_EQ(got.tied_embeddings, config.tied_embeddings);
+    EXPECT_EQ(got.rope.pairing, architecture_of(config).gguf.pairing.value);
+  }
+}
+
+TEST_P(EveryModelType, NamesEachTensorOnceInBothKindsOfFile) {
+  ModelConfig config = config_of(small_config(GetParam()));
+  config.tied_embeddings = false;
+  ModelConfig gguf = config;
+  gguf.gguf_names = true;
+  std::set<std::string> names, gguf_names;
+  const auto tensors = tensors_of(config);
+  for (const PlacedTensor& tensor : tensors) {
+    const TensorId id = tensor.row->id;
+    const std::string name = tensor_name(config, id, tensor.layer);
+    names.insert(name);
+    gguf_names.insert(tensor_name(gguf, id, tensor.layer));
+    // Labels of profiles are GGUF's names.
+    EXPECT_EQ(tensor_name(gguf, id, tensor.layer, ""), tensor_label(id, tensor.layer));
+    if (is_in_layer(id)) {
+      EXPECT_EQ(layer_of_tensor(name), tensor.layer);
+    }
+    if (!tensor.row->is_norm) {
+      EXPECT_EQ(gguf_name_of(name), tensor_name(gguf, id, tensor.layer));
+    }
+  }
+  EXPECT_EQ(names.size(), tensors.size());
+  EXPECT_EQ(gguf_names.size(), tensors.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, EveryModelType, testing::ValuesIn(model_types()),
+                         [](const auto& type) { return std::string(type.param); });
+
+TEST(Architectures, WhatGgufHasNoPlaceForIsNamed) {
+  const auto lost = [](const char* type, const Json& more) {
+    Json json = small_config(type);
+    for (const auto& [key, value] : more.items()) json[key] = value;
+    const ModelConfig config = config_of(json);
+    const auto kept = check_config_kept(config, header_of(config));
+    return kept ? std::string() : kept.error().sentence();
+  };
+  EXPECT_EQ(
+      lost("gemma3_text", {{"query_pre_attn_scalar", 40}}),
+      "A GGUF file of architecture \"gemma3\" has no place for the model's attention scale: 0.158114 would "
+      "be read as 0.316228.");
+  EXPECT_EQ(
+      lost("llama", {{"hidden_act", "gelu"}}),
+      "A GGUF file of architecture \"llama\" has no place for the model's activation: 3 would be read as 1.");
+  EXPECT_EQ(
+      lost("qwen3", {{"use_sliding_window", true}, {"sliding_window", 8}, {"max_window_layers", 3}}),
+      "A GGUF file of architecture \"qwen3\" has no place for the model's sliding window: 8 would be read as "
+      "0.");
+  EXPECT_EQ(
+      lost("gemma3_text", {{"attn_logit_softcapping", 50}}),
+      "A GGUF file of architecture \"gemma3\" has no place for the model's attention softcap: 50 would be "
+      "read as 0.");
+  EXPECT_NE(lost("llama", {{"rope_scaling",
+                            {{"rope_type", "yarn"},
+                             {"factor", 4},
+                             {"truncate", false},
+                             {"original_max_position_embeddings", 160}}}}),
+            "");
+  EXPECT_NE(lost("gemma3_text",
+                 {{"layer_types", Json::array({"sliding_attention", "full_attention", "sliding_attention",
+                                               "sliding_attention", "full_attention", "full_attention",
+                                               "sliding_attention"})}}),
+            "");
+}
+
+TEST(Architectures, Gemma3HasTheNormsOfItsOwnNames) {
+  ModelConfig config = config_of(small_config("gemma3_text"));
+  const StoredTensor ffn = stored_tensor(config, TensorId::kFfnNorm, 3);
+  EXPECT_EQ(ffn.name, "model.layers.3.pre_feedforward_layernorm");
+  EXPECT_EQ(ffn.offset, 1.0f);
+  EXPECT_EQ(tensor_name(config, TensorId::kPostAttentionNorm, 3, ""),
+            "model.layers.3.post_attention_layernorm");
+  EXPECT_EQ(stored_tensor(config, TensorId::kQ, 3).offset, 0.0f);
+  config.gguf_names = true;
+  EXPECT_EQ(tensor_name(config, TensorId::kFfnNorm, 3), "blk.3.ffn_norm.weight");
+  EXPECT_EQ(stored_tensor(config, TensorId::kFfnNorm, 3).offset, 0.0f);
+}
+
+TEST(Architectures, ShapesHaveAnyNumberOfDimensions) {
+  const ModelConfig config = config_of(small_config("qwen3"));
+  const Shape experts = {Dim::kVocab, Dim::kFfn, Dim::kHidden};
+  EXPECT_EQ(experts.extents(config), (std::vector<uint64_t>{33, 84, 48}));
+  EXPECT_EQ(stored_tensor(config, TensorId::kAttentionOut, 0).shape, (std::vector<uint64_t>{48, 60}));
+  EXPECT_EQ(stored_tensor(config, TensorId::kKNorm, 0).shape, (std::vector<uint64_t>{10}));
+}
+
+// As the published files spell it: Qwen3-0.6B has neither head_dim's nor layer_types' default.
+TEST(Qwen3, FieldsOfBothSpellings) {
+  Json old_style = small_config("qwen3");
+  old_style.erase("query_pre_attn_scalar");
+  old_style["max_window_layers"] = 7;
+  old_style["use_sliding_window"] = false;
+  old_style["sliding_window"] = nullptr;
+  old_style["rope_theta"] = 1000000.0;
+  old_style["rope_scaling"] = nullptr;
+  Json new_style = old_style;
+  new_style.erase("rope_theta");
+  new_style.erase("rope_scaling");
+  new_style["rope_parameters"] = {{"rope_theta", 1000000.0}, {"rope_type", "default"}};
+  new_style["layer_types"] = Json::array();
+  for (int i = 0; i < 7; ++i) new_style["layer_types"].push_back("full_attention");
+  for (const Json& json : {old_style, new_style}) {
+    const ModelConfig config = config_of(json);
+    EXPECT_EQ(config.rope.theta, 1e6);
+    EXPECT_EQ(config.rope.pairing, RopePairing::kNeox);
+    EXPECT_EQ(config.sliding_window, 0u);
+    EXPECT_TRUE(config.is_sliding.empty());
+    EXPECT_FALSE(config.tied_embeddings);
+  }
+  Json without = old_style;
+  without.erase("head_dim");
+  EXPECT_EQ(config_of(without).head_dim, 128u);
+}
+
+TEST(Qwen3, LayersThatSlideAreUnderstoodOrRefused) {
+  Json json = small_config("qwen3");
+  json["use_sliding_window"] = true;
+  json["sliding_window"] = 8;
+  json["max_window_layers"] = 5;
+  const ModelConfig config = config_of(json);
+  EXPECT_EQ(config.sliding_window, 8u);
+  EXPECT_EQ(config.is_sliding, (std::vector<uint8_t>{0, 0, 0, 0, 0, 1, 1}));
+  EXPECT_FALSE(is_sliding_layer(config, 4));
+  EXPECT_TRUE(is_sliding_layer(config, 5));
+  json["max_window_layers"] = 7;
+  EXPECT_EQ(config_of(json).sliding_window, 0u);
+  json["layer_types"] = Json::array({"full_attention"});
+  EXPECT_EQ(refusal(json), "Field \"layer_types\" must be a list of one name a layer (7).");
+  json["layer_types"] = Json::array();
+  for (int i = 0; i < 7; ++i) json["layer_types"].push_back(i == 2 ? "sliding_attention" : "full_attention");
+  EXPECT_EQ(config_of(json).is_sliding, (std::vector<uint8_t>{0, 0, 1, 0, 0, 0, 0}));
+  json["use_sliding_window"] = false;
+  EXPECT_EQ(refusal(json),
+            "Field \"layer_types\" has layers that slide, but the model has no sliding window.");
+  json["layer_types"][2] = "linear_attention";
+  EXPECT_EQ(refusal(json),
+            "Layer type \"linear_attention\" is not known; known are \"sliding_attention\" and "
+            "\"full_attention\".");
+}
+
+TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
+  const struct {
+    const char* type;
+    const char* key;
+    Json value;
+    const char* sentence;
+  } kRows[] = {
+      {"llama", "use_sliding_window", true,
+       "\"use_sliding_window\" is not supported in models of type \"llama\"."},
+      {"llama", "attn_logit_softcapping", 50,
+       "\"attn_logit_softcapping\" is not supported in models of type"},
+      {"llama", "query_pre_attn_scalar", 64, "\"query_pre_attn_scalar\" is not supported in models of type"},
+      {"gemma3", "final_logit_softcapping", 30,
+       "\"final_logit_softcapping\" (30) is not supported in models"},
+      {"qwen3", "attention_bias", true, "\"attention_bias\" is not supported in models of type \"qwen3\"."},
+      {"qwen3", "num_experts", 8, "\"num_experts\" (8) is not supported in models of type \"qwen3\"."},
+      {"mistral", "hidden_act", "relu", "Activation \"relu\" is not known"},
+      {"bert", "x", 0,
+       "Model type \"bert\" is not supported; supported in Hugging Face folders: llama, mistral, qwen2, "
+       "qwen3, "
+       "gemma3_text, gemma3."},
+  };
+  for (const auto& row : kRows) {
+    Json json = small_config(row.type);
+    json[row.key] = row.value;
+    EXPECT_NE(refusal(json).find(row.sentence), std::string::npos) << row.key << ": " << refusal(json);
+  }
+}
+
+}  // namespace
+}  // namespace doppler::formats

@@ -1,0 +1,105 @@
+// Picks the reader by the kind of checkpoint and checks what every family relies on.
+#include "formats/architectures/config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/architectures/config_sources.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr uint32_t kMostLayers = 1024;
+
+struct Range {
+  const char* what;
+  uint32_t value;
+  uint32_t least;
+  uint32_t most;
+};
+
+}  // namespace
+
+Result<void> check_config(const ModelConfig& c) {
+  // Upper bounds are about ten times the largest published models: they stop a hostile file, not a real one.
+  const Range ranges[] = {
+      {"layer count", c.n_layers, 1, kMostLayers},     {"head count", c.n_heads, 1, 1024},
+      {"kv head count", c.n_kv_heads, 1, 1024},        {"head dimension", c.head_dim, 1, 512},
+      {"hidden dimension", c.hidden_dim, 1, 1u << 18}, {"feed-forward dimension", c.ffn_dim, 1, 1u << 20},
+      {"vocabulary size", c.vocab_size, 1, 1u << 22},  {"context length", c.ctx_len, 1, 1u << 28},
+  };
+  for (const Range& range : ranges) {
+    if (range.value < range.least || range.value > range.most) {
+      return fail(ErrorKind::kInvalidInput, "The %s is %u; allowed is %u to %u.", range.what, range.value,
+                  range.least, range.most);
+    }
+  }
+  if (c.n_heads % c.n_kv_heads != 0) {
+    return fail(ErrorKind::kInvalidInput, "The head count (%u) is not a multiple of the kv head count (%u).",
+                c.n_heads, c.n_kv_heads);
+  }
+  const RopeConfig& r = c.rope;
+  if (r.rotary_dim < 2 || r.rotary_dim > c.head_dim || r.rotary_dim % 2 != 0) {
+    return fail(ErrorKind::kInvalidInput,
+                "The rotary dimension is %u; allowed is an even number from 2 up to the head dimension (%u).",
+                r.rotary_dim, c.head_dim);
+  }
+  const bool sane = std::isfinite(c.norm_eps) && c.norm_eps >= 0 && std::isfinite(r.theta) && r.theta >= 1 &&
+                    std::isfinite(r.factor) && r.factor > 0 && std::isfinite(r.original_ctx_len);
+  if (!sane)
+    return fail(ErrorKind::kInvalidInput,
+                "The norm epsilon, rope theta or rope factor is not a usable number.");
+  const bool needs_original = r.scaling == RopeScaling::kLlama3 || r.scaling == RopeScaling::kYarn ||
+                              r.scaling == RopeScaling::kLongRope;
+  if (needs_original && r.original_ctx_len < 1) {
+    return fail(ErrorKind::kInvalidInput,
+                "The rope scaling needs the original context length, which is missing.");
+  }
+  return {};
+}
+
+bool is_sliding_layer(const ModelConfig& config, uint32_t layer) {
+  if (config.sliding_window == 0) return false;
+  return config.is_sliding.empty() || (layer < config.is_sliding.size() && config.is_sliding[layer] != 0);
+}
+
+float usual_attention_scale(const ModelConfig& config) {
+  return 1.0f / std::sqrt(static_cast<float>(config.head_dim));
+}
+
+Result<void> set_sliding_pattern(ModelConfig& config, int64_t pattern) {
+  if (pattern < 1 || pattern > UINT32_MAX) {
+    return fail(ErrorKind::kInvalidInput, "The sliding window pattern is %lld; allowed is 1 to 2^32-1.",
+                static_cast<long long>(pattern));
+  }
+  if (config.sliding_window == 0) return {};
+  // The count is checked only after this; more layers than are allowed need no entry.
+  config.is_sliding.resize(std::min(config.n_layers, kMostLayers));
+  for (size_t i = 0; i < config.is_sliding.size(); ++i) {
+    config.is_sliding[i] = (i + 1) % static_cast<uint64_t>(pattern) != 0;
+  }
+  return {};
+}
+
+Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
+  if (const GgufFile* gguf = checkpoint.gguf()) {
+    return config_from_gguf(*gguf, [&](std::string_view name) {
+      const TensorInfo* tensor = checkpoint.find(name);
+      return tensor ? &tensor->shape : nullptr;
+    });
+  }
+  DP_TRY(ModelConfig config, config_from_huggingface(checkpoint.config()));
+  config.name = checkpoint.name();
+  // The places that published checkpoints of models that also see have had for the text model.
+  for (const auto& [prefix, head_prefix] :
+       {std::pair("language_model.model.", "language_model."), std::pair("model.language_model.", "")}) {
+    if (!checkpoint.find(std::string(prefix) + "embed_tokens.weight")) continue;
+    config.huggingface_prefix = prefix;
+    config.huggingface_head_prefix = head_prefix;
+  }
+  const std::string head = config.huggingface_head_prefix + "lm_head.weight";
+  if (!checkpoint.find(head)) config.tied_embeddings = true;
+  return config;
+}
+
+}  // namespace doppler::formats

@@ -1,0 +1,70 @@
+// The text model of Gemma 3: layers that slide and layers that do not, with rotations of their own; norms behind the
+// branches too, stored as w - 1 by Hugging Face; a scale of attention that need not follow from the head dimension.
+// Facts: transformers' Gemma3TextConfig and Gemma3Config; llama.cpp's src/llama-model.cpp, LLM_ARCH_GEMMA3.
+#include <cmath>
+
+#include "formats/architectures/rows.h"
+
+namespace doppler::formats {
+namespace {
+
+using enum TensorId;
+
+constexpr uint32_t kPattern = 6;  // every sixth layer sees everything
+constexpr double kSlidingTheta = 10000.0;
+constexpr uint32_t kLayers27B = 62;  // the one size whose scale follows from hidden_dim / n_heads
+
+constexpr std::string_view kGguf[] = {"gemma3"};
+constexpr HuggingFaceType kTypes[] = {{"gemma3_text", WindowRule::kPattern},
+                                      {"gemma3", WindowRule::kPattern}};
+constexpr FieldDefault kDefaults[] = {
+    {"vocab_size", 262208, true},
+    {"hidden_size", 2304, true},
+    {"intermediate_size", 9216, true},
+    {"num_hidden_layers", 26, true},
+    {"num_attention_heads", 8, true},
+    {"num_key_value_heads", 4, true},
+    {"head_dim", 256, true},
+    {"max_position_embeddings", 131072, true},
+    {"rms_norm_eps", 1e-6, false},
+    {"rope_theta", 1e6, false},
+    {"query_pre_attn_scalar", 256, false},
+    {"sliding_window", 4096, true},
+};
+constexpr TensorId kLayer[] = {kAttentionNorm,     kQ,       kK,    kV,  kQNorm, kKNorm,      kAttentionOut,
+                               kPostAttentionNorm, kFfnNorm, kGate, kUp, kDown,  kPostFfnNorm};
+// What Llama calls post_attention_layernorm is, in Gemma 3, the norm of what attention adds.
+constexpr TensorRow kOwnTensors[] = {{.id = kFfnNorm,
+                                      .gguf = "ffn_norm",
+                                      .huggingface = "pre_feedforward_layernorm",
+                                      .shape = {Dim::kHidden},
+                                      .is_norm = true}};
+
+float attention_scale(const ModelConfig& c) {
+  if (c.n_layers != kLayers27B) return usual_attention_scale(c);
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(c.hidden_dim) / c.n_heads));
+}
+
+}  // namespace
+
+constinit const Architecture kGemma3Row = {
+    .family = "gemma3",
+    .activation = ActivationFn::kGeluTanh,
+    .window_pattern = kPattern,
+    .sliding_rope_theta = kSlidingTheta,
+    .layer = kLayer,
+    .own_tensors = kOwnTensors,
+    .gguf = {.architectures = kGguf,
+             .pairing = RopePairing::kNeox,
+             .window = WindowRule::kPattern,
+             .attention_scale = attention_scale},
+    .huggingface = {.model_types = kTypes,
+                    .pairing = RopePairing::kNeox,
+                    .norm_offset = 1.0f,
+                    .tied_embeddings = true,
+                    .query_scalar = true,
+                    .attention_softcap = true,
+                    .defaults = kDefaults},
+};
+
+}  // namespace doppler::formats

@@ -1,0 +1,24 @@
+// Qwen 2 and 2.5, dense: Llama with biases of q, k and v, which no key asks for. Facts: transformers' Qwen2Config;
+// llama.cpp's LLM_ARCH_QWEN2.
+#include "formats/architectures/rows.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr std::string_view kGguf[] = {"qwen2"};
+constexpr HuggingFaceType kTypes[] = {{"qwen2", WindowRule::kUpperLayers}};
+constexpr FieldDefault kDefaults[] = {{"max_position_embeddings", 32768, true},
+                                      {"sliding_window", 4096, true},
+                                      {"max_window_layers", 28, true}};
+
+}  // namespace
+
+constinit const Architecture kQwen2Row = {
+    .family = "qwen2",
+    .biases = Biases::kQkv,
+    .layer = kPreNormLayer,
+    .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
+    .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
+};
+
+}  // namespace doppler::formats

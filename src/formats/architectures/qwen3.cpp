@@ -1,0 +1,28 @@
+// Qwen 3, dense: each head of q and k is normalised before its rotation, and there are no biases. Facts: transformers'
+// Qwen3Config; llama.cpp's LLM_ARCH_QWEN3.
+#include "formats/architectures/rows.h"
+
+namespace doppler::formats {
+namespace {
+
+using enum TensorId;
+
+constexpr std::string_view kGguf[] = {"qwen3"};
+constexpr HuggingFaceType kTypes[] = {{"qwen3", WindowRule::kUpperLayers}};
+constexpr FieldDefault kDefaults[] = {{"head_dim", 128, true},
+                                      {"max_position_embeddings", 32768, true},
+                                      {"sliding_window", 4096, true},
+                                      {"max_window_layers", 28, true}};
+constexpr TensorId kLayer[] = {kAttentionNorm, kQ,       kK,    kV,  kQNorm, kKNorm,
+                               kAttentionOut,  kFfnNorm, kGate, kUp, kDown};
+
+}  // namespace
+
+constinit const Architecture kQwen3Row = {
+    .family = "qwen3",
+    .layer = kLayer,
+    .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
+    .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
+};
+
+}  // namespace doppler::formats

@@ -1,0 +1,307 @@
+// Architecture numbers from a Hugging Face config.json, in both styles: rope_theta + rope_scaling (transformers 4)
+// and rope_parameters (transformers 5).
+#include <algorithm>
+#include <cmath>
+
+#include "base/json.h"
+#include "formats/architectures/architecture.h"
+#include "formats/architectures/config_sources.h"
+
+namespace doppler::formats {
+namespace {
+
+Result<std::optional<uint32_t>> get_count(const Json& json, const char* key) {
+  DP_TRY(const auto value, get_integer(json, key));
+  if (!value) return std::optional<uint32_t>();
+  if (*value < 0 || *value > UINT32_MAX) {
+    return fail(ErrorKind::kInvalidInput, "Field \"%s\" is %lld; allowed is 0 to 2^32-1.", key,
+                static_cast<long long>(*value));
+  }
+  return std::optional<uint32_t>(static_cast<uint32_t>(*value));
+}
+
+Result<uint32_t> required_count(const Json& json, const char* key) {
+  DP_TRY(const auto value, get_count(json, key));
+  if (!value) return fail(ErrorKind::kInvalidInput, "Field \"%s\" is missing in config.json.", key);
+  return *value;
+}
+
+Result<double> number_or(const Json& json, const char* key, double otherwise) {
+  DP_TRY(const auto value, get_number(json, key));
+  return value.value_or(otherwise);
+}
+
+Result<std::vector<double>> get_numbers(const Json& json, const char* key) {
+  std::vector<double> out;
+  const Json* list = find(json, key);
+  if (!list || list->is_null()) return out;
+  if (!list->is_array())
+    return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a list of numbers.", key);
+  for (const Json& item : *list) {
+    if (!item.is_number())
+      return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a list of numbers.", key);
+    out.push_back(item.get<double>());
+  }
+  return out;
+}
+
+Result<RopeScaling> scaling_from_name(const std::string& name) {
+  static constexpr std::pair<const char*, RopeScaling> kNames[] = {
+      {"default", RopeScaling::kNone}, {"linear", RopeScaling::kLinear},     {"llama3", RopeScaling::kLlama3},
+      {"yarn", RopeScaling::kYarn},    {"longrope", RopeScaling::kLongRope},
+  };
+  for (const auto& [known, scaling] : kNames) {
+    if (name == known) return scaling;
+  }
+  return fail(ErrorKind::kUnsupported,
+              "Rope type \"%s\" is not known; known are default, linear, llama3, yarn and longrope.",
+              printable(name).c_str());
+}
+
+// transformers 5: {"rope_theta": ...}, or one such object a kind of layer; transformers 4: rope_scaling. Null: none.
+const Json* rope_parameters(const Json& json, const char* layer_type) {
+  const Json* parameters = find(json, "rope_parameters");
+  if (!parameters || parameters->is_null()) return find(json, "rope_scaling");
+  const Json* own = find(*parameters, layer_type);
+  return own && !own->is_null() ? own : parameters;
+}
+
+Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePairing pairing) {
+  RopeConfig rope;
+  rope.pairing = pairing;
+  DP_TRY(rope.theta, number_or(json, "rope_theta", 10000.0));
+  DP_TRY(double rotated_part, number_or(json, "partial_rotary_factor", 1.0));
+  const Json* parameters = rope_parameters(json, "full_attention");
+  if (parameters && !parameters->is_null()) {
+    if (!parameters->is_object())
+      return fail(ErrorKind::kInvalidInput, "The rope parameters must be an object.");
+    const Json& p = *parameters;
+    DP_TRY(auto type, get_string(p, "rope_type"));
+    if (!type) {
+      DP_TRY(type, get_string(p, "type"));
+    }
+    DP_TRY(rope.scaling, scaling_from_name(type.value_or("default")));
+    DP_TRY(rope.theta, number_or(p, "rope_theta", rope.theta));
+    DP_TRY(rotated_part, number_or(p, "partial_rotary_factor", rotated_part));
+    DP_TRY(rope.factor, number_or(p, "factor", 1.0));
+    DP_TRY(const double original, number_or(json, "original_max_position_embeddings", config.ctx_len));
+    DP_TRY(rope.original_ctx_len, number_or(p, "original_max_position_embeddings", original));
+    DP_TRY(rope.low_freq_factor, number_or(p, "low_freq_factor", 1.0));
+    DP_TRY(rope.high_freq_factor, number_or(p, "high_freq_factor", 4.0));
+    DP_TRY(rope.beta_fast, number_or(p, "beta_fast", 32.0));
+    DP_TRY(rope.beta_slow, number_or(p, "beta_slow", 1.0));
+    DP_TRY(rope.mscale, number_or(p, "mscale", 0.0));
+    DP_TRY(rope.mscale_all_dim, number_or(p, "mscale_all_dim", 0.0));
+    DP_TRY(rope.attention_factor, number_or(p, "attention_factor", 0.0));
+    DP_TRY(const auto truncate, get_bool(p, "truncate"));
+    rope.truncate = truncate.value_or(true);
+    DP_TRY(rope.long_factor, get_numbers(p, "long_factor"));
+    DP_TRY(rope.short_factor, get_numbers(p, "short_factor"));
+  }
+  if (!(rotated_part > 0 && rotated_part <= 1)) {
+    return fail(ErrorKind::kInvalidInput, "Field \"partial_rotary_factor\" is %g; allowed is above 0 to 1.",
+                rotated_part);
+  }
+  rope.rotary_dim = static_cast<uint32_t>(config.head_dim * rotated_part);
+  return rope;
+}
+
+// Of the layers that slide.
+Result<RopeConfig> read_sliding_rope(const Json& json, const RopeConfig& rope, double usual_theta) {
+  DP_TRY(double theta, number_or(json, "rope_local_base_freq", usual_theta));
+  const Json* parameters = find(json, "rope_parameters");
+  if (const Json* own = parameters ? find(*parameters, "sliding_attention") : nullptr) {
+    DP_TRY(theta, number_or(*own, "rope_theta", theta));
+    DP_TRY(const auto type, get_string(*own, "rope_type"));
+    if (type.value_or("default") != "default") {
+      return fail(ErrorKind::kUnsupported, "Rope type \"%s\" is not supported for layers that slide.",
+                  printable(*type).c_str());
+    }
+  }
+  return RopeConfig{.theta = theta, .rotary_dim = rope.rotary_dim, .pairing = rope.pairing};
+}
+
+Result<ActivationFn> read_activation(const Json& json, ActivationFn usual) {
+  DP_TRY(auto name, get_string(json, "hidden_act"));
+  if (!name) {
+    DP_TRY(name, get_string(json, "hidden_activation"));
+  }
+  if (!name) return usual;
+  const std::string& act = *name;
+  if (act == "silu" || act == "swish") return ActivationFn::kSilu;
+  if (act == "gelu_pytorch_tanh" || act == "gelu_new") return ActivationFn::kGeluTanh;
+  if (act == "gelu") return ActivationFn::kGeluErf;
+  return fail(ErrorKind::kUnsupported,
+              "Activation \"%s\" is not known; known are silu, gelu, gelu_new and gelu_pytorch_tanh.",
+              printable(act).c_str());
+}
+
+Result<void> set_layer_types(ModelConfig& config, WindowRule rule, const Json& types) {
+  if (!types.is_array() || types.size() != config.n_layers) {
+    return fail(ErrorKind::kInvalidInput, "Field \"layer_types\" must be a list of one name a layer (%u).",
+                config.n_layers);
+  }
+  std::vector<uint8_t> is_sliding;
+  for (const Json& type : types) {
+    const bool slides = type == "sliding_attention";
+    if (!slides && type != "full_attention") {
+      return fail(ErrorKind::kUnsupported,
+                  "Layer type %s is not known; known are \"sliding_attention\" and \"full_attention\".",
+                  printable(to_text(type)).c_str());
+    }
+    is_sliding.push_back(slides);
+  }
+  const auto n_sliding = std::ranges::count(is_sliding, 1);
+  if (n_sliding != 0 && config.sliding_window == 0) {
+    return fail(ErrorKind::kUnsupported,
+                "Field \"layer_types\" has layers that slide, but the model has no sliding window.");
+  }
+  if (rule != WindowRule::kAllLayers) {
+    config.is_sliding = std::move(is_sliding);
+  } else if (n_sliding == 0) {
+    config.sliding_window = 0;
+  } else if (n_sliding != std::ssize(types)) {
+    return fail(ErrorKind::kUnsupported,
+                "Field \"layer_types\" has two kinds; models of type \"%s\" have one for all layers.",
+                config.architecture.c_str());
+  }
+  return {};
+}
+
+Result<void> read_window(const Json& json, const Architecture& row, WindowRule rule, ModelConfig& config) {
+  DP_TRY(const auto window, get_count(json, "sliding_window"));
+  DP_TRY(const auto used, get_bool(json, "use_sliding_window"));
+  if (rule == WindowRule::kUpperLayers) {
+    if (used.value_or(false)) config.sliding_window = window.value_or(0);
+    DP_TRY(const auto full, get_count(json, "max_window_layers"));
+    if (config.sliding_window != 0) {
+      config.is_sliding.resize(config.n_layers);
+      for (size_t i = 0; i < config.is_sliding.size(); ++i) config.is_sliding[i] = i >= full.value_or(0);
+    }
+  } else if (used.value_or(false)) {
+    return fail(ErrorKind::kUnsupported,
+                "Field \"use_sliding_window\" is not supported in models of type \"%s\".",
+                config.architecture.c_str());
+  } else if (rule != WindowRule::kNone) {
+    config.sliding_window = window.value_or(0);
+  }
+  if (rule == WindowRule::kPattern) {
+    DP_TRY(const auto pattern, get_integer(json, "sliding_window_pattern"));
+    DP_CHECK(set_sliding_pattern(config, pattern.value_or(row.window_pattern)));
+  }
+  const Json* types = find(json, "layer_types");
+  if (types && !types->is_null()) DP_CHECK(set_layer_types(config, rule, *types));
+  // A window that no layer has is none.
+  if (!config.is_sliding.empty() && std::ranges::count(config.is_sliding, 1) == 0) {
+    config.sliding_window = 0;
+    config.is_sliding.clear();
+  }
+  return {};
+}
+
+Result<void> read_attention(const Json& json, const HuggingFaceRow& row, ModelConfig& config) {
+  DP_TRY(const double scalar, number_or(json, "query_pre_attn_scalar", config.head_dim));
+  if (!(scalar > 0) || !std::isfinite(scalar)) {
+    return fail(ErrorKind::kInvalidInput, "Field \"query_pre_attn_scalar\" is %g; it must be above 0.",
+                scalar);
+  }
+  config.attention_scale =
+      row.query_scalar ? static_cast<float>(1 / std::sqrt(scalar)) : usual_attention_scale(config);
+  DP_TRY(const double softcap, number_or(json, "attn_logit_softcapping", 0));
+  config.attention_softcap = static_cast<float>(softcap);
+  const std::pair<const char*, bool> kOthers[] = {
+      {"query_pre_attn_scalar", !row.query_scalar && scalar != config.head_dim},
+      {"attn_logit_softcapping", !row.attention_softcap && softcap != 0},
+  };
+  for (const auto& [key, is_refused] : kOthers) {
+    if (!is_refused) continue;
+    return fail(ErrorKind::kUnsupported, "Field \"%s\" is not supported in models of type \"%s\".", key,
+                config.architecture.c_str());
+  }
+  return {};
+}
+
+Result<void> read_biases(const Json& json, Biases rule, ModelConfig& config) {
+  const std::pair<const char*, bool*> kFields[] = {{"attention_bias", &config.attention_bias},
+                                                   {"mlp_bias", &config.mlp_bias}};
+  for (const auto& [key, asked] : kFields) {
+    DP_TRY(const auto value, get_bool(json, key));
+    *asked = value.value_or(false);
+    if (!*asked || rule == Biases::kConfigKeys) continue;
+    return fail(ErrorKind::kUnsupported, "Field \"%s\" is not supported in models of type \"%s\".", key,
+                config.architecture.c_str());
+  }
+  return {};
+}
+
+// Numbers that change the maths and that no family is read with.
+Result<void> refuse_others(const Json& json, const ModelConfig& config) {
+  for (const char* key : {"final_logit_softcapping", "num_experts", "num_local_experts"}) {
+    DP_TRY(const double number, number_or(json, key, 0));
+    if (number == 0) continue;
+    return fail(ErrorKind::kUnsupported, "Field \"%s\" (%g) is not supported in models of type \"%s\".", key,
+                number, config.architecture.c_str());
+  }
+  return {};
+}
+
+WindowRule window_rule(const HuggingFaceRow& row, std::string_view model_type) {
+  const auto type = std::ranges::find(row.model_types, model_type, &HuggingFaceType::model_type);
+  return type == row.model_types.end() ? WindowRule::kNone : type->window;
+}
+
+// The text model's fields, with transformers' defaults for what is left out.
+Json with_defaults(const Json& whole, const HuggingFaceRow& row) {
+  const Json* text = find(whole, "text_config");
+  Json json = text && text->is_object() ? *text : whole;
+  for (const FieldDefault& field : row.defaults) {
+    const Json* present = find(json, field.key);
+    // A window of null is none; other fields of null are left out.
+    const bool is_null = present && present->is_null() && std::string_view(field.key) != "sliding_window";
+    if (present && !is_null) continue;
+    json[field.key] = field.is_count ? Json(static_cast<int64_t>(field.value)) : Json(field.value);
+  }
+  return json;
+}
+
+}  // namespace
+
+Result<ModelConfig> config_from_huggingface(const Json& whole) {
+  ModelConfig config;
+  DP_TRY(const auto model_type, get_string(whole, "model_type"));
+  if (!model_type) return fail(ErrorKind::kInvalidInput, "Field \"model_type\" is missing in config.json.");
+  config.architecture = *model_type;
+  DP_TRY(const Architecture* row, find_architecture_huggingface(config.architecture));
+  config.family = row->family;
+  const HuggingFaceRow& own = row->huggingface;
+  const Json json = with_defaults(whole, own);
+
+  DP_TRY(config.n_layers, required_count(json, "num_hidden_layers"));
+  DP_TRY(config.n_heads, required_count(json, "num_attention_heads"));
+  DP_TRY(const auto n_kv_heads, get_count(json, "num_key_value_heads"));
+  config.n_kv_heads = n_kv_heads.value_or(config.n_heads);
+  DP_TRY(config.hidden_dim, required_count(json, "hidden_size"));
+  DP_TRY(const auto head_dim, get_count(json, "head_dim"));
+  config.head_dim = head_dim.value_or(config.n_heads == 0 ? 0 : config.hidden_dim / config.n_heads);
+  DP_TRY(config.ffn_dim, required_count(json, "intermediate_size"));
+  DP_TRY(config.vocab_size, required_count(json, "vocab_size"));
+  DP_TRY(const auto ctx_len, get_count(json, "max_position_embeddings"));
+  config.ctx_len = ctx_len.value_or(2048);
+  DP_TRY(const double eps, number_or(json, "rms_norm_eps", 1e-6));
+  config.norm_eps = static_cast<float>(eps);
+  DP_TRY(const auto tied, get_bool(json, "tie_word_embeddings"));
+  config.tied_embeddings = tied.value_or(own.tied_embeddings);
+  DP_TRY(config.activation, read_activation(json, row->activation));
+  DP_TRY(config.rope, read_rope(json, config, own.pairing.value));
+  if (row->sliding_rope_theta != 0) {
+    DP_TRY(config.local_rope, read_sliding_rope(json, config.rope, row->sliding_rope_theta));
+  }
+  DP_CHECK(check_config(config));
+  DP_CHECK(read_window(json, *row, window_rule(own, config.architecture), config));
+  DP_CHECK(read_attention(json, own, config));
+  DP_CHECK(read_biases(json, row->biases, config));
+  DP_CHECK(refuse_others(json, config));
+  return config;
+}
+
+}  // namespace doppler::formats

@@ -1,0 +1,50 @@
+// What each tensor is called in a GGUF and in a Hugging Face checkpoint, by the rows of the architectures.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/architectures/architecture.h"
+
+namespace doppler::formats {
+
+// With the suffix ".weight" or ".bias". `layer` is ignored for tensors outside the layers.
+std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer,
+                        const char* suffix = ".weight");
+
+// A tensor as one kind of file has it.
+struct StoredTensor {
+  std::string name;             // without suffix: "blk.0.attn_q"
+  std::vector<uint64_t> shape;  // outermost first, any number of dimensions
+  bool must_have_bias = false;
+  float offset = 0;  // what is added to each number, for the weight as the maths has it
+};
+StoredTensor stored_tensor(const ModelConfig& config, TensorId id, uint32_t layer = 0);
+std::vector<StoredTensor> stored_tensors(const ModelConfig& config, std::span<const TensorId> ids,
+                                         uint32_t layer);
+
+// Matrices that read the same vector, which a file may hold as one tensor (doppler convert --fuse-qkv,
+// --fuse-gate-up): their rows follow each other. Names as in TensorRow.
+struct FusedNames {
+  std::array<std::string_view, 3> parts;  // the last may be empty
+  std::string_view whole;
+};
+std::span<const FusedNames> fused_qkv_names();
+std::span<const FusedNames> fused_gate_up_names();
+// Where a file has a matrix inside a fused one: "blk.3.attn_k" is in "blk.3.attn_qkv", behind the rows of attn_q.
+// Without suffixes. Empty: nothing is known to hold `name`.
+std::string fused_tensor_name(const std::string& name);
+
+// Which layer a tensor of either kind of file belongs to: 3 of "blk.3.attn_q.weight" or "model.layers.3.mlp.up_proj.weight".
+std::optional<uint32_t> layer_of_tensor(const std::string& name);
+
+// What GGUF calls the weight of a matrix of a Hugging Face checkpoint, whatever its family; empty: no usual row has
+// the name. Norms' names depend on the family.
+std::string gguf_name_of(std::string_view huggingface_name);
+
+}  // namespace doppler::formats

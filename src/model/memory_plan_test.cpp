@@ -1,0 +1,43 @@
+// What is said where a model does not fit a device.
+#include "model/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace doppler::model {
+namespace {
+
+TEST(MemoryPlan, WhatCannotBeHeldOrBoundIsRefusedWithTheContextThatFits) {
+  constexpr uint64_t kMiB = 1 << 20;
+  gpu::Caps caps;
+  caps.adapter = "card";
+  caps.memory_bytes = 1024 * kMiB;
+  caps.max_binding_bytes = caps.max_buffer_bytes = 128 * kMiB;
+  const auto message = [&](uint64_t weights, uint32_t ctx_len) {  // 1 layer, 1 KiB a position and side
+    const uint64_t side = ctx_len * 1024ull;
+    const MemoryPlan plan{.weight_bytes = weights, .cache_bytes = 2 * side, .cache_buffer_bytes = side};
+    const auto checked = check_memory(plan, caps, ctx_len);
+    return checked ? std::string() : checked.error().message();
+  };
+  EXPECT_EQ(message(kMiB, 1024), "");
+  EXPECT_EQ(message(kMiB, 131072), "");
+  EXPECT_EQ(message(kMiB, 131073 + 1023),
+            "A context of 132096 tokens makes each layer's cache two buffers of 129.0 MiB, but card binds at "
+            "most 128.0 MiB; "
+            "131072 tokens would fit (--ctx).");
+  EXPECT_EQ(message(kMiB, 1 << 20),
+            "The model needs 2.00 GiB (weights 1.00 MiB, cache for 1048576 tokens 2.00 GiB, scratch 0 B), "
+            "but card has 1.00 "
+            "GiB. A context of 131072 tokens would fit (--ctx).");
+  EXPECT_EQ(message(2048 * kMiB, 1024),
+            "The model needs 2.00 GiB (weights 2.00 GiB, cache for 1024 tokens 2.00 MiB, scratch 0 B), but "
+            "card has 1.00 GiB. "
+            "A smaller or more strongly quantised model is needed.");
+  MemoryPlan plan{.weight_bytes = 2048 * kMiB};
+  plan.smaller = {{"q8_0", 1500 * kMiB}, {"q4_k", 900 * kMiB}, {"q2_k", 500 * kMiB}};
+  EXPECT_EQ(check_memory(plan, caps, 1024).error().message(),
+            "The model needs 2.00 GiB (weights 2.00 GiB, cache for 1024 tokens 0 B, scratch 0 B), but card "
+            "has 1.00 GiB. Quantised to q4_k it would need 900.0 MiB (doppler convert --quantize q4_k).");
+}
+
+}  // namespace
+}  // namespace doppler::model
