@@ -37,9 +37,10 @@ struct LoadOptions {
   uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
-  uint32_t ring = 0;                           // answers of the device that may be outstanding: 2 to 64; 0: 4
-  bool tuned = true;                           // use what `doppler tune` stored in cache_dir for this device
-  std::string cache_dir;                       // compiled kernels, which shards were verified; "": none
+  std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
+  uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4
+  bool tuned = true;               // use what `doppler tune` stored in cache_dir for this device
+  std::string cache_dir;           // compiled kernels, which shards were verified; "": none
   bool verify = true;         // compare an RDRR model's bytes with its hashes (once, if there is a cache_dir)
   std::string chat_template;  // Jinja text that replaces the model's own
   ProgressCallback progress;

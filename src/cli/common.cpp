@@ -12,6 +12,7 @@
 #include "base/trace.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
+#include "lowering/rule.h"
 #include "store/model_store.h"
 
 namespace doppler::cli {
@@ -112,6 +113,13 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
               });
   args.custom("kernel", 0, "OP=VARIANT", "force a variant of an operation (doppler kernels); may be repeated",
               [&flags](std::string_view value) { return force_kernel(value, &flags.load.kernels); });
+  args.custom("rule", 0, "NAME=off", "lower the model without a rule (doppler graph); may be repeated",
+              [&flags](std::string_view value) -> Result<void> {
+                lowering::RuleSet rules;
+                DP_CHECK(rules.set(value));
+                flags.load.rules.emplace_back(value);
+                return {};
+              });
   add_kv_flag(args, "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
              &flags.load.ctx_len);

@@ -45,7 +45,8 @@ Result<Inspection> inspect(const InspectFlags& flags) {
   DP_TRY(found.text, run_now(engine::load_text_model(*found.checkpoint, "")));
   found.config = formats::read_config(*found.checkpoint);
   if (found.config) {
-    if (auto runs = families::check_has_forward_pass(*found.config); !runs) found.config = forward(runs.error());
+    if (auto runs = families::check_has_forward_pass(*found.config); !runs)
+      found.config = forward(runs.error());
   }
   if (found.config) {
     found.kv = flags.kv;

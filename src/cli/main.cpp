@@ -33,6 +33,7 @@ constexpr Verb kVerbs[] = {
     {"detokenize", detokenize_verb, "token ids to text"},
     {"logits", logits_verb, "logits (and hidden states) of given tokens, as safetensors"},
     {"perplexity", perplexity_verb, "how well a model predicts a text"},
+    {"graph", graph_verb, "a model as mathematics, and the rules that made dispatches of it"},
     {"kernels", kernels_verb, "the kernel variants, and which are chosen and why"},
     {"synth", synth_verb, "write a model of a real shape with random weights"},
     {"bench", bench_verb, "measure prefill and decode speed"},

@@ -15,6 +15,7 @@ int tokenize_verb(std::span<const std::string> arguments);
 int detokenize_verb(std::span<const std::string> arguments);
 int logits_verb(std::span<const std::string> arguments);
 int perplexity_verb(std::span<const std::string> arguments);
+int graph_verb(std::span<const std::string> arguments);
 int kernels_verb(std::span<const std::string> arguments);
 int synth_verb(std::span<const std::string> arguments);
 int bench_verb(std::span<const std::string> arguments);

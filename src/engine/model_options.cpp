@@ -26,6 +26,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   model::RunnerOptions out;
   DP_TRY(out.policy, kernels::make_policy(options.lane));
   for (const auto& [operation, variant] : options.kernels) out.policy.forced[operation] = variant;
+  for (const std::string& rule : options.rules) DP_CHECK(out.rules.set(rule));
   if (options.kv != "f16" && options.kv != "f32") {
     return fail(ErrorKind::kInvalidInput, "Cache format \"%s\" is not known; allowed are f16 and f32.",
                 printable(options.kv).c_str());

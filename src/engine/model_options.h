@@ -8,7 +8,7 @@
 
 namespace doppler::engine {
 
-// Errors: a lane or cache format that is not known.
+// Errors: a lane, cache format or rule that is not known.
 Result<model::RunnerOptions> runner_options(const LoadOptions& options);
 // What loading would take on such a device (`--dry-run`). Errors also: this build cannot run the model.
 Result<model::LoadPlan> plan_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,

@@ -40,7 +40,6 @@ Result<AttentionOps> attention_ops(const Lowering& l, uint32_t index) {
                             .cache = cache,
                             .table = {},
                             .norms = q->is_normed ? l.weights().head_norms[index] : TensorView{},
-                            .norm_eps = q->norm_eps,
                             .n_heads = a.n_heads,
                             .rotary_dim = q->is_rotated ? q->rope.rotary_dim : 0,
                             .interleaved = q->rope.gpt_j_pairs},
@@ -52,6 +51,7 @@ Result<AttentionOps> attention_ops(const Lowering& l, uint32_t index) {
                                  .softcap = a.softcap,
                                  .sinks = {},
                                  .max_keys = l.io().max_keys}};
+  if (q->is_normed) ops.rope.norm_eps = q->norm_eps;
   if (q->is_rotated) {
     const RopeTable& table = l.weights().ropes[q->rope.table];
     ops.rope.table = table.table;
@@ -59,6 +59,13 @@ Result<AttentionOps> attention_ops(const Lowering& l, uint32_t index) {
   }
   ops.attention.q = ops.rope.q_out;
   return ops;
+}
+
+Result<std::string> refuse_reader_reduces(Lowering& l, uint32_t index) {
+  if (!l.is_on("split_k_reduction")) return std::string("split_k_reduction is off");
+  const std::optional<uint32_t> reader = l.only_reader(l.node(index).outputs[0], OpKind::kLinear);
+  if (!reader) return std::string("it is not read by one product alone");
+  return l.refuse_prologue(*reader, kernels::PrologueKind::kSplitPartials);
 }
 
 Result<void> record_attention(Lowering& l, uint32_t index, const kernels::AttentionChoice& choice,

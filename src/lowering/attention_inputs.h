@@ -14,6 +14,9 @@ struct AttentionOps {
 // Error: q, k and v do not lie beside one another, or only one of q and k is normalised or rotated.
 Result<AttentionOps> attention_ops(const Lowering& l, uint32_t attention_node);
 
+// Why what reads attention's result does not reduce splits of the keys itself; "" if it does.
+Result<std::string> refuse_reader_reduces(Lowering& l, uint32_t attention_node);
+
 // Records attention as it was resolved, into buffers for its readers.
 Result<void> record_attention(Lowering& l, uint32_t attention_node, const kernels::AttentionChoice& choice,
                               const kernels::Attention& op);

@@ -183,6 +183,13 @@ Result<const ResolvedLinear*> Lowering::resolve(uint32_t index) {
       made.choices.push_back(std::move(choice));
     }
   }
+  if (linear.matrices.size() > 1) {
+    if (made.projection->parts.size() < linear.matrices.size()) {
+      note_applied("stacked_products");
+    } else if (is_on("stacked_products")) {
+      note_refused("stacked_products", index, "the number formats of its matrices differ");
+    }
+  }
   known = std::move(made);
   return &*known;
 }

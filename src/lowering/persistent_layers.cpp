@@ -89,35 +89,66 @@ float eps_of(const Lowering& l, uint32_t norm) {
   return std::get<graph::RmsNorm>(l.node(norm).operation).eps;
 }
 
-kernels::PersistentLayer layer_of(const Lowering& l, const Block& block) {
+// How a layer attends, where layers may differ.
+struct Attending {
+  uint32_t window = 0, table = 0;
+  bool operator==(const Attending&) const = default;
+};
+
+const graph::Attention& attention_of(const Lowering& l, const Block& block) {
+  return std::get<graph::Attention>(l.node(block.attention).operation);
+}
+
+Attending attending(const Lowering& l, const Block& block) {
+  return {.window = attention_of(l, block).sliding_window, .table = block.rope.table};
+}
+
+kernels::PersistentLayer layer_of(const Lowering& l, const Block& block, const Attending& usual) {
   const auto product = [&](uint32_t node) -> const Projection& { return l.weights().products[node]; };
-  kernels::PersistentLayer layer{
-      .out = &product(block.output).parts[0].weight,
-      .gate_up = product(block.gate_up).parts.size() == 1 ? &product(block.gate_up).parts[0].weight : nullptr,
-      .down = &product(block.down).parts[0].weight,
-      .ffn_norm = vector_of(l, block.ffn_norm),
-      .next_norm = vector_of(l, *norm_of(l, block.x)),
-      .cache = l.io().cache[std::get<graph::Attention>(l.node(block.attention).operation).layer]};
-  for (const uint32_t node : {block.qkv, block.output, block.gate_up, block.down}) {
-    layer.has_bias = layer.has_bias || product(node).has_bias();
+  const Projection &qkv = product(block.qkv), &gate_up = product(block.gate_up);
+  kernels::PersistentLayer layer{.out = &product(block.output).parts[0].weight,
+                                 .gate_up = gate_up.parts.size() == 1 ? &gate_up.parts[0].weight : nullptr,
+                                 .down = &product(block.down).parts[0].weight,
+                                 .ffn_norm = vector_of(l, block.ffn_norm),
+                                 .next_norm = vector_of(l, *norm_of(l, block.x)),
+                                 .cache = l.io().cache[attention_of(l, block).layer],
+                                 .is_sliding = attending(l, block) != usual,
+                                 .out_bias = product(block.output).parts[0].bias,
+                                 .down_bias = product(block.down).parts[0].bias,
+                                 .gate_up_bias = gate_up.parts[0].bias,
+                                 .qk_norms = l.weights().head_norms[block.attention]};
+  for (const Projection::Part& part : qkv.parts) layer.qkv.push_back(&part.weight);
+  if (qkv.has_bias()) {
+    for (const Projection::Part& part : qkv.parts) layer.qkv_bias.push_back(part.bias);
   }
-  for (const Projection::Part& part : product(block.qkv).parts) layer.qkv.push_back(&part.weight);
+  if (block.post_attention_norm) layer.post_attention_norm = vector_of(l, *block.post_attention_norm);
+  if (block.post_ffn_norm) layer.post_ffn_norm = vector_of(l, *block.post_ffn_norm);
   return layer;
 }
 
-// What all layers must have in common; "" if they have.
+// What all layers must have in common, beside what the kernel itself compares; "" if they have.
 std::string refuse_differences(const Lowering& l, const Block& first, const Block& other) {
-  const auto &a = std::get<graph::Attention>(l.node(first.attention).operation),
-             &b = std::get<graph::Attention>(l.node(other.attention).operation);
+  const graph::Attention &a = attention_of(l, first), &b = attention_of(l, other);
   if (a.n_heads != b.n_heads || a.n_kv_heads != b.n_kv_heads || a.head_dim != b.head_dim ||
-      a.scale != b.scale || eps_of(l, first.attention_norm) != eps_of(l, other.attention_norm)) {
-    return "the layers differ in their heads or epsilons";
+      a.scale != b.scale || a.softcap != b.softcap || first.rope.rotary_dim != other.rope.rotary_dim ||
+      first.rope.gpt_j_pairs != other.rope.gpt_j_pairs) {
+    return "its layers differ in their heads";
   }
-  if (other.q_norm || other.k_norm || other.post_attention_norm || other.post_ffn_norm) {
-    return "it has no norms of q and k or behind the branches";
+  for (const std::optional<uint32_t> norm :
+       {std::optional(other.attention_norm), std::optional(other.ffn_norm), other.post_attention_norm,
+        other.post_ffn_norm}) {
+    if (norm && eps_of(l, *norm) != eps_of(l, first.attention_norm)) return "its norms differ in epsilon";
   }
-  if (a.sliding_window != b.sliding_window || first.rope.table != other.rope.table || b.softcap != 0) {
-    return "it has one window and one rotation for all layers, and no softcap";
+  for (const std::optional<uint32_t> norm : {other.q_norm, other.k_norm}) {
+    if (norm && std::get<graph::HeadNorm>(l.node(*norm).operation).eps != eps_of(l, first.attention_norm)) {
+      return "its norms differ in epsilon";
+    }
+  }
+  for (const uint32_t node : {other.qkv, other.gate_up}) {
+    const Projection& product = l.weights().products[node];
+    for (const Projection::Part& part : product.parts) {
+      if (product.has_bias() && !part.bias.valid()) return "one of its products has a bias in part";
+    }
   }
   return "";
 }
@@ -136,7 +167,12 @@ Result<Outcome> lower_persistent_layers(Lowering& l, uint32_t index) {
   }
   if (blocks.empty()) return not_matched();
   const Block &first = blocks.front(), &last = blocks.back();
-  const auto& attention = std::get<graph::Attention>(l.node(first.attention).operation);
+  const graph::Attention& attention = attention_of(l, first);
+  // Layers that see all keys are the usual ones, where there are any.
+  Attending usual = attending(l, first);
+  for (const Block& block : blocks) {
+    if (attending(l, block).window == 0) usual = attending(l, block);
+  }
   const uint32_t hidden = l.graph().info(begin).columns;
   const uint32_t final_norm = *norm_of(l, last.x);
   kernels::Context ctx = l.context(index);
@@ -158,15 +194,26 @@ Result<Outcome> lower_persistent_layers(Lowering& l, uint32_t index) {
       .norm_eps = eps_of(l, first.attention_norm),
       .activate = std::get<graph::Gated>(l.node(first.gated).operation).activation,
       .scale = attention.scale,
-      .window = attention.sliding_window,
+      .window = usual.window,
+      .softcap = attention.softcap,
       .max_keys = io.max_keys,
-      .table = l.weights().ropes[first.rope.table].table,
+      .table = l.weights().ropes[usual.table].table,
       .rotary_dim = first.rope.rotary_dim,
       .interleaved = first.rope.gpt_j_pairs,
-      .attention_factor = l.weights().ropes[first.rope.table].attention_factor};
+      .attention_factor = l.weights().ropes[usual.table].attention_factor};
+  std::optional<Attending> other;
   for (const Block& block : blocks) {
     if (op.unfit.empty()) op.unfit = refuse_differences(l, first, block);
-    op.layers.push_back(layer_of(l, block));
+    const Attending own = attending(l, block);
+    if (own != usual) {
+      if (other && own != *other) op.unfit = "its layers attend in more than two ways";
+      other = own;
+    }
+    op.layers.push_back(layer_of(l, block, usual));
+  }
+  if (other) {
+    const RopeTable& rope = l.weights().ropes[other->table];
+    op.sliding = {.window = other->window, .table = rope.table, .attention_factor = rope.attention_factor};
   }
   DP_TRY(std::string reason, kernels::refuse_persistent_layers(ctx, op));
   if (!reason.empty()) return refused(std::move(reason));

@@ -6,10 +6,8 @@
 namespace doppler::lowering {
 
 Result<Outcome> lower_split_k_reduction(Lowering& l, uint32_t index) {
-  const std::optional<uint32_t> reader = l.only_reader(l.node(index).outputs[0], OpKind::kLinear);
-  if (!reader) return not_matched();
   if (!l.is_on("fused_rope")) return refused("fused_rope is off, and its variants alone leave splits");
-  DP_TRY(std::string reason, l.refuse_prologue(*reader, kernels::PrologueKind::kSplitPartials));
+  DP_TRY(std::string reason, refuse_reader_reduces(l, index));
   if (!reason.empty()) return refused(std::move(reason));
   DP_TRY(AttentionOps ops, attention_ops(l, index));
   ops.attention.rope = &ops.rope;

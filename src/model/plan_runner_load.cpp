@@ -278,7 +278,8 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
     step.token = sample.token;
     return kernels::record(one_row, step);
   }
-  lowering::Lowering next_step(graph_, bound_, options_.rules, one_row, io, reports_.back());
+  lowering::PlanReport of_next_step;  // the plans of that step report its rules
+  lowering::Lowering next_step(graph_, bound_, options_.rules, one_row, io, of_next_step);
   DP_TRY(kernels::EmbedNorm input, next_step.step_input());
   one_row.role = "next";
   return kernels::record(one_row, kernels::Next{.sample = sample, .step = step, .input = input});

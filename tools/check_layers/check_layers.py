@@ -15,23 +15,28 @@ MAY_INCLUDE = {
     "base": {"doppler"},  # the public error type is the one all layers use
     "gpu": {"base"},
     "kernels": {"gpu", "base"},
+    "graph": {"base"},
     "formats": {"base"},
+    # Mathematics: these three name no kernel and no GPU. formats: the numbers of a model.
+    "layers": {"graph", "formats", "base"},
+    "families": {"layers", "graph", "formats", "base"},
+    "lowering": {"graph", "kernels", "gpu", "base"},
     "store": {"formats", "base"},
     "tokenizer": {"base"},
-    "model": {"kernels", "gpu", "formats", "base"},
+    "model": {"families", "lowering", "graph", "kernels", "gpu", "formats", "base"},
     # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
-    "engine": {"doppler", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
+    "engine": {"doppler", "model", "lowering", "tokenizer", "kernels", "gpu", "formats", "base"},
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     "serve": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
-    # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to.
-    "cli": {"doppler", "engine", "kernels", "formats", "store", "bench", "serve", "base"},
+    # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler graph`.
+    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "bench", "serve", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
     "web": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
 }
 
 # Layers that are also compiled to WebAssembly: no threads, files or streams outside files named for a platform.
-CORE = {"base", "kernels", "formats", "tokenizer", "model", "engine"}
+CORE = {"base", "kernels", "graph", "layers", "families", "lowering", "formats", "tokenizer", "model", "engine"}
 PLATFORM_HEADERS = {"thread", "mutex", "condition_variable", "future", "filesystem", "fstream", "iostream",
                     "format", "print", "unistd.h", "dlfcn.h", "pthread.h", "fcntl.h", "sys/mman.h", "sys/stat.h"}
 PLATFORM_SUFFIX = re.compile(r"_(native|posix|web)(_test)?\.(h|cpp)$")

@@ -22,6 +22,9 @@ struct Case {
   bool alone = false;       // one workgroup does all
   uint32_t dispatches = 1;  // the layers' weights lie in so many buffers
   uint32_t context = 96;    // more than kShortKeys: splits of the keys
+  bool biases = false, qk_norms = false, post_norms = false;
+  uint32_t sliding_window = 0;  // not 0: of every other layer, which has a rope table of its own too
+  float softcap = 0;
 
   uint32_t q() const { return n_heads * head_dim; }
   uint32_t kv() const { return n_kv_heads * head_dim; }
@@ -30,8 +33,10 @@ struct Case {
 inline void PrintTo(const Case& c, std::ostream* out) {
   *out << c.n_layers << " layers of " << c.hidden << ", ffn " << c.ffn << ", " << c.n_heads << " heads on "
        << c.n_kv_heads << " of " << c.head_dim << ", " << weight_format_info(c.format).name << " and "
-       << weight_format_info(c.other).name << ", window " << c.window << ", " << c.dispatches
-       << " dispatches";
+       << weight_format_info(c.other).name << ", window " << c.window << ", " << c.dispatches << " dispatches"
+       << (c.biases ? ", biases" : "") << (c.qk_norms ? ", norms of q and k" : "")
+       << (c.post_norms ? ", norms behind the branches" : "") << ", sliding " << c.sliding_window
+       << ", softcap " << c.softcap;
 }
 
 inline constexpr float kEps = 1e-5f;
@@ -78,7 +83,6 @@ struct Model {
 class Bound {
  public:
   Bound(KernelRun& run, const Model& model) : c_(model.c) {
-    Arena norms;
     std::vector<Arena> arenas(c_.dispatches);
     struct Placed {
       Weight* weight;
@@ -95,12 +99,6 @@ class Bound {
       weights_.back()->pieces = {{.buffer = {.bytes = bytes.size()}, .rows = weight.n}};
       return weights_.back().get();
     };
-    std::vector<uint64_t> norm_places;
-    for (uint32_t i = 0; i < 2 * c_.n_layers + 1; ++i) {
-      std::vector<float> gains = random_floats(c_.hidden, 900 + i, 0.1f);
-      for (float& gain : gains) gain = 1 + gain;
-      norm_places.push_back(norms.add({reinterpret_cast<const uint8_t*>(gains.data()), gains.size() * 4}));
-    }
     CacheView cache{
         .format = c_.cache, .n_kv_heads = c_.n_kv_heads, .ctx_len = c_.context, .head_dim = c_.head_dim};
     const uint64_t cache_bytes = (cache.bytes() + 255) / 256 * 256;
@@ -123,21 +121,16 @@ class Bound {
       cache.k = cache_.sub(2 * i * cache_bytes, cache_bytes);
       cache.v = cache_.sub((2 * i + 1) * cache_bytes, cache_bytes);
       layer.cache = cache;
+      layer.is_sliding = c_.sliding_window != 0 && i % 2 == 0;
       op.layers.push_back(layer);
     }
-    const TensorView vectors = run.input(norms.bytes);
     std::vector<TensorView> all;
     for (const Arena& made : arenas) all.push_back(run.input(made.bytes));
     for (const Placed& placed : places) {
       TensorView& buffer = placed.weight->pieces[0].buffer;
       buffer = all[placed.arena].sub(placed.at, buffer.bytes);
     }
-    const auto norm = [&](uint32_t i) { return vectors.sub(norm_places[i], c_.hidden * 4); };
-    op.first_norm = norm(0);
-    for (uint32_t i = 0; i < c_.n_layers; ++i) {
-      op.layers[i].ffn_norm = norm(2 * i + 1);
-      op.layers[i].next_norm = norm(2 * i + 2);
-    }
+    bind_vectors(run);
     row_ = random_floats(c_.hidden, 77);
     op.row = run.inout(row_);
     op.next = {.buffer = run.output(DeferredNorm::bytes(c_.hidden, true)),
@@ -151,9 +144,20 @@ class Bound {
     op.norm_eps = kEps;
     op.scale = 0.25f / std::sqrt(static_cast<float>(c_.head_dim));  // or one key takes all
     op.window = c_.window;
-    std::vector<double> steps;
-    for (uint32_t i = 0; i < c_.head_dim / 2; ++i) steps.push_back(std::pow(1e4, -2.0 * i / c_.head_dim));
-    op.table = run.input(make_rope_table(steps));
+    op.softcap = c_.softcap;
+    Arena tables;
+    const auto add_table = [&](double base) {
+      std::vector<double> steps;
+      for (uint32_t i = 0; i < c_.head_dim / 2; ++i) steps.push_back(std::pow(base, -2.0 * i / c_.head_dim));
+      const std::vector<uint32_t> words = make_rope_table(steps);
+      return tables.add({reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4});
+    };
+    const uint64_t table = add_table(1e4), sliding_table = add_table(100);
+    const TensorView both = run.input(tables.bytes);
+    op.table = both.sub(table, c_.head_dim * 4);
+    op.sliding = {.window = c_.sliding_window,
+                  .table = both.sub(sliding_table, c_.head_dim * 4),
+                  .attention_factor = 1.25f};
     op.rotary_dim = c_.head_dim;
     op.interleaved = c_.interleaved;
   }
@@ -175,6 +179,38 @@ class Bound {
   PersistentLayers op;
 
  private:
+  // Norms and biases, in one buffer.
+  void bind_vectors(KernelRun& run) {
+    struct Vector {
+      TensorView* view;
+      uint64_t at, floats;
+    };
+    Arena arena;
+    std::vector<Vector> made;
+    const auto add = [&](TensorView& view, uint32_t floats, float plus, float spread) {
+      std::vector<float> values = random_floats(floats, 900 + made.size(), spread);
+      for (float& value : values) value += plus;
+      made.push_back(
+          {&view, arena.add({reinterpret_cast<const uint8_t*>(values.data()), floats * 4ull}), floats});
+    };
+    add(op.first_norm, c_.hidden, 1, 0.1f);
+    for (PersistentLayer& layer : op.layers) {
+      for (TensorView* norm : {&layer.ffn_norm, &layer.next_norm}) add(*norm, c_.hidden, 1, 0.1f);
+      if (c_.qk_norms) add(layer.qk_norms, 2 * c_.head_dim, 1, 0.1f);
+      if (c_.post_norms) {
+        for (TensorView* norm : {&layer.post_attention_norm, &layer.post_ffn_norm})
+          add(*norm, c_.hidden, 1, 0.1f);
+      }
+      if (!c_.biases) continue;
+      layer.qkv_bias.resize(layer.qkv.size());
+      for (size_t i = 0; i < layer.qkv.size(); ++i) add(layer.qkv_bias[i], layer.qkv[i]->n, 0, 0.5f);
+      for (TensorView* bias : {&layer.out_bias, &layer.down_bias}) add(*bias, c_.hidden, 0, 0.5f);
+      add(layer.gate_up_bias, 2 * c_.ffn, 0, 0.5f);
+    }
+    const TensorView vectors = run.input(arena.bytes);
+    for (const Vector& vector : made) *vector.view = vectors.sub(vector.at, vector.floats * 4);
+  }
+
   Case c_;
   std::vector<std::unique_ptr<Weight>> weights_;
   TensorView cache_;

@@ -7,6 +7,7 @@
 #include "kernels/persistent/probe.h"
 #include "kernels/persistent/stages.h"
 #include "kernels/rms_norm/rms_norm.h"
+#include "kernels/testing/q8_check.h"
 
 namespace doppler::kernels::testing {
 namespace {
@@ -25,36 +26,60 @@ Result<void> record_chain(Context& ctx, const Case& c, const PersistentLayers& o
   const auto norm = [&](TensorView weight) {
     return record(ctx, RmsNorm{.x = op.row, .add = {}, .weight = weight, .y = h, .n = c.hidden, .eps = kEps});
   };
+  // x += y W^T, or, where a norm stands behind the branch, what that makes of it; then the norm that reads x.
+  const auto join = [&](const Weight& weight, const Rows& y, TensorView bias, TensorView post_norm,
+                        TensorView next) -> Result<void> {
+    if (!post_norm.valid()) {
+      DP_CHECK(
+          record_linear(ctx, Linear{.weight = weight, .x = y, .bias = bias, .y = AddResidual{.y = op.row}}));
+      return norm(next);
+    }
+    const TensorView branch = floats("branch", c.hidden);
+    DP_CHECK(record_linear(ctx, Linear{.weight = weight, .x = y, .bias = bias, .y = Store{.y = branch}}));
+    return record(ctx, RmsNorm{.x = op.row,
+                               .add = branch,
+                               .add_weight = post_norm,
+                               .weight = next,
+                               .y = h,
+                               .n = c.hidden,
+                               .eps = kEps});
+  };
   DP_CHECK(norm(op.first_norm));
   for (const PersistentLayer& layer : op.layers) {
     const TensorView qkv = floats("qkv", c.q() + 2 * c.kv());
     uint32_t column = 0;
-    for (const Weight* part : layer.qkv) {
+    for (size_t i = 0; i < layer.qkv.size(); ++i) {
       const Store columns{.y = qkv, .y_stride = c.q() + 2 * c.kv(), .y_column = column};
-      DP_CHECK(record_linear(ctx, Linear{.weight = *part, .x = h, .y = columns}));
-      column += part->n;
+      const TensorView bias = layer.qkv_bias.empty() ? TensorView{} : layer.qkv_bias[i];
+      DP_CHECK(record_linear(ctx, Linear{.weight = *layer.qkv[i], .x = h, .bias = bias, .y = columns}));
+      column += layer.qkv[i]->n;
     }
-    const RopeKv rope{.qkv = qkv,
-                      .q_out = floats("q", c.q()),
-                      .cache = layer.cache,
-                      .table = op.table,
-                      .n_heads = c.n_heads,
-                      .rotary_dim = op.rotary_dim,
-                      .interleaved = op.interleaved};
+    const RopeKv rope{
+        .qkv = qkv,
+        .q_out = floats("q", c.q()),
+        .cache = layer.cache,
+        .table = layer.is_sliding ? op.sliding.table : op.table,
+        .norms = layer.qk_norms,
+        .norm_eps = op.norm_eps,
+        .n_heads = c.n_heads,
+        .rotary_dim = op.rotary_dim,
+        .interleaved = op.interleaved,
+        .attention_factor = layer.is_sliding ? op.sliding.attention_factor : op.attention_factor};
     Attention attention{.q = rope.q_out, .cache = layer.cache, .n_heads = c.n_heads};
     attention.scale = op.scale;
-    attention.window = op.window;
+    attention.window = layer.is_sliding ? op.sliding.window : op.window;
+    attention.softcap = op.softcap;
     attention.rope = &rope;
     const Rows y = with_q8("y", c.q());
     DP_TRY(const AttentionChoice chosen, resolve_attention(ctx, attention));
     DP_CHECK(record(ctx, chosen, attention, y));
-    DP_CHECK(record_linear(ctx, Linear{.weight = *layer.out, .x = y, .y = AddResidual{.y = op.row}}));
-    DP_CHECK(norm(layer.ffn_norm));
+    DP_CHECK(join(*layer.out, y, layer.out_bias, layer.post_attention_norm, layer.ffn_norm));
     const Rows g = with_q8("g", c.ffn);
-    DP_CHECK(record_linear(
-        ctx, Linear{.weight = *layer.gate_up, .x = h, .y = Gate{.activation = op.activate, .y = g}}));
-    DP_CHECK(record_linear(ctx, Linear{.weight = *layer.down, .x = g, .y = AddResidual{.y = op.row}}));
-    DP_CHECK(norm(layer.next_norm));
+    DP_CHECK(record_linear(ctx, Linear{.weight = *layer.gate_up,
+                                       .x = h,
+                                       .bias = layer.gate_up_bias,
+                                       .y = Gate{.activation = op.activate, .y = g}}));
+    DP_CHECK(join(*layer.down, g, layer.down_bias, layer.post_ffn_norm, layer.next_norm));
   }
   return {};
 }
@@ -107,6 +132,37 @@ struct Persistent {
   }
 };
 
+// What other dispatches find: the residual stream times the norm's weight in 8 bits, and its sums of squares.
+void expect_deferred_norm(Bound& bound, KernelRun& run) {
+  const uint32_t n = bound.op.hidden_dim;
+  const std::vector<float> row = bound.row(run), gains = run.read<float>(bound.op.next.weight, n);
+  std::vector<float> weighted, squares(n / kQ8Block);
+  for (uint32_t i = 0; i < n; ++i) {
+    weighted.push_back(row[i] * gains[i]);
+    squares[i / kQ8Block] += row[i] * row[i];
+  }
+  const std::vector<uint8_t> q8 = run.read<uint8_t>(bound.op.next.buffer, q8_bytes(1, n));
+  expect_q8(q8, weighted, 1, 1, n);
+  const uint64_t sums = DeferredNorm::sums_offset(n, true);
+  const std::vector<float> all = run.read<float>(bound.op.next.buffer, (sums + squares.size() * 4) / 4);
+  EXPECT_LT(rel_l2(std::vector<float>(all.begin() + sums / 4, all.end()), squares), 1e-5);
+}
+
+// What the chain changed in the caches, which is little of them, and what is there instead.
+struct Newest {
+  std::vector<float> want, got;
+};
+Newest newest_of(std::span<const float> before, std::span<const float> chain,
+                 std::span<const float> persistent) {
+  Newest newest;
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (chain[i] == before[i]) continue;
+    newest.want.push_back(chain[i]);
+    newest.got.push_back(persistent[i]);
+  }
+  return newest;
+}
+
 class PersistentLayersTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(PersistentLayersTest, DoesTheSameAsTheChain) {
@@ -121,12 +177,17 @@ TEST_P(PersistentLayersTest, DoesTheSameAsTheChain) {
   for (const uint32_t pos : {0u, 1u, 17u, 70u, c.context / 2, c.context - 1}) {
     SCOPED_TRACE(pos);
     bound.reset(chain);
+    const std::vector<float> before = bound.cache_values(chain);
     chain.state.pos = pos;
     chain.replay();
     persistent.replay(pos);
     ASSERT_EQ(persistent.fault(), 0u);
     EXPECT_LT(rel_l2(persistent.bound.row(persistent.run), bound.row(chain)), kMostError);
-    EXPECT_LT(rel_l2(persistent.bound.cache_values(persistent.run), bound.cache_values(chain)), kMostError);
+    const std::vector<float> cache = persistent.bound.cache_values(persistent.run);
+    EXPECT_LT(rel_l2(cache, bound.cache_values(chain)), kMostError);
+    const Newest newest = newest_of(before, bound.cache_values(chain), cache);
+    EXPECT_LT(rel_l2(newest.got, newest.want), kMostError);
+    expect_deferred_norm(persistent.bound, persistent.run);
   }
 }
 
@@ -152,9 +213,25 @@ INSTANTIATE_TEST_SUITE_P(
              .window = 20,
              .interleaved = true,
              .cache = CacheFormat::kF32,
-             .alone = true},
+             .alone = true,
+             .biases = true,
+             .softcap = 2},
         Case{.n_heads = 6, .head_dim = 64, .context = 520},
-        Case{.n_heads = 4, .n_kv_heads = 1, .head_dim = 96, .context = 520}));
+        Case{.n_heads = 4,
+             .n_kv_heads = 1,
+             .head_dim = 96,
+             .context = 520,
+             .biases = true,
+             .qk_norms = true,
+             .post_norms = true,
+             .sliding_window = 100},
+        Case{.n_layers = 3,
+             .hidden = 320,
+             .head_dim = 64,
+             .dispatches = 2,
+             .qk_norms = true,
+             .post_norms = true,
+             .sliding_window = 20}));
 
 // In short contexts and in long ones, of fewer values: the longer a dispatch is, the likelier a CPU puts a workgroup aside.
 class PersistentContextTest : public ::testing::TestWithParam<Case> {};
@@ -194,8 +271,8 @@ TEST_P(PersistentContextTest, EveryDispatchWritesEveryWord) {
     const uint32_t tag = words[at.counters] & 0xff;
     for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
       for (uint32_t i = 0; i < at.words; ++i) {
-        // What the last layer makes goes to other dispatches by other ways.
-        if (layer + 1 == c.n_layers && i >= at.down && i < at.parts) continue;
+        // What the last layer makes goes to other dispatches by other ways, unless a norm behind it needs all of it.
+        if (!c.post_norms && layer + 1 == c.n_layers && i >= at.down && i < at.parts) continue;
         ASSERT_EQ(words[at.first + layer * at.words + i] >> 24, tag) << pos << " " << layer << " " << i;
       }
     }
@@ -206,7 +283,13 @@ INSTANTIATE_TEST_SUITE_P(
     ShortAndLong, PersistentContextTest,
     ::testing::Values(
         Case{.n_layers = 3, .hidden = 256, .ffn = 320, .n_heads = 6, .n_kv_heads = 2, .head_dim = 64},
-        Case{.n_heads = 6, .head_dim = 64, .context = 520}));
+        Case{.n_heads = 6, .head_dim = 64, .context = 520},
+        Case{.n_layers = 3,
+             .hidden = 320,
+             .head_dim = 64,
+             .qk_norms = true,
+             .post_norms = true,
+             .sliding_window = 20}));
 
 // What an older dispatch left in the exchange has another tag, also after the tag has come round.
 TEST(PersistentLayers, TagsComeRound) {
@@ -263,14 +346,25 @@ TEST(PersistentLayers, RefuseByName) {
   op.groups = 0;
   EXPECT_EQ(reason(op), "the probe found no workgroups that run together");
   op = bound.op;
-  op.layers[1].has_bias = true;
-  EXPECT_EQ(reason(op), "a product of layer 1 has a bias");
-  op = bound.op;
   op.layers[1].gate_up = nullptr;
   EXPECT_EQ(reason(op), "gate and up of layer 1 have two formats");
   op = bound.op;
   op.layers[1].next_norm = op.row;
-  EXPECT_EQ(reason(op).substr(0, 56), "the norms of layer 1 do not lie within one binding (up t");
+  EXPECT_EQ(reason(op).substr(0, 62), "the norms and biases of layer 1 do not lie within one binding ");
+  op = bound.op;
+  op.layers[1].is_sliding = true;
+  op.sliding.table = {};
+  EXPECT_EQ(reason(op).substr(0, 61), "the rope tables of layer 1 do not lie within one binding (up ");
+  op = bound.op;
+  op.layers[1].out_bias = op.layers[1].qk_norms = op.first_norm;
+  EXPECT_EQ(reason(op),
+            "layer 1 has a bias of the output, norms of q and k where the first layer has nothing optional");
+  op = bound.op;
+  op.layers[1].post_attention_norm = op.first_norm;
+  EXPECT_EQ(reason(op), "layer 1 has a norm behind one of its branches only");
+  op = bound.op;
+  op.layers[0].qkv_bias = {op.first_norm, op.first_norm};
+  EXPECT_EQ(reason(op), "q, k and v of layer 0 are 1 weights with 2 biases");
 }
 
 }  // namespace

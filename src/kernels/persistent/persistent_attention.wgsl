@@ -12,8 +12,8 @@ const SHARE = LANES;
 
 const kWorkers = WORKGROUP / LANES;
 
-fn attend(head: u32, thread: u32, invocation: u32) {
-  let seen = keys_of_row(0u);
+fn attend(layer: u32, head: u32, thread: u32, invocation: u32) {
+  let seen = keys_of_row(row_of_layer(layer));
   let worker = thread / LANES;
   let lane = thread % LANES;
   let kv_head = head / GROUP;
@@ -67,7 +67,7 @@ fn attend(head: u32, thread: u32, invocation: u32) {
         share += dot(q_low[v], low4(keys[u * VECTORS + v])) + dot(q_high[v], high4(keys[u * VECTORS + v]));
       }
       for (var distance = 1u; distance < LANES; distance <<= 1u) { share += subgroupShuffleXor(share, distance); }
-      logits[u] = select(kLowest, share, counts);
+      logits[u] = select(kLowest, logit(share), counts);
       top = max(top, logits[u]);
     }
     let factor = exp2(highest[0] - top);
@@ -95,7 +95,7 @@ fn attend(head: u32, thread: u32, invocation: u32) {
 }
 
 // Every invocation calls it; it ends with the heads sent.
-fn make_heads(thread: u32, invocation: u32, group: u32) {
+fn make_heads(thread: u32, invocation: u32, group: u32, layer: u32) {
   workgroupBarrier();  // q, k and v of this workgroup are sent
-  for (var head = group; head < N_HEADS; head += GROUPS * one()) { attend(head, thread, invocation); }
+  for (var head = group; head < N_HEADS; head += GROUPS * one()) { attend(layer, head, thread, invocation); }
 }

@@ -23,7 +23,9 @@ struct Early {
 
 fn cached_key(at: u32) -> Eight { return cache[keys_at + at]; }
 fn cached_value(at: u32) -> Eight { return cache[values_at + at]; }
-fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early { return Early(first_head, heads); }
+fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early {
+  return Early(head_of_layer(first_head), heads);
+}
 fn prepare(early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
   bring_heads(early.first_head, early.heads, kv_head, writes_newest, thread);
 }
@@ -91,14 +93,15 @@ fn join_head(head: u32, thread: u32, invocation: u32) {
 }
 
 // Every invocation calls it; it ends with the heads sent.
-fn make_heads(thread: u32, invocation: u32, group: u32) {
+fn make_heads(thread: u32, invocation: u32, group: u32, layer: u32) {
   parts_at = qkv_at + PARTS_AT;
   workgroupBarrier();  // q, k and v of this workgroup are sent
-  let seen = keys_of_row(0u);
+  let row = row_of_layer(layer);
+  let seen = keys_of_row(row);
   for (var item = group; item < kHeadGroups * SPLITS; item += GROUPS * one()) {
     let split = item / kHeadGroups;
     if (seen.begin + split * keys_per_split(seen) < seen.end) {
-      attend(0u, item % kHeadGroups, split, thread, invocation);
+      attend(row, item % kHeadGroups, split, thread, invocation);
     } else {
       put_no_keys(item % kHeadGroups, split, thread);
     }

@@ -2,12 +2,16 @@
 // HEADS query heads, rotated and scaled, and the newest key and value, also as the cache has them. Older keys and values
 // come from the cache, which earlier dispatches filled; one workgroup writes the newest there for later ones, and what
 // another loads of that row meanwhile is dropped.
+// Norms of heads: persistent_head_plain or persistent_head_norms; windows and rotations: persistent_alike or
+// persistent_sliding.
 // Bindings of the entry: state, angles, cache (keys and values of all layers), exchange. Set before: the layer's places.
 // Barriers in bring_heads(): rotated, then newest.
 //!import attention/attention_cache_f16
 //!import attention/attention_cache_f16_store
 //!import attention/attention_decode_range
 //!import persistent/persistent_exchange
+//!import persistent/persistent_alike
+//!import persistent/persistent_head_plain
 //!import rope/rope_pair
 
 const kPadded = 8u * D8;
@@ -18,6 +22,7 @@ var<workgroup> newest: array<Eight, 2u * D8>;               // key, value
 var<private> keys_at: u32;   // in `cache`
 var<private> values_at: u32;
 var<private> qkv_at: u32;    // in `exchange`
+var<private> qk_norms_at: u32;  // in `vectors`
 
 // `heads` from `first_head` on; of HEADS the others are copies of the last.
 fn bring_heads(first_head: u32, heads: u32, kv_head: u32, writes_newest: bool, thread: u32) {
@@ -30,18 +35,26 @@ fn bring_heads(first_head: u32, heads: u32, kv_head: u32, writes_newest: bool, t
     let places = pair_places(pair);
     let first = qkv_at + source * HEAD_DIM;
     var step = vec2u();
-    if (ROTARY_DIM > 0u) { step = angles[min(pair, ROTARY_DIM / 2u - 1u)]; }
+    if (ROTARY_DIM > 0u) { step = angles[angle_place(min(pair, ROTARY_DIM / 2u - 1u))]; }
+    let weights = head_weights(h, places);
     var pair_values = receive_two(first + places.x, first + places.y);
-    if (h <= HEADS) { pair_values = rotate_pair(pair_values, pair, position, step); }
+    pair_values = weigh_pair(h, pair, pair_values, weights);
+    if (h <= HEADS) { pair_values = lengthen_pair(pair, rotate_pair(pair_values, pair, position, step)); }
     if (h < HEADS) { pair_values *= Q_SCALE; }
     rotated[h * kPadded + places.x] = pair_values.x;
     rotated[h * kPadded + places.y] = pair_values.y;
   }
   workgroupBarrier();
+  make_head_factors(thread);
   for (var i = thread; i < 2u * D8; i += WORKGROUP * one()) {
     let at = HEADS * kPadded + 8u * i;
-    let eight = eight_of(vec4f(rotated[at], rotated[at + 1u], rotated[at + 2u], rotated[at + 3u]),
-                         vec4f(rotated[at + 4u], rotated[at + 5u], rotated[at + 6u], rotated[at + 7u]));
+    var low = vec4f(rotated[at], rotated[at + 1u], rotated[at + 2u], rotated[at + 3u]);
+    var high = vec4f(rotated[at + 4u], rotated[at + 5u], rotated[at + 6u], rotated[at + 7u]);
+    if (i < D8) {
+      low = normed_head(HEADS, low);
+      high = normed_head(HEADS, high);
+    }
+    let eight = eight_of(low, high);
     newest[i] = eight;
     if (writes_newest) {
       let place = (kv_head * CTX_LEN + position) * D8;
@@ -60,5 +73,5 @@ fn head_quad_at(h: u32, d: u32) -> vec4f {
     return vec4f();
   }
   let at = h * kPadded + d;
-  return vec4f(rotated[at], rotated[at + 1u], rotated[at + 2u], rotated[at + 3u]);
+  return normed_head(h, vec4f(rotated[at], rotated[at + 1u], rotated[at + 2u], rotated[at + 3u]));
 }

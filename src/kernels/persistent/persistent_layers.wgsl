@@ -2,15 +2,19 @@
 //   q, k, v | attention | output + residual | gate and up | down + residual
 // of each layer and hand each other what a stage makes (persistent_exchange). No workgroup waits for all others: each
 // waits for the words it reads. Before it waits it asks for the first weights of the stage.
-// The residual stream stays where its rows are made; the input is the residual stream `row`, the output that and the
+// The residual stream stays where its rows are made, or, where norms stand behind the branches, every workgroup keeps all
+// of it (persistent_stream, persistent_stream_joined); the input is the residual stream `row`, the output that and the
 // deferred norm of the next reader, in y_q8.
 // In probe mode the workgroups are only counted (persistent_arrive).
-// Error: of a step of the dp4a lane, with q, k and v rounded to 16 significant bits on their way.
+// Error: of a step of the dp4a lane, with q, k and v, and branches that a norm stands behind, rounded to 16 significant
+// bits on their way.
 // This is one long kernel, and a multiprocessor has room for little more than 100 KB of code: with loops unrolled by the
 // compiler an H200 took twice as long. Hence one(), units by fours, and one loop for all stages.
-// Read next: persistent_stage, persistent_product, persistent_outputs, persistent_attention. Contract: layers.h.
+// What some models have and others not is a fragment in the place of another or behind a const.
+// Read next: persistent_stage, persistent_product, persistent_outputs, persistent_stream, persistent_attention. Contract:
+// layers.h.
 //!import common/step_state
-//!import persistent/persistent_outputs
+//!import persistent/persistent_stream
 //!import persistent/persistent_product
 //!import persistent/persistent_product as other_ with the same weights
 //!import persistent/persistent_attention
@@ -32,7 +36,7 @@ struct Params {
 var<private> params: Params;
 
 const kStageQuads = 2u;  // of the table
-const kLayerQuads = 4u * kStageQuads + 1u;
+const kLayerQuads = 4u * kStageQuads + 2u;
 
 // layers.cpp: DispatchWords and LayerWords.
 struct Table {
@@ -50,11 +54,11 @@ var<workgroup> start: vec4<u32>;
 
 fn layer_words(layer: u32) -> u32 { return table.exchange + layer * EXCHANGE_LAYER; }
 
-// Where a stage's input lies in the exchange, how many blocks it has, and whether they bring sums of squares.
+// Where a stage's input lies in the exchange, how many blocks it has, and whether it comes of the residual stream.
 struct Input {
   at: u32,
   blocks: u32,
-  has_squares: bool,
+  is_stream: bool,
 }
 
 fn input_of(layer: u32, number: u32) -> Input {
@@ -65,9 +69,14 @@ fn input_of(layer: u32, number: u32) -> Input {
   return Input(words + GATE_AT, kFfnBlocks, false);
 }
 
-// Where attention finds its parts.
+fn window_of(layer: u32) -> u32 { return table.layers[kLayerQuads * layer + 4u * kStageQuads].z; }
+
+// How a layer's heads are rotated and normalised, and where it finds its parts.
 fn begin_heads(layer: u32) {
   let places = table.layers[kLayerQuads * layer + 4u * kStageQuads];
+  let more = table.layers[kLayerQuads * layer + 4u * kStageQuads + 1u];
+  set_rotation(places.w, bitcast<f32>(more.x));
+  qk_norms_at = more.y;
   keys_at = places.x;
   values_at = places.y;
   qkv_at = layer_words(layer);
@@ -80,13 +89,15 @@ struct Place {
   other: vec2<u32>,  // of the matrix in the other format, whose items are those from `split` on
   split: u32,
   gain: u32,         // the norm's weight, in `vectors`
+  branch_gain: u32,  // that of the norm behind the branch before
+  bias: u32,         // of the first matrix
 }
 
 fn place_of(layer: u32, number: u32) -> Place {
   let at = kLayerQuads * layer + kStageQuads * number;
   let a = table.layers[at];
   let b = table.layers[at + 1u];
-  return Place(a.xy, a.zw, b.x, b.y);
+  return Place(a.xy, a.zw, b.x, b.y, b.z, b.w);
 }
 
 // A layer is walked in steps, attention or a turn of a stage each, by one loop: what stages share is then in the code once.
@@ -159,10 +170,25 @@ fn multiply_taken(stage: Stage, number: u32, place: Place, local: u32, group: u3
   }
 }
 
+// Biases of this invocation's output of a turn, asked for before anything waits: of a gate and of its up, else one.
+fn biases_of(local: u32, group: u32, layer: u32, step: Step, place: Place) -> vec2<f32> {
+  if (HAS_QKV_BIAS && step.number == kQkv) {
+    let second = table.layers[kLayerQuads * layer + 4u * kStageQuads + 1u].z;
+    return vec2<f32>(qkv_bias(row_of(kQkvStage, group, step.turn, local), place, second), 0.0);
+  }
+  if (HAS_GATE_BIAS && step.number == kGate) {
+    return gate_biases(row_of(kGateStage, group, step.turn, local), place.bias);
+  }
+  if ((HAS_OUT_BIAS && step.number == kOut) || (HAS_DOWN_BIAS && step.number == kDown)) {
+    return vec2<f32>(hidden_vector(local, group, step.turn, place.bias), 0.0);
+  }
+  return vec2<f32>();
+}
+
 fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
   if (step.number == kHeads) {
     begin_heads(layer);
-    make_heads(local, lane, group);
+    make_heads(local, lane, group, layer);
     return;
   }
   let place = place_of(layer, step.number);
@@ -174,12 +200,12 @@ fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
     case kGate: { taken = take(kGateStage, kGate, place, local, group, step.turn); }
     default: { taken = take(kDownStage, kDown, place, local, group, step.turn); }
   }
-  let gain = gain_of(local, group, step.turn, place.gain);
+  let gains = gains_of(local, group, step, place);
+  let biases = biases_of(local, group, layer, step, place);
   if (step.turn > 0u) {
     workgroupBarrier();  // partial and values are free
-  } else if (layer > 0u || step.number > kQkv) {
-    let input = input_of(layer, step.number);
-    receive_x(local, input.at, input.blocks, input.has_squares);
+  } else {
+    bring_x(local, layer, step.number, gains);
   }
   switch (step.number) {
     case kQkv: { multiply_taken(kQkvStage, kQkv, place, local, group, step.turn, taken); }
@@ -189,11 +215,11 @@ fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
   }
   workgroupBarrier();  // partial
   switch (step.number) {
-    case kQkv: { send_qkv(local, group, step.turn, words); }
-    case kGate: { put_gated(local, lane, group, step.turn, words + GATE_AT); }
+    case kQkv: { send_qkv(local, group, step.turn, biases.x, words); }
+    case kGate: { put_gated(local, lane, group, step.turn, biases, words + GATE_AT); }
     default: {
       let is_down = step.number == kDown;
-      put_hidden(local, lane, group, step.turn, gain, words + select(OUT_AT, DOWN_AT, is_down),
+      put_hidden(local, lane, group, step.turn, gains, biases.x, words + select(OUT_AT, DOWN_AT, is_down),
                  is_down && layer + 1u == table.count);
     }
   }
@@ -216,17 +242,11 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(subgroup_id) subgro
   }
   tag = (begun.z + 1u) << 24u;
   patience = select(PATIENCE, 0u, begun.y != 0u);
-  let own = kOutStage;
-  for (var turn = 0u; turn < turns_of(own); turn += one()) {
-    if (is_output(own, group, turn, local)) {
-      residual[turn * own.each * own.rows + local] = row[row_of(own, group, turn, local)];
-    }
-  }
-  begin_x(local, table.first_norm);
+  begin_stream(local, group);
   for (var layer = 0u; layer < table.count; layer++) {
     for (var step = 0u; step < steps_of_layer(); step += one()) { make_step(local, lane, group, layer, step_of(step)); }
   }
-  store_row(local, group, place_of(table.count - 1u, kDown).gain);
+  end_stream(local, group);
   if (patience == 0u) { atomicStore(&exchange[kFault], 1u); }
   if (local == 0u) { atomicStore(&exchange[COUNTERS_AT + group], begun.z + 1u); }
 }

@@ -3,6 +3,7 @@
 // Words of a layer: [SPLITS, N_HEADS, HEAD_DIM] weighted values, then [SPLITS, N_HEADS] pairs (highest logit, sum). Value i
 // of quad q of a head is number i * (HEAD_DIM / 4) + q, so that neighbours write neighbours.
 //!import persistent/persistent_exchange
+//!import persistent/persistent_alike
 
 const kSplitPairs = SPLITS * N_HEADS * HEAD_DIM;
 
@@ -22,5 +23,5 @@ fn put_quad(split: u32, head: u32, quad: u32, found: Quad, is_active: bool) {
   if (!is_active) { return; }
   let highest = number_of(value_of(found.highest));
   let factor = exp2(found.highest - highest);
-  put_part(split, head, quad, found.weighted * factor, highest, found.sum * factor);
+  put_part(split, head_of_layer(head), quad, found.weighted * factor, highest, found.sum * factor);
 }

@@ -1,10 +1,8 @@
-// The input of a product in workgroup memory, as 8-bit blocks: from words that other workgroups send, or, for a
-// dispatch's first product, from the residual stream itself, whose norm is deferred here. An invocation brings a block.
-// norm_factor() is what the sums of a product are multiplied with that reads a deferred norm.
-// Bindings of the entry: row, vectors. Consts: THREADS, SUBGROUP (invocations that surely share a subgroup), HIDDEN,
-// MOST_BLOCKS, NORM_EPS. Barriers: before, since the words may be this workgroup's own; after, when x is complete.
+// The input of a product in workgroup memory, as 8-bit blocks from words that other workgroups send. An invocation brings
+// a block. norm_factor() is what the sums of a product are multiplied with that reads a deferred norm.
+// Consts: THREADS, SUBGROUP (invocations that surely share a subgroup), HIDDEN, MOST_BLOCKS, NORM_EPS.
+// Barriers: before, since the words may be this workgroup's own; after, when x is complete.
 //!import persistent/persistent_exchange
-//!import common/q8_block
 
 const kHiddenBlocks = HIDDEN / 16u;
 const kNormParts = THREADS / SUBGROUP;
@@ -42,29 +40,5 @@ fn receive_x(local: u32, at: u32, blocks: u32, has_squares: bool) {
     squares += received.squares;
   }
   if (has_squares) { put_norm_part(local, squares); }
-  workgroupBarrier();
-}
-
-// norm_weight: first element in `vectors`.
-fn begin_x(local: u32, norm_weight: u32) {
-  var squares = 0.0;
-  for (var block = local; block < kHiddenBlocks; block += THREADS * one()) {
-    var quads: array<vec4<f32>, 4>;
-    var largest = 0.0;
-    for (var i = 0u; i < 4u; i++) {
-      let at = 16u * block + 4u * i;
-      let x = vec4<f32>(row[at], row[at + 1u], row[at + 2u], row[at + 3u]);
-      squares += dot(x, x);
-      let gain = norm_weight + at;
-      quads[i] = x * vec4<f32>(vectors[gain], vectors[gain + 1u], vectors[gain + 2u], vectors[gain + 3u]);
-      let most = abs(quads[i]);
-      largest = max(largest, max(max(most.x, most.y), max(most.z, most.w)));
-    }
-    put_block(block,
-              vec4<u32>(q8_word(q8_quantise(quads[0], largest)), q8_word(q8_quantise(quads[1], largest)),
-                        q8_word(q8_quantise(quads[2], largest)), q8_word(q8_quantise(quads[3], largest))),
-              largest / 127.0);
-  }
-  put_norm_part(local, squares);
   workgroupBarrier();
 }

@@ -7,14 +7,24 @@ namespace doppler::kernels {
 namespace {
 
 // "" or what of the layer does not fit the range, which then is worthless.
-const char* add_layer(const PersistentLayer& layer, uint64_t most_bytes, LayerRange& range) {
+const char* add_layer(const PersistentLayers& op, const PersistentLayer& layer, uint64_t most_bytes,
+                      LayerRange& range) {
   std::vector<const Weight*> weights = layer.qkv;
   weights.insert(weights.end(), {layer.out, layer.gate_up, layer.down});
   for (const Weight* weight : weights) {
     if (!range.weights.add(weight->pieces[0].buffer, most_bytes)) return "weights";
   }
   for (const TensorView norm : {range.first_norm, layer.ffn_norm, layer.next_norm}) {
-    if (!range.vectors.add(norm, most_bytes)) return "norms";
+    if (!range.vectors.add(norm, most_bytes)) return "norms and biases";
+  }
+  std::vector<TensorView> optional = layer.qkv_bias;
+  optional.insert(optional.end(), {layer.out_bias, layer.gate_up_bias, layer.down_bias, layer.qk_norms,
+                                   layer.post_attention_norm, layer.post_ffn_norm});
+  for (const TensorView vector : optional) {
+    if (vector.valid() && !range.vectors.add(vector, most_bytes)) return "norms and biases";
+  }
+  if (op.rotary_dim > 0 && !range.angles.add(layer.is_sliding ? op.sliding.table : op.table, most_bytes)) {
+    return "rope tables";
   }
   for (const TensorView cache : {layer.cache.k, layer.cache.v}) {
     if (!range.cache.add(cache, most_bytes)) return "caches";
@@ -41,13 +51,13 @@ Result<std::vector<LayerRange>> layer_ranges(const PersistentLayers& op, const g
   for (uint32_t i = 0; i < op.layers.size(); ++i) {
     if (!ranges.empty() && ranges.back().count < kMostLayersOfDispatch) {
       LayerRange longer = ranges.back();
-      if (*add_layer(op.layers[i], caps.max_binding_bytes, longer) == '\0') {
+      if (*add_layer(op, op.layers[i], caps.max_binding_bytes, longer) == '\0') {
         ranges.back() = longer;
         continue;
       }
     }
     LayerRange range{.first = i, .first_norm = i == 0 ? op.first_norm : op.layers[i - 1].next_norm};
-    const char* const unfit = add_layer(op.layers[i], caps.max_binding_bytes, range);
+    const char* const unfit = add_layer(op, op.layers[i], caps.max_binding_bytes, range);
     if (*unfit != '\0') {
       return fail(ErrorKind::kUnsupported, "the %s of layer %u do not lie within one binding (up to %s)",
                   unfit, i, format_bytes(caps.max_binding_bytes).c_str());

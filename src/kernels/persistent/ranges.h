@@ -1,5 +1,5 @@
-// Which layers a dispatch of persistent_layers.wgsl can reach: consecutive ones whose weights, norms and caches lie in one
-// buffer each, no further apart than a binding may be long. A model that needs several dispatches hands the residual stream
+// Which layers a dispatch of persistent_layers.wgsl can reach: consecutive ones whose weights, vectors (norms and
+// biases), rope tables and caches lie in one buffer each, no further apart than a binding may be long. A model that needs several dispatches hands the residual stream
 // from one to the next.
 #pragma once
 
@@ -25,7 +25,7 @@ struct BufferRange {
 struct LayerRange {
   uint32_t first = 0, count = 0;
   TensorView first_norm;  // what the first layer's input is normalised by
-  BufferRange weights, vectors, cache;
+  BufferRange weights, vectors, angles, cache;
 };
 
 // Layers that the uniform table of a dispatch has room for.

@@ -68,61 +68,6 @@ uint32_t persistent_threads(const gpu::Caps& caps) {
   return std::bit_floor(std::max(std::min({most, caps.max_invocations, caps.max_workgroup_size_x}), 32u));
 }
 
-Result<PersistentShape> persistent_shape(const PersistentLayers& op) {
-  PersistentShape shape;
-  if (op.layers.empty()) return fail(ErrorKind::kUnsupported, "there are no layers");
-  const CacheView& cache = op.layers.front().cache;
-  shape.qkv_rows = (op.n_heads + 2 * cache.n_kv_heads) * cache.head_dim;
-  shape.format = shape.other = op.layers.front().qkv.front()->format;
-  const auto name = [](const Weight& weight) { return weight_format_info(weight.format).name; };
-  const auto note_other = [&](const Weight& weight) {
-    if (weight.format == shape.format || weight.format == shape.other) return true;
-    if (shape.other != shape.format) return false;
-    shape.other = weight.format;
-    return true;
-  };
-  for (size_t i = 0; i < op.layers.size(); ++i) {
-    const PersistentLayer& layer = op.layers[i];
-    if (layer.has_bias) return fail(ErrorKind::kUnsupported, "a product of layer %zu has a bias", i);
-    if (!layer.gate_up) return fail(ErrorKind::kUnsupported, "gate and up of layer %zu have two formats", i);
-    for (const Weight* weight : {layer.qkv.front(), layer.out, layer.gate_up}) {
-      if (weight->format == shape.format) continue;
-      return fail(ErrorKind::kUnsupported, "layer %zu has a weight in %s where the first has %s", i,
-                  name(*weight), weight_format_info(shape.format).name);
-    }
-    if (layer.qkv.size() > 2)
-      return fail(ErrorKind::kUnsupported, "q, k and v of layer %zu have three formats", i);
-    if (layer.qkv.size() == 2) {
-      const Weight& second = *layer.qkv[1];
-      if (!note_other(second))
-        return fail(ErrorKind::kUnsupported, "layer %zu has a third format, %s", i, name(second));
-      if (second.format == shape.format) {
-        return fail(ErrorKind::kUnsupported, "q, k and v of layer %zu are two weights in one format", i);
-      }
-      if (shape.first_rows != 0 && shape.first_rows != layer.qkv[0]->n) {
-        return fail(ErrorKind::kUnsupported, "q, k and v are divided in two ways (layer %zu)", i);
-      }
-      shape.first_rows = layer.qkv[0]->n;
-      shape.has_two_parts = true;
-    }
-    if (!note_other(*layer.down)) {
-      return fail(ErrorKind::kUnsupported, "layer %zu has a third format, %s", i, name(*layer.down));
-    }
-    for (const Weight* weight : {layer.qkv.front(), layer.qkv.back(), layer.out, layer.gate_up, layer.down}) {
-      const WeightFormatInfo& info = weight_format_info(weight->format);
-      if (!info.tiled || !info.quantised()) {
-        return fail(ErrorKind::kUnsupported, "layer %zu has a weight in %s, not in quantised tiles", i,
-                    info.name);
-      }
-      if (weight->pieces.size() != 1) {
-        return fail(ErrorKind::kUnsupported, "a weight of layer %zu is in %zu pieces", i,
-                    weight->pieces.size());
-      }
-    }
-  }
-  return shape;
-}
-
 PersistentStages persistent_stages(const PersistentLayers& op, const PersistentShape& shape,
                                    const gpu::Caps& caps) {
   const CacheView& cache = op.layers.front().cache;
@@ -136,7 +81,10 @@ PersistentStages persistent_stages(const PersistentLayers& op, const PersistentS
   const uint32_t first_rows = shape.has_two_parts ? shape.first_rows : shape.qkv_rows;
   const uint32_t qkv = deal.best_rows({8, 16, 32}, {first_rows, second_rows}, {hidden_units});
   s.qkv = deal.stage(qkv, shape.qkv_rows, op.hidden_dim, 1);
-  const uint32_t out = deal.best_rows({16, 32}, {op.hidden_dim}, {q / kUnit, op.ffn_dim / kUnit});
+  // Rows that are sent as they are need no whole blocks.
+  const std::initializer_list<uint32_t> blocks = {16, 32}, any = {8, 16, 32};
+  const uint32_t out =
+      deal.best_rows(shape.parts.post_norms ? any : blocks, {op.hidden_dim}, {q / kUnit, op.ffn_dim / kUnit});
   s.out = deal.stage(out, op.hidden_dim, q, 1);
   s.down = deal.stage(out, op.hidden_dim, op.ffn_dim, 1);
   const uint32_t gate = deal.best_rows({16, 32}, {op.ffn_dim}, {hidden_units, hidden_units});
@@ -150,6 +98,9 @@ PersistentStages persistent_stages(const PersistentLayers& op, const PersistentS
     return stage.each * stage.sums * deal.sums_of(stage.rows);
   };
   s.partials = std::max({partials(s.qkv), partials(s.out), partials(s.gate)});
+  if (shape.parts.qk_norms) {  // squares of pairs lie there during attention
+    s.partials = std::max(s.partials, (persistent_heads(op, caps).sizes.heads + 1) * cache.head_dim / 2);
+  }
   return s;
 }
 
@@ -175,9 +126,20 @@ std::vector<gpu::WgslConst> stage_consts(const PersistentStages& s) {
           u32_const("PARTIALS", s.partials)};
 }
 
+// The longest that a layer has; 0: some sees all keys.
+static uint32_t longest_window(const PersistentLayers& op) {
+  uint32_t longest = 0;
+  for (const PersistentLayer& layer : op.layers) {
+    const uint32_t window = layer.is_sliding ? op.sliding.window : op.window;
+    if (window == 0) return 0;
+    longest = std::max(longest, window);
+  }
+  return longest;
+}
+
 Attention attention_of(const PersistentLayers& op) {
   Attention attention{.q = {}, .cache = op.layers.front().cache, .n_heads = op.n_heads};
-  attention.window = op.window;
+  attention.window = longest_window(op);
   attention.max_keys = op.max_keys;
   return attention;
 }
@@ -208,14 +170,16 @@ PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& ca
 
 namespace {
 
-ExchangeLayout places_of(const PersistentLayers& op, const PersistentHeads& heads) {
+// Of layers with norms behind their branches, whose rows are sent as they are, or without.
+ExchangeLayout places_of(const PersistentLayers& op, const PersistentHeads& heads, bool has_post_norms) {
   const CacheView& cache = op.layers.front().cache;
+  const uint32_t hidden = has_post_norms ? op.hidden_dim : op.hidden_dim / kQ8Block * kBlockWords;
   ExchangeLayout at;
   at.y = (op.n_heads + 2 * cache.n_kv_heads) * cache.head_dim;
   at.out = at.y + op.n_heads * cache.head_dim / kQ8Block * kBlockWordsWithoutSquares;
-  at.gate = at.out + op.hidden_dim / kQ8Block * kBlockWords;
+  at.gate = at.out + hidden;
   at.down = at.gate + op.ffn_dim / kQ8Block * kBlockWordsWithoutSquares;
-  at.parts = at.down + op.hidden_dim / kQ8Block * kBlockWords;
+  at.parts = at.down + hidden;
   at.words = at.parts;
   if (heads.is_long) at.words += heads.sizes.splits * op.n_heads * (cache.head_dim + 2);
   return at;
@@ -227,24 +191,29 @@ PersistentLayers with_keys(PersistentLayers op, uint32_t max_keys) {
   return op;
 }
 
-}  // namespace
-
-ExchangeLayout exchange_layout(const PersistentLayers& op, const gpu::Caps& caps) {
+ExchangeLayout layout_of(const PersistentLayers& op, bool has_post_norms, const gpu::Caps& caps) {
   constexpr uint32_t kLine = 64;  // words
   const PersistentHeads heads = persistent_heads(op, caps);
-  ExchangeLayout at = places_of(op, heads);
+  ExchangeLayout at = places_of(op, heads, has_post_norms);
   at.counters = kExchangeCounters + (heads.is_long ? op.groups : 0);
   at.first = (kExchangeCounters + 2 * op.groups + kLine - 1) / kLine * kLine;
   if (heads.is_long) {
     const PersistentLayers shorter = with_keys(op, kShortKeys);
-    at.first +=
-        places_of(shorter, persistent_heads(shorter, caps)).words * static_cast<uint32_t>(op.layers.size());
+    at.first += places_of(shorter, persistent_heads(shorter, caps), has_post_norms).words *
+                static_cast<uint32_t>(op.layers.size());
   }
   return at;
 }
 
+}  // namespace
+
+ExchangeLayout exchange_layout(const PersistentLayers& op, const gpu::Caps& caps) {
+  return layout_of(op, op.layers.front().post_attention_norm.valid(), caps);
+}
+
 uint64_t exchange_bytes(const PersistentLayers& op, const gpu::Caps& caps) {
-  const ExchangeLayout last = exchange_layout(with_keys(op, 0), caps);
+  // With norms behind the branches it is longest.
+  const ExchangeLayout last = layout_of(with_keys(op, 0), true, caps);
   return 4 * (last.first + uint64_t{last.words} * op.layers.size());
 }
 

@@ -9,6 +9,7 @@
 #include "gpu/wgsl_composer.h"
 #include "kernels/attention/variants.h"
 #include "kernels/persistent/layers.h"
+#include "kernels/persistent/shape.h"
 
 namespace doppler::kernels {
 
@@ -16,16 +17,6 @@ namespace doppler::kernels {
 struct PersistentStage {
   uint32_t rows = 32, items = 0, units = 0, sums = 1, each = 1, units_each = 1;
 };
-
-// Row counts of the parts of q, k and v: one part, or two; both where layers differ.
-struct PersistentShape {
-  uint32_t qkv_rows = 0;    // of all three
-  uint32_t first_rows = 0;  // of the first of two parts; 0: no layer has two
-  bool has_two_parts = false;
-  WeightFormat format = WeightFormat::kTileQ4, other = WeightFormat::kTileQ4;
-};
-// Error: a sentence that says which layer does not fit.
-Result<PersistentShape> persistent_shape(const PersistentLayers& op);
 
 struct PersistentStages {
   uint32_t threads = 0, subgroup = 0;

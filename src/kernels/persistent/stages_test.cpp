@@ -15,7 +15,8 @@ gpu::Caps large_gpu() {
   return caps;
 }
 
-PersistentStages stages(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads, uint32_t head_dim) {
+PersistentStages stages(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
+                        bool post_norms = false) {
   PersistentLayers op;
   op.layers.resize(1);
   op.layers[0].cache.n_kv_heads = kv_heads;
@@ -26,7 +27,8 @@ PersistentStages stages(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t 
   op.ffn_dim = ffn;
   const PersistentShape shape{.qkv_rows = (heads + 2 * kv_heads) * head_dim,
                               .first_rows = (heads + kv_heads) * head_dim,
-                              .has_two_parts = true};
+                              .has_two_parts = true,
+                              .parts = {.post_norms = post_norms}};
   return persistent_stages(op, shape, large_gpu());
 }
 
@@ -58,6 +60,12 @@ TEST(PersistentStages, ShareTheWorkEvenly) {
     std::printf("%s qkv %ux%u out %ux%u gate %ux%u down units %u partials %u\n", name, s.qkv.rows, s.qkv.each,
                 s.out.rows, s.out.each, s.gate.rows, s.gate.each, s.down.units_each, s.partials);
   }
+}
+
+// Gemma 3 4B: rows that are sent as they are need no whole blocks of 16 in one workgroup.
+TEST(PersistentStages, DealEightRowsWhereNormsStandBehindTheBranches) {
+  EXPECT_EQ(stages(2560, 10240, 8, 4, 256).out.rows, 32u);
+  EXPECT_EQ(stages(2560, 10240, 8, 4, 256, true).out.rows, 8u);
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// As attention_decode_range, in whose place it stands, for layers that have windows of their own: `row` is the layer
+// (persistent_sliding).
+//!import common/step_state
+
+struct Keys {
+  begin: u32,
+  end: u32,
+}
+
+fn keys_of_row(row: u32) -> Keys {
+  let window = window_of(row);
+  let end = min(state.pos + 1u, CTX_LEN);
+  return Keys(end - min(window, end), end);
+}
+
+// At least KEYS_PER_SPLIT, so that a short context is one split and the others exit at once.
+fn keys_per_split(keys: Keys) -> u32 {
+  let share = (keys.end - keys.begin + SPLITS - 1u) / SPLITS;
+  return max((share + 7u) / 8u * 8u, KEYS_PER_SPLIT);
+}
