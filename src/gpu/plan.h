@@ -41,7 +41,7 @@ struct Plan {
   uint32_t dispatch_count() const;
 };
 
-// One line a command, for tests and `--dump-plan`.
+// One line a command, for tests.
 std::string describe(const Plan& plan);
 
 }  // namespace doppler::gpu

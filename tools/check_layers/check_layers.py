@@ -22,10 +22,9 @@ MAY_INCLUDE = {
     # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
     "engine": {"doppler", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
-    "serve": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to.
-    "cli": {"doppler", "engine", "kernels", "formats", "store", "bench", "serve", "base"},
+    "cli": {"doppler", "engine", "kernels", "formats", "store", "bench", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
     "web": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
 }
