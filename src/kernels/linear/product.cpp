@@ -31,15 +31,9 @@ std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation
       if (from.tiled && !info.tiled) continue;
       names.push_back(format_text("%s.%s.%s", std::string(operation).c_str(), info.name,
                                   std::string(from.suffix).c_str()));
-      ProductRow row;
-      row.name = names.back();
-      row.lane = from.lane;
-      row.needs = from.needs;
-      row.refuse = from.refuse;
-      row.algorithm = from.algorithm;
-      row.q8 = from.q8;
-      row.f16 = from.f16;
-      tables[i].push_back(row);
+      tables[i].push_back(
+          {{.name = names.back(), .lane = from.lane, .needs = from.needs, .refuse = from.refuse},
+           {.algorithm = from.algorithm, .q8 = from.q8, .f16 = from.f16}});
     }
   }
   return tables;

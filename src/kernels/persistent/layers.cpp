@@ -116,8 +116,11 @@ std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps)
 }
 
 constexpr Variant<PersistentLayers> kRows[] = {
-    {"decode_layers.persistent", Lane::kPersistent, kNeedSubgroups | kNeedDp4a, refuse_persistent},
-    {"decode_layers.chain"},
+    {.name = "decode_layers.persistent",
+     .lane = Lane::kPersistent,
+     .needs = kNeedSubgroups | kNeedDp4a,
+     .refuse = refuse_persistent},
+    {.name = "decode_layers.chain"},
 };
 
 void put_place(const BufferRange& range, const Weight& weight, uint32_t (&place)[2]) {

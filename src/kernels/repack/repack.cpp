@@ -12,34 +12,37 @@ namespace {
 
 constexpr uint32_t kUnitsOfGroup = 8;  // a whole block of the k-quants: its bytes are read by one workgroup
 
-constexpr RepackRow row_of(std::string_view name, DType from, WeightFormat to, std::string_view block,
-                           std::string_view target = {}) {
-  RepackRow row;
-  row.name = name;
-  row.from = from;
-  row.to = to;
-  row.block = block;
-  row.target = target;
-  return row;
-}
-
 constexpr std::string_view kToQ4 = "repack/repack_to_q4", kToQ5 = "repack/repack_to_q5",
                            kToQ6 = "repack/repack_to_q6", kToQ8 = "repack/repack_to_q8";
 constexpr RepackRow kRows[] = {
-    row_of("repack.f16.portable", DType::kF16, WeightFormat::kTileF16, "repack/repack_16_bits"),
-    row_of("repack.bf16.portable", DType::kBF16, WeightFormat::kTileBF16, "repack/repack_16_bits"),
-    row_of("repack.q2_k.portable", DType::kQ2_K, WeightFormat::kTileF16, "repack/repack_q2_k"),
-    row_of("repack.mxfp4.portable", DType::kMXFP4, WeightFormat::kTileF16, "repack/repack_mxfp4"),
-    row_of("repack.q4_0.portable", DType::kQ4_0, WeightFormat::kTileQ4, "repack/repack_q4_0", kToQ4),
-    row_of("repack.q4_1.portable", DType::kQ4_1, WeightFormat::kTileQ4, "repack/repack_q4_1", kToQ4),
-    row_of("repack.q4_k.portable", DType::kQ4_K, WeightFormat::kTileQ4, "repack/repack_q4_k", kToQ4),
-    row_of("repack.q5_0.portable", DType::kQ5_0, WeightFormat::kTileQ5, "repack/repack_q5_0", kToQ5),
-    row_of("repack.q5_1.portable", DType::kQ5_1, WeightFormat::kTileQ5, "repack/repack_q5_1", kToQ5),
-    row_of("repack.q5_k.portable", DType::kQ5_K, WeightFormat::kTileQ5, "repack/repack_q5_k", kToQ5),
-    row_of("repack.q3_k.portable", DType::kQ3_K, WeightFormat::kTileQ6, "repack/repack_q3_k", kToQ6),
-    row_of("repack.q6_k.portable", DType::kQ6_K, WeightFormat::kTileQ6, "repack/repack_q6_k", kToQ6),
-    row_of("repack.q8_0.portable", DType::kQ8_0, WeightFormat::kTileQ8, "repack/repack_q8_0", kToQ8),
-    row_of("repack.iq4_nl.portable", DType::kIQ4_NL, WeightFormat::kTileQ8, "repack/repack_iq4_nl", kToQ8),
+    {{.name = "repack.f16.portable"},
+     {.from = DType::kF16, .to = WeightFormat::kTileF16, .block = "repack/repack_16_bits"}},
+    {{.name = "repack.bf16.portable"},
+     {.from = DType::kBF16, .to = WeightFormat::kTileBF16, .block = "repack/repack_16_bits"}},
+    {{.name = "repack.q2_k.portable"},
+     {.from = DType::kQ2_K, .to = WeightFormat::kTileF16, .block = "repack/repack_q2_k"}},
+    {{.name = "repack.mxfp4.portable"},
+     {.from = DType::kMXFP4, .to = WeightFormat::kTileF16, .block = "repack/repack_mxfp4"}},
+    {{.name = "repack.q4_0.portable"},
+     {.from = DType::kQ4_0, .to = WeightFormat::kTileQ4, .block = "repack/repack_q4_0", .target = kToQ4}},
+    {{.name = "repack.q4_1.portable"},
+     {.from = DType::kQ4_1, .to = WeightFormat::kTileQ4, .block = "repack/repack_q4_1", .target = kToQ4}},
+    {{.name = "repack.q4_k.portable"},
+     {.from = DType::kQ4_K, .to = WeightFormat::kTileQ4, .block = "repack/repack_q4_k", .target = kToQ4}},
+    {{.name = "repack.q5_0.portable"},
+     {.from = DType::kQ5_0, .to = WeightFormat::kTileQ5, .block = "repack/repack_q5_0", .target = kToQ5}},
+    {{.name = "repack.q5_1.portable"},
+     {.from = DType::kQ5_1, .to = WeightFormat::kTileQ5, .block = "repack/repack_q5_1", .target = kToQ5}},
+    {{.name = "repack.q5_k.portable"},
+     {.from = DType::kQ5_K, .to = WeightFormat::kTileQ5, .block = "repack/repack_q5_k", .target = kToQ5}},
+    {{.name = "repack.q3_k.portable"},
+     {.from = DType::kQ3_K, .to = WeightFormat::kTileQ6, .block = "repack/repack_q3_k", .target = kToQ6}},
+    {{.name = "repack.q6_k.portable"},
+     {.from = DType::kQ6_K, .to = WeightFormat::kTileQ6, .block = "repack/repack_q6_k", .target = kToQ6}},
+    {{.name = "repack.q8_0.portable"},
+     {.from = DType::kQ8_0, .to = WeightFormat::kTileQ8, .block = "repack/repack_q8_0", .target = kToQ8}},
+    {{.name = "repack.iq4_nl.portable"},
+     {.from = DType::kIQ4_NL, .to = WeightFormat::kTileQ8, .block = "repack/repack_iq4_nl", .target = kToQ8}},
 };
 
 unsigned long long printed(uint64_t number) { return number; }
