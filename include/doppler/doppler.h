@@ -29,13 +29,12 @@ namespace doppler {
 using ProgressCallback = std::function<void(std::string_view stage, uint64_t done, uint64_t total)>;
 
 struct LoadOptions {
-  std::string webgpu;  // provider: "", "dawn", "wgpu" or the path of a library
-  std::string device;  // "", an index of `doppler devices` or part of a name
-  std::string lane =
-      "fast";              // "exact", "fast", "portable", "subgroups", "dp4a", "f16", "matrix", "persistent"
-  std::string kv = "f16";  // cache: "f16" or "f32"; the exact lane always takes f32
-  uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
-  uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
+  std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
+  std::string device;         // "", an index of `doppler devices` or part of a name
+  std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
+  std::string kv = "f16";     // cache: "f16" or "f32"; the exact lane always takes f32
+  uint32_t ctx_len = 0;       // tokens; 0: what the model was trained for, at most 4096
+  uint32_t chunk = 0;         // tokens of a prefill chunk; 0: 512
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
   uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4

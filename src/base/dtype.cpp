@@ -9,19 +9,48 @@
 namespace doppler {
 namespace {
 
+using W = WeightFormat;
+
+// clang-format off
 constexpr std::array kTypes = {
-    DTypeInfo{DType::kF32, "f32", 1, 4, false},        DTypeInfo{DType::kF16, "f16", 1, 2, false},
-    DTypeInfo{DType::kQ4_0, "q4_0", 32, 18, true},     DTypeInfo{DType::kQ4_1, "q4_1", 32, 20, true},
-    DTypeInfo{DType::kQ5_0, "q5_0", 32, 22, true},     DTypeInfo{DType::kQ5_1, "q5_1", 32, 24, true},
-    DTypeInfo{DType::kQ8_0, "q8_0", 32, 34, true},     DTypeInfo{DType::kQ2_K, "q2_k", 256, 84, true},
-    DTypeInfo{DType::kQ3_K, "q3_k", 256, 110, true},   DTypeInfo{DType::kQ4_K, "q4_k", 256, 144, true},
-    DTypeInfo{DType::kQ5_K, "q5_k", 256, 176, true},   DTypeInfo{DType::kQ6_K, "q6_k", 256, 210, true},
-    DTypeInfo{DType::kIQ4_NL, "iq4_nl", 32, 18, true}, DTypeInfo{DType::kI8, "i8", 1, 1, false},
-    DTypeInfo{DType::kI16, "i16", 1, 2, false},        DTypeInfo{DType::kI32, "i32", 1, 4, false},
-    DTypeInfo{DType::kI64, "i64", 1, 8, false},        DTypeInfo{DType::kF64, "f64", 1, 8, false},
-    DTypeInfo{DType::kBF16, "bf16", 1, 2, false},      DTypeInfo{DType::kMXFP4, "mxfp4", 32, 17, true},
-    DTypeInfo{DType::kU8, "u8", 1, 1, false},          DTypeInfo{DType::kBool, "bool", 1, 1, false},
+    DTypeInfo{.type = DType::kF32, .name = "f32", .block_bytes = 4, .rows = W::kF32, .exact_rows = W::kF32},
+    DTypeInfo{.type = DType::kF16, .name = "f16", .block_bytes = 2, .rows = W::kF16, .exact_rows = W::kF16,
+              .tiles = W::kTileF16},
+    DTypeInfo{.type = DType::kBF16, .name = "bf16", .block_bytes = 2, .rows = W::kBF16, .exact_rows = W::kBF16,
+              .tiles = W::kTileBF16},
+    DTypeInfo{.type = DType::kQ4_0, .name = "q4_0", .block_size = 32, .block_bytes = 18, .quantised = true,
+              .rows = W::kQ4_0, .exact_rows = W::kQ4_0, .tiles = W::kTileQ4},
+    DTypeInfo{.type = DType::kQ4_1, .name = "q4_1", .block_size = 32, .block_bytes = 20, .quantised = true,
+              .rows = W::kF16, .exact_rows = W::kF32, .tiles = W::kTileQ4},
+    DTypeInfo{.type = DType::kQ5_0, .name = "q5_0", .block_size = 32, .block_bytes = 22, .quantised = true,
+              .rows = W::kQ8_0, .exact_rows = W::kQ8_0, .tiles = W::kTileQ5},
+    DTypeInfo{.type = DType::kQ5_1, .name = "q5_1", .block_size = 32, .block_bytes = 24, .quantised = true,
+              .rows = W::kF16, .exact_rows = W::kF32, .tiles = W::kTileQ5},
+    DTypeInfo{.type = DType::kQ8_0, .name = "q8_0", .block_size = 32, .block_bytes = 34, .quantised = true,
+              .rows = W::kQ8_0, .exact_rows = W::kQ8_0, .tiles = W::kTileQ8},
+    DTypeInfo{.type = DType::kQ2_K, .name = "q2_k", .block_size = 256, .block_bytes = 84, .quantised = true,
+              .rows = W::kF16, .exact_rows = W::kF32, .tiles = W::kTileF16},
+    DTypeInfo{.type = DType::kQ3_K, .name = "q3_k", .block_size = 256, .block_bytes = 110, .quantised = true,
+              .rows = W::kQ6_K, .exact_rows = W::kQ6_K, .tiles = W::kTileQ6},
+    DTypeInfo{.type = DType::kQ4_K, .name = "q4_k", .block_size = 256, .block_bytes = 144, .quantised = true,
+              .rows = W::kQ4_K, .exact_rows = W::kQ4_K, .tiles = W::kTileQ4},
+    DTypeInfo{.type = DType::kQ5_K, .name = "q5_k", .block_size = 256, .block_bytes = 176, .quantised = true,
+              .rows = W::kQ5_K, .exact_rows = W::kQ5_K, .tiles = W::kTileQ5},
+    DTypeInfo{.type = DType::kQ6_K, .name = "q6_k", .block_size = 256, .block_bytes = 210, .quantised = true,
+              .rows = W::kQ6_K, .exact_rows = W::kQ6_K, .tiles = W::kTileQ6},
+    DTypeInfo{.type = DType::kIQ4_NL, .name = "iq4_nl", .block_size = 32, .block_bytes = 18, .quantised = true,
+              .rows = W::kQ8_0, .exact_rows = W::kQ8_0, .tiles = W::kTileQ8},
+    DTypeInfo{.type = DType::kMXFP4, .name = "mxfp4", .block_size = 32, .block_bytes = 17, .quantised = true,
+              .rows = W::kF16, .exact_rows = W::kF32, .tiles = W::kTileF16},
+    DTypeInfo{.type = DType::kI8, .name = "i8", .block_bytes = 1},
+    DTypeInfo{.type = DType::kI16, .name = "i16", .block_bytes = 2},
+    DTypeInfo{.type = DType::kI32, .name = "i32", .block_bytes = 4},
+    DTypeInfo{.type = DType::kI64, .name = "i64", .block_bytes = 8},
+    DTypeInfo{.type = DType::kF64, .name = "f64", .block_bytes = 8},
+    DTypeInfo{.type = DType::kU8, .name = "u8", .block_bytes = 1},
+    DTypeInfo{.type = DType::kBool, .name = "bool", .block_bytes = 1},
 };
+// clang-format on
 
 struct NamedId {
   uint32_t id;
@@ -33,22 +62,40 @@ constexpr NamedId kUnsupported[] = {
     {34, "tq1_0"}, {35, "tq2_0"}, {40, "nvfp4"},
 };
 
+// clang-format off
 constexpr std::array<WeightFormatInfo, kWeightFormatCount> kFormats = {{
-    {WeightFormat::kF32, "f32", 4, 1, 4, 0},
-    {WeightFormat::kF16, "f16", 8, 1, 2, 0},
-    {WeightFormat::kBF16, "bf16", 8, 1, 2, 0},
-    {WeightFormat::kQ8_0, "q8_0", 32, 32, 32, 2},
-    {WeightFormat::kQ4_0, "q4_0", 32, 32, 16, 2},
-    {WeightFormat::kQ4_K, "q4_k", 256, 256, 144, 0},
-    {WeightFormat::kQ5_K, "q5_k", 256, 256, 176, 0},
-    {WeightFormat::kQ6_K, "q6_k", 256, 256, 208, 2},
-    {WeightFormat::kTileQ4, "tile_q4", 32, 32, 16, 4, true},
-    {WeightFormat::kTileQ5, "tile_q5", 32, 32, 16, 8, true},
-    {WeightFormat::kTileQ6, "tile_q6", 32, 32, 16, 12, true},
-    {WeightFormat::kTileQ8, "tile_q8", 32, 32, 32, 4, true},
-    {WeightFormat::kTileF16, "tile_f16", 32, 32, 64, 0, true},
-    {WeightFormat::kTileBF16, "tile_bf16", 32, 32, 64, 0, true},
+    {.format = W::kF32, .name = "f32", .row_multiple = 4, .plane0_block_bytes = 4},
+    {.format = W::kF16, .name = "f16", .row_multiple = 8, .plane0_block_bytes = 2},
+    {.format = W::kBF16, .name = "bf16", .row_multiple = 8, .plane0_block_bytes = 2},
+    {.format = W::kQ8_0, .name = "q8_0", .row_multiple = 32, .block_size = 32, .plane0_block_bytes = 32,
+     .plane1_block_bytes = 2},
+    {.format = W::kQ4_0, .name = "q4_0", .row_multiple = 32, .block_size = 32, .plane0_block_bytes = 16,
+     .plane1_block_bytes = 2},
+    {.format = W::kQ4_K, .name = "q4_k", .row_multiple = 256, .block_size = 256, .plane0_block_bytes = 144},
+    {.format = W::kQ5_K, .name = "q5_k", .row_multiple = 256, .block_size = 256, .plane0_block_bytes = 176},
+    {.format = W::kQ6_K, .name = "q6_k", .row_multiple = 256, .block_size = 256, .plane0_block_bytes = 208,
+     .plane1_block_bytes = 2},
+    {.format = W::kTileQ4, .name = "tile_q4", .row_multiple = 32, .block_size = 32, .plane0_block_bytes = 16,
+     .plane1_block_bytes = 4, .tiled = true},
+    {.format = W::kTileQ5, .name = "tile_q5", .row_multiple = 32, .block_size = 32, .plane0_block_bytes = 16,
+     .plane1_block_bytes = 8, .tiled = true},
+    {.format = W::kTileQ6, .name = "tile_q6", .row_multiple = 32, .block_size = 32, .plane0_block_bytes = 16,
+     .plane1_block_bytes = 12, .tiled = true},
+    {.format = W::kTileQ8, .name = "tile_q8", .row_multiple = 32, .block_size = 32, .plane0_block_bytes = 32,
+     .plane1_block_bytes = 4, .tiled = true},
+    {.format = W::kTileF16, .name = "tile_f16", .row_multiple = 32, .block_size = 32, .plane0_block_bytes = 64,
+     .tiled = true},
+    {.format = W::kTileBF16, .name = "tile_bf16", .row_multiple = 32, .block_size = 32, .plane0_block_bytes = 64,
+     .tiled = true},
 }};
+// clang-format on
+// weight_format_info() finds a row by its number.
+static_assert([] {
+  for (size_t i = 0; i < kFormats.size(); ++i) {
+    if (kFormats[i].format != static_cast<W>(i)) return false;
+  }
+  return true;
+}());
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 

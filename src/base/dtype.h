@@ -1,5 +1,6 @@
 // Number types: those found in files (DType, with ggml's numbers and block sizes) and those our kernels read
-// (WeightFormat). formats/quant turns the first into the second at load.
+// (WeightFormat). Each is one row of a table in dtype.cpp: all that is known of a block format but the code that reads it.
+// formats/quant turns the first into the second at load.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +19,6 @@ enum class DType : uint32_t {
   kU8 = kFirstOwnDType, kBool,
 };
 // clang-format on
-
-struct DTypeInfo {
-  DType type;
-  const char* name;     // "q4_k"
-  uint32_t block_size;  // elements per block; 1 for plain numbers
-  uint32_t block_bytes;
-  bool quantised;
-};
-
-// Null for a type id this build does not read.
-const DTypeInfo* dtype_info(uint32_t ggml_id);
-inline const DTypeInfo& dtype_info(DType type) { return *dtype_info(static_cast<uint32_t>(type)); }
-std::optional<DType> dtype_from_name(std::string_view name);  // any case
-// The name of a ggml type id we know of but cannot read ("iq2_xxs"), or null.
-const char* unsupported_dtype_name(uint32_t ggml_id);
 
 // How a weight matrix [n rows, k columns] lies in GPU memory. Every row is padded with zero weights to
 // padded_k = k rounded up to the format's `row_multiple`. A piece (some whole rows) is one GPU buffer: plane 0
@@ -89,15 +75,36 @@ struct WeightFormatInfo {
   WeightFormat format;
   const char* name;             // "q4_k": the word in variant names and flags
   uint32_t row_multiple;        // padded_k is a multiple of it: 4 (f32), 8 (f16, bf16), the block otherwise
-  uint32_t block_size;          // 1 for plain numbers; of a tile format the unit
+  uint32_t block_size = 1;      // 1 for plain numbers; of a tile format the unit
   uint32_t plane0_block_bytes;  // of one block (or number); of a tile format 16 * P0
-  uint32_t plane1_block_bytes;  // 0: no plane 1; of a tile format 4 * P1
+  uint32_t plane1_block_bytes = 0;  // 0: no plane 1; of a tile format 4 * P1
   bool tiled = false;
   bool quantised() const {
     return block_size != 1 && plane1_block_bytes + plane0_block_bytes < 2 * block_size;
   }
 };
 const WeightFormatInfo& weight_format_info(WeightFormat format);
+
+// What is known of a type, a row of one table. `rows`, `exact_rows` and `tiles` say what its weights become on the GPU; a
+// type that is no weight (integers, f64, bool) has none of the three.
+struct DTypeInfo {
+  DType type;
+  const char* name;         // "q4_k"
+  uint32_t block_size = 1;  // elements per block; 1 for plain numbers
+  uint32_t block_bytes;
+  bool quantised = false;
+  // In rows: the same type, or one that holds its numbers without loss where there is one, else f16; `exact_rows`: else f32,
+  // since f16 would round.
+  std::optional<WeightFormat> rows = {}, exact_rows = {};
+  std::optional<WeightFormat> tiles = {};  // for the fast lanes
+};
+
+// Null for a type id this build does not read.
+const DTypeInfo* dtype_info(uint32_t ggml_id);
+inline const DTypeInfo& dtype_info(DType type) { return *dtype_info(static_cast<uint32_t>(type)); }
+std::optional<DType> dtype_from_name(std::string_view name);  // any case
+// The name of a ggml type id we know of but cannot read ("iq2_xxs"), or null.
+const char* unsupported_dtype_name(uint32_t ggml_id);
 
 struct WeightLayout {
   uint32_t padded_k;

@@ -1,7 +1,7 @@
-// Repeats tests (workload.h) on a loaded model and keeps every sample. They are llama-bench's: ppN evaluates
-// an N-token prompt, tgN generates N tokens, ppN+tgM both after one another; @ dD: after D tokens in the
-// cache. decode tok/s counts N-1 intervals between N tokens; prefill tok/s is prompt tokens over the time to
-// their last logits.
+// Repeats tests (workload.h) on a loaded model and keeps every sample. The tests are llama-bench's: ppN evaluates an
+// N-token prompt, tgN generates N tokens, ppN+tgM does one after the other; @ dD means after D tokens in the cache.
+// Decode tok/s counts the N-1 intervals between N tokens. Prefill tok/s is prompt tokens over the time to their last
+// logits.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace doppler::bench {
 
-// Runs that may be quoted, and runs that look for reasons (tracing allowed). One table holds one kind.
+// A calibration may be quoted. An investigation looks for reasons and may trace. A table holds runs of one intent.
 enum class Intent : uint8_t { kCalibrate, kInvestigate };
 const char* intent_name(Intent intent);
 
@@ -40,8 +40,8 @@ struct Row {
   double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
   uint64_t objects_created = 0;   // during the measurement; must be 0
   double bandwidth_fraction = 0;  // decode: weight bytes a token / measured read bandwidth; 0: not measured
-  // Of one decode step inside a submit of many, by two timestamps: investigations only, 0: not measured. Wall clock a
-  // token over it is 1 where the host keeps the device busy.
+  // GPU time of one decode step inside a submit of many, by two timestamps; 0: not measured, which only an investigation
+  // does. Wall clock a token over this time is 1 where the host keeps the device busy.
   double gpu_seconds = 0;
   double wall_over_gpu() const;
 };

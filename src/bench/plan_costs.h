@@ -1,5 +1,5 @@
-// Bytes and operations of a plan's commands as they run: for the rows of a chunk, and with as many cached positions as
-// there are. Plans are recorded for a full cache; what reads it (PlanEntry::keys) costs less before.
+// Bytes and operations of a plan's commands as they run: for the rows of a chunk, and for the positions that are in the
+// cache. Plans are recorded for a full cache; a command that reads the cache (PlanEntry::keys) costs less while it fills.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Where the GPU time of a step goes: every command of the decode plan and of the prefill plan between
 // timestamps, grouped by kernel and by role, each beside the least time that its bytes and operations allow
-// on this device. Investigation only: a pass of its own per dispatch costs time that a real step does not
-// pay. Read next: profile_report.h (the texts).
+// on this device. A profile is an investigation: a compute pass for each dispatch costs time that a real step does
+// not pay. Read next: profile_report.h (the texts).
 #pragma once
 
 #include <span>
@@ -50,7 +50,7 @@ struct PlanProfile {
   std::vector<CommandTime> commands;
   std::vector<Group> by_kernel, by_role;  // longest first
   double gpu_seconds = 0;                 // the sum of all commands
-  double floor_seconds = 0;               // the sum of the roles' floors
+  double floor_seconds = 0;               // the sum of the floors of by_role
   double gap() const { return gpu_seconds - floor_seconds; }
   double wall_seconds = 0;  // of the same step run normally: median
 };
@@ -58,8 +58,8 @@ struct PlanProfile {
 // "blk.12.attn_qkv" -> "blk.*.attn_qkv".
 std::string role_kind(std::string_view role);
 
-// The least time of so many bytes and operations. The kernel's name says which arithmetic it does: ".dp4a" in
-// it is held against that ceiling, ".matrix" against none (none is measured), anything else against f32.
+// Sets the least time of the group's bytes and operations. The kernel's name says which arithmetic it does: a name with
+// ".dp4a" is held against the dp4a ceiling, one with ".matrix" against none (none is measured), any other against f32.
 void set_floor(Group& group, std::string_view kernel, const kernels::Ceilings& ceilings);
 
 // Groups, sums and floors of `commands`.

@@ -1,5 +1,5 @@
-// What one bench run says: facts of the run and its rows, as markdown (llama-bench's columns and some of
-// ours), CSV or JSON. Synthetic weights are labelled wherever a figure is shown. A report has one intent, so
+// What one bench run says: facts of the run and its rows, as markdown (llama-bench's columns, then ours), CSV or JSON.
+// Synthetic weights are labelled wherever a figure is shown. A report has one intent, so
 // that figures to be quoted and figures of an investigation never share a table.
 #pragma once
 
@@ -39,7 +39,7 @@ enum class Format : uint8_t { kMarkdown, kCsv, kJson };
 Result<Format> parse_format(std::string_view name);  // "md", "csv", "json"
 std::string to_text(const Report& report, Format format);
 
-// For other reports of the same run.
+// Parts of the JSON that other reports of the same run share.
 Json device_json(const gpu::Caps& caps);
 Json model_json(const RunFacts& facts);
 Json ceilings_json(const kernels::Ceilings& ceilings);

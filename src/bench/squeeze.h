@@ -15,8 +15,8 @@ struct CadencePoint {
   Cadence cadence;
   double rate = 0;  // decode tok/s, median
 };
-// The smallest number of steps that come back together among those within 1 % of the fastest: more would only make text
-// come later. Of no points, the default.
+// The cadence with the fewest steps that come back together, among those within 1 % of the fastest: more steps would only
+// make text come later. Without points: the default cadence.
 Cadence best_cadence(std::span<const CadencePoint> sweep);
 
 struct RedFlag {
@@ -47,7 +47,8 @@ Gate judge(const GateInputs& inputs);
 
 struct SqueezeReport {
   RunFacts facts;
-  std::vector<Row> before, after;  // the same tests; before: measured again after the tuned runs, all samples
+  // The same tests. `before` was measured a second time after the tuned runs, and has the samples of both.
+  std::vector<Row> before, after;
   std::vector<CadencePoint> sweep;
   Cadence cadence;
   std::vector<RedFlag> flags_before, flags_after;

@@ -1,4 +1,4 @@
-// Figures of a handful of samples. Of no samples, all are 0.
+// Figures of a handful of samples. Without samples all figures are 0.
 #pragma once
 
 #include <span>

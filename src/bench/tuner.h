@@ -20,12 +20,12 @@ class Trial {
  public:
   virtual ~Trial() = default;
   virtual const std::vector<kernels::Choice>& choices() const = 0;
-  // Part of the phase's GPU time that commands of this variant take; 0: the phase does not use it.
+  // The part of the phase's GPU time that commands of this variant take; 0: the phase does not use the variant.
   virtual double share(Phase phase, const std::string& variant) const = 0;
   // One sample: wall clock of a decode step, or of a prefill chunk divided by its rows.
   virtual Result<double> seconds(Phase phase) = 0;
-  // Relative L2 of the logits on random tokens, through the decode and the prefill kernels, against the portable
-  // lane's: the larger one.
+  // Relative L2 of the logits on random tokens against the portable lane's: the larger of the errors through the decode
+  // kernels and through the prefill kernels.
   virtual Result<double> error() = 0;
 };
 
@@ -56,7 +56,7 @@ struct TunerResult {
   kernels::TuningTable table;  // only what differs from the tables' choices
   std::vector<Attempt> attempts;
   bool out_of_time = false;  // candidates were left
-  double table_error = 0;    // of the tables' choices; 0 if no candidate was fast enough to ask
+  double table_error = 0;    // error() of the tables' choices; 0 if no candidate was fast enough to need it
 };
 
 // Errors: the tables' own choices cannot be loaded or measured. A candidate that fails is an attempt not kept.

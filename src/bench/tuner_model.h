@@ -7,10 +7,10 @@
 
 namespace doppler::bench {
 
-// Layers after which no tensor of another type or shape comes: of weights that mix formats, a few.
+// The number of first layers that hold every type and shape of tensor once: a few where weights mix formats.
 uint32_t layers_that_differ(const formats::Checkpoint& checkpoint);
 
-// `device` and `checkpoint` must outlive it. options.policy.tuning is not used.
+// `device` and `checkpoint` must outlive the trial maker. options.policy.tuning is not used.
 std::unique_ptr<TrialMaker> model_trials(gpu::Device& device, const formats::Checkpoint& checkpoint,
                                          model::RunnerOptions options);
 

@@ -16,7 +16,7 @@ struct Test {
   uint32_t generate = 0;     // tokens generated
   uint32_t depth = 0;        // tokens in the cache before
   std::string name() const;  // "pp512", "tg128 @ d8192", "pp512+tg128"
-  // The cache must hold as many; a test that only generates starts from one token.
+  // Positions that the cache must hold; a test that only generates starts from one token.
   uint64_t positions() const;
   bool operator==(const Test&) const = default;
 };
@@ -38,7 +38,7 @@ Result<std::vector<uint32_t>> parse_lengths(std::string_view flag, std::string_v
 // "512,128".
 Result<std::pair<uint32_t, uint32_t>> parse_pair(std::string_view flag, std::string_view text);
 
-// Tokens that do not repeat soon, so that nothing can be cached by content; the same for the same salt.
+// Tokens that do not repeat soon, so that nothing can be cached by content. Equal salts give equal tokens.
 std::vector<uint32_t> make_prompt(uint32_t count, uint32_t vocab_size, uint32_t salt);
 
 }  // namespace doppler::bench

@@ -29,10 +29,10 @@ class Args {
   Args& big_count(std::string_view name, char letter, std::string_view value, std::string_view help,
                   uint64_t* out);
   Args& number(std::string_view name, char letter, std::string_view value, std::string_view help, float* out);
-  // Anything else: `set` gets the value and may refuse it.
+  // A flag of any other kind: `set` gets the value and may refuse it.
   Args& custom(std::string_view name, char letter, std::string_view value, std::string_view help,
                std::function<Result<void>(std::string_view)> set);
-  // Words that are no flags; without this they are an error.
+  // Takes words that are no flags; without this call such a word is an error.
   Args& words(std::string_view name, std::vector<std::string>* out);
   // A heading in --help for the flags that follow.
   Args& group(std::string_view heading);

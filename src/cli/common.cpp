@@ -104,8 +104,7 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   }
   args.text("webgpu", 0, "NAME", "WebGPU library: dawn, wgpu or a path", &flags.load.webgpu);
   args.text("device", 0, "DEVICE", "number or part of the name from doppler devices", &flags.load.device);
-  args.custom("lane", 0, "LANE",
-              "fast (default), exact, persistent, or portable, subgroups, dp4a, f16, matrix",
+  args.custom("lane", 0, "LANE", "fast (default), exact, persistent, or portable, subgroups, dp4a, matrix",
               [&flags](std::string_view value) -> Result<void> {
                 DP_CHECK(kernels::make_policy(value));
                 flags.load.lane = std::string(value);

@@ -32,8 +32,9 @@ int finish_trace(int code);
 
 // The model that was named, or the one that Doppler ships. Shows progress on a terminal.
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras = {});
-// Where the model is that was named: a path that exists, else the name of a model in the store, else the text as it is
-// (opening then says that there is nothing). Empty: the default model. Error: its download is not finished.
+// The path of the named model: `model` itself if such a path exists, else the folder of the stored model of that name, else
+// the text as it is (opening it then says that there is nothing). Empty: the default model. Error: the model's download is
+// not finished.
 Result<std::string> named_model_path(const std::string& model);
 // The files of --model, of --synthetic or of the default model: at most one of the two may be given.
 Result<std::unique_ptr<formats::FileSet>> named_files(const std::string& model, const std::string& synthetic);
@@ -49,14 +50,14 @@ Result<std::string> default_model_path();
 int exit_usage(const Error& error);
 int exit_failed(const Error& error);
 
-// Drives a task that waits for files only, which natively never waits.
+// Drives a task that waits for files only: natively such a task never waits.
 template <class T>
 T run_now(Task<T> task) {
   task.start();
   return task.take();
 }
 
-// Prints --help if it was asked for, or the parse error; then the verb ends with this exit code.
+// Prints --help if it was asked for, or the parse error, and gives the exit code that the verb then ends with.
 std::optional<int> parse_or_exit(Args& args, std::span<const std::string> arguments);
 
 // Comma-separated ids: "1,2,3".

@@ -6,7 +6,7 @@
 
 namespace doppler::cli {
 
-// The verb's exit code: 1 if it does not fit or cannot be told.
+// Gives the verb's exit code: 1 if the model does not fit, or if that cannot be told.
 int dry_run(const ModelFlags& flags, bool json);
 
 }  // namespace doppler::cli

@@ -1,4 +1,4 @@
-// The flags that say how to generate: sampling, limits, stops. Shared by run and by the story tests' scripts.
+// The flags that say how to generate: sampling, limits, stops.
 #pragma once
 
 #include "cli/args.h"

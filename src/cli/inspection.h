@@ -22,7 +22,7 @@ struct Inspection {
   engine::TextModel text;
   std::map<std::string, TypeShare> types;  // by the name of the number type
   TypeShare total;
-  // For the context asked; only with a config.
+  // The three below are for the context that was asked for, and are set only with a config.
   uint32_t ctx_len = 0;
   std::string kv;
   model::MemoryPlan memory;

@@ -9,10 +9,10 @@
 
 namespace doppler::cli {
 
-// With the context of --ctx; without that flag the usual one, or what `positions` need if that is more.
+// Loads the model with the context of --ctx; without that flag with the usual context, or with `positions` if that is more.
 Result<Model> load_for(const ModelFlags& flags, uint64_t positions);
 
-// Says so on a terminal, since it takes a second.
+// Measures the device's ceilings; says so on a terminal, since it takes a second.
 Result<kernels::Ceilings> measure_ceilings(Model& model);
 
 // Clears the progress line on a terminal.

@@ -1,4 +1,4 @@
-// What Model and Session hold behind the public API, for the command line and the tools that look deeper.
+// What Model and Session hold behind the public API. The command line and the tools that look deeper read it.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ struct LoadExtras {
   bool all_logits = false;
   bool hidden = false;
 };
-// Model::load for files that are no path (synthetic weights) and for tools.
+// Model::load for files that have no path (synthetic weights), and for tools.
 Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
                          LoadExtras extras = {});
 

@@ -21,24 +21,24 @@ namespace doppler::engine {
 struct GeneratorConfig {
   uint32_t vocab_size = 0;
   std::vector<uint32_t> stop_tokens;
-  uint32_t batch = model::kDefaultBatch;  // where the options leave it open
+  uint32_t batch = model::kDefaultBatch;  // decode steps of a submit, where the options do not say
 };
 
 // One generation. Step by step: start(), then next() until it gives nothing, then result().
 class Generator {
  public:
-  // `resident`: tokens whose keys and values are in the runner's cache, kept up to date. `tokenizer` may be null
-  // (raw ids only: no text). All must outlive the generator.
+  // `resident`: tokens whose keys and values are in the runner's cache; the generator keeps the list up to date.
+  // `tokenizer` may be null: ids only, no text. All must outlive the generator.
   Generator(model::StepRunner& runner, const tokenizer::Tokenizer* tokenizer, GeneratorConfig config,
             std::vector<uint32_t>& resident, const std::atomic<bool>& cancelled);
 
   // Queues the prompt (the whole sequence so far) and the first decode steps. Errors: empty prompt, token out of
   // range, prompt longer than the context, options out of range.
   Result<void> start(std::vector<uint32_t> prompt, GenerateOptions options);
-  // Waits for the next batch; text may be empty while a character or a possible stop string is incomplete. Nothing:
-  // the generation has ended.
+  // Waits for the next batch of tokens and gives their text, which may be empty while a character or a possible stop
+  // string is incomplete. No value: the generation has ended.
   Task<Result<std::optional<std::string>>> next();
-  // The caller wants no more.
+  // The caller wants no more tokens: the generation ends.
   void stop() { caller_stopped_ = true; }
   const Generation& result() const { return result_; }
 
@@ -60,12 +60,12 @@ class Generator {
   std::vector<uint32_t> sequence_;  // prompt and what was generated
   std::deque<model::Ticket> in_flight_;
   uint32_t scheduled_ = 0;      // tokens asked of the runner since the last begin()
-  uint32_t seen_ = 0;           // of these, read back
+  uint32_t seen_ = 0;           // tokens read back, of those scheduled
   uint32_t limit_ = 0;          // generated tokens in all
-  uint32_t segment_limit_ = 0;  // since the last begin()
+  uint32_t segment_limit_ = 0;  // generated tokens since the last begin()
   uint32_t segments_ = 0;       // slides so far: varies the seed
   bool ended_ = false, caller_stopped_ = false;
-  bool exhausted_ = false;  // the context is full; what is in flight holds nothing more
+  bool exhausted_ = false;  // the context is full: tickets in flight hold no more tokens
   std::optional<tokenizer::StreamDecoder> decoder_;
   StopStrings stops_{{}};
   Generation result_;

@@ -1,6 +1,6 @@
-// Kernel hints of an RDRR model: the variant that was fastest for an operation when somebody measured it, on which
-// device and with which WGSL. Applied when a model is loaded, as if they had been forced by flag, but never so
-// that a load fails: a hint that no longer holds is reported and the tables choose.
+// Kernel hints of an RDRR model. A hint names the variant that was measured fastest for an operation, with the device
+// and the WGSL it was measured with. Loading applies hints as if a flag had forced them, but no hint makes a load fail: one
+// that no longer holds is reported, and the tables choose.
 #pragma once
 
 #include <span>

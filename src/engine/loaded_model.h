@@ -22,7 +22,7 @@ struct TextModel {
   std::string tokenizer_problem;                          // why it is null
   std::string template_source;                            // empty: none
   std::optional<tmpl::ChatTemplate> chat_template;
-  std::string template_problem;       // why it is empty although there is a source
+  std::string template_problem;       // why there is no chat_template although there is a source
   std::vector<uint32_t> stop_tokens;  // end-of-generation ids
 };
 // template_override: Jinja text that replaces the model's own, or empty. An override that does not parse is an

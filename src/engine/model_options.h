@@ -10,11 +10,12 @@ namespace doppler::engine {
 
 // Errors: a lane, cache format or rule that is not known.
 Result<model::RunnerOptions> runner_options(const LoadOptions& options);
-// What loading would take on such a device (`--dry-run`). Errors also: this build cannot run the model.
+// What loading would take on such a device (`--dry-run`). Errors: those of runner_options(); this build cannot run the
+// model.
 Result<model::LoadPlan> plan_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
                                   const gpu::Caps& caps);
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device);
-// Since the model was loaded.
+// What the device counted since the model was loaded.
 Counters counters_since_load(const LoadedModel& loaded, const gpu::Device& device);
 
 }  // namespace doppler::engine

@@ -1,6 +1,6 @@
-// A model's self test: logits that it gave when it was converted, kept in an RDRR manifest, and the comparison
-// with those it gives now. Both run in the exact lane (f32 arithmetic, weights as stored), so that they may be
-// made on one device and checked on another.
+// A model's self test: the logits that it gave when it was converted, kept in an RDRR manifest, and their comparison
+// with the logits it gives now. Both run in the exact lane (f32 arithmetic, weights as stored), so that a test made on one
+// device may be checked on another.
 #pragma once
 
 #include "base/task.h"

@@ -11,9 +11,10 @@ class StopStrings {
  public:
   explicit StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  // Text that is safe to show now. Sets found() when a stop string is complete: it and all after it are dropped.
+  // Gives the text that is safe to show now. Sets found() when a stop string is complete; that string and all text after it
+  // are dropped.
   std::string push(std::string_view text);
-  // The end: whatever was held back.
+  // The text has ended: gives what was held back.
   std::string flush();
   bool found() const { return found_; }
 

@@ -1,5 +1,5 @@
 // The tuning of a device in the user's cache: one small JSON file for each key (kernels/tuning.h), shared by all models.
-// A file that is damaged or was made with something else is said in one sentence and not used.
+// A file that is damaged, or was made with another key, is reported in one sentence and not used.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ std::string tuning_path(const std::string& cache_dir, const kernels::TuningKey& 
 // Null: no cache_dir, no file, or one that is not used (a warning in the log says why).
 std::shared_ptr<const kernels::TuningTable> load_tuning(const std::string& cache_dir,
                                                         const kernels::TuningKey& key);
-// Replaces the file in one step, so that nobody reads half of one. Errors: the folder or file cannot be written.
+// Replaces the file in one step, so that no reader finds half a file. Errors: the folder or file cannot be written.
 Result<void> save_tuning(const std::string& cache_dir, const kernels::TuningKey& key,
                          const kernels::TuningTable& table);
-// True: there was one, and it is gone.
+// True: there was a file, and it is gone.
 Result<bool> forget_tuning(const std::string& cache_dir, const kernels::TuningKey& key);
 
 }  // namespace doppler::engine

@@ -11,10 +11,10 @@ namespace doppler::gpu {
 
 struct BlobCache {
   std::string folder;  // made if missing
-  // Compiling threads count, too.
+  // Threads that compile add to these too.
   std::atomic<uint64_t> found = 0, stored = 0;
 };
-// The cache must outlive the device. What cannot be read or written is as if not there.
+// The cache must outlive the device. A blob that cannot be read or written is treated as if it were not there.
 DawnCache make_dawn_cache(BlobCache& cache);
 
 }  // namespace doppler::gpu

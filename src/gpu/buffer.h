@@ -19,8 +19,8 @@ struct BufferDesc {
   std::string name;  // seen in errors and memory reports: "blk.3.ffn_down.weight"
   uint64_t bytes = 0;
   BufferUse use = BufferUse::kStorage;
-  bool zeroed =
-      true;  // false: the maker writes every byte before anything reads it, so that clearing is saved
+  // False: the caller writes every byte before anything reads it, so that clearing is saved.
+  bool zeroed = true;
 };
 
 class Buffer {

@@ -1,6 +1,5 @@
-// The capability record of an opened device: everything a kernel table may look at. Filled once, never
-// guessed: limits are what the device granted, the subgroup size is measured where the provider does not tell
-// it.
+// The capability record of an opened device: everything a kernel table may look at. The device fills it once and
+// guesses nothing: limits are what it granted, and the subgroup size is measured where the provider does not tell it.
 #pragma once
 
 #include <cstdint>

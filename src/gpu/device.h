@@ -41,13 +41,14 @@ struct Counters {
   uint64_t dispatches = 0;
   uint64_t readback_bytes = 0;
   uint64_t upload_bytes = 0;
-  uint64_t upload_copy_ns =
-      0;  // host time spent reading what is uploaded, from memory or a mapped file, into staging
+  // Host time spent copying what is uploaded, from memory or a mapped file, into staging memory.
+  uint64_t upload_copy_ns = 0;
   uint64_t buffers_created = 0;
   uint64_t bind_groups_created = 0;
   uint64_t pipelines_created = 0;
   uint64_t compile_ns = 0;  // from asking for pipelines to the last of them, whatever else went on
-  // Of DeviceOptions::cache_dir: what the provider found there and what it compiled and put there. Dawn alone asks.
+  // Compiled pipelines that the provider found in DeviceOptions::cache_dir, and those it compiled and put there. Only Dawn
+  // uses that folder.
   uint64_t blobs_found = 0, blobs_stored = 0;
   uint64_t buffer_bytes = 0;  // alive now
   uint64_t peak_buffer_bytes = 0;
@@ -125,7 +126,7 @@ class Device {
   // All submitted work is done.
   virtual Task<Result<void>> idle() = 0;
 
-  // Runs the plan once, each dispatch in a pass of its own between timestamps. Nanoseconds per command
+  // Runs the plan once, with a compute pass and two timestamps for each dispatch. Nanoseconds per command
   // (copies are 0). For profiles only: the passes cost time that calibration runs must not pay.
   virtual Task<Result<std::vector<uint64_t>>> time_commands(const Plan& plan, uint32_t rows) = 0;
   // Nanoseconds of `times` replays in one submit, from the first dispatch to the end of the last: two timestamps in all,

@@ -1,5 +1,5 @@
-// The Device over webgpu.h. One class, its parts in files of their own: device_native.cpp (start, end,
-// waits), buffers_native.cpp, uploads_native.cpp, pipelines_native.cpp, replay_native.cpp (submit), timing_native.cpp. All of it
+// The Device over webgpu.h: one class in several files. device_native.cpp has start, end and waits; the others are
+// buffers_native.cpp, uploads_native.cpp, pipelines_native.cpp, replay_native.cpp (submit) and timing_native.cpp. All of it
 // runs on the owner's thread except compilation (CompileJob).
 #pragma once
 
@@ -29,7 +29,7 @@ struct NativeBuffer {
   bool mapping = false;    // a read() is under way
   uint64_t filled_by = 0;  // submission that writes a readback slot
   std::string name;
-  std::vector<BindGroupId> groups;  // that name it: released with it
+  std::vector<BindGroupId> groups;  // bind groups that name this buffer: released with it
 };
 
 struct NativeLayout {
@@ -54,7 +54,7 @@ struct WaitState {
 struct NativeWait {
   std::shared_ptr<WaitState> state;
   WGPUFuture future = {};
-  uint64_t submission = 0;      // of wgpu-native: done when the operation is; 0: the latest
+  uint64_t submission = 0;      // wgpu-native waits until this submission is done; 0: the latest
   Completion<bool> completion;  // true: fired, false: the device was lost first
 };
 
@@ -62,9 +62,9 @@ struct NativeWait {
 struct CompileJob {
   struct Item {
     PipelineDesc desc;
-    uint32_t layout = 0;  // in the device's table, and its handle
+    uint32_t layout = 0;  // index in the device's table, and the layout's handle
     WGPUPipelineLayout layout_handle = nullptr;
-    WGPUComputePipeline pipeline = nullptr;  // the result, taken by whoever waits
+    WGPUComputePipeline pipeline = nullptr;  // the result; poll() takes it
     std::string problem;
   };
   const Provider* provider = nullptr;
@@ -167,7 +167,7 @@ class NativeDevice final : public Device {
                                 TimedTargets targets);
   Result<void> submit_replays(const Plan& plan, uint32_t rows, uint32_t times, TimedTargets targets);
 
-  // Waits for an operation begun by `begin(userdata)`, which gets what the on_... callbacks need.
+  // Waits for the operation that `begin(userdata)` starts; userdata is what the on_... callbacks need.
   static void* to_userdata(const std::shared_ptr<WaitState>& state) {
     return new std::shared_ptr<WaitState>(state);
   }
@@ -185,13 +185,13 @@ class NativeDevice final : public Device {
   std::vector<NativeLayout> layouts_;
   std::vector<NativePipeline> pipelines_;
   std::multimap<size_t, PipelineId> pipeline_index_;  // by hash of the description
-  std::vector<WGPUBindGroup> groups_;                 // null once a buffer of it was freed
+  std::vector<WGPUBindGroup> groups_;                 // null once a buffer of the group was freed
   std::vector<NativeWait> waits_;
   std::vector<std::shared_ptr<CompileJob>> jobs_;
   uint64_t last_submission_ = 0;
   std::vector<StagingSlot> staging_;  // from the first large upload to the next idle()
   size_t next_staging_ = 0;
-  uint64_t unwaited_upload_bytes_ = 0;  // by upload_by_queue() since it last waited
+  uint64_t unwaited_upload_bytes_ = 0;  // bytes that upload_by_queue() wrote since it last waited
 };
 
 }  // namespace doppler::gpu

@@ -1,5 +1,5 @@
 // The Device over a JavaScript host's WebGPU (host_gpu_web.h). It checks what the native device checks, so
-// that mistakes get the same sentences; the host only carries out. Parts: device_web.cpp (memory, submits,
+// that mistakes get the same sentences; the host only executes. Parts: device_web.cpp (memory, submits,
 // errors), pipelines_web.cpp, open_web.cpp (capabilities).
 #pragma once
 
@@ -34,7 +34,7 @@ class WebDevice final : public Device {
   Task<Result<uint64_t>> time_replays(const Plan& plan, uint32_t rows, uint32_t times) override;
   void poll(uint64_t microseconds) override;
 
-  // What the host reports on its own: an error nobody asked for, or the loss of the device.
+  // What the host reports unasked: an error that no call waits for, or the loss of the device.
   void put_error(ErrorKind kind, std::string sentence);
   void lose(std::string sentence);
 

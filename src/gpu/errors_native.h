@@ -29,7 +29,7 @@ class ErrorTrap {
   bool out_of_memory() const;
 
   static bool deliver(WGPUErrorType type,
-                      const std::string& message);  // to this thread's trap, if it has one
+                      const std::string& message);  // gives the error to this thread's trap, if there is one
 
  private:
   ErrorTrap* outer_;
@@ -43,8 +43,8 @@ class ErrorSlot {
   void put(ErrorKind kind, std::string sentence);  // keeps the first
   void lose(std::string sentence);
   bool lost() const { return lost_.load(std::memory_order_acquire); }
-  void close() { closing_.store(true); }  // a loss from now on is our own doing
-  Result<void> take();                    // the error, once; a loss every time
+  void close() { closing_.store(true); }  // from now on the loss of the device is no error: we close it
+  Result<void> take();                    // an error is given once, the loss of the device every time
 
   // Both take the ErrorSlot as userdata1.
   static void on_uncaptured(WGPUDevice const*, WGPUErrorType type, WGPUStringView message, void* slot, void*);

@@ -6,8 +6,8 @@
 
 namespace doppler::gpu {
 
-// Everything written to the stderr file descriptor while it lives goes to the debug log instead. Of the whole
-// process, so for the few milliseconds of opening a device only.
+// While it lives, everything written to the stderr file descriptor goes to the debug log instead. That holds for the
+// whole process, so it lives only for the few milliseconds of opening a device.
 class StderrCapture {
  public:
   StderrCapture();

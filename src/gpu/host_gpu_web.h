@@ -1,6 +1,6 @@
 // The GPU functions that JavaScript provides, web/gpu_host.mjs. Objects are named by numbers that the C++
 // side gives out; 64-bit numbers travel as doubles. A function with a ticket answers later (base/host_web.h);
-// what goes wrong in the others arrives as an error of the device. One device an instance of the module.
+// an error in the other functions arrives as an error of the device. An instance of the module has one device.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ void host_gpu_group(uint32_t id, uint32_t pipeline, const double* bindings, uint
 
 DP_HOST_IMPORT("dp_gpu_write")
 void host_gpu_write(uint32_t buffer, double offset, const uint8_t* data, uint32_t bytes);
-// From a file of the host (web/web_file_set.h) into the buffer, without passing through this memory.
+// Copies a file of the host (web/web_file_set.h) into the buffer, without passing through WebAssembly memory.
 DP_HOST_IMPORT("dp_gpu_stream")
 void host_gpu_stream(uint32_t ticket, uint32_t buffer, double offset, uint32_t stream, double stream_offset,
                      double bytes);

@@ -37,7 +37,7 @@ class NativeAdapter {
 // The provider's adapter for this Vulkan device. Errors say why the provider does not offer it.
 Result<NativeAdapter> request_adapter(const Provider& provider, const VulkanDevice& device);
 
-// Lets the provider run callbacks until `done` is set; for the requests at opening only.
+// Lets the provider run callbacks until `done` is set. Only the requests at opening use it.
 void wait_for(const Provider& provider, WGPUInstance instance, WGPUFuture future, const bool& done);
 
 extern const char* const kDawnEnabledToggles[3];

@@ -27,9 +27,9 @@ struct PlanEntry {
   std::string role;          // "blk.3.attn_q" or "sample": where in the model
   uint64_t bytes = 0;        // read and written in GPU memory per replay (per row if rows_per_group != 0)
   uint64_t fixed_bytes = 0;  // additionally, independent of the rows: weights
-  uint64_t operations = 0;   // multiplications + additions (per row likewise)
-  // Cached positions that fixed_bytes and operations were counted for: the window or the context. With fewer in the
-  // cache both are less in proportion. 0: they do not depend on the cache.
+  uint64_t operations = 0;   // multiplications + additions per replay (per row if rows_per_group != 0)
+  // Cached positions that fixed_bytes and operations were counted for: the window or the context. With fewer positions in
+  // the cache, both numbers are less in proportion. 0: neither depends on the cache.
   uint32_t keys = 0;
   // Of each storage binding, or of a copy's source and target: the number of its scratch tensor in the PlanBuilder, or
   // kNotScratch. Tensors that share memory have different numbers.

@@ -27,8 +27,8 @@
 
 namespace doppler::gpu {
 
-// A range of a buffer known to one PlanBuilder: a real one (weights, cache, state) or scratch still to be
-// placed.
+// A range of a buffer that one PlanBuilder knows: a real buffer (weights, cache, state), or scratch that build() will
+// place.
 struct TensorView {
   uint32_t slot = UINT32_MAX;
   uint64_t offset = 0;  // bytes, a multiple of Caps::binding_alignment when bound
@@ -72,8 +72,8 @@ class PlanBuilder {
   const Caps& caps() const { return caps_; }
 
   TensorView external(const Buffer& buffer);  // the same buffer gives the same slot
-  // Lives, in each plan, from its first to its last use there. Contents do not survive between plans or
-  // replays.
+  // A scratch tensor lives, in each plan, from its first to its last use in that plan. Its contents do not survive
+  // between plans or replays.
   TensorView scratch(std::string_view name, uint64_t bytes);
 
   void begin(std::string_view name, uint32_t max_rows);

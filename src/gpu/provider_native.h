@@ -1,6 +1,6 @@
 // One WebGPU implementation, opened as a shared library at run time: the table of the functions we call and
 // the few extension structs of each. Dawn and wgpu-native share the C ABI of webgpu.h; where they differ,
-// this file and `Provider::is_dawn` say so. What was measured about both: docs/design/gpu.md. Read next:
+// this file and `Provider::is_dawn` say so. What was measured about both: docs/design/providers.md. Read next:
 // instance_native.h (adapters), device_native.h (what runs on it).
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace doppler::gpu {
 
-// Every function of webgpu.h that we call: both libraries have them all.
+// Every function of webgpu.h that we call. Both libraries have all of them.
 // clang-format off
 #define DOPPLER_WGPU_FUNCTIONS(X)                                                                           \
   X(CreateInstance) X(InstanceRelease) X(InstanceRequestAdapter) X(InstanceProcessEvents)                   \
@@ -32,7 +32,7 @@ namespace doppler::gpu {
   X(QueueWriteBuffer) X(QueueOnSubmittedWorkDone) X(QueueRelease)
 // clang-format on
 
-// wgpu-native's own; null under Dawn.
+// Functions that only wgpu-native has; null under Dawn.
 #define DOPPLER_WGPU_NATIVE_FUNCTIONS(X) \
   X(DevicePoll) X(InstanceEnumerateAdapters) X(DeviceCreateShaderModuleTrusted) X(QueueSubmitForIndex)
 
@@ -41,7 +41,7 @@ struct Provider {
   DOPPLER_WGPU_FUNCTIONS(DOPPLER_MEMBER)
   DOPPLER_WGPU_NATIVE_FUNCTIONS(DOPPLER_MEMBER)
 #undef DOPPLER_MEMBER
-  // Dawn's own; null under wgpu-native, and in a Dawn without subgroup matrices.
+  // Functions that only Dawn has; null under wgpu-native, and in a Dawn without subgroup matrices.
   void (*SubgroupMatrixConfigsFreeMembers)(struct DawnSubgroupMatrixConfigs) = nullptr;
 
   bool is_dawn = false;

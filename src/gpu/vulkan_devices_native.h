@@ -16,7 +16,7 @@ struct VulkanDevice {
   uint32_t vendor_id = 0;
   uint32_t device_id = 0;
   AdapterType type = AdapterType::kUnknown;
-  uint64_t memory_bytes = 0;  // of the largest device-local heap; of a CPU: the machine's
+  uint64_t memory_bytes = 0;  // of the largest device-local heap; a CPU device has the machine's memory
   uint32_t ordinal = 0;       // among devices of the same name and ids, which cannot be told apart otherwise
 };
 

@@ -22,8 +22,9 @@ struct WgslConst {
 
 struct ComposeOptions {
   bool f16 = false;        // the kernel uses f16: emits `enable f16;`
-  bool subgroups = false;  // ... `enable subgroups;` where the dialect wants it
-  bool matrix = false;  // ... subgroup matrices with f16 inputs (and with that f16 and subgroups); Tint only
+  bool subgroups = false;  // the kernel uses subgroups: emits `enable subgroups;` where the dialect wants it
+  // The kernel uses subgroup matrices with f16 inputs, and so f16 and subgroups; Tint only.
+  bool matrix = false;
   std::span<const WgslConst> consts;
   // Replaces the fragment named `slot` wherever it is imported: how a kernel written once reads weights of
   // any format: //!import weights/format  with {"weights/format", "weights/q4_k"}.

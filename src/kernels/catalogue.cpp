@@ -98,7 +98,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   next.sample.best = {.slot = 0};
   add("next", next_variants(), next);
   for (const RepackRow& row : repack_variants()) {
-    Repack repack{.from = row.from, .to = row.to};
+    Repack repack{.from = row.from, .to = *dtype_info(row.from).tiles};
     repack.k = kHidden;
     add(repack_operation(row.from), repack_variants(row.from), repack);
   }

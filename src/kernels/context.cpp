@@ -8,8 +8,8 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr std::array kLanes = {Lane::kPortable, Lane::kSubgroups, Lane::kDp4a,
-                               Lane::kF16,      Lane::kMatrix,    Lane::kPersistent};
+constexpr std::array kLanes = {Lane::kPortable, Lane::kSubgroups, Lane::kDp4a, Lane::kMatrix,
+                               Lane::kPersistent};
 
 constexpr uint32_t bit(Lane lane) { return 1u << static_cast<uint32_t>(lane); }
 
@@ -23,8 +23,6 @@ const char* lane_name(Lane lane) {
       return "subgroups";
     case Lane::kDp4a:
       return "dp4a";
-    case Lane::kF16:
-      return "f16";
     case Lane::kMatrix:
       return "matrix";
     case Lane::kPersistent:

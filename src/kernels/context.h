@@ -22,7 +22,6 @@ enum class Lane : uint8_t {
   kPortable,   // f32 arithmetic, core WebGPU limits, no optional feature
   kSubgroups,  // f32 arithmetic with subgroup operations
   kDp4a,       // activations quantised to 8 bits in blocks of 16, integer dot products
-  kF16,        // f16 arithmetic
   kMatrix,     // subgroup matrices: f16 inputs, f32 accumulation
   kPersistent,  // decode's layers in one dispatch whose workgroups run together (persistent/); only if asked for or tuned
 };
@@ -32,7 +31,7 @@ struct TuningTable;  // tuning.h
 
 struct Policy {
   std::string name = "fast";  // what --lane said: exact, fast or a lane's name
-  uint32_t lanes = 0x1F;      // bit per Lane: all but kPersistent
+  uint32_t lanes = 0x0F;      // bit per Lane: all but kPersistent
   std::map<std::string, std::string>
       forced;  // operation ("matvec") -> variant name, from --kernel op=variant
   std::shared_ptr<const TuningTable> tuning;  // measured choices that go before the tables; null: none

@@ -14,6 +14,8 @@ namespace doppler::kernels {
 
 enum Need : uint32_t { kNeedF16 = 1, kNeedSubgroups = 2, kNeedDp4a = 4, kNeedMatrixF16 = 8, kNeedTint = 16 };
 
+// A row of a table is a Variant, or derives from one and from a struct of its constants, so that it names all it sets:
+// {{.name = ..., .lane = ..., .refuse = ...}, {.workgroup = ...}}.
 template <class Shape>
 struct Variant {
   std::string_view name;  // "matvec.q4_k.subgroup": without constants

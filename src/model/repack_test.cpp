@@ -75,7 +75,8 @@ void check(const kernels::RepackRow& row, const kernels::Policy& policy, Shape s
   SCOPED_TRACE(format_text("%u x %u, %u rows first", shape.rows, shape.k, first));
   const std::vector<uint8_t> blocks = random_blocks(row.from, shape.rows, shape.k, shape.rows * 31 + shape.k);
   const size_t row_bytes = blocks.size() / shape.rows;
-  const WeightLayout layout = weight_layout(row.to, shape.rows, shape.k);
+  const WeightFormat to = *dtype_info(row.from).tiles;
+  const WeightLayout layout = weight_layout(to, shape.rows, shape.k);
   std::vector<uint8_t> want(layout.total_bytes);
   ASSERT_TRUE(formats::repack_tiles(row.from, blocks.data(), 0, shape.rows, shape.k, want.data(),
                                     want.data() + layout.plane1_offset));
@@ -88,7 +89,7 @@ void check(const kernels::RepackRow& row, const kernels::Policy& policy, Shape s
   };
   const kernels::TensorView target = run.output(layout.total_bytes);
   const kernels::WeightPiece piece{.buffer = target, .first_row = 0, .rows = shape.rows};
-  kernels::Repack op{.from = row.from, .to = row.to};
+  kernels::Repack op{.from = row.from, .to = to};
   op.k = shape.k;
   op.piece = piece;
   const bool recorded = run.record([&](kernels::Context& ctx) -> Result<void> {

@@ -11,7 +11,7 @@ namespace doppler::tokenizer {
 
 class SpecialMatcher {
  public:
-  // `tokens` outlives the matcher. Without `with_special` only the others are found.
+  // `tokens` outlives the matcher. Without `with_special` special tokens are not found.
   SpecialMatcher(const std::vector<AddedToken>& tokens, bool with_special);
 
   struct Match {

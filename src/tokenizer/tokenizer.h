@@ -51,10 +51,10 @@ class Tokenizer {
   // The token as the file spells it, e.g. "Ġthe" or "▁the" or "<0x0A>". Empty outside of the vocabulary.
   std::string_view token_text(int32_t id) const;
   TokenType token_type(int32_t id) const;
-  // The token that the file spells so.
+  // The token whose spelling in the file this is.
   std::optional<int32_t> find(std::string_view token_text) const;
 
-  int32_t bos() const { return spec_.bos; }  // kNoToken where there is none; so below
+  int32_t bos() const { return spec_.bos; }  // kNoToken where there is none; the same for those below
   int32_t eos() const { return spec_.eos; }
   int32_t eot() const { return spec_.eot; }
   int32_t unk() const { return spec_.unk; }

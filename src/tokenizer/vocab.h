@@ -73,7 +73,7 @@ enum class SplitBehaviour : uint8_t {
 struct SplitStep {
   std::string pattern;  // regex.h
   SplitBehaviour behaviour = SplitBehaviour::kIsolated;
-  bool invert = false;  // what lies between the matches is what the behaviour is about
+  bool invert = false;  // the behaviour is about the text between the matches, not about the matches
 };
 
 inline constexpr int32_t kNoToken = -1;

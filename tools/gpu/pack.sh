@@ -27,7 +27,7 @@ deps=$root/.deps
 # What the machine there has itself; anything else that a program is linked with travels.
 base_libraries='linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so|librt\.so|libstdc\+\+|libgcc_s'
 # The programs: the command line, whatever tests or times the GPU.
-programs='^(src/cli/doppler|src/(gpu|kernels)/([a-z0-9_]+/)?(gpu_test|[a-z0-9_]+_test|[a-z0-9_]+_bench)|tests/golden/golden_test)$'
+programs='^(src/cli/doppler|src/(gpu|kernels)/([a-z0-9_]+/)*(gpu_test|[a-z0-9_]+_test|[a-z0-9_]+_bench)|tests/golden/golden_test)$'
 [ -z "$chosen" ] || programs="^(src|tests)/([a-z0-9_]+/)*($chosen)\$"
 not_for_gpu='/(plan_test|native_guards_test)$' # unit tests without a device
 

@@ -37,7 +37,6 @@ LANES = [
     ("subgroups", ["--lane", "subgroups"]),
     ("dp4a", ["--lane", "dp4a"]),
     ("dp4a tiles of products", ["--lane", "dp4a", *force("matmul", "dp4a")]),
-    ("f16", ["--lane", "f16"]),
     ("matrix", ["--lane", "matrix"]),
     ("fast", []),
     ("fast, step", STEP),

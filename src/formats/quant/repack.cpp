@@ -64,33 +64,21 @@ void q3_k_to_q6_k(const uint8_t* src, uint64_t blocks, uint8_t* plane0, uint8_t*
   }
 }
 
-struct Conversion {
+// Types whose blocks are taken apart, or become another type's, on the way to DTypeInfo::rows. Rows of the others are
+// copied (same type) or go through float.
+struct Move {
   DType from;
-  WeightFormat to, exact_to;
-  MoveBlocks move;  // null: rows are copied (same type) or go through float
+  MoveBlocks blocks;
+};
+constexpr Move kMoves[] = {
+    {DType::kQ6_K, split_q6_k},   {DType::kQ8_0, split_q8_0},       {DType::kQ4_0, split_q4_0},
+    {DType::kQ5_0, q5_0_to_q8_0}, {DType::kIQ4_NL, iq4_nl_to_q8_0}, {DType::kQ3_K, q3_k_to_q6_k},
 };
 
-constexpr Conversion kConversions[] = {
-    {DType::kF32, WeightFormat::kF32, WeightFormat::kF32, nullptr},
-    {DType::kF16, WeightFormat::kF16, WeightFormat::kF16, nullptr},
-    {DType::kBF16, WeightFormat::kBF16, WeightFormat::kBF16, nullptr},
-    {DType::kQ4_K, WeightFormat::kQ4_K, WeightFormat::kQ4_K, nullptr},
-    {DType::kQ5_K, WeightFormat::kQ5_K, WeightFormat::kQ5_K, nullptr},
-    {DType::kQ6_K, WeightFormat::kQ6_K, WeightFormat::kQ6_K, split_q6_k},
-    {DType::kQ8_0, WeightFormat::kQ8_0, WeightFormat::kQ8_0, split_q8_0},
-    {DType::kQ4_0, WeightFormat::kQ4_0, WeightFormat::kQ4_0, split_q4_0},
-    {DType::kQ5_0, WeightFormat::kQ8_0, WeightFormat::kQ8_0, q5_0_to_q8_0},
-    {DType::kIQ4_NL, WeightFormat::kQ8_0, WeightFormat::kQ8_0, iq4_nl_to_q8_0},
-    {DType::kQ3_K, WeightFormat::kQ6_K, WeightFormat::kQ6_K, q3_k_to_q6_k},
-    {DType::kQ4_1, WeightFormat::kF16, WeightFormat::kF32, nullptr},
-    {DType::kQ5_1, WeightFormat::kF16, WeightFormat::kF32, nullptr},
-    {DType::kQ2_K, WeightFormat::kF16, WeightFormat::kF32, nullptr},
-    {DType::kMXFP4, WeightFormat::kF16, WeightFormat::kF32, nullptr},
-};
-
-const Conversion* find_conversion(DType type) {
-  for (const Conversion& row : kConversions) {
-    if (row.from == type) return &row;
+MoveBlocks move_of(DType from, WeightFormat to) {
+  if (dtype_info(from).rows != to) return nullptr;
+  for (const Move& move : kMoves) {
+    if (move.from == from) return move.blocks;
   }
   return nullptr;
 }
@@ -130,12 +118,10 @@ Result<> convert_rows(DType from, DType to, const uint8_t* src, uint64_t rows, s
 }  // namespace
 
 Result<WeightFormat> device_format(DType type, bool exact) {
-  const Conversion* row = find_conversion(type);
-  if (!row) {
-    return fail(ErrorKind::kUnsupported, "Numbers of type %s cannot be used as weights.",
-                dtype_info(type).name);
-  }
-  return exact ? row->exact_to : row->to;
+  const DTypeInfo& info = dtype_info(type);
+  const std::optional<WeightFormat> to = exact ? info.exact_rows : info.rows;
+  if (!to) return fail(ErrorKind::kUnsupported, "Numbers of type %s cannot be used as weights.", info.name);
+  return *to;
 }
 
 bool is_plain_copy(DType from, WeightFormat to, uint64_t k) {
@@ -155,14 +141,13 @@ Result<> repack_rows(DType from, WeightFormat to, const uint8_t* src, uint64_t r
     copy_rows(src, rows, static_cast<size_t>(bytes_of(from, k)), row_bytes, plane0);
     return {};
   }
-  const Conversion* row = find_conversion(from);
-  if (row && row->move && row->to == to) {
-    row->move(src, rows * (k / type.block_size), plane0, plane1);
+  if (const MoveBlocks move = move_of(from, to)) {
+    move(src, rows * (k / type.block_size), plane0, plane1);
     return {};
   }
-  if (row && to == WeightFormat::kF32)
+  if (type.rows && to == WeightFormat::kF32)
     return convert_rows(from, DType::kF32, src, rows, columns, row_bytes, plane0);
-  if (row && to == WeightFormat::kF16)
+  if (type.rows && to == WeightFormat::kF16)
     return convert_rows(from, DType::kF16, src, rows, columns, row_bytes, plane0);
   return fail(ErrorKind::kUnsupported, "Weights of type %s cannot be laid out as %s.", type.name,
               weight_format_info(to).name);

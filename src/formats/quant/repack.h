@@ -1,11 +1,6 @@
-// From rows as a file stores them to the planes that the GPU kernels read (base/dtype.h: WeightFormat). Block
-// types without a kernel of their own become one that holds them without loss where there is one, else f16 or
-// f32:
-//
-//   f32 f16 bf16 q8_0 q4_0 q4_k q5_k q6_k   themselves
-//   q5_0, iq4_nl                            q8_0 (their codes fit in int8, same scale)
-//   q3_k                                    q6_k (same groups, same scales)
-//   q4_1 q5_1 q2_k mxfp4                    f16; f32 when `exact`, since f16 would round
+// From rows as a file stores them to the planes that the GPU kernels read (base/dtype.h: WeightFormat). What a type becomes
+// is in its row of the table there (DTypeInfo::rows, exact_rows, tiles): itself where kernels read it; q8_0 for q5_0 and
+// iq4_nl, whose codes fit in int8; q6_k for q3_k, which has the same groups and scales; else f16, or f32 when `exact`.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +24,8 @@ bool is_plain_copy(DType from, WeightFormat to, uint64_t k);
 Result<> repack_rows(DType from, WeightFormat to, const uint8_t* src, uint64_t rows, uint64_t k,
                      uint8_t* plane0, uint8_t* plane1);
 
-// The tile format that the fast lanes read instead, for rows of k weights; none for f32 and for rows that are not
-// whole units of 32:
-//
-//   q4_0 q4_1 q4_k   tile_q4      q3_k q6_k     tile_q6      f16    tile_f16      q2_k, mxfp4   tile_f16
-//   q5_0 q5_1 q5_k   tile_q5      q8_0 iq4_nl   tile_q8      bf16   tile_bf16
+// The tile format that the fast lanes read instead (DTypeInfo::tiles), for rows of k weights; none for f32 and for rows
+// that are not whole units of 32.
 std::optional<WeightFormat> tile_format(DType type, uint64_t k);
 
 // What a load may choose: `exact` as above; `tiles`: the tile format where there is one.

@@ -119,31 +119,23 @@ void unpack_q3_k(const uint8_t* block, Unit* units) {
   for (size_t i = 0; i < 16; ++i) units[i / 2].half[i % 2] = to_half(d * static_cast<float>(scales[i]));
 }
 
-struct Conversion {
+using UnpackBlock = void (*)(const uint8_t* block, Unit* units);
+// Types that become units of codes on the way to DTypeInfo::tiles. The others become 16-bit numbers, as stored or through
+// float.
+struct Unpacker {
   DType from;
-  WeightFormat to;
-  void (*unpack)(const uint8_t* block, Unit* units);  // null: 16-bit numbers, as stored or through float
+  UnpackBlock unpack;
 };
-constexpr Conversion kConversions[] = {
-    {DType::kF16, WeightFormat::kTileF16, nullptr},
-    {DType::kBF16, WeightFormat::kTileBF16, nullptr},
-    {DType::kQ2_K, WeightFormat::kTileF16, nullptr},
-    {DType::kMXFP4, WeightFormat::kTileF16, nullptr},
-    {DType::kQ4_0, WeightFormat::kTileQ4, unpack_q4_0},
-    {DType::kQ4_1, WeightFormat::kTileQ4, unpack_q4_1},
-    {DType::kQ4_K, WeightFormat::kTileQ4, unpack_q4_k},
-    {DType::kQ5_0, WeightFormat::kTileQ5, unpack_q5_0},
-    {DType::kQ5_1, WeightFormat::kTileQ5, unpack_q5_1},
-    {DType::kQ5_K, WeightFormat::kTileQ5, unpack_q5_k},
-    {DType::kQ3_K, WeightFormat::kTileQ6, unpack_q3_k},
-    {DType::kQ6_K, WeightFormat::kTileQ6, unpack_q6_k},
-    {DType::kQ8_0, WeightFormat::kTileQ8, unpack_q8_0},
-    {DType::kIQ4_NL, WeightFormat::kTileQ8, unpack_iq4_nl},
+constexpr Unpacker kUnpackers[] = {
+    {DType::kQ4_0, unpack_q4_0},     {DType::kQ4_1, unpack_q4_1}, {DType::kQ4_K, unpack_q4_k},
+    {DType::kQ5_0, unpack_q5_0},     {DType::kQ5_1, unpack_q5_1}, {DType::kQ5_K, unpack_q5_k},
+    {DType::kQ3_K, unpack_q3_k},     {DType::kQ6_K, unpack_q6_k}, {DType::kQ8_0, unpack_q8_0},
+    {DType::kIQ4_NL, unpack_iq4_nl},
 };
 
-const Conversion* find_conversion(DType type) {
-  for (const Conversion& row : kConversions) {
-    if (row.from == type) return &row;
+UnpackBlock unpacker_of(DType type) {
+  for (const Unpacker& row : kUnpackers) {
+    if (row.from == type) return row.unpack;
   }
   return nullptr;
 }
@@ -205,9 +197,8 @@ void put_numbers(const uint8_t* numbers, size_t units, size_t tile, size_t row, 
 }  // namespace
 
 std::optional<WeightFormat> tile_format(DType type, uint64_t k) {
-  const Conversion* row = find_conversion(type);
-  if (!row || k == 0 || k % kTileRows != 0) return std::nullopt;
-  return row->to;
+  if (k == 0 || k % kTileRows != 0) return std::nullopt;
+  return dtype_info(type).tiles;
 }
 
 Result<WeightFormat> device_format(DType type, uint64_t k, LayoutPolicy policy) {
@@ -220,8 +211,7 @@ Result<WeightFormat> device_format(DType type, uint64_t k, LayoutPolicy policy) 
 Result<> repack_tiles(DType from, const uint8_t* src, uint64_t first_row, uint64_t rows, uint64_t k,
                       uint8_t* plane0, uint8_t* plane1) {
   const DTypeInfo& type = dtype_info(from);
-  const Conversion* conversion = find_conversion(from);
-  if (!conversion || k == 0 || k % kTileRows != 0 || k % type.block_size != 0) {
+  if (!type.tiles || k == 0 || k % kTileRows != 0 || k % type.block_size != 0) {
     return fail(ErrorKind::kUnsupported, "Rows of %llu weights of type %s cannot be laid out in tiles.",
                 static_cast<Ull>(k), type.name);
   }
@@ -229,7 +219,8 @@ Result<> repack_tiles(DType from, const uint8_t* src, uint64_t first_row, uint64
   const auto row_bytes = static_cast<size_t>(bytes_of(from, k));
   std::vector<float> values;
   std::vector<uint8_t> numbers;
-  if (!conversion->unpack && conversion->to == WeightFormat::kTileF16 && from != DType::kF16) {
+  const UnpackBlock unpack = unpacker_of(from);
+  if (!unpack && type.tiles == WeightFormat::kTileF16 && from != DType::kF16) {
     values.resize(k);
     numbers.resize(k * 2);
   }
@@ -238,7 +229,7 @@ Result<> repack_tiles(DType from, const uint8_t* src, uint64_t first_row, uint64
   Unit unpacked[8];
   for (uint64_t r = first_row; r < first_row + rows; ++r, src += row_bytes) {
     const auto tile = static_cast<size_t>(r / kTileRows), row = static_cast<size_t>(r % kTileRows);
-    if (!conversion->unpack) {
+    if (!unpack) {
       if (!values.empty()) {
         DP_CHECK(dequantise(from, src, values.data(), k));
         DP_CHECK(quantise(DType::kF16, values.data(), numbers.data(), k));
@@ -248,9 +239,9 @@ Result<> repack_tiles(DType from, const uint8_t* src, uint64_t first_row, uint64
     }
     const uint8_t* block = src;
     for (size_t u = 0; u < units; u += units_of_block, block += type.block_bytes) {
-      conversion->unpack(block, unpacked);
+      unpack(block, unpacked);
       for (size_t i = 0; i < units_of_block; ++i) {
-        planes.put(conversion->to, unpacked[i], tile * units + u + i, row);
+        planes.put(*type.tiles, unpacked[i], tile * units + u + i, row);
       }
     }
   }

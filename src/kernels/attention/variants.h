@@ -19,7 +19,8 @@ enum class DecodeKernel : uint8_t {
 // One round of loads of a workgroup with 128 invocations; a smaller share leaves them idle.
 inline constexpr uint32_t kKeysPerSplit = 64;
 
-struct AttentionDecodeRow : Variant<Attention> {
+// What a row of attention_decode sets. A struct of its own, so that a row's constants are written by name.
+struct DecodeConstants {
   DecodeKernel kernel = DecodeKernel::kWorkgroup;
   bool splits = false;        // over workgroups, with a combine after it
   uint32_t workgroup = 0;     // invocations, at most
@@ -31,6 +32,7 @@ struct AttentionDecodeRow : Variant<Attention> {
   uint32_t keys_per_split = kKeysPerSplit;
   bool reader_joins = false;
 };
+struct AttentionDecodeRow : Variant<Attention>, DecodeConstants {};
 std::span<const AttentionDecodeRow> attention_decode_variants();
 
 // The constants of one decode dispatch (names as in the WGSL) and its grid.
@@ -50,15 +52,17 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
 // attention_prefill_matrix, attention_prefill, and a kernel of decode for each row.
 enum class PrefillKernel : uint8_t { kMatrix, kTiles, kEachRow };
 
-struct AttentionPrefillRow : Variant<Attention> {
+// What a row of attention_prefill and attention_few sets.
+struct PrefillConstants {
   PrefillKernel kernel = PrefillKernel::kTiles;
   uint32_t workgroup = 0;
   uint32_t rows = 0;         // query rows of a workgroup, a multiple of 4; 16 for each subgroup of kMatrix
   uint32_t keys = 0;         // of a tile; a multiple of 4 * workgroup / (rows / 4)
   uint32_t chunk = 0;        // dimensions staged at once, a multiple of 8
   uint32_t value_vec4s = 0;  // of workgroup memory for values
-  std::string_view decode;   // of kEachRow, which has no other numbers: the row of decode
+  std::string_view decode = {};  // of kEachRow, which has no other numbers: the row of decode
 };
+struct AttentionPrefillRow : Variant<Attention>, PrefillConstants {};
 std::span<const AttentionPrefillRow> attention_prefill_variants();
 // Of plans for 2 to kMostFewRows rows.
 std::span<const AttentionPrefillRow> attention_few_variants();

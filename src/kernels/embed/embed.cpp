@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kColumns = 8;  // of one invocation
 constexpr uint32_t kMostInvocations = 64;
-constexpr Variant<Embed> kRows[] = {{"embed.portable"}};
+constexpr Variant<Embed> kRows[] = {{.name = "embed.portable"}};
 
 }  // namespace
 

@@ -16,8 +16,8 @@ constexpr uint32_t kMostInvocations = 512;
 constexpr uint32_t kMostColumns = 16384;  // they lie in the registers of one workgroup
 
 constexpr Variant<EmbedNorm> kRows[] = {
-    {"embed_norm.row", Lane::kPortable, 0, refuse_embed_norm_row},
-    {"embed_norm.apart"},
+    {.name = "embed_norm.row", .refuse = refuse_embed_norm_row},
+    {.name = "embed_norm.apart"},
 };
 
 }  // namespace

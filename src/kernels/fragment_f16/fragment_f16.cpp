@@ -8,7 +8,7 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kMostInvocations = 128;
-constexpr Variant<FragmentF16> kRows[] = {{"fragment_f16.portable"}};
+constexpr Variant<FragmentF16> kRows[] = {{.name = "fragment_f16.portable"}};
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace {
 // Small workgroups spread one row of a few thousand values over more of the device.
 constexpr uint32_t kMostInvocations = 64;
 
-constexpr Variant<Glu> kRows[] = {{"glu.portable"}};
+constexpr Variant<Glu> kRows[] = {{.name = "glu.portable"}};
 
 }  // namespace
 

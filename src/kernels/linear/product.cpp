@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "kernels/common/dispatch.h"
+#include "kernels/linear/weight_fragments.h"
 
 namespace doppler::kernels {
 
@@ -31,15 +32,9 @@ std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation
       if (from.tiled && !info.tiled) continue;
       names.push_back(format_text("%s.%s.%s", std::string(operation).c_str(), info.name,
                                   std::string(from.suffix).c_str()));
-      ProductRow row;
-      row.name = names.back();
-      row.lane = from.lane;
-      row.needs = from.needs;
-      row.refuse = from.refuse;
-      row.algorithm = from.algorithm;
-      row.q8 = from.q8;
-      row.f16 = from.f16;
-      tables[i].push_back(row);
+      tables[i].push_back(
+          {{.name = names.back(), .lane = from.lane, .needs = from.needs, .refuse = from.refuse},
+           {.algorithm = from.algorithm, .q8 = from.q8, .f16 = from.f16}});
     }
   }
   return tables;
@@ -133,27 +128,8 @@ XViews x_views(const Product& op, uint32_t max_rows) {
 }
 
 std::string_view weight_fragment(WeightFormat format, bool q8) {
-  struct Row {
-    std::string_view plain, dot;  // dot: for 8-bit activations, quantised formats only
-  };
-  static constexpr Row kFragments[kWeightFormatCount] = {
-      {"weights/weight_f32", ""},
-      {"weights/weight_f16", ""},
-      {"weights/weight_bf16", ""},
-      {"weights/weight_q8_0", "weights/dot_q8_0"},
-      {"weights/weight_q4_0", "weights/dot_q4_0"},
-      {"weights/weight_q4_k", "weights/dot_q4_k"},
-      {"weights/weight_q5_k", "weights/dot_q5_k"},
-      {"weights/weight_q6_k", "weights/dot_q6_k"},
-      {"weights/weight_tile_q4", "weights/dot_tile_q4"},
-      {"weights/weight_tile_q5", "weights/dot_tile_q5"},
-      {"weights/weight_tile_q6", "weights/dot_tile_q6"},
-      {"weights/weight_tile_q8", "weights/dot_tile_q8"},
-      {"weights/weight_tile_f16", ""},
-      {"weights/weight_tile_bf16", ""},
-  };
-  const Row& row = kFragments[static_cast<size_t>(format)];
-  return q8 ? row.dot : row.plain;
+  const WeightFragments& fragments = weight_fragments(format);
+  return q8 ? fragments.dot : fragments.weight;
 }
 
 }  // namespace doppler::kernels

@@ -35,11 +35,13 @@ enum class Algorithm : uint8_t {
   kPortable
 };
 
-struct ProductRow : Variant<ProductShape> {
+// What a row of a product's table sets.
+struct ProductKernel {
   Algorithm algorithm = Algorithm::kPortable;
   bool q8 = false;   // reads x.q8
   bool f16 = false;  // reads x.f16
 };
+struct ProductRow : Variant<ProductShape>, ProductKernel {};
 
 // Rows of one format, best first; names "matvec.q4_k.dp4a". The operation they are forced by: "matvec.q4_k".
 std::span<const ProductRow> matvec_variants(WeightFormat format);

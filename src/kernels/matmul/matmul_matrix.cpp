@@ -4,6 +4,7 @@
 
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/product.h"
+#include "kernels/linear/weight_fragments.h"
 #include "kernels/matmul/matmul_matrix_bindings.wgsl.h"
 #include "kernels/matmul/matmul_split_sum.wgsl.h"
 
@@ -64,25 +65,6 @@ MatrixSizes choose_sizes(const gpu::Caps& caps, uint32_t max_rows, uint32_t n, u
     sizes.split_units = split_steps * sizes.step_units;
   }
   return sizes;
-}
-
-std::string_view stage_fragment(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::kTileQ4:
-      return "weights/stage_tile_q4";
-    case WeightFormat::kTileQ5:
-      return "weights/stage_tile_q5";
-    case WeightFormat::kTileQ6:
-      return "weights/stage_tile_q6";
-    case WeightFormat::kTileQ8:
-      return "weights/stage_tile_q8";
-    case WeightFormat::kTileF16:
-      return "weights/stage_tile_f16";
-    case WeightFormat::kTileBF16:
-      return "weights/stage_tile_bf16";
-    default:
-      return "";
-  }
 }
 
 // Where a piece's outputs go.
@@ -154,7 +136,7 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                    bool_const("HAS_F32", op.y.valid()),
                    bool_const("HAS_F16", op.y_f16.valid()),
                    u32_const("F16_COLUMNS", std::max(weight.n / 2, 16u))};
-  launch.substitutions = {{"weights/stage", stage_fragment(weight.format)}};
+  launch.substitutions = {{"weights/stage", weight_fragments(weight.format).stage}};
   launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
   launch.bindings = {views.weights,
                      views.scales,

@@ -6,16 +6,39 @@ namespace doppler::kernels {
 namespace {
 
 constexpr ProductTemplate kTemplates[] = {
-    {"cpu.once.dp4a", Lane::kDp4a, kNeedDp4a, refuse_unless_cpu, Algorithm::kOnceOfCpu, true, true},
-    {"cpu", Lane::kPortable, 0, refuse_unless_cpu_and_eights, Algorithm::kTileOfCpu, false},
-    {"once.dp4a", Lane::kDp4a, kNeedDp4a, refuse_unless_whole_units, Algorithm::kOnce, true, true},
-    {"once", Lane::kPortable, 0, refuse_unless_whole_units, Algorithm::kOnce, false},
+    {.suffix = "cpu.once.dp4a",
+     .lane = Lane::kDp4a,
+     .needs = kNeedDp4a,
+     .refuse = refuse_unless_cpu,
+     .algorithm = Algorithm::kOnceOfCpu,
+     .q8 = true,
+     .tiled = true},
+    {.suffix = "cpu", .refuse = refuse_unless_cpu_and_eights, .algorithm = Algorithm::kTileOfCpu},
+    {.suffix = "once.dp4a",
+     .lane = Lane::kDp4a,
+     .needs = kNeedDp4a,
+     .refuse = refuse_unless_whole_units,
+     .algorithm = Algorithm::kOnce,
+     .q8 = true,
+     .tiled = true},
+    {.suffix = "once", .refuse = refuse_unless_whole_units, .algorithm = Algorithm::kOnce},
     // H200, Dawn, us with 2, 8 and 16 rows (kernel_bench --rows 2,8,16), 28672 x 4096 in tile_q4: once.dp4a 26, 57, 82;
     // once 73, 135, 268; matrix 182, 186, 192; dp4a 377, 378, 382. 16-bit weights were not measured.
-    {"matrix", Lane::kMatrix, kNeedMatrix, refuse_unless_matrix, Algorithm::kMatrix, false, true, true},
-    {"dp4a", Lane::kDp4a, kNeedDp4a, refuse_unless_whole_units, Algorithm::kWorkgroup, true},
-    {"tile64", Lane::kPortable, 0, refuse_unless_eights, Algorithm::kTile, false},
-    {"portable", Lane::kPortable, 0, nullptr, Algorithm::kPortable, false},
+    {.suffix = "matrix",
+     .lane = Lane::kMatrix,
+     .needs = kNeedMatrix,
+     .refuse = refuse_unless_matrix,
+     .algorithm = Algorithm::kMatrix,
+     .tiled = true,
+     .f16 = true},
+    {.suffix = "dp4a",
+     .lane = Lane::kDp4a,
+     .needs = kNeedDp4a,
+     .refuse = refuse_unless_whole_units,
+     .algorithm = Algorithm::kWorkgroup,
+     .q8 = true},
+    {.suffix = "tile64", .refuse = refuse_unless_eights, .algorithm = Algorithm::kTile},
+    {.suffix = "portable", .algorithm = Algorithm::kPortable},
 };
 
 }  // namespace

@@ -103,8 +103,11 @@ std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps)
 }
 
 constexpr Variant<PersistentLayers> kRows[] = {
-    {"decode_layers.persistent", Lane::kPersistent, kNeedSubgroups | kNeedDp4a, refuse_persistent},
-    {"decode_layers.chain"},
+    {.name = "decode_layers.persistent",
+     .lane = Lane::kPersistent,
+     .needs = kNeedSubgroups | kNeedDp4a,
+     .refuse = refuse_persistent},
+    {.name = "decode_layers.chain"},
 };
 
 void add_attention_consts(const PersistentLayers& op, const DecodeSizes& head, bool has_sliding,

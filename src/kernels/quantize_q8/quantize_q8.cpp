@@ -8,7 +8,7 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kMostInvocations = 64;  // spreads one row of a few thousand values over more of the device
-constexpr Variant<QuantizeQ8> kRows[] = {{"quantize_q8.portable"}};
+constexpr Variant<QuantizeQ8> kRows[] = {{.name = "quantize_q8.portable"}};
 
 }  // namespace
 

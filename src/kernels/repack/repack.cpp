@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/linear/weight_fragments.h"
 #include "kernels/repack/repack_codes.wgsl.h"
 #include "kernels/repack/repack_numbers.wgsl.h"
 
@@ -12,34 +13,21 @@ namespace {
 
 constexpr uint32_t kUnitsOfGroup = 8;  // a whole block of the k-quants: its bytes are read by one workgroup
 
-constexpr RepackRow row_of(std::string_view name, DType from, WeightFormat to, std::string_view block,
-                           std::string_view target = {}) {
-  RepackRow row;
-  row.name = name;
-  row.from = from;
-  row.to = to;
-  row.block = block;
-  row.target = target;
-  return row;
-}
-
-constexpr std::string_view kToQ4 = "repack/repack_to_q4", kToQ5 = "repack/repack_to_q5",
-                           kToQ6 = "repack/repack_to_q6", kToQ8 = "repack/repack_to_q8";
 constexpr RepackRow kRows[] = {
-    row_of("repack.f16.portable", DType::kF16, WeightFormat::kTileF16, "repack/repack_16_bits"),
-    row_of("repack.bf16.portable", DType::kBF16, WeightFormat::kTileBF16, "repack/repack_16_bits"),
-    row_of("repack.q2_k.portable", DType::kQ2_K, WeightFormat::kTileF16, "repack/repack_q2_k"),
-    row_of("repack.mxfp4.portable", DType::kMXFP4, WeightFormat::kTileF16, "repack/repack_mxfp4"),
-    row_of("repack.q4_0.portable", DType::kQ4_0, WeightFormat::kTileQ4, "repack/repack_q4_0", kToQ4),
-    row_of("repack.q4_1.portable", DType::kQ4_1, WeightFormat::kTileQ4, "repack/repack_q4_1", kToQ4),
-    row_of("repack.q4_k.portable", DType::kQ4_K, WeightFormat::kTileQ4, "repack/repack_q4_k", kToQ4),
-    row_of("repack.q5_0.portable", DType::kQ5_0, WeightFormat::kTileQ5, "repack/repack_q5_0", kToQ5),
-    row_of("repack.q5_1.portable", DType::kQ5_1, WeightFormat::kTileQ5, "repack/repack_q5_1", kToQ5),
-    row_of("repack.q5_k.portable", DType::kQ5_K, WeightFormat::kTileQ5, "repack/repack_q5_k", kToQ5),
-    row_of("repack.q3_k.portable", DType::kQ3_K, WeightFormat::kTileQ6, "repack/repack_q3_k", kToQ6),
-    row_of("repack.q6_k.portable", DType::kQ6_K, WeightFormat::kTileQ6, "repack/repack_q6_k", kToQ6),
-    row_of("repack.q8_0.portable", DType::kQ8_0, WeightFormat::kTileQ8, "repack/repack_q8_0", kToQ8),
-    row_of("repack.iq4_nl.portable", DType::kIQ4_NL, WeightFormat::kTileQ8, "repack/repack_iq4_nl", kToQ8),
+    {{.name = "repack.f16.portable"}, {.from = DType::kF16, .block = "repack/repack_16_bits"}},
+    {{.name = "repack.bf16.portable"}, {.from = DType::kBF16, .block = "repack/repack_16_bits"}},
+    {{.name = "repack.q2_k.portable"}, {.from = DType::kQ2_K, .block = "repack/repack_q2_k"}},
+    {{.name = "repack.mxfp4.portable"}, {.from = DType::kMXFP4, .block = "repack/repack_mxfp4"}},
+    {{.name = "repack.q4_0.portable"}, {.from = DType::kQ4_0, .block = "repack/repack_q4_0"}},
+    {{.name = "repack.q4_1.portable"}, {.from = DType::kQ4_1, .block = "repack/repack_q4_1"}},
+    {{.name = "repack.q4_k.portable"}, {.from = DType::kQ4_K, .block = "repack/repack_q4_k"}},
+    {{.name = "repack.q5_0.portable"}, {.from = DType::kQ5_0, .block = "repack/repack_q5_0"}},
+    {{.name = "repack.q5_1.portable"}, {.from = DType::kQ5_1, .block = "repack/repack_q5_1"}},
+    {{.name = "repack.q5_k.portable"}, {.from = DType::kQ5_K, .block = "repack/repack_q5_k"}},
+    {{.name = "repack.q3_k.portable"}, {.from = DType::kQ3_K, .block = "repack/repack_q3_k"}},
+    {{.name = "repack.q6_k.portable"}, {.from = DType::kQ6_K, .block = "repack/repack_q6_k"}},
+    {{.name = "repack.q8_0.portable"}, {.from = DType::kQ8_0, .block = "repack/repack_q8_0"}},
+    {{.name = "repack.iq4_nl.portable"}, {.from = DType::kIQ4_NL, .block = "repack/repack_iq4_nl"}},
 };
 
 unsigned long long printed(uint64_t number) { return number; }
@@ -58,7 +46,7 @@ std::string repack_operation(DType from) { return std::string("repack.") + dtype
 
 bool can_repack(DType from, WeightFormat to) {
   const std::span<const RepackRow> rows = repack_variants(from);
-  return !rows.empty() && rows[0].to == to;
+  return !rows.empty() && dtype_info(from).tiles == to;
 }
 
 Result<void> record(Context& ctx, const Repack& op) {
@@ -101,7 +89,8 @@ Result<void> record(Context& ctx, const Repack& op) {
                                          .first_tile = first_tile};
   const wgsl::repack_numbers::Params numbers{
       .units = units, .rows = op.rows, .row_bytes = static_cast<uint32_t>(row_bytes)};
-  if (row->target.empty()) {
+  const std::string_view target = weight_fragments(op.to).repack;
+  if (target.empty()) {
     launch.entry = "repack/repack_numbers";
     launch.layout = wgsl::repack_numbers::kLayout;
     launch.params = {reinterpret_cast<const uint8_t*>(&numbers), sizeof(numbers)};
@@ -109,7 +98,7 @@ Result<void> record(Context& ctx, const Repack& op) {
   } else {
     launch.entry = "repack/repack_codes";
     launch.layout = wgsl::repack_codes::kLayout;
-    launch.substitutions.emplace_back("repack/target", row->target);
+    launch.substitutions.emplace_back("repack/target", target);
     launch.params = {reinterpret_cast<const uint8_t*>(&codes), sizeof(codes)};
     // Plane 1 of a tile need not begin where a binding may.
     launch.bindings = {

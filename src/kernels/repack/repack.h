@@ -30,12 +30,11 @@ Result<void> record(Context& ctx, const Repack& op);
 bool can_repack(DType from, WeightFormat to);
 
 // One row a type of the file; the operation they are forced by is "repack.<type>".
-struct RepackRow : Variant<Repack> {
+struct RepackTypes {
   DType from;
-  WeightFormat to;
-  std::string_view block;   // fragment that reads a unit
-  std::string_view target;  // fragment that writes one; empty: 16-bit numbers
+  std::string_view block;  // fragment that reads a unit; DTypeInfo::tiles says which format becomes of it
 };
+struct RepackRow : Variant<Repack>, RepackTypes {};
 std::span<const RepackRow> repack_variants();            // all
 std::span<const RepackRow> repack_variants(DType from);  // none: cannot be repacked
 std::string repack_operation(DType from);

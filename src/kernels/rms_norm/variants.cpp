@@ -21,13 +21,15 @@ std::string refuse_unless_quads(const RmsNorm& op, const gpu::Caps& caps) {
 }
 
 const std::array<RmsNormRow, 3> kRows = {{
-    {{"rms_norm.vec4", Lane::kSubgroups, kNeedSubgroups, refuse_unless_quads},
-     "rms_norm/rms_norm_vec4",
-     wgsl::rms_norm_vec4::kLayout},
-    {{"rms_norm.subgroup", Lane::kSubgroups, kNeedSubgroups},
-     "rms_norm/rms_norm_subgroup",
-     wgsl::rms_norm_subgroup::kLayout},
-    {{"rms_norm.portable"}, "rms_norm/rms_norm_portable", wgsl::rms_norm_portable::kLayout},
+    {{.name = "rms_norm.vec4",
+      .lane = Lane::kSubgroups,
+      .needs = kNeedSubgroups,
+      .refuse = refuse_unless_quads},
+     {.entry = "rms_norm/rms_norm_vec4", .layout = wgsl::rms_norm_vec4::kLayout}},
+    {{.name = "rms_norm.subgroup", .lane = Lane::kSubgroups, .needs = kNeedSubgroups},
+     {.entry = "rms_norm/rms_norm_subgroup", .layout = wgsl::rms_norm_subgroup::kLayout}},
+    {{.name = "rms_norm.portable"},
+     {.entry = "rms_norm/rms_norm_portable", .layout = wgsl::rms_norm_portable::kLayout}},
 }};
 
 }  // namespace

@@ -9,10 +9,11 @@
 
 namespace doppler::kernels {
 
-struct RmsNormRow : Variant<RmsNorm> {
+struct RmsNormKernel {
   std::string_view entry;
   std::span<const gpu::BindKind> layout;
 };
+struct RmsNormRow : Variant<RmsNorm>, RmsNormKernel {};
 std::span<const RmsNormRow> rms_norm_variants();
 
 }  // namespace doppler::kernels

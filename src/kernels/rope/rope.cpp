@@ -25,8 +25,11 @@ std::string only_with_norms(const RopeKv& op, const gpu::Caps&) {
 }
 
 constexpr Variant<RopeKv> kRows[] = {
-    {"rope_kv.subgroup", Lane::kSubgroups, kNeedSubgroups, only_with_norms},
-    {"rope_kv.portable"},
+    {.name = "rope_kv.subgroup",
+     .lane = Lane::kSubgroups,
+     .needs = kNeedSubgroups,
+     .refuse = only_with_norms},
+    {.name = "rope_kv.portable"},
 };
 
 Result<void> check(const Context& ctx, const RopeKv& op) {

@@ -24,8 +24,8 @@ constexpr uint32_t kSegmentInvocations = 256;
 constexpr uint32_t kDrawInvocations = 1024;
 
 // Integers, clean sums and workgroup memory: a subgroup row would gain nothing that a token's time shows.
-constexpr Variant<Sample> kArgmaxRows[] = {{"argmax.portable"}};
-constexpr Variant<Sample> kSampleRows[] = {{"sample.portable"}};
+constexpr Variant<Sample> kArgmaxRows[] = {{.name = "argmax.portable"}};
+constexpr Variant<Sample> kSampleRows[] = {{.name = "sample.portable"}};
 
 struct Shape {
   uint32_t vocab_size;

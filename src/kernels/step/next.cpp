@@ -16,8 +16,8 @@ std::string refuse_unless_joined(const Next& op, const gpu::Caps& caps) {
 }
 
 constexpr Variant<Next> kRows[] = {
-    {"next.joined", Lane::kPortable, 0, refuse_unless_joined},
-    {"next.apart"},
+    {.name = "next.joined", .refuse = refuse_unless_joined},
+    {.name = "next.apart"},
 };
 
 Result<void> record_joined(Context& ctx, const Next& op, std::string_view variant) {

@@ -45,7 +45,7 @@ TEST(Policy, NamesItsLanes) {
   EXPECT_FALSE(make_policy("dp4a")->allows(Lane::kSubgroups));
   EXPECT_EQ(make_policy("exakt").error().sentence(),
             "There is no lane \"exakt\" (did you mean exact?); the lanes are exact, fast, portable, "
-            "subgroups, dp4a, f16, matrix, persistent.");
+            "subgroups, dp4a, matrix, persistent.");
 }
 
 TEST(Select, TakesTheFirstRowThatFitsAndSaysWhyNotTheOthers) {

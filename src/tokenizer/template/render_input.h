@@ -14,7 +14,7 @@ namespace doppler::tmpl {
 struct RenderInput {
   Json messages = Json::array();
   Json tools;      // null: the template sees none
-  Json documents;  // likewise
+  Json documents;  // null: the template sees none
   bool add_generation_prompt = true;
   std::string bos_token;  // empty text where the model has none
   std::string eos_token;
