@@ -150,6 +150,7 @@ std::string profile_text(const ProfileReport& report) {
   std::string out = format_text("%s\n%s on %s; lane %s, cache %s; doppler %s, %s\n", kNotToBeQuoted,
                                 model_label(f).c_str(), device_line(f.caps).c_str(), f.lane.c_str(),
                                 f.kv.c_str(), f.version.c_str(), f.date.c_str());
+  out += rules_line(f);
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
@@ -195,17 +196,21 @@ std::string profile_json(const ProfileReport& report) {
                      {"by_kernel", groups_json(plan.by_kernel, plan, f.ceilings)},
                      {"commands", std::move(commands)}});
   }
-  const Json out = {
-      {"kind", "profile"},
-      {"intent", intent_name(Intent::kInvestigate)},
-      {"synthetic", f.synthetic},
-      {"version", f.version},
-      {"date", f.date},
-      {"device", device_json(f.caps)},
-      {"model", model_json(f)},
-      {"settings", {{"lane", f.lane}, {"kv", f.kv}, {"ctx_len", f.ctx_len}, {"chunk", f.chunk}}},
-      {"ceilings", ceilings_json(f.ceilings)},
-      {"plans", std::move(plans)}};
+  const Json out = {{"kind", "profile"},
+                    {"intent", intent_name(Intent::kInvestigate)},
+                    {"synthetic", f.synthetic},
+                    {"version", f.version},
+                    {"date", f.date},
+                    {"device", device_json(f.caps)},
+                    {"model", model_json(f)},
+                    {"settings",
+                     {{"lane", f.lane},
+                      {"kv", f.kv},
+                      {"rules_off", f.rules_off},
+                      {"ctx_len", f.ctx_len},
+                      {"chunk", f.chunk}}},
+                    {"ceilings", ceilings_json(f.ceilings)},
+                    {"plans", std::move(plans)}};
   return doppler::to_text(out, 2) + "\n";
 }
 

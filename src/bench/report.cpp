@@ -43,6 +43,7 @@ std::string markdown(const Report& report) {
                   report.intent == Intent::kInvestigate ? "INVESTIGATION, not to be quoted: " : "",
                   device_line(f.caps).c_str(), f.lane.c_str(), f.kv.c_str(), f.ctx_len, f.chunk, f.batch,
                   f.version.c_str(), f.date.c_str());
+  if (!f.rules_off.empty()) out += rules_line(f) + "\n";
   out +=
       "| model | size | params | backend | lane | test | t/s | median | min | max |\n"
       "| --- | ---: | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |\n";
@@ -116,6 +117,7 @@ Json report_json(const Report& report) {
           {"settings",
            {{"lane", f.lane},
             {"kv", f.kv},
+            {"rules_off", f.rules_off},
             {"ctx_len", f.ctx_len},
             {"chunk", f.chunk},
             {"batch", f.batch},
@@ -197,6 +199,7 @@ RunFacts collect_facts(Model& model, const std::string& version, const kernels::
                  .caps = impl.device->caps(),
                  .lane = runner.options().policy.name,
                  .kv = runner.options().cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16",
+                 .rules_off = {},
                  .ctx_len = info.ctx_len,
                  .chunk = runner.options().chunk,
                  .batch = engine::default_batch(*impl.loaded),
@@ -206,6 +209,7 @@ RunFacts collect_facts(Model& model, const std::string& version, const kernels::
                  .cache_bytes = info.cache_bytes,
                  .scratch_bytes = info.scratch_bytes,
                  .ceilings = ceilings};
+  for (const std::string& rule : runner.options().rules.off()) facts.rules_off.push_back(rule);
   for (const formats::TensorInfo& tensor : impl.loaded->checkpoint->tensors()) {
     uint64_t count = 1;
     for (const uint64_t extent : tensor.shape) count *= extent;
@@ -262,6 +266,12 @@ std::string device_line(const gpu::Caps& caps) {
 
 std::string model_label(const RunFacts& facts) {
   return facts.model + (facts.synthetic ? " (SYNTHETIC weights)" : "");
+}
+
+std::string rules_line(const RunFacts& facts) {
+  std::string names;
+  for (const std::string& rule : facts.rules_off) names += (names.empty() ? "" : ", ") + rule;
+  return names.empty() ? "" : "rules off: " + names + "\n";
 }
 
 }  // namespace doppler::bench

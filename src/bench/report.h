@@ -21,6 +21,7 @@ struct RunFacts {
   uint32_t n_layers = 0;
   gpu::Caps caps;
   std::string lane, kv;
+  std::vector<std::string> rules_off;  // rules of lowering that were turned off
   uint32_t ctx_len = 0, chunk = 0, batch = 0, readback_interval = 1, ring = 0, warmups = 0, repetitions = 0;
   LoadReport load;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
@@ -47,5 +48,7 @@ Json ceilings_json(const kernels::Ceilings& ceilings);
 std::string device_line(const gpu::Caps& caps);
 // "llama-3.2-1b (SYNTHETIC weights)".
 std::string model_label(const RunFacts& facts);
+// "rules off: a, b\n"; empty where all are on.
+std::string rules_line(const RunFacts& facts);
 
 }  // namespace doppler::bench

@@ -62,6 +62,18 @@ TEST(Report, SyntheticWeightsAndInvestigationsAreLabelledEverywhere) {
   EXPECT_TRUE(contains(csv, "investigate")) << csv;
 }
 
+TEST(Report, RulesThatAreOffAreNamed) {
+  Report report = sample_report();
+  EXPECT_FALSE(contains(to_text(report, Format::kMarkdown), "rules off"));
+  EXPECT_TRUE(contains(to_text(report, Format::kJson), "\"rules_off\": []"));
+  report.facts.rules_off = {"fused_rope", "step_tail"};
+  EXPECT_TRUE(contains(to_text(report, Format::kMarkdown), "\nrules off: fused_rope, step_tail\n\n| model |"))
+      << to_text(report, Format::kMarkdown);
+  const auto json = parse_json(to_text(report, Format::kJson), "report");
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["settings"]["rules_off"], Json::array({"fused_rope", "step_tail"}));
+}
+
 TEST(Report, JsonHasEverySample) {
   const auto json = parse_json(to_text(sample_report(), Format::kJson), "report");
   ASSERT_TRUE(json);

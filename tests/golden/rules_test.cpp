@@ -1,0 +1,224 @@
+// Each rule of lowering, on against off: the same tokens, and the same keys and values that they left in the cache. A row a
+// rule; a rule without one is an error. A setup is a model and what makes a CPU device choose the kernels of GPUs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "engine/generator.h"
+#include "formats/convert/convert_native.h"
+#include "formats/rdrr/test_models.h"
+#include "formats/synth/synthetic_model.h"
+#include "formats/test_helpers.h"
+#include "golden_helpers.h"
+#include "kernels/tuning.h"
+#include "lowering/rule.h"
+#include "model/plan_runner.h"
+
+namespace doppler {
+namespace {
+
+using formats::must;
+
+constexpr uint32_t kChunk = 5;
+const std::vector<uint32_t> kPrompt = {1, 17, 30, 42, 5, 9, 7, 11};  // more than a chunk
+
+// f32 arithmetic whose sums are made in another order.
+constexpr double kF32Bound = 1e-5;
+// 8 bits: where the last bit of a sum tips a code over, a value moves by a 127th of the greatest of its block of 32.
+constexpr double kQ8Bound = 1e-2;
+
+std::unique_ptr<formats::Checkpoint> open_folder(const std::string& folder) {
+  return open_golden(must(formats::open_file_set(folder)));
+}
+std::unique_ptr<formats::Checkpoint> llama() { return open_folder(GOLDEN_DIR "/families_llama/llama"); }
+std::unique_ptr<formats::Checkpoint> llama_bf16() {
+  return open_folder(GOLDEN_DIR "/families_llama/llama/bf16");
+}
+std::unique_ptr<formats::Checkpoint> gemma3() { return open_folder(GOLDEN_DIR "/families_gemma3/gemma3"); }
+std::unique_ptr<formats::Checkpoint> gemma3_q8() {
+  static const formats::TemporaryFolder home;
+  const std::filesystem::path made = home / "gemma3_q8";
+  if (!std::filesystem::exists(made)) {
+    formats::ConvertOptions options;
+    options.to = formats::OutputKind::kRdrr;
+    options.quantize = "q8_0";
+    options.name = "gemma3_q8";
+    must(formats::convert_model(*gemma3(), made, options));
+  }
+  return open_folder(made);
+}
+// Quantised as files are: of some layers v has more bits than q and k.
+std::unique_ptr<formats::Checkpoint> tiny_q4_k_m() {
+  return open_golden(formats::synthetic_file_set(must(formats::SyntheticModel::make("llama-tiny:q4_k_m"))));
+}
+std::unique_ptr<formats::Checkpoint> storyteller() {
+  return open_folder(DOPPLER_SOURCE_DIR "/models/storyteller.gguf");
+}
+
+struct Setup {
+  std::unique_ptr<formats::Checkpoint> (*open)();
+  const char* lane;
+  std::map<std::string, std::string> forced = {};
+  const char* attention = "";  // the variant of attention_decode that tuning names
+  uint32_t ctx_len = 64;
+  uint32_t tokens = 16;  // before one is nearly as good as another, where sums are made in another order
+};
+
+const Setup kExact = {llama, "exact"};
+const Setup kExactGemma = {gemma3, "exact"};
+const Setup kTiles = {llama_bf16, "dp4a", {{"matvec.tile_bf16", "matvec.tile_bf16.tile"}}};
+const Setup kTilesAndSplits = {
+    llama_bf16, "dp4a", {{"matvec.tile_bf16", "matvec.tile_bf16.tile"}}, "attention_decode.rope.few_splits"};
+const Setup kRotatingAttention = {llama, "exact", {}, "attention_decode.rope.split"};
+const Setup kQ8Tiles = {
+    tiny_q4_k_m,
+    "dp4a",
+    {{"matvec.tile_q4", "matvec.tile_q4.dp4a.tile"}, {"matvec.tile_q6", "matvec.tile_q6.dp4a.tile"}}};
+const Setup kQ8TilesGemma = {gemma3_q8, "dp4a", {{"matvec.tile_q8", "matvec.tile_q8.dp4a.tile"}}, "", 64, 9};
+const Setup kQ8 = {tiny_q4_k_m, "dp4a"};
+const Setup kTogether = {storyteller, "persistent", {}, "", 256};
+
+struct Row {
+  const char* rule;
+  const Setup* setup;
+  const char* plan;  // in which the rule must have been applied
+  double bound;      // on keys and values, relative L2
+};
+
+const Row kRows[] = {
+    {"persistent_layers", &kTogether, "decode.short.greedy", kQ8Bound},
+    {"step_tail", &kTiles, "decode.greedy", kF32Bound},
+    {"tile_argmax", &kTiles, "decode.greedy", kF32Bound},
+    {"gated_epilogue", &kExact, "decode.greedy", kF32Bound},
+    {"deferred_rms_norm", &kTiles, "decode.greedy", kF32Bound},
+    {"residual_epilogue", &kExact, "decode.greedy", kF32Bound},
+    {"paired_products", &kQ8Tiles, "decode.greedy", kQ8Bound},
+    {"add_rms_norm_prologue", &kQ8TilesGemma, "decode.greedy", kQ8Bound},
+    {"add_rms_norm", &kExactGemma, "decode.greedy", kF32Bound},
+    {"dead_values", &kExact, "prefill", kF32Bound},
+    {"split_k_reduction", &kTilesAndSplits, "decode.greedy", kF32Bound},
+    {"fused_rope", &kRotatingAttention, "decode.greedy", kF32Bound},
+    {"producer_forms", &kQ8, "decode.greedy", kQ8Bound},
+    {"stacked_products", &kExact, "decode.greedy", kF32Bound},
+};
+
+struct Generated {
+  std::string error;  // "" or a sentence
+  std::vector<int32_t> tokens;
+  std::vector<float> cache;  // keys and values of the prompt and all tokens but the last
+  std::vector<lowering::PlanReport> reports;
+
+  uint32_t applied(std::string_view rule, std::string_view plan) const {
+    const auto report = std::ranges::find(reports, plan, &lowering::PlanReport::plan);
+    EXPECT_NE(report, reports.end()) << plan;
+    if (report == reports.end()) return 0;
+    const auto use = report->rules.find(rule);
+    return use == report->rules.end() ? 0 : use->second.applied;
+  }
+};
+
+model::RunnerOptions runner_options(const Setup& setup) {
+  model::RunnerOptions options{
+      .policy = must(kernels::make_policy(setup.lane)), .ctx_len = setup.ctx_len, .chunk = kChunk};
+  options.cache_format = kernels::CacheFormat::kF32;
+  options.policy.forced = setup.forced;
+  if (*setup.attention) {
+    options.policy.allow(kernels::Lane::kSubgroups);
+    const auto tuning = std::make_shared<kernels::TuningTable>();
+    // Splits of 16 keys, so that the second one has some while the tokens are chosen.
+    tuning->choices[{"attention_decode", "4 heads on 2, head_dim 32, f32 cache of 64"}] = {
+        .variant = setup.attention, .constants = {{"keys_per_split", 16}}};
+    options.policy.tuning = tuning;
+  }
+  return options;
+}
+
+Generated generate(const Setup& setup, const std::string& rule_off) {
+  Generated out;
+  const auto checkpoint = setup.open();
+  model::RunnerOptions options = runner_options(setup);
+  if (!rule_off.empty()) {
+    EXPECT_TRUE(options.rules.set(rule_off + "=off"));
+  }
+  auto loaded = gpu::run_to_completion(
+      device(), model::PlanRunner::load(device(), *checkpoint, std::move(options), {}));
+  if (!loaded) return {.error = loaded.error().message()};
+  model::PlanRunner& runner = **loaded;
+  out.reports = runner.reports();
+  std::vector<uint32_t> resident;
+  const std::atomic<bool> cancelled = false;
+  engine::Generator generator(runner, nullptr, {.vocab_size = runner.config().vocab_size, .stop_tokens = {}},
+                              resident, cancelled);
+  GenerateOptions asked;
+  asked.sampling.temperature = 0;
+  asked.max_tokens = setup.tokens;
+  asked.batch = 4;
+  EXPECT_TRUE(generator.start(kPrompt, asked));
+  while (true) {
+    const auto piece = gpu::run_to_completion(device(), generator.next());
+    if (!piece) return {.error = piece.error().message()};
+    if (!*piece) break;
+  }
+  out.tokens = generator.result().tokens;
+  const auto bytes = must(gpu::run_to_completion(
+      device(), runner.save_cache(static_cast<uint32_t>(kPrompt.size()) + setup.tokens - 1)));
+  out.cache.resize(bytes.size() / sizeof(float));
+  std::memcpy(out.cache.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+// With all rules on; made once a setup.
+const Generated& with_all_rules(const Row& row) {
+  static std::map<const Setup*, Generated> known;
+  const auto found = known.find(row.setup);
+  if (found != known.end()) return found->second;
+  Generated made = generate(*row.setup, "");
+  // On a CPU the workgroups may be put aside for longer than its driver lets a loop wait: then another is loaded.
+  constexpr uint32_t kTries = 20;
+  for (uint32_t i = 1; i < kTries && std::string_view(row.setup->lane) == "persistent" &&
+                       (!made.error.empty() || made.applied(row.rule, row.plan) == 0);
+       ++i) {
+    made = generate(*row.setup, "");
+  }
+  return known[row.setup] = std::move(made);
+}
+
+class RuleOnAndOff : public testing::TestWithParam<Row> {};
+
+TEST_P(RuleOnAndOff, GivesTheSame) {
+  const Row& row = GetParam();
+  const gpu::Caps& caps = device().caps();
+  if (!caps.dp4a && std::string_view(row.setup->lane) != "exact") {
+    GTEST_SKIP() << "weights lie in tiles only for devices with dp4a";
+  }
+  if (!caps.subgroups && *row.setup->attention) GTEST_SKIP() << "the device has no subgroups";
+  const Generated& on = with_all_rules(row);
+  ASSERT_EQ(on.error, "");
+  EXPECT_GE(on.applied(row.rule, row.plan), 1u);
+  const Generated off = generate(*row.setup, row.rule);
+  ASSERT_EQ(off.error, "");
+  for (const lowering::PlanReport& report : off.reports) EXPECT_EQ(off.applied(row.rule, report.plan), 0u);
+  EXPECT_EQ(on.tokens.size(), row.setup->tokens);
+  EXPECT_EQ(off.tokens, on.tokens);
+  const double distance = relative_l2(off.cache, on.cache);
+  RecordProperty("distance", std::to_string(distance));
+  EXPECT_LE(distance, row.bound);
+}
+
+std::string row_name(const testing::TestParamInfo<Row>& info) { return info.param.rule; }
+INSTANTIATE_TEST_SUITE_P(Rules, RuleOnAndOff, testing::ValuesIn(kRows), row_name);
+
+TEST(RuleRows, EachRuleHasOne) {
+  for (const lowering::Rule& rule : lowering::rules()) {
+    if (rule.is_plain) continue;
+    EXPECT_EQ(std::ranges::count(kRows, rule.name, [](const Row& row) { return std::string_view(row.rule); }),
+              1)
+        << rule.name << " needs a row of kRows";
+  }
+}
+
+}  // namespace
+}  // namespace doppler
