@@ -2,10 +2,10 @@
 
 #include <map>
 
+#include "kernels/add/variants.h"
 #include "kernels/attention/variants.h"
 #include "kernels/embed/variants.h"
 #include "kernels/fragment_f16/variants.h"
-#include "kernels/add/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/linear/product.h"
 #include "kernels/persistent/layers.h"
