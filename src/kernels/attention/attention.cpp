@@ -354,16 +354,17 @@ Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& o
            resolve(few ? "attention_few" : "attention_prefill",
                    few ? attention_few_variants() : attention_prefill_variants(), op, shape_text(op), caps,
                    ctx.policy));
+    if (resolved.row->kernel == PrefillKernel::kEachRow) {
+      tuned_row(ctx.policy, resolved.choice, each_row(*resolved.row));  // the choice names its constants
+    }
     return AttentionChoice{.choice = std::move(resolved.choice), .prefill = resolved.row};
   }
   DP_TRY(Resolved<AttentionDecodeRow> resolved,
          resolve("attention_decode", attention_decode_variants(), op, shape_text(op), caps, ctx.policy));
   AttentionChoice choice{
       .choice = std::move(resolved.choice), .decode = resolved.row, .rotates = resolved.row->rope};
-  if (resolved.row->reader_joins) {
-    const DecodeSizes sizes = decode_sizes(tuned_row(ctx.policy, choice.choice, *resolved.row), op, caps);
-    if (sizes.splits > 1) choice.leaves = partials_of(ctx, op, sizes);
-  }
+  const DecodeSizes sizes = decode_sizes(tuned_row(ctx.policy, choice.choice, *resolved.row), op, caps);
+  if (resolved.row->reader_joins && sizes.splits > 1) choice.leaves = partials_of(ctx, op, sizes);
   return choice;
 }
 
@@ -390,17 +391,15 @@ Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention
                 "%s: the attention variant leaves %s to its reader, and the caller expects %s.",
                 ctx.role.c_str(), choice.leaves ? "splits" : "nothing", left ? "splits" : "rows");
   }
+  note_choice(ctx, choice.choice);
   Choice noted = choice.choice;
   if (left) {
     DP_CHECK(check_view(left->partials, left->bytes(), "partials of attention"));
-    DP_CHECK(record_each_row(ctx, op, noted, *choice.decode, y));
-  } else {
-    const Rows& rows = std::get<Rows>(y);
-    DP_CHECK_WHILE(check_rows(ctx, op, rows), "recording %s", ctx.role.c_str());
-    DP_CHECK(record_rows(ctx, choice, noted, op, complete_rows(ctx, op, choice, rows)));
+    return record_each_row(ctx, op, noted, *choice.decode, y);
   }
-  note_choice(ctx, noted);
-  return {};
+  const Rows& rows = std::get<Rows>(y);
+  DP_CHECK_WHILE(check_rows(ctx, op, rows), "recording %s", ctx.role.c_str());
+  return record_rows(ctx, choice, noted, op, complete_rows(ctx, op, choice, rows));
 }
 
 }  // namespace doppler::kernels

@@ -14,6 +14,8 @@ namespace {
 constexpr uint32_t kUnit = 32;     // columns
 constexpr uint32_t kSubTile = 64;  // rows of x and of the weight that a subgroup makes
 constexpr uint32_t kMostSplits = 8;
+// What Tint wants behind y even where nothing is stored there: a matrix unit's 16 x 16 results.
+constexpr uint64_t kFragmentBytes = 256 * sizeof(float);
 
 // The constants of matmul_matrix.wgsl and its grid.
 struct MatrixSizes {
@@ -142,7 +144,7 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                      views.scales,
                      op.x.f16,
                      op.bias.valid() ? op.bias : views.weights,
-                     made.y.valid() ? made.y : unused_binding(ctx),
+                     made.y.valid() ? made.y : ctx.plan.scratch("unused", kFragmentBytes),
                      ctx.state,
                      op.y_f16.valid() ? op.y_f16 : unused_binding(ctx)};
   launch.grid = {.y = (piece.rows + kSubTile - 1) / kSubTile,
