@@ -3,7 +3,8 @@
 # limit, none stops the others, and what is done is in OUT at any moment. OUT gets few files: summary.txt, and
 # results.tar.gz with all tables, JSON and logs.
 #   run.sh [flags] OUT
-#   --steps LIST      of devices,compare,bench,profile,tests,times; default all (compare: if a base was packed)
+#   --steps LIST      of devices,compare,bench,rules,profile,tests,times; default all but rules (compare: if a base was
+#                     packed; rules: bench of each shape and lane with each lowering rule turned off)
 #   --shapes LIST     SHAPE:QUANT,...         --lanes LIST       default fast
 #   --prompt LIST     default 512; 0: none    --generate LIST    default 128; 0: none
 #   --depth LIST      tokens cached before    --repetitions N    default 5
@@ -108,7 +109,7 @@ keep() {
         "$(echo "$said" | sed -n 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' | awk '{n += $1} END {print n + 0}')"
     done
     cat "$results"/compare.*.log 2>/dev/null
-    cat "$results"/bench.*.log 2>/dev/null | awk '/^\| model/ {if (!head++) {print; getline; print} else getline; rows = 1; next} rows && /^\|/ {print; next} {rows = 0}'
+    cat "$results"/bench.*.log "$results"/rules.*.log 2>/dev/null | awk '/^\| model/ {if (!head++) {print; getline; print} else getline; rows = 1; next} rows && /^\|/ {print; next} {rows = 0}'
   } > "$out/summary.txt"
   tar -C "$work" -czf "$out/results.tar.gz" results
 }
@@ -147,6 +148,20 @@ if wanted bench; then
   for shape in ${shapes//,/ }; do
     for lane in ${lanes//,/ }; do
       bench "bench.$shape.$lane.$first_provider" "$doppler" "$commit" "$first_provider" "$lane" "$shape"
+    done
+  done
+  keep
+fi
+if wanted rules; then
+  names=$("$doppler" graph --rule none=off 2>&1 | sed -n 's/.*the rules are \(.*\)\.$/\1/p' | tr -d ,)
+  for shape in ${shapes//,/ }; do
+    for lane in ${lanes//,/ }; do
+      bench "rules.all.$shape.$lane.$first_provider" "$doppler" "$commit" "$first_provider" "$lane" "$shape"
+      for rule in $names; do
+        candidate_more="--rule $rule=off"
+        bench "rules.$rule.$shape.$lane.$first_provider" "$doppler" "$commit" "$first_provider" "$lane" "$shape"
+      done
+      candidate_more=
     done
   done
   keep
