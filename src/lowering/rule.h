@@ -1,7 +1,7 @@
 // A rule of lowering: a pattern of adjacent nodes, what it becomes, and why not here. Rules are tried node by node in the
 // order of the table (rules.cpp); the first that applies records the dispatches of the nodes it covers. The last rule of
 // each operation is the plain one, a kernel for that operation alone. Any other can be turned off by name.
-// A new rule: a file, a row in rules.cpp, a test (rules_test.cpp: on against off), a line in docs/design/lowering.md.
+// A new rule: a file, a row in rules.cpp, a row of tests/golden/rules_test.cpp (on against off), a line in docs/design/lowering.md.
 #pragma once
 
 #include <cstdint>

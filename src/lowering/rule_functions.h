@@ -1,4 +1,4 @@
-// The functions of the table in rules.cpp; each is in the file of its name, those of the plain rules in plain_*.cpp.
+// The functions of the table in rules.cpp; each is in the file of its name, those of the plain rules in plain.cpp.
 #pragma once
 
 #include "lowering/lowering.h"
