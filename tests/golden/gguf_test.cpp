@@ -183,16 +183,15 @@ std::string renamed_name(const testing::TestParamInfo<const char*>& test) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Gguf, Renamed,
-                         testing::Values("families_llama/llama", "families_llama/llama/bf16",
-                                         "families_llama/llama3", "families_llama/llama_bias",
-                                         "families_llama/llama_headdim", "families_llama/llama_odd",
-                                         "families_generated/h42_d2_v7", "families_generated/h3_d2_ffn1",
-                                         "families_generated/h60_d10_7_7_llama3",
-                                         "families_generated/h130_d6_yarn_f16_small",
-                                         "families_gemma3/gemma3", "families_gemma3/gemma3/bf16",
-                                         "families_gemma3/gemma3_hd256", "families_gemma3/gemma3_vlm"),
-                         renamed_name);
+INSTANTIATE_TEST_SUITE_P(
+    Gguf, Renamed,
+    testing::Values("families_llama/llama", "families_llama/llama/bf16", "families_llama/llama3",
+                    "families_llama/llama_bias", "families_llama/llama_headdim", "families_llama/llama_odd",
+                    "families_generated/h42_d2_v7", "families_generated/h3_d2_ffn1",
+                    "families_generated/h60_d10_7_7_llama3", "families_generated/h130_d6_yarn_f16_small",
+                    "families_gemma3/gemma3", "families_gemma3/gemma3/bf16", "families_gemma3/gemma3_hd256",
+                    "families_gemma3/gemma3_vlm", "families_qwen3/qwen3", "families_qwen3/qwen3_yarn"),
+    renamed_name);
 
 // ---- Block types
 
