@@ -146,6 +146,8 @@ TEST_P(Renamed, MatchesTheReferences) {
   formats::ModelConfig gguf_config = config;
   gguf_config.gguf_names = true;
   const bool gemma3 = config.family == "gemma3";
+  const bool turns_neighbours =
+      formats::architecture_of(config).gguf.pairing.value == formats::RopePairing::kGptJ;
   Tensors tensors;
   for (const auto& [row, layer] : formats::tensors_of(config)) {
     for (const char* suffix : {".weight", ".bias"}) {
@@ -157,7 +159,7 @@ TEST_P(Renamed, MatchesTheReferences) {
         tensors[name] = plus_one(*tensor, bytes);
         continue;
       }
-      if (!gemma3 && (row->id == TensorId::kQ || row->id == TensorId::kK)) {
+      if (turns_neighbours && (row->id == TensorId::kQ || row->id == TensorId::kK)) {
         bytes =
             permuted(bytes, row->id == TensorId::kQ ? config.n_heads : config.n_kv_heads, config.head_dim);
       }
