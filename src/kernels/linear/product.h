@@ -76,6 +76,11 @@ std::string refuse_unless_cpu_and_eights(const ProductShape& shape, const gpu::C
 std::string refuse_unless_matrix(const ProductShape& shape, const gpu::Caps& caps);
 inline constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
+// What is asked of a chosen row.
+inline bool is_once_q8(const ProductRow& row) { return row.algorithm == Algorithm::kOnce && row.q8; }
+inline bool is_tiled(const ProductChoice& choice) { return choice.row->algorithm == Algorithm::kTiled; }
+inline std::string name_of(const ProductChoice& choice) { return std::string(choice.row->name); }
+
 // The planes of a piece as bindings; `scales` is plane 0 again for a format without plane 1.
 struct PieceViews {
   TensorView weights;

@@ -1,0 +1,155 @@
+// linear.h: which prologues and epilogues a chosen variant has, and the reasons where it has not.
+// Read next: product.h, linear.cpp.
+#include <algorithm>
+
+#include "kernels/linear/product.h"
+
+namespace doppler::kernels {
+namespace {
+
+// All workgroups together read the input's parts so often from the cache: beyond that a dispatch costs less.
+constexpr uint64_t kMostJoinedBytes = 16 << 20;
+
+std::string refuse_pieces(const Weight& weight) {
+  if (weight.pieces.size() == 1) return "";
+  return format_text("the weight lies in %zu buffers, and one is bound", weight.pieces.size());
+}
+
+std::string refuse_part_tiles(const Weight& weight) {
+  if (weight.n % kTileRows == 0) return "";
+  return format_text("%u rows are not whole tiles of %u", weight.n, kTileRows);
+}
+
+// The first reason that is one.
+std::string first_of(std::initializer_list<std::string> reasons) {
+  for (const std::string& reason : reasons) {
+    if (!reason.empty()) return reason;
+  }
+  return "";
+}
+
+std::string refuse_unless_tiled(const ProductChoice& choice) {
+  return is_tiled(choice) ? "" : name_of(choice) + " is no product of one row in tiles";
+}
+
+std::string refuse_memory(uint64_t bytes, const gpu::Caps& caps) {
+  if (bytes <= caps.max_workgroup_bytes) return "";
+  return format_text("it needs %llu bytes of workgroup memory, this device has %u",
+                     static_cast<unsigned long long>(bytes), caps.max_workgroup_bytes);
+}
+
+std::string refuse_reads(uint64_t bytes) {
+  if (bytes <= kMostJoinedBytes) return "";
+  return format_text("its workgroups would read %s of parts of x, and a dispatch costs less beyond %s",
+                     format_bytes(bytes).c_str(), format_bytes(kMostJoinedBytes).c_str());
+}
+
+// Half a tile a workgroup, at the least.
+std::string refuse_workgroups(uint64_t outputs, const gpu::Caps& caps) {
+  return outputs / kQ8Block <= caps.max_workgroups ? "" : "it needs more workgroups than this device has";
+}
+
+// x is made by every workgroup: `outputs` are those of the whole dispatch.
+std::string refuse_add_norm(const Context& ctx, const Weight& weight, const ProductChoice& choice,
+                            uint64_t outputs) {
+  constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_joined
+  constexpr uint32_t kUnitBytes =
+      64;  // of 32 columns, in workgroup memory: codes, factors, parts of two norms
+  const gpu::Caps& caps = ctx.plan.caps();
+  const uint32_t sums = choice.gate == ActivationFn::kNone ? 1 : 2;
+  const std::string reason = first_of(
+      {refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight),
+       refuse_memory(weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations * sums), caps),
+       refuse_reads(outputs / kTileRows * weight.k * 4 * sizeof(float))});
+  if (!reason.empty()) return reason;
+  if (choice.reads() != InputForm::kQ8) return name_of(choice) + " does not read x in 8 bits";
+  if (caps.max_storage_buffers < kBuffers) {
+    return format_text("it binds %u storage buffers, this device allows %u", kBuffers,
+                       caps.max_storage_buffers);
+  }
+  const uint32_t invocations = std::min(kMostTileInvocations, caps.max_invocations);
+  if (weight.k / kQ8Block > invocations) {
+    return format_text("%u columns are more than the blocks of %u invocations", weight.k, invocations);
+  }
+  return refuse_workgroups(outputs, caps);
+}
+
+std::string refuse_partials(const Context& ctx, const Weight& weight, const ProductChoice& choice) {
+  // Of 32 columns in workgroup memory: joined, codes, factors; in f32 less.
+  constexpr uint32_t kUnitBytes = 128 + 32 + 16;
+  // An invocation holds two vectors for each split of every four columns that it joins: registers for eight columns.
+  constexpr uint32_t kMostColumns = 2048;
+  const gpu::Caps& caps = ctx.plan.caps();
+  const std::string reason =
+      first_of({refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight),
+                refuse_memory(weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations), caps),
+                refuse_reads(uint64_t{weight.n} / kQ8Block * kMostJoinedSplits * weight.k * sizeof(float))});
+  if (!reason.empty()) return reason;
+  if (choice.gate != ActivationFn::kNone) return "a gated product does not reduce splits";
+  if (weight.k > kMostColumns) {
+    return format_text("%u columns are more than its registers take (%u)", weight.k, kMostColumns);
+  }
+  return refuse_workgroups(weight.n, caps);
+}
+
+// A matvec gates, and whole tiles of gates do on matrix units or, in 8 bits, of a few rows.
+std::string refuse_gate(const Weight& weight, const ProductChoice& choice) {
+  if (!refuse_pieces(weight).empty() || choice.max_rows == 1) return refuse_pieces(weight);
+  if (choice.row->algorithm != Algorithm::kMatrix && !is_once_q8(*choice.row)) {
+    return name_of(choice) + " has no gate";
+  }
+  if (weight.n % (2 * kTileRows) == 0) return "";
+  return format_text("half of %u rows are not whole tiles of %u", weight.n, kTileRows);
+}
+
+}  // namespace
+
+std::string refuse_prologue(const Context& ctx, const Weight& weight, const ProductChoice& choice,
+                            PrologueKind kind) {
+  const bool gated = choice.gate != ActivationFn::kNone;
+  switch (kind) {
+    case PrologueKind::kRows:
+      return "";
+    case PrologueKind::kDeferredNorm:
+      return first_of({refuse_unless_tiled(choice), gated ? refuse_pieces(weight) : ""});
+    case PrologueKind::kAddRmsNorm:
+      return refuse_add_norm(ctx, weight, choice, weight.n / (gated ? 2 : 1));
+    case PrologueKind::kSplitPartials:
+      return refuse_partials(ctx, weight, choice);
+  }
+  return "";
+}
+
+std::string refuse_epilogue(const Context&, const Weight& weight, const ProductChoice& choice,
+                            EpilogueKind kind) {
+  switch (kind) {
+    case EpilogueKind::kStore:
+    case EpilogueKind::kAddResidual:
+      return "";
+    case EpilogueKind::kDeferredNorm:
+      return first_of({refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight)});
+    case EpilogueKind::kGate:
+      return refuse_gate(weight, choice);
+    case EpilogueKind::kTileArgmax:
+      return refuse_unless_tiled(choice);
+  }
+  return "";
+}
+
+std::string refuse_pair(const Context& ctx, const Weight& first, const ProductChoice& first_choice,
+                        const Weight& second, const ProductChoice& second_choice, PrologueKind kind) {
+  const uint64_t outputs = uint64_t{first.n} + second.n;
+  const std::string reason =
+      first_of({refuse_unless_tiled(first_choice), refuse_unless_tiled(second_choice), refuse_pieces(first),
+                refuse_pieces(second), refuse_part_tiles(first), refuse_part_tiles(second)});
+  if (!reason.empty()) return reason;
+  if (first.k != second.k || first_choice.reads() != second_choice.reads()) {
+    return "the two products read different forms of x";
+  }
+  if (kind == PrologueKind::kSplitPartials) return "a pair of products does not reduce splits";
+  if (kind != PrologueKind::kAddRmsNorm) return refuse_workgroups(outputs, ctx.plan.caps());
+  return first_of({refuse_add_norm(ctx, first, first_choice, outputs),
+                   refuse_add_norm(ctx, second, second_choice, outputs)});
+}
+
+}  // namespace doppler::kernels
