@@ -9,7 +9,7 @@ namespace doppler {
 namespace {
 
 struct Span {
-  std::string name, role;
+  std::string name, op_label;
   bool on_gpu = false;
   uint64_t begin_ns = 0, duration_ns = 0;
 };
@@ -36,8 +36,9 @@ TraceSpan::~TraceSpan() {
   if (begin_ns_ != 0) spans().push_back({std::string(name_), {}, false, begin_ns_, now_ns() - begin_ns_});
 }
 
-void trace_gpu_span(std::string_view name, std::string_view role, uint64_t begin_ns, uint64_t duration_ns) {
-  if (g_tracing) spans().push_back({std::string(name), std::string(role), true, begin_ns, duration_ns});
+void trace_gpu_span(std::string_view name, std::string_view op_label, uint64_t begin_ns,
+                    uint64_t duration_ns) {
+  if (g_tracing) spans().push_back({std::string(name), std::string(op_label), true, begin_ns, duration_ns});
 }
 
 std::string trace_json() {
@@ -49,7 +50,7 @@ std::string trace_json() {
                   {"tid", span.on_gpu ? 2 : 1},
                   {"ts", static_cast<double>(span.begin_ns) / 1000},  // microseconds
                   {"dur", static_cast<double>(span.duration_ns) / 1000}};
-    if (!span.role.empty()) event["args"] = {{"role", span.role}};
+    if (!span.op_label.empty()) event["args"] = {{"op_label", span.op_label}};
     events.push_back(std::move(event));
   }
   for (const int track : {1, 2}) {

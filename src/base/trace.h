@@ -27,6 +27,7 @@ class TraceSpan {
 };
 
 // A span with known times, on the GPU's track; nanoseconds from any common zero.
-void trace_gpu_span(std::string_view name, std::string_view role, uint64_t begin_ns, uint64_t duration_ns);
+void trace_gpu_span(std::string_view name, std::string_view op_label, uint64_t begin_ns,
+                    uint64_t duration_ns);
 
 }  // namespace doppler

@@ -35,7 +35,7 @@ class Runner {
     settings.greedy = true;
     settings.ignore_stop = true;
     settings.max_tokens = steps_.ctx_len();  // the loop below ends, not the device
-    impl_.resident.clear();
+    impl_.cached_tokens.clear();
     const std::vector<uint32_t> before = make_prompt(test.depth, impl_.info.vocab_size, salt);
     DP_CHECK(steps_.begin(settings, {}));
     DP_CHECK(evaluate(before, /*sample=*/false));

@@ -14,15 +14,15 @@ gpu::Plan sample_plan() {
                 gpu::kDispatch, 0, 0, 1, 1, 1, 0,  0,  //
                 gpu::kCopy,     0, 0, 0, 0, 4, 0,  1};
   plan.entries = {
-      {.name = "matvec", .role = "blk.0.attn_qkv", .bytes = 10, .fixed_bytes = 1000, .operations = 500},
+      {.name = "matvec", .op_label = "blk.0.attn_qkv", .bytes = 10, .fixed_bytes = 1000, .operations = 500},
       {.name = "attention",
-       .role = "blk.0.attention",
+       .op_label = "blk.0.attention",
        .bytes = 10,
        .fixed_bytes = 4000,
        .operations = 8000,
        .keys = 100},
-      {.name = "norm", .role = "output_norm", .bytes = 30, .fixed_bytes = 5, .operations = 40},
-      {.name = "copy", .role = "x", .bytes = 16}};
+      {.name = "norm", .op_label = "output_norm", .bytes = 30, .fixed_bytes = 5, .operations = 40},
+      {.name = "copy", .op_label = "x", .bytes = 16}};
   return plan;
 }
 

@@ -67,7 +67,7 @@ class Profiler {
     generation.greedy = true;
     generation.ignore_stop = true;
     generation.max_tokens = runner_.ctx_len();
-    impl_.resident.clear();
+    impl_.cached_tokens.clear();
     return runner_.begin(generation, {});
   }
 
@@ -129,7 +129,7 @@ class Profiler {
       const gpu::PlanEntry& entry = plan.entries[i];
       const Cost cost = cost_of(plan, i, {.rows = rows, .depth = depth});
       commands.push_back({.kernel = entry.name,
-                          .role = entry.role,
+                          .op_label = entry.op_label,
                           .seconds = median(samples[i]),
                           .bytes = cost.bytes,
                           .operations = cost.operations});
@@ -148,7 +148,7 @@ class Profiler {
     trace_end_ns_ = std::max(trace_end_ns_, now);
     for (const CommandTime& command : profile.commands) {
       const auto duration = static_cast<uint64_t>(command.seconds * 1e9);
-      trace_gpu_span(command.kernel, command.role, trace_end_ns_, duration);
+      trace_gpu_span(command.kernel, command.op_label, trace_end_ns_, duration);
       trace_end_ns_ += duration;
     }
   }

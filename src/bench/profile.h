@@ -1,5 +1,5 @@
 // Where the GPU time of a step goes: every command of the decode plan and of the prefill plan between
-// timestamps, grouped by kernel and by role, each beside the least time that its bytes and operations allow
+// timestamps, grouped by kernel and by op_label, each beside the least time that its bytes and operations allow
 // on this device. A profile is an investigation: a compute pass for each dispatch costs time that a real step does
 // not pay. Read next: profile_report.h (the texts).
 #pragma once
@@ -24,7 +24,7 @@ struct ProfileSettings {
 
 // A command as it ran: bytes and operations of the rows it had.
 struct CommandTime {
-  std::string kernel, role;
+  std::string kernel, op_label;
   double seconds = 0;
   uint64_t bytes = 0, operations = 0;
   double floor_seconds = 0;  // the least they can take; set by summarise()
@@ -33,8 +33,8 @@ struct CommandTime {
 enum class Bound : uint8_t { kBytes, kOperations };
 
 struct Group {
-  std::string name;                  // the variant, or the role without its layer: "blk.*.attn_qkv"
-  std::vector<std::string> members;  // the roles of a kernel, or the kernels of a role
+  std::string name;                  // the variant, or the op_label without its layer: "blk.*.attn_qkv"
+  std::vector<std::string> members;  // the op_labels of a kernel, or the kernels of an op_label
   uint32_t calls = 0;
   double seconds = 0;
   uint64_t bytes = 0, operations = 0;
@@ -48,15 +48,15 @@ struct PlanProfile {
   std::string plan;
   uint32_t rows = 1, depth = 0, repetitions = 0;
   std::vector<CommandTime> commands;
-  std::vector<Group> by_kernel, by_role;  // longest first
-  double gpu_seconds = 0;                 // the sum of all commands
-  double floor_seconds = 0;               // the sum of the floors of by_role
+  std::vector<Group> by_kernel, by_op;  // longest first
+  double gpu_seconds = 0;               // the sum of all commands
+  double floor_seconds = 0;             // the sum of the floors of by_op
   double gap() const { return gpu_seconds - floor_seconds; }
   double wall_seconds = 0;  // of the same step run normally: median
 };
 
 // "blk.12.attn_qkv" -> "blk.*.attn_qkv".
-std::string role_kind(std::string_view role);
+std::string op_kind(std::string_view op_label);
 
 // Sets the least time of the group's bytes and operations. The kernel's name says which arithmetic it does: a name with
 // ".dp4a" is held against the dp4a ceiling, one with ".matrix" against none (none is measured), any other against f32.

@@ -27,9 +27,9 @@ std::vector<Group> longest_first(std::map<std::string, Group> groups) {
 
 }  // namespace
 
-std::string role_kind(std::string_view role) {
+std::string op_kind(std::string_view op_label) {
   std::string out;
-  for (const std::string& part : split(role, '.')) {
+  for (const std::string& part : split(op_label, '.')) {
     const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
     out += (out.empty() ? "" : ".") + (number ? std::string("*") : part);
   }
@@ -50,26 +50,26 @@ void set_floor(Group& group, std::string_view kernel, const kernels::Ceilings& c
 PlanProfile summarise(std::string plan, std::vector<CommandTime> commands,
                       const kernels::Ceilings& ceilings) {
   PlanProfile profile{.plan = std::move(plan), .commands = std::move(commands)};
-  std::map<std::string, Group> of_kernels, of_roles;
+  std::map<std::string, Group> of_kernels, of_ops;
   for (CommandTime& command : profile.commands) {
     Group alone{.bytes = command.bytes, .operations = command.operations};
     set_floor(alone, command.kernel, ceilings);
     command.floor_seconds = alone.floor_seconds;
-    const std::string kind = role_kind(command.role);
+    const std::string kind = op_kind(command.op_label);
     add(of_kernels[command.kernel], command, kind);
-    add(of_roles[kind], command, command.kernel);
+    add(of_ops[kind], command, command.kernel);
     profile.gpu_seconds += command.seconds;
   }
   profile.by_kernel = longest_first(std::move(of_kernels));
-  profile.by_role = longest_first(std::move(of_roles));
+  profile.by_op = longest_first(std::move(of_ops));
   for (Group& group : profile.by_kernel) set_floor(group, group.name, ceilings);
-  for (Group& group : profile.by_role) {
-    // A role of several kernels (attention and its combine) is what its parts are together.
+  for (Group& group : profile.by_op) {
+    // An op_label of several kernels (attention and its combine) is what its parts are together.
     Group total;
     for (const std::string& kernel : group.members) {
       Group part;
       for (const CommandTime& command : profile.commands) {
-        if (command.kernel == kernel && role_kind(command.role) == group.name) add(part, command, kernel);
+        if (command.kernel == kernel && op_kind(command.op_label) == group.name) add(part, command, kernel);
       }
       set_floor(part, kernel, ceilings);
       total.bytes_floor += part.bytes_floor;

@@ -61,15 +61,15 @@ std::string hottest(const PlanProfile& plan) {
   std::ranges::stable_sort(order, [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
   order.resize(std::min(order.size(), kHottest));
   size_t width = 0;
-  for (const CommandTime* command : order) width = std::max(width, command->role.size());
+  for (const CommandTime* command : order) width = std::max(width, command->op_label.size());
   const int w = static_cast<int>(std::max<size_t>(width, 16));
   std::string out = format_text("\n%-*s %10s %6s %10s %10s  %s\n", w, "hottest commands", "us", "share",
                                 "floor us", "gap us", "kernel");
   for (const CommandTime* command : order) {
-    out +=
-        format_text("%-*s %10.2f %5.1f%% %10.2f %10.2f  %s\n", w, command->role.c_str(), us(command->seconds),
-                    share(command->seconds, plan.gpu_seconds) * 100, us(command->floor_seconds),
-                    us(command->seconds - command->floor_seconds), command->kernel.c_str());
+    out += format_text("%-*s %10.2f %5.1f%% %10.2f %10.2f  %s\n", w, command->op_label.c_str(),
+                       us(command->seconds), share(command->seconds, plan.gpu_seconds) * 100,
+                       us(command->floor_seconds), us(command->seconds - command->floor_seconds),
+                       command->kernel.c_str());
   }
   return out;
 }
@@ -118,7 +118,7 @@ std::string refusals_of(const std::string& kernel, const std::vector<kernels::Ch
 
 std::vector<std::string> notes(const PlanProfile& plan, const ProfileReport& report) {
   std::vector<std::string> out;
-  std::vector<Group> gaps = plan.by_role;
+  std::vector<Group> gaps = plan.by_op;
   std::ranges::stable_sort(gaps, std::greater<>(), &Group::gap);
   for (size_t i = 0; i < std::min(kTopGaps, gaps.size()); ++i) {
     const Group& group = gaps[i];
@@ -162,7 +162,7 @@ std::string profile_text(const ProfileReport& report) {
         "clock\n",
         us(plan.gpu_seconds), us(plan.floor_seconds), us(plan.gap()), us(plan.wall_seconds));
     for (const std::string& note : notes(plan, report)) out += "- " + note + "\n";
-    out += table("by role", plan.by_role, plan, f.ceilings);
+    out += table("by op", plan.by_op, plan, f.ceilings);
     out += table("by kernel", plan.by_kernel, plan, f.ceilings);
     out += hottest(plan);
   }
@@ -176,7 +176,7 @@ std::string profile_json(const ProfileReport& report) {
     Json commands = Json::array();
     for (const CommandTime& command : plan.commands) {
       commands.push_back({{"kernel", command.kernel},
-                          {"role", command.role},
+                          {"op_label", command.op_label},
                           {"seconds", command.seconds},
                           {"bytes", command.bytes},
                           {"operations", command.operations},
@@ -192,7 +192,7 @@ std::string profile_json(const ProfileReport& report) {
                      {"gap_seconds", plan.gap()},
                      {"wall_seconds", plan.wall_seconds},
                      {"notes", notes(plan, report)},
-                     {"by_role", groups_json(plan.by_role, plan, f.ceilings)},
+                     {"by_op", groups_json(plan.by_op, plan, f.ceilings)},
                      {"by_kernel", groups_json(plan.by_kernel, plan, f.ceilings)},
                      {"commands", std::move(commands)}});
   }

@@ -22,23 +22,23 @@ std::vector<CommandTime> sample_commands() {
           {"sample.argmax", "output", 0.002, 500'000, 0}};
 }
 
-TEST(Profile, LayerNumbersDisappearFromRoles) {
-  EXPECT_EQ(role_kind("blk.0.attn_qkv"), "blk.*.attn_qkv");
-  EXPECT_EQ(role_kind("blk.123.ffn_norm"), "blk.*.ffn_norm");
-  EXPECT_EQ(role_kind("token_embd"), "token_embd");
-  EXPECT_EQ(role_kind("output_norm2"), "output_norm2");
-  EXPECT_EQ(role_kind(""), "");
+TEST(Profile, LayerNumbersDisappearFromOpLabels) {
+  EXPECT_EQ(op_kind("blk.0.attn_qkv"), "blk.*.attn_qkv");
+  EXPECT_EQ(op_kind("blk.123.ffn_norm"), "blk.*.ffn_norm");
+  EXPECT_EQ(op_kind("token_embd"), "token_embd");
+  EXPECT_EQ(op_kind("output_norm2"), "output_norm2");
+  EXPECT_EQ(op_kind(""), "");
 }
 
 TEST(Profile, CommandsAreGroupedLongestFirst) {
   const PlanProfile plan = summarise("decode", sample_commands(), kCeilings);
-  ASSERT_EQ(plan.by_role.size(), 3u);
-  EXPECT_EQ(plan.by_role[0].name, "blk.*.attention");
-  EXPECT_EQ(plan.by_role[0].members.size(), 2u);
-  EXPECT_EQ(plan.by_role[1].name, "blk.*.attn_qkv");
-  EXPECT_EQ(plan.by_role[1].calls, 2u);
-  EXPECT_EQ(plan.by_role[1].bytes, 4'000'000u);
-  EXPECT_NEAR(plan.by_role[1].seconds, 0.022, 1e-12);
+  ASSERT_EQ(plan.by_op.size(), 3u);
+  EXPECT_EQ(plan.by_op[0].name, "blk.*.attention");
+  EXPECT_EQ(plan.by_op[0].members.size(), 2u);
+  EXPECT_EQ(plan.by_op[1].name, "blk.*.attn_qkv");
+  EXPECT_EQ(plan.by_op[1].calls, 2u);
+  EXPECT_EQ(plan.by_op[1].bytes, 4'000'000u);
+  EXPECT_NEAR(plan.by_op[1].seconds, 0.022, 1e-12);
   ASSERT_EQ(plan.by_kernel.size(), 4u);
   EXPECT_EQ(plan.by_kernel[0].name, "attention.split.portable");
   EXPECT_NEAR(plan.gpu_seconds, 0.055, 1e-12);
@@ -47,12 +47,12 @@ TEST(Profile, CommandsAreGroupedLongestFirst) {
 TEST(Profile, TheFloorIsTheLargerOfBytesAndOperations) {
   const PlanProfile plan = summarise("decode", sample_commands(), kCeilings);
   // f32: 4e6 operations at 1e9 take 4 ms, 1e6 bytes 1 ms.
-  EXPECT_NEAR(plan.by_role[0].floor_seconds, 0.004, 1e-12);
-  EXPECT_EQ(plan.by_role[0].bound, Bound::kOperations);
+  EXPECT_NEAR(plan.by_op[0].floor_seconds, 0.004, 1e-12);
+  EXPECT_EQ(plan.by_op[0].bound, Bound::kOperations);
   // dp4a: 8e6 operations at 1e10 take 0.8 ms, 4e6 bytes 4 ms.
-  EXPECT_NEAR(plan.by_role[1].floor_seconds, 0.004, 1e-12);
-  EXPECT_EQ(plan.by_role[1].bound, Bound::kBytes);
-  EXPECT_NEAR(plan.by_role[1].gap(), 0.018, 1e-12);
+  EXPECT_NEAR(plan.by_op[1].floor_seconds, 0.004, 1e-12);
+  EXPECT_EQ(plan.by_op[1].bound, Bound::kBytes);
+  EXPECT_NEAR(plan.by_op[1].gap(), 0.018, 1e-12);
   EXPECT_NEAR(plan.floor_seconds, 0.0085, 1e-12);
   Group unknown{.bytes = 1000, .operations = 1000};
   set_floor(unknown, "matmul.q4_k.matrix", kCeilings);

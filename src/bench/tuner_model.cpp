@@ -21,7 +21,7 @@ constexpr uint32_t kMostSteps = 128;                // decode steps of a sample
 constexpr double kSampleSeconds = 0.03;             // at least, where kMostSteps allow it
 constexpr double kLongSample = 0.25;  // a prefill chunk that takes longer is measured with fewer rows
 constexpr uint32_t kLeastRows = 32;
-constexpr uint32_t kCheckedTokens = kernels::kMostFewRows + 4;  // whose logits are compared
+constexpr uint32_t kCheckedTokens = kernels::kMaxSkinnyRows + 4;  // whose logits are compared
 // At a time: decode kernels, prefill kernels.
 constexpr uint32_t kCheckedRows[] = {1, kCheckedTokens};
 constexpr uint32_t kCheckedCtx = 64;

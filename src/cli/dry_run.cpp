@@ -12,7 +12,7 @@ namespace {
 struct DryRun {
   std::string name, kv;
   gpu::Caps caps;
-  model::LoadPlan plan;
+  model::LoadEstimate estimate;
   Result<void> fits = {};
 };
 
@@ -25,18 +25,18 @@ Result<DryRun> look(const ModelFlags& flags) {
              {.provider = flags.load.webgpu, .adapter = flags.load.device, .cache_dir = {}})));
   out.name = checkpoint->name();
   out.caps = device->caps();
-  DP_TRY(out.plan, engine::plan_load(*checkpoint, flags.load, out.caps));
-  out.kv = out.plan.cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16";
-  out.fits = model::check_memory(out.plan.memory, out.caps, out.plan.ctx_len);
+  DP_TRY(out.estimate, engine::estimate_load(*checkpoint, flags.load, out.caps));
+  out.kv = out.estimate.cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16";
+  out.fits = model::check_memory(out.estimate.memory, out.caps, out.estimate.ctx_len);
   return out;
 }
 
 void print_json(const DryRun& dry) {
-  const model::MemoryPlan& memory = dry.plan.memory;
+  const model::MemoryEstimate& memory = dry.estimate.memory;
   const uint64_t known = dry.caps.memory_bytes;
   const Json out = {{"model", dry.name},
-                    {"ctx_len", dry.plan.ctx_len},
-                    {"chunk", dry.plan.chunk},
+                    {"ctx_len", dry.estimate.ctx_len},
+                    {"chunk", dry.estimate.chunk},
                     {"kv", dry.kv},
                     {"weight_bytes", memory.weight_bytes},
                     {"cache_bytes", memory.cache_bytes},
@@ -55,14 +55,14 @@ void print_json(const DryRun& dry) {
 }
 
 void print(const DryRun& dry) {
-  const model::MemoryPlan& memory = dry.plan.memory;
+  const model::MemoryEstimate& memory = dry.estimate.memory;
   Table table({"Memory on the device", ""});
   table.add({"weights", format_bytes(memory.weight_bytes)});
-  table.add({"cache",
-             format_text("%s (%u tokens, %s; buffers of %s)", format_bytes(memory.cache_bytes).c_str(),
-                         dry.plan.ctx_len, dry.kv.c_str(), format_bytes(memory.cache_buffer_bytes).c_str())});
+  table.add({"cache", format_text("%s (%u tokens, %s; buffers of %s)",
+                                  format_bytes(memory.cache_bytes).c_str(), dry.estimate.ctx_len,
+                                  dry.kv.c_str(), format_bytes(memory.cache_buffer_bytes).c_str())});
   table.add({"scratch", format_text("about %s (prefill in chunks of %u)",
-                                    format_bytes(memory.scratch_bytes).c_str(), dry.plan.chunk)});
+                                    format_bytes(memory.scratch_bytes).c_str(), dry.estimate.chunk)});
   table.add({"total", format_bytes(memory.total())});
   std::printf("%s\n%s\n%s has %s, in buffers of at most %s, bound %s at a time\n",
               printable(dry.name, 4096).c_str(), table.text().c_str(), dry.caps.adapter.c_str(),

@@ -64,8 +64,8 @@ Result<Recorded> record(const GraphFlags& flags) {
   }
   std::vector<gpu::KnownWord> words;
   if (options.policy.allows(kernels::Lane::kPersistent)) {
-    DP_TRY(const uint32_t groups, gpu::run_to_completion(*real, kernels::count_together(*real)));
-    words = kernels::words_of_groups_together(groups);
+    DP_TRY(const uint32_t groups, gpu::run_to_completion(*real, kernels::count_co_resident(*real)));
+    words = kernels::words_of_co_resident_groups(groups);
   }
   out.device = std::make_unique<gpu::RecordingDevice>(out.caps, std::move(words));
   DP_TRY(out.runner, gpu::run_to_completion(*out.device, model::PlanRunner::load(*out.device, *checkpoint,
@@ -117,7 +117,7 @@ Json dispatches_json(Recorded& recorded) {
   Json out = Json::array();
   for (const gpu::CommandText& command : text.commands(*recorded.plan)) {
     out.push_back({{"kernel", command.label},
-                   {"op", command.role},
+                   {"op", command.op_label},
                    {"grid", command.grid},
                    {"bindings", command.bindings},
                    {"pipeline", command.pipeline}});
@@ -162,7 +162,7 @@ void print(Recorded& recorded) {
   Table dispatches({">#", "kernel", "op", "grid"});
   uint32_t number = 0;
   for (const gpu::CommandText& command : text.commands(*recorded.plan)) {
-    dispatches.add({std::to_string(number++), command.label, command.role, command.grid});
+    dispatches.add({std::to_string(number++), command.label, command.op_label, command.grid});
   }
   std::printf("%s", dispatches.text().c_str());
 }

@@ -53,9 +53,9 @@ Result<Inspection> inspect(const InspectFlags& flags) {
     found.ctx_len =
         flags.ctx_len != 0 ? flags.ctx_len : std::min(found.config->ctx_len, model::kDefaultCtxLen);
     const auto format = flags.kv == "f32" ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
-    found.memory = model::plan_memory(*found.config, *found.checkpoint,
-                                      formats::LayoutPolicy{.exact = false, .tiles = true}, found.ctx_len,
-                                      std::min(model::kDefaultChunk, found.ctx_len), format);
+    found.memory = model::estimate_memory(*found.config, *found.checkpoint,
+                                          formats::LayoutPolicy{.exact = false, .tiles = true}, found.ctx_len,
+                                          std::min(model::kDefaultChunk, found.ctx_len), format);
   }
   return found;
 }

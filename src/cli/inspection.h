@@ -25,7 +25,7 @@ struct Inspection {
   // The three below are for the context that was asked for, and are set only with a config.
   uint32_t ctx_len = 0;
   std::string kv;
-  model::MemoryPlan memory;
+  model::MemoryEstimate memory;
 };
 
 // Elements of long arrays that are shown.

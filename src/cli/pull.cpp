@@ -41,11 +41,11 @@ std::string from_environment(const char* name, const char* otherwise) {
 void add_flags(Args& args, PullFlags& flags) {
   store::PullOptions& options = flags.options;
   args.words("SOURCE", &flags.words);
-  args.text("name", 0, "NAME", "name in the store (default: after the source)", &options.plan.name);
+  args.text("name", 0, "NAME", "name in the store (default: after the source)", &options.list.name);
   args.custom("sha256", 0, "DIGEST", "what a single file must hash to",
               [&options](std::string_view value) -> Result<void> {
-                options.plan.sha256 = sha256_from_hex(value);
-                if (options.plan.sha256) return {};
+                options.list.sha256 = sha256_from_hex(value);
+                if (options.list.sha256) return {};
                 return fail(ErrorKind::kInvalidInput,
                             "Flag --sha256 was given \"%s\"; it takes 64 digits 0-9 a-f.",
                             printable(value).c_str());
@@ -120,10 +120,10 @@ int pull_verb(std::span<const std::string> arguments) {
   if (!models) return exit_failed(models.error());
 
   store::PullOptions& options = flags.options;
-  options.plan.hub = from_environment("HF_ENDPOINT", kHub);
-  while (options.plan.hub.ends_with('/')) options.plan.hub.pop_back();
+  options.list.hub = from_environment("HF_ENDPOINT", kHub);
+  while (options.list.hub.ends_with('/')) options.list.hub.pop_back();
   options.web.token = from_environment("HF_TOKEN", "");
-  options.web.token_origin = options.plan.hub;
+  options.web.token_origin = options.list.hub;
   options.web.stop = &g_stop;
   TransferLine line;
   options.on_notice = [&](const std::string& text) {

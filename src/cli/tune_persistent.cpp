@@ -1,4 +1,4 @@
-// doppler tune: whether decode's layers are faster in one dispatch whose workgroups run together. Unlike other candidates
+// doppler tune: whether decode's layers are faster in one dispatch whose workgroups are co-resident. Unlike other candidates
 // this one is a lane: whole models are loaded, since what it costs and needs depends on all layers.
 #include <algorithm>
 

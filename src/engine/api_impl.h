@@ -18,7 +18,7 @@ struct Model::Impl {
   std::unique_ptr<gpu::Device> device;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded;
   ModelInfo info;
-  std::vector<uint32_t> resident;  // tokens in the cache
+  std::vector<uint32_t> cached_tokens;  // tokens in the cache
 
   Result<const tokenizer::Tokenizer*> tokenizer() const;
   static Model wrap(std::shared_ptr<Impl> impl) { return Model(std::move(impl)); }

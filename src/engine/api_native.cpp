@@ -127,8 +127,8 @@ std::span<const int32_t> Session::tokens() const {
 Result<void> Session::save(const std::string& path) {
   Model::Impl& model = *impl_->model;
   // Only what this session and the cache share is worth keeping; the rest is evaluated again after a restore.
-  const auto [a, b] = std::ranges::mismatch(model.resident, impl_->sequence);
-  const auto shared = static_cast<uint32_t>(a - model.resident.begin());
+  const auto [a, b] = std::ranges::mismatch(model.cached_tokens, impl_->sequence);
+  const auto shared = static_cast<uint32_t>(a - model.cached_tokens.begin());
   engine::SessionFile session;
   session.tokens = impl_->sequence;
   session.messages = impl_->messages;
@@ -154,7 +154,7 @@ Result<void> Session::restore(const std::string& path) {
   DP_CHECK(gpu::run_to_completion(*model.device, runner.restore_cache(cached, decoded->cache)));
   impl_->sequence = std::move(decoded->tokens);
   impl_->messages = std::move(decoded->messages);
-  model.resident.assign(impl_->sequence.begin(), impl_->sequence.begin() + cached);
+  model.cached_tokens.assign(impl_->sequence.begin(), impl_->sequence.begin() + cached);
   return {};
 }
 

@@ -92,11 +92,11 @@ model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorC
 }  // namespace
 
 Generator::Generator(model::StepRunner& runner, const tokenizer::Tokenizer* tokenizer, GeneratorConfig config,
-                     std::vector<uint32_t>& resident, const std::atomic<bool>& cancelled)
+                     std::vector<uint32_t>& cached_tokens, const std::atomic<bool>& cancelled)
     : runner_(runner),
       tokenizer_(tokenizer),
       config_(std::move(config)),
-      resident_(resident),
+      cached_tokens_(cached_tokens),
       cancelled_(cancelled) {}
 
 Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions options) {
@@ -129,16 +129,16 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
     sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
   }
   auto queued = queue_prompt(limit_);
-  if (!queued) resident_.clear();  // what the cache holds now is not known
+  if (!queued) cached_tokens_.clear();  // what the cache holds now is not known
   return queued;
 }
 
 // Feeds what the cache lacks of sequence_, samples the first token and queues the first decode steps.
 Result<void> Generator::queue_prompt(size_t max_tokens_left) {
-  const auto [a, b] = std::ranges::mismatch(resident_, sequence_);
+  const auto [a, b] = std::ranges::mismatch(cached_tokens_, sequence_);
   // The last token is always evaluated: its logits are needed.
-  const size_t kept = std::min<size_t>(static_cast<size_t>(a - resident_.begin()), sequence_.size() - 1);
-  resident_.resize(kept);
+  const size_t kept = std::min<size_t>(static_cast<size_t>(a - cached_tokens_.begin()), sequence_.size() - 1);
+  cached_tokens_.resize(kept);
   segment_limit_ = static_cast<uint32_t>(max_tokens_left);
   const uint64_t seed =
       options_.sampling.seed + segments_ * 0x9E3779B97F4A7C15ull;  // golden ratio: another stream
@@ -151,8 +151,8 @@ Result<void> Generator::queue_prompt(size_t max_tokens_left) {
     const size_t count = std::min<size_t>(runner_.chunk(), sequence_.size() - at);
     const bool last = at + count == sequence_.size();
     DP_TRY(const model::Ticket ticket, runner_.prefill(std::span(sequence_).subspan(at, count), last));
-    resident_.insert(resident_.end(), sequence_.begin() + static_cast<ptrdiff_t>(at),
-                     sequence_.begin() + static_cast<ptrdiff_t>(at + count));
+    cached_tokens_.insert(cached_tokens_.end(), sequence_.begin() + static_cast<ptrdiff_t>(at),
+                          sequence_.begin() + static_cast<ptrdiff_t>(at + count));
     if (last) in_flight_.push_back(ticket);
     at += count;
   }
@@ -212,7 +212,7 @@ std::string Generator::accept(std::span<const uint32_t> tokens) {
       return text;
     }
     // Every sampled token but the newest has been fed back into the cache.
-    if (seen_ > 0) resident_.push_back(sequence_.back());
+    if (seen_ > 0) cached_tokens_.push_back(sequence_.back());
     ++seen_;
     sequence_.push_back(token);
     result_.tokens.push_back(static_cast<int32_t>(token));

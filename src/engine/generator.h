@@ -27,10 +27,10 @@ struct GeneratorConfig {
 // One generation. Step by step: start(), then next() until it gives nothing, then result().
 class Generator {
  public:
-  // `resident`: tokens whose keys and values are in the runner's cache; the generator keeps the list up to date.
+  // `cached_tokens`: tokens whose keys and values are in the runner's cache; the generator keeps the list up to date.
   // `tokenizer` may be null: ids only, no text. All must outlive the generator.
   Generator(model::StepRunner& runner, const tokenizer::Tokenizer* tokenizer, GeneratorConfig config,
-            std::vector<uint32_t>& resident, const std::atomic<bool>& cancelled);
+            std::vector<uint32_t>& cached_tokens, const std::atomic<bool>& cancelled);
 
   // Queues the prompt (the whole sequence so far) and the first decode steps. Errors: empty prompt, token out of
   // range, prompt longer than the context, options out of range.
@@ -53,7 +53,7 @@ class Generator {
   model::StepRunner& runner_;
   const tokenizer::Tokenizer* tokenizer_;
   GeneratorConfig config_;
-  std::vector<uint32_t>& resident_;
+  std::vector<uint32_t>& cached_tokens_;
   const std::atomic<bool>& cancelled_;
 
   GenerateOptions options_;

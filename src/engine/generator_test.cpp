@@ -75,13 +75,13 @@ class Counting final : public model::StepRunner {
 
 struct Script {
   Counting runner;
-  std::vector<uint32_t> resident;
+  std::vector<uint32_t> cached_tokens;
   std::atomic<bool> cancelled = false;
   Generation result;
   std::string error;
 
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000}) {
-    Generator generator(runner, nullptr, {.vocab_size = 2000, .stop_tokens = std::move(stops)}, resident,
+    Generator generator(runner, nullptr, {.vocab_size = 2000, .stop_tokens = std::move(stops)}, cached_tokens,
                         cancelled);
     if (auto started = generator.start(std::move(prompt), std::move(options)); !started) {
       error = started.error().message();
@@ -179,10 +179,10 @@ TEST(Generator, LogitBiasesAreChecked) {
   }
 }
 
-TEST(Generator, ReusesWhatIsResident) {
+TEST(Generator, ReusesCachedTokens) {
   Script run;
   run.go({1, 2, 3}, {.max_tokens = 5});
-  EXPECT_EQ(run.resident, (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(run.cached_tokens, (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7}));
   run.go({1, 2, 3, 4, 5, 6, 7, 8, 20}, {.max_tokens = 2});
   EXPECT_EQ(run.runner.begun_at.back(), 7u);
   EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{21, 22}));

@@ -39,10 +39,10 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   return out;
 }
 
-Result<model::LoadPlan> plan_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
-                                  const gpu::Caps& caps) {
+Result<model::LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
+                                          const gpu::Caps& caps) {
   DP_TRY(const model::RunnerOptions runner, runner_options(options));
-  return model::plan_load(checkpoint, runner, caps);
+  return model::estimate_load(checkpoint, runner, caps);
 }
 
 LoadReport describe_load(const LoadedModel& loaded, const gpu::Caps& caps) {

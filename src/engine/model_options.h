@@ -4,7 +4,7 @@
 
 #include "doppler/doppler.h"
 #include "engine/loaded_model.h"
-#include "model/load_plan.h"
+#include "model/load_estimate.h"
 
 namespace doppler::engine {
 
@@ -12,8 +12,8 @@ namespace doppler::engine {
 Result<model::RunnerOptions> runner_options(const LoadOptions& options);
 // What loading would take on such a device (`--dry-run`). Errors: those of runner_options(); this build cannot run the
 // model.
-Result<model::LoadPlan> plan_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
-                                  const gpu::Caps& caps);
+Result<model::LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
+                                          const gpu::Caps& caps);
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device);
 // What the device counted since the model was loaded.
 Counters counters_since_load(const LoadedModel& loaded, const gpu::Device& device);

@@ -31,7 +31,7 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
   const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size,
                                        .stop_tokens = model->loaded->text.stop_tokens,
                                        .batch = engine::default_batch(*model->loaded)};
-  generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->resident,
+  generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->cached_tokens,
                     cancelled);
   auto started = generator->start(prompt, options);
   if (!started) {  // the session's text stays as it was

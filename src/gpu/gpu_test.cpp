@@ -117,7 +117,7 @@ TEST_F(PlanTest, RowsChooseTheGridAndTheCopy) {
                                 .params = {},
                                 .bindings = {&y, 1},
                                 .grid = {.x = 1, .rows_axis = 0, .rows_per_group = 2},
-                                .role = "rows"}));
+                                .op_label = "rows"}));
   ASSERT_TRUE(builder.copy(y.sub(0, 4), target.sub(0, 4), "result", true));
   builder.end();
   auto built = wait(builder.build(*device_, nullptr));

@@ -121,13 +121,16 @@ inline void record_scale(PlanBuilder& plan, ScaleParams params, TensorView x, Te
                              .params = {reinterpret_cast<const uint8_t*>(&params), sizeof params},
                              .bindings = bindings,
                              .grid = {.x = (params.count + 63) / 64},
-                             .role = "test"};
+                             .op_label = "test"};
   const auto recorded = plan.dispatch(desc);
   ASSERT_TRUE(recorded) << recorded.error().message();
 }
 inline void record_advance(PlanBuilder& plan, TensorView state) {
-  const auto recorded = plan.dispatch(
-      {.pipeline = advance_pipeline(), .params = {}, .bindings = {&state, 1}, .grid = {}, .role = "advance"});
+  const auto recorded = plan.dispatch({.pipeline = advance_pipeline(),
+                                       .params = {},
+                                       .bindings = {&state, 1},
+                                       .grid = {},
+                                       .op_label = "advance"});
   ASSERT_TRUE(recorded) << recorded.error().message();
 }
 

@@ -19,9 +19,9 @@ std::string describe(const Plan& plan) {
   for (size_t i = 0; (i + 1) * kPlanCommandWords <= plan.words.size(); ++i) {
     const uint32_t* w = plan.words.data() + i * kPlanCommandWords;
     const bool named = i < plan.entries.size();
-    const char* role = named ? plan.entries[i].role.c_str() : "";
+    const char* op_label = named ? plan.entries[i].op_label.c_str() : "";
     if (w[0] == kCopy) {
-      text += format_text("%zu copy %s: buffer %u+%llu -> buffer %u+%llu, %llu bytes%s\n", i, role, w[1],
+      text += format_text("%zu copy %s: buffer %u+%llu -> buffer %u+%llu, %llu bytes%s\n", i, op_label, w[1],
                           w[2] * 4ull, w[3], w[4] * 4ull, w[5] * 4ull, w[7] ? " a row" : "");
       continue;
     }
@@ -29,8 +29,8 @@ std::string describe(const Plan& plan) {
     std::string grid[3] = {std::to_string(w[3]), std::to_string(w[4]), std::to_string(w[5])};
     if (rows_per_group) grid[(w[6] >> 28) % 3] = format_text("rows/%u", rows_per_group);
     text += format_text("%zu %s %s: pipeline %u, group %u, grid %s x %s x %s\n", i,
-                        named ? plan.entries[i].name.c_str() : "dispatch", role, w[1], w[2], grid[0].c_str(),
-                        grid[1].c_str(), grid[2].c_str());
+                        named ? plan.entries[i].name.c_str() : "dispatch", op_label, w[1], w[2],
+                        grid[0].c_str(), grid[1].c_str(), grid[2].c_str());
   }
   return text;
 }

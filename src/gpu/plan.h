@@ -24,7 +24,7 @@ enum PlanCommand : uint32_t { kDispatch = 1, kCopy = 2 };
 inline constexpr uint32_t kNotScratch = UINT32_MAX;
 struct PlanEntry {
   std::string name;          // variant, or "copy"
-  std::string role;          // "blk.3.attn_q" or "sample": where in the model
+  std::string op_label;      // "blk.3.attn_q" or "sample": where in the model
   uint64_t bytes = 0;        // read and written in GPU memory per replay (per row if rows_per_group != 0)
   uint64_t fixed_bytes = 0;  // additionally, independent of the rows: weights
   uint64_t operations = 0;   // multiplications + additions per replay (per row if rows_per_group != 0)

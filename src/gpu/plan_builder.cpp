@@ -146,7 +146,7 @@ Result<void> PlanBuilder::dispatch(const DispatchDesc& desc) {
   if (!recording_) return fail(ErrorKind::kInternal, "A dispatch was recorded outside begin() and end().");
   const auto where = [&] {
     return format_text("recording %s (%s) in plan \"%s\"", desc.pipeline.label.c_str(),
-                       text_of(desc.role).c_str(), recordings_.back().name.c_str());
+                       text_of(desc.op_label).c_str(), recordings_.back().name.c_str());
   };
   DP_CHECK_WHILE(check_layout(desc), "%s", where().c_str());
   DP_CHECK_WHILE(check_grid(desc.grid), "%s", where().c_str());
@@ -160,7 +160,7 @@ Result<void> PlanBuilder::dispatch(const DispatchDesc& desc) {
   command.bindings.assign(desc.bindings.begin(), desc.bindings.end());
   command.grid = desc.grid;
   command.entry = {.name = desc.pipeline.label,
-                   .role = text_of(desc.role),
+                   .op_label = text_of(desc.op_label),
                    .bytes = desc.bytes,
                    .fixed_bytes = desc.fixed_bytes,
                    .operations = desc.operations,
@@ -169,7 +169,7 @@ Result<void> PlanBuilder::dispatch(const DispatchDesc& desc) {
   return {};
 }
 
-Result<void> PlanBuilder::copy(TensorView from, TensorView to, std::string_view role, bool per_row) {
+Result<void> PlanBuilder::copy(TensorView from, TensorView to, std::string_view op_label, bool per_row) {
   if (!recording_) return fail(ErrorKind::kInternal, "A copy was recorded outside begin() and end().");
   Recording& recording = recordings_.back();
   const auto check = [&]() -> Result<void> {
@@ -187,10 +187,11 @@ Result<void> PlanBuilder::copy(TensorView from, TensorView to, std::string_view 
     }
     return {};
   };
-  DP_CHECK_WHILE(check(), "recording copy %s in plan \"%s\"", text_of(role).c_str(), recording.name.c_str());
+  DP_CHECK_WHILE(check(), "recording copy %s in plan \"%s\"", text_of(op_label).c_str(),
+                 recording.name.c_str());
   Command command = {.kind = kCopy, .per_row = per_row};
   command.bindings = {from, to};
-  command.entry = {.name = "copy", .role = text_of(role), .bytes = 2 * from.bytes};
+  command.entry = {.name = "copy", .op_label = text_of(op_label), .bytes = 2 * from.bytes};
   recording.commands.push_back(std::move(command));
   return {};
 }

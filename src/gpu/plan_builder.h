@@ -51,7 +51,7 @@ struct DispatchDesc {
   std::span<const uint8_t> params;  // the Params struct, bound as the layout's kUniform binding; may be empty
   std::span<const TensorView> bindings;  // the other bindings, in order of their numbers
   Grid grid;
-  std::string_view role;
+  std::string_view op_label;
   uint64_t bytes = 0, fixed_bytes = 0, operations = 0;  // see PlanEntry
   uint32_t keys = 0;
 };
@@ -82,7 +82,7 @@ class PlanBuilder {
   // (WebGPU forbids both).
   Result<void> dispatch(const DispatchDesc& desc);
   // Whole multiples of 4 bytes. per_row: `bytes` of both views are for one row, copied times `rows`.
-  Result<void> copy(TensorView from, TensorView to, std::string_view role, bool per_row = false);
+  Result<void> copy(TensorView from, TensorView to, std::string_view op_label, bool per_row = false);
   void end();
 
   // Once, after the last end().

@@ -28,7 +28,7 @@ class PlanBuilderTest : public testing::Test {
         .params = params,
         .bindings = bindings,
         .grid = grid,
-        .role = "blk.0",
+        .op_label = "blk.0",
     });
     return recorded ? "" : recorded.error().message();
   }
@@ -137,11 +137,11 @@ TEST_F(PlanBuilderTest, GivesTheSameBufferTheSameSlot) {
 }
 
 TEST(Plan, IsReadableAsText) {
-  Plan plan = {
-      .name = "prefill",
-      .max_rows = 64,
-      .words = {kDispatch, 3, 4, 10, 20, 1, 1u << 28 | 8, 0, kCopy, 1, 2, 5, 6, 7, 0, 1},
-      .entries = {{.name = "matmul.q4_k", .role = "blk.0.attn_q"}, {.name = "copy", .role = "logits"}}};
+  Plan plan = {.name = "prefill",
+               .max_rows = 64,
+               .words = {kDispatch, 3, 4, 10, 20, 1, 1u << 28 | 8, 0, kCopy, 1, 2, 5, 6, 7, 0, 1},
+               .entries = {{.name = "matmul.q4_k", .op_label = "blk.0.attn_q"},
+                           {.name = "copy", .op_label = "logits"}}};
   EXPECT_EQ(plan.dispatch_count(), 1u);
   EXPECT_EQ(describe(plan),
             "plan prefill, 2 commands, up to 64 rows\n"

@@ -53,7 +53,7 @@ const uint32_t* words_of(const Plan& plan, size_t command) {
 }  // namespace
 
 std::string one_line(const CommandText& command) {
-  std::string text = command.label + " " + command.role + ": " + command.grid;
+  std::string text = command.label + " " + command.op_label + ": " + command.grid;
   for (const std::string& binding : command.bindings) text += "; " + binding;
   if (!command.pipeline.empty()) text += "; pipeline " + command.pipeline;
   return text;
@@ -105,7 +105,7 @@ CommandText PlanText::dispatch(const Plan& plan, size_t at, std::map<uint32_t, s
 
   CommandText text;
   text.label = entry.name;
-  text.role = entry.role;
+  text.op_label = entry.op_label;
   std::string axes[3] = {std::to_string(words[3]), std::to_string(words[4]), std::to_string(words[5])};
   const uint32_t rows_per_group = words[6] & 0x0FFFFFFFu;
   if (rows_per_group) axes[(words[6] >> 28) % 3] = format_text("rows/%u", rows_per_group);
@@ -132,7 +132,7 @@ CommandText PlanText::copy(const Plan& plan, size_t at, std::map<uint32_t, size_
   const PlanEntry& entry = plan.entries[at];
   CommandText text;
   text.label = entry.name;
-  text.role = entry.role;
+  text.op_label = entry.op_label;
   text.grid = format_text("%llu bytes%s", words[5] * 4ull, words[7] ? " a row" : "");
   for (size_t side = 0; side < 2; ++side) {
     const uint32_t* const range = words + 1 + 2 * side;
@@ -157,7 +157,7 @@ std::string PlanText::digest(const Plan& plan) {
   std::string all = format_text("%u rows\n", plan.max_rows);
   for (CommandText& command : commands(plan)) {
     command.label.clear();
-    command.role.clear();
+    command.op_label.clear();
     all += one_line(command) + "\n";
   }
   return short_digest(all);

@@ -4,7 +4,7 @@
 // Digested: of a dispatch the pipeline (WGSL without comments and blank space, constants, layout, trust), the bytes of
 // its parameters, the grid, and every binding by buffer name, offset and bytes; of a copy both ranges; the plan's most
 // rows. A scratch tensor is named by the order of first use in its plan, so neither labels, nor the order in which
-// scratch was asked for, nor which tensors share memory matter. Labels and roles of commands are not digested.
+// scratch was asked for, nor which tensors share memory matter. Labels and op_labels of commands are not digested.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace doppler::gpu {
 
 struct CommandText {
   std::string label;                   // of the pipeline: "matvec.q4_k.subgroup.r4"; "copy"
-  std::string role;                    // "blk.3.attn_q"
+  std::string op_label;                // "blk.3.attn_q"
   std::string grid;                    // "128 x 1 x rows/8"; of a copy: "512 bytes a row"
   std::string wgsl;                    // digest of the WGSL without its leading constants; empty for a copy
   std::vector<std::string> constants;  // of the WGSL's beginning and overrides: "WORKGROUP=64u"

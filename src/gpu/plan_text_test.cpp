@@ -27,7 +27,7 @@ Caps small_caps() {
 // A chain of two dispatches over scratch, and what a case changes of it.
 struct Chain {
   std::string wgsl = "const WORKGROUP: u32 = 64u;\n// ---- a/b.wgsl\nfn main() {}\n";
-  std::string label = "a.b", role = "blk.0.a", weight = "weight";
+  std::string label = "a.b", op_label = "blk.0.a", weight = "weight";
   std::vector<std::pair<std::string, double>> constants = {{"SIZE", 1}};
   uint32_t param = 7;
   Grid grid = {.x = 3, .rows_axis = 1, .rows_per_group = 8};
@@ -55,7 +55,7 @@ std::string digest_of(const Chain& chain, std::vector<CommandText>* commands = n
     desc.params = {reinterpret_cast<const uint8_t*>(&chain.param), sizeof(chain.param)};
     desc.bindings = bindings;
     desc.grid = chain.grid;
-    desc.role = chain.role;
+    desc.op_label = chain.op_label;
     EXPECT_TRUE(builder.dispatch(desc));
   };
   const TensorView all = builder.external(weight);
@@ -86,7 +86,7 @@ TEST(PlanText, NamesAndPlacesOfScratchDoNotCount) {
   const std::string digest = digest_of({});
   EXPECT_EQ(digest, digest_of({}));
   EXPECT_EQ(digest, digest_of({.label = "c.d"}));
-  EXPECT_EQ(digest, digest_of({.role = "blk.1.a"}));
+  EXPECT_EQ(digest, digest_of({.op_label = "blk.1.a"}));
   EXPECT_EQ(digest, digest_of({.second_scratch_first = true}));
   EXPECT_EQ(digest, digest_of({.wgsl = "const WORKGROUP: u32 = 64u;  // invocations\n\n"
                                        "// ---- elsewhere/b.wgsl\n// Nothing.\n  fn main() {}\n"}));

@@ -27,11 +27,11 @@ struct ComposeOptions {
   bool matrix = false;
   std::span<const WgslConst> consts;
   // Replaces the fragment named `slot` wherever it is imported: how a kernel written once reads weights of
-  // any format: //!import weights/format  with {"weights/format", "weights/q4_k"}.
+  // any format: //!import linear/weights/format  with {"linear/weights/format", "linear/weights/q4_k"}.
   std::span<const std::pair<std::string_view, std::string_view>> substitutions;
 };
 
-// `entry` is a path without extension relative to src/kernels ("matvec/subgroup"). With DOPPLER_WGSL_DIR set,
+// `entry` is a path without extension relative to src/kernels ("linear/matvec/subgroup"). With DOPPLER_WGSL_DIR set,
 // files are read from there instead of the embedded text, for an edit-run loop.
 Result<std::string> compose_wgsl(std::string_view entry, const Caps& caps, const ComposeOptions& options);
 

@@ -9,7 +9,7 @@
 namespace doppler::gpu {
 
 struct WgslSource {
-  std::string_view path;  // relative to src/kernels: "matvec/matvec_q4_k.wgsl"
+  std::string_view path;  // relative to src/kernels: "linear/matvec/matvec_q4_k.wgsl"
   std::string_view text;  // as in the file, its //!import lines included
 };
 

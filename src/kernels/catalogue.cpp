@@ -8,9 +8,9 @@
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/linear/product.h"
+#include "kernels/linear/repack/repack.h"
 #include "kernels/persistent/layers.h"
 #include "kernels/quantize_q8/variants.h"
-#include "kernels/repack/repack.h"
 #include "kernels/rms_norm/variants.h"
 #include "kernels/rope/variants.h"
 #include "kernels/sample/variants.h"
@@ -64,7 +64,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
                      .refusal = refuse(row, shape, caps, policy)});
     }
   };
-  for (const uint32_t rows : {1u, kMostFewRows, kChunk}) {
+  for (const uint32_t rows : {1u, kMaxSkinnyRows, kChunk}) {
     for (int format = 0; format < kWeightFormatCount; ++format) {
       const ProductShape shape = {
           .format = static_cast<WeightFormat>(format), .n = kHidden, .k = kHidden, .max_rows = rows};
@@ -72,7 +72,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
     }
   }
   add("attention_decode", attention_decode_variants(), typical_attention());
-  add("attention_few", attention_few_variants(), typical_attention());
+  add("attention_skinny", attention_skinny_variants(), typical_attention());
   add("attention_prefill", attention_prefill_variants(), typical_attention());
   RmsNorm norm;
   norm.n = kHidden;
@@ -91,7 +91,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   const EmbedNorm input{.table = table};
   add("embed_norm", embed_norm_variants(), input);
   PersistentLayers layers;
-  layers.unfit = "a probe at load counts the workgroups that run together";
+  layers.unfit = "a probe at load counts the workgroups that are co-resident";
   add("decode_layers", decode_layers_variants(), layers);
   Next next{.sample = {}, .step = {}, .input = input};
   next.sample.greedy = true;

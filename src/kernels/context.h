@@ -23,7 +23,7 @@ enum class Lane : uint8_t {
   kSubgroups,  // f32 arithmetic with subgroup operations
   kDp4a,       // activations quantised to 8 bits in blocks of 16, integer dot products
   kMatrix,     // subgroup matrices: f16 inputs, f32 accumulation
-  kPersistent,  // decode's layers in one dispatch whose workgroups run together (persistent/); only if asked for or tuned
+  kPersistent,  // decode's layers in one dispatch whose workgroups are co-resident (persistent/); only if asked for or tuned
 };
 const char* lane_name(Lane lane);
 
@@ -76,7 +76,7 @@ struct Context {
   std::vector<Choice>& choices;
   TensorView state;       // StepState (common/step_state.h)
   uint32_t max_rows = 1;  // of the plan being recorded: 1 for decode, the chunk for prefill
-  std::string role;       // set by lowering before each op: "blk.3.attn_q"
+  std::string op_label;   // set by lowering before each op: "blk.3.attn_q"
 };
 
 }  // namespace doppler::kernels

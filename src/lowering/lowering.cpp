@@ -106,7 +106,7 @@ kernels::Context Lowering::context(uint32_t index) const {
   kernels::Context ctx = ctx_;
   const Node& made = node(index);
   if (!made.inputs.empty()) ctx.max_rows = rows_[made.inputs[0].index];
-  ctx.role = made.op_label;
+  ctx.op_label = made.op_label;
   return ctx;
 }
 

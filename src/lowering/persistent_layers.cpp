@@ -176,7 +176,7 @@ Result<Outcome> lower_persistent_layers(Lowering& l, uint32_t index) {
   const uint32_t hidden = l.graph().info(begin).columns;
   const uint32_t final_norm = *norm_of(l, last.x);
   kernels::Context ctx = l.context(index);
-  ctx.role = "layers";
+  ctx.op_label = "layers";
   kernels::PersistentLayers op{
       .layers = {},
       .first_norm = vector_of(l, first.attention_norm),

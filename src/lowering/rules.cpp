@@ -9,8 +9,8 @@ constexpr uint32_t kEmbed = at(OpKind::kEmbed), kNorm = at(OpKind::kRmsNorm), kL
                    kAdd = at(OpKind::kAdd), kAttention = at(OpKind::kAttention), kGated = at(OpKind::kGated);
 
 constexpr Rule kRules[] = {
-    {"persistent_layers", "all layers of a decode step -> one dispatch whose workgroups run together", kEmbed,
-     lower_persistent_layers},
+    {"persistent_layers", "all layers of a decode step -> one dispatch whose workgroups are co-resident",
+     kEmbed, lower_persistent_layers},
     {"step_tail",
      "embed, rms_norm -> made behind the step before, in one dispatch with the choice of its token", kEmbed,
      lower_step_tail},

@@ -14,7 +14,7 @@ enum class LogitsRows : uint8_t { kNone, kLast, kAll };
 // What a decode plan has whose layers may be one dispatch (kernels/persistent).
 struct PersistentIo {
   kernels::TensorView exchange;  // invalid: the chain is recorded
-  uint32_t groups = 0;           // workgroups that run together
+  uint32_t groups = 0;           // workgroups that are co-resident
 };
 
 struct StepIo {

@@ -1,12 +1,12 @@
 // What is said where a model does not fit a device.
-#include "model/memory_plan.h"
-
 #include <gtest/gtest.h>
+
+#include "model/memory_estimate.h"
 
 namespace doppler::model {
 namespace {
 
-TEST(MemoryPlan, WhatCannotBeHeldOrBoundIsRefusedWithTheContextThatFits) {
+TEST(MemoryEstimate, WhatCannotBeHeldOrBoundIsRefusedWithTheContextThatFits) {
   constexpr uint64_t kMiB = 1 << 20;
   gpu::Caps caps;
   caps.adapter = "card";
@@ -14,7 +14,7 @@ TEST(MemoryPlan, WhatCannotBeHeldOrBoundIsRefusedWithTheContextThatFits) {
   caps.max_binding_bytes = caps.max_buffer_bytes = 128 * kMiB;
   const auto message = [&](uint64_t weights, uint32_t ctx_len) {  // 1 layer, 1 KiB a position and side
     const uint64_t side = ctx_len * 1024ull;
-    const MemoryPlan plan{.weight_bytes = weights, .cache_bytes = 2 * side, .cache_buffer_bytes = side};
+    const MemoryEstimate plan{.weight_bytes = weights, .cache_bytes = 2 * side, .cache_buffer_bytes = side};
     const auto checked = check_memory(plan, caps, ctx_len);
     return checked ? std::string() : checked.error().message();
   };
@@ -32,7 +32,7 @@ TEST(MemoryPlan, WhatCannotBeHeldOrBoundIsRefusedWithTheContextThatFits) {
             "The model needs 2.00 GiB (weights 2.00 GiB, cache for 1024 tokens 2.00 MiB, scratch 0 B), but "
             "card has 1.00 GiB. "
             "A smaller or more strongly quantised model is needed.");
-  MemoryPlan plan{.weight_bytes = 2048 * kMiB};
+  MemoryEstimate plan{.weight_bytes = 2048 * kMiB};
   plan.smaller = {{"q8_0", 1500 * kMiB}, {"q4_k", 900 * kMiB}, {"q2_k", 500 * kMiB}};
   EXPECT_EQ(check_memory(plan, caps, 1024).error().message(),
             "The model needs 2.00 GiB (weights 2.00 GiB, cache for 1024 tokens 0 B, scratch 0 B), but card "

@@ -234,8 +234,8 @@ const gpu::Plan& PlanRunner::plan(std::string_view name) const {
 }
 
 const gpu::Plan& PlanRunner::plan_of_rows(std::string_view kind, uint32_t rows) const {
-  const bool few = rows <= kernels::kMostFewRows && options_.chunk > kernels::kMostFewRows;
-  return plan(std::string(few ? "few" : "prefill") + std::string(kind));
+  const bool skinny = rows <= kernels::kMaxSkinnyRows && options_.chunk > kernels::kMaxSkinnyRows;
+  return plan(std::string(skinny ? "skinny" : "prefill") + std::string(kind));
 }
 
 const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {

@@ -19,7 +19,7 @@
 #include "lowering/bound_weights.h"
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
-#include "model/memory_plan.h"
+#include "model/memory_estimate.h"
 #include "model/step_runner.h"
 #include "model/weight_stream.h"
 
@@ -86,7 +86,7 @@ class PlanRunner final : public StepRunner {
   gpu::Device& device() { return device_; }
   const formats::ModelConfig& config() const { return config_; }
   const RunnerOptions& options() const { return options_; }
-  const MemoryPlan& memory() const { return memory_; }  // as loaded, not estimated
+  const MemoryEstimate& memory() const { return memory_; }  // as loaded, not estimated
   const std::vector<kernels::Choice>& choices() const { return choices_; }
   const graph::Graph& graph() const { return graph_; }
   // What the rules of lowering did, a report a plan.
@@ -131,7 +131,7 @@ class PlanRunner final : public StepRunner {
   Result<void> write_penalties();
   Result<Ticket> submit(const gpu::Plan& plan, uint32_t rows, uint32_t times, uint32_t sampled);
   const gpu::Plan& plan(std::string_view name) const;
-  // "prefill.greedy", or "few.greedy" where the rows are few.
+  // "prefill.greedy", or "skinny.greedy" where there are at most kMaxSkinnyRows.
   const gpu::Plan& plan_of_rows(std::string_view kind, uint32_t rows) const;
 
   // Views of the shared buffers, valid while recording.
@@ -144,7 +144,7 @@ class PlanRunner final : public StepRunner {
   gpu::Device& device_;
   formats::ModelConfig config_;
   RunnerOptions options_;
-  MemoryPlan memory_;
+  MemoryEstimate memory_;
   LoadTimes load_times_;
   std::vector<kernels::Choice> choices_;
   graph::Graph graph_;

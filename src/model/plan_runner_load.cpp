@@ -11,7 +11,7 @@
 #include "kernels/step/next.h"
 #include "lowering/lowering.h"
 #include "model/bind_weights.h"
-#include "model/load_plan.h"
+#include "model/load_estimate.h"
 #include "model/plan_runner.h"
 
 namespace doppler::model {
@@ -51,8 +51,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
   }
   const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
-  const MemoryPlan estimate =
-      plan_memory(config, checkpoint, layout, options.ctx_len, options.chunk, options.cache_format);
+  const MemoryEstimate estimate =
+      estimate_memory(config, checkpoint, layout, options.ctx_len, options.chunk, options.cache_format);
   DP_CO_CHECK(check_memory(estimate, device.caps(), options.ctx_len));
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
@@ -203,7 +203,7 @@ Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
   co_return Result<void>();
 }
 
-enum class StepRows : uint8_t { kOne, kFew, kChunk };
+enum class StepRows : uint8_t { kOne, kSkinny, kChunk };
 
 using lowering::LogitsRows;
 
@@ -218,14 +218,16 @@ struct PlanRunner::PlanRow {
 
 Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& row) {
   const bool decode = row.rows == StepRows::kOne;
-  const uint32_t max_rows = decode ? 1 : row.rows == StepRows::kFew ? kernels::kMostFewRows : options_.chunk;
+  const uint32_t max_rows = decode                          ? 1
+                            : row.rows == StepRows::kSkinny ? kernels::kMaxSkinnyRows
+                                                            : options_.chunk;
   builder.begin(row.name, max_rows);
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
                        .choices = choices_,
                        .state = views_.state,
                        .max_rows = max_rows,
-                       .role = {}};
+                       .op_label = {}};
   const bool has_tail = options_.rules.has("step_tail");
   const lowering::StepIo io{
       .row = views_.row,
@@ -257,7 +259,7 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
                      .recent = views_.recent,
                      .vocab_size = config_.vocab_size};
   if (row.logits_rows != LogitsRows::kLast) {
-    ctx.role = "step";
+    ctx.op_label = "step";
     return kernels::record(ctx, step);
   }
   kernels::Context one_row = ctx;  // from here on
@@ -272,16 +274,16 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
                                .vocab_size = config_.vocab_size,
                                .greedy = row.greedy};
   if (!options_.rules.has("step_tail")) {
-    one_row.role = "sample";
+    one_row.op_label = "sample";
     DP_CHECK(kernels::record(one_row, sample));
-    one_row.role = "step";
+    one_row.op_label = "step";
     step.token = sample.token;
     return kernels::record(one_row, step);
   }
   lowering::PlanReport of_next_step;  // the plans of that step report its rules
   lowering::Lowering next_step(graph_, bound_, options_.rules, one_row, io, of_next_step);
   DP_TRY(kernels::EmbedNorm input, next_step.step_input());
-  one_row.role = "next";
+  one_row.op_label = "next";
   return kernels::record(one_row, kernels::Next{.sample = sample, .step = step, .input = input});
 }
 
@@ -290,9 +292,9 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder) {
       {"prefill", StepRows::kChunk, LogitsRows::kNone},
       {"prefill.greedy", StepRows::kChunk},
       {"prefill.sample", StepRows::kChunk, LogitsRows::kLast, false},
-      {"few", StepRows::kFew, LogitsRows::kNone},
-      {"few.greedy", StepRows::kFew},
-      {"few.sample", StepRows::kFew, LogitsRows::kLast, false},
+      {"skinny", StepRows::kSkinny, LogitsRows::kNone},
+      {"skinny.greedy", StepRows::kSkinny},
+      {"skinny.sample", StepRows::kSkinny, LogitsRows::kLast, false},
       {"decode.greedy", StepRows::kOne},
       {"decode.sample", StepRows::kOne, LogitsRows::kLast, false},
       {"decode.short.greedy", StepRows::kOne, LogitsRows::kLast, true, kernels::kShortKeys},
@@ -301,7 +303,7 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder) {
       {"decode.long.sample", StepRows::kOne, LogitsRows::kLast, false, 0, true},
   };
   static constexpr PlanRow kLogits[] = {{"prefill.logits", StepRows::kChunk, LogitsRows::kAll, false},
-                                        {"few.logits", StepRows::kFew, LogitsRows::kAll, false}};
+                                        {"skinny.logits", StepRows::kSkinny, LogitsRows::kAll, false}};
   const std::span<const PlanRow> rows =
       options_.all_logits ? std::span<const PlanRow>(kLogits) : std::span<const PlanRow>(kGeneration);
   for (const PlanRow& row : rows) {
@@ -309,7 +311,7 @@ Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder) {
     if (row.max_keys >= options_.ctx_len && !exchange_) continue;
     if (row.only_persistent && (!exchange_ || options_.ctx_len <= kernels::kShortKeys)) continue;
     // The chunk is no larger then, and its plans have the same kernels.
-    if (row.rows == StepRows::kFew && options_.chunk <= kernels::kMostFewRows) continue;
+    if (row.rows == StepRows::kSkinny && options_.chunk <= kernels::kMaxSkinnyRows) continue;
     DP_CHECK(record_plan(builder, row));
   }
   return {};

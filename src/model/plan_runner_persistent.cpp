@@ -1,4 +1,4 @@
-// PlanRunner and the lane persistent (kernels/persistent): how many workgroups could run together is counted before the
+// PlanRunner and the lane persistent (kernels/persistent): how many workgroups could be co-resident is counted before the
 // plans are recorded; the kernel itself confirms that or says how many do, and then they are recorded again. Every ticket brings the word that says whether a wait was
 // in vain. Where one of these fails the chain is used from then on, which is told once by name.
 #include <algorithm>
@@ -26,7 +26,7 @@ uint32_t first_word(std::span<const uint8_t> bytes) {
 Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder& builder) {
   const gpu::Caps& caps = device_.caps();
   if (!caps.subgroups || !caps.dp4a) co_return Result<void>();  // select() refuses it by name
-  DP_CO_TRY(persistent_.groups, co_await kernels::count_together(device_));
+  DP_CO_TRY(persistent_.groups, co_await kernels::count_co_resident(device_));
   kernels::PersistentLayers shape;
   shape.layers.resize(config_.n_layers);
   for (uint32_t i = 0; i < config_.n_layers; ++i) shape.layers[i].cache = views_.cache[i];
@@ -64,7 +64,7 @@ Task<Result<uint32_t>> PlanRunner::count_persistent(const gpu::Plan& counted) {
   const gpu::Work work{.plan = &counted, .rows = 1, .times = 1};
   DP_CO_CHECK(device_.submit({&work, 1}));
   DP_CO_TRY(const std::vector<uint8_t> bytes,
-            co_await device_.read_buffer({exchange_->id(), kernels::kExchangeTogether * kWord, kWord}));
+            co_await device_.read_buffer({exchange_->id(), kernels::kExchangeCoResident * kWord, kWord}));
   DP_CO_CHECK(set_mode(0));
   co_return first_word(bytes);
 }
@@ -75,13 +75,13 @@ Task<Result<uint32_t>> PlanRunner::count_persistent() {
   for (const char* name : {"decode.short.greedy", "decode.long.greedy"}) {
     const auto found = std::ranges::find(built_.plans, name, &gpu::Plan::name);
     if (found == built_.plans.end()) continue;
-    DP_CO_TRY(const uint32_t together, co_await count_persistent(*found));
-    if (together != 0) least = std::min(least, together);
+    DP_CO_TRY(const uint32_t co_resident, co_await count_persistent(*found));
+    if (co_resident != 0) least = std::min(least, co_resident);
   }
   co_return least;
 }
 
-// `again` has no plans yet: they are recorded in it where fewer workgroups of the kernel run together than were probed.
+// `again` has no plans yet: they are recorded in it where fewer workgroups of the kernel are co-resident than were probed.
 Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again) {
   if (std::ranges::find(choices_, kVariant, &kernels::Choice::variant) == choices_.end()) {
     const auto refused =
@@ -92,22 +92,23 @@ Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again) {
     co_return Result<void>();
   }
   DP_CO_TRY(faults_, co_await device_.create_readback_ring(options_.tickets, kWord));
-  DP_CO_TRY(uint32_t together, co_await count_persistent());
-  if (together < persistent_.groups) {
-    persistent_.groups = std::max(1u, together);
+  DP_CO_TRY(uint32_t co_resident, co_await count_persistent());
+  if (co_resident < persistent_.groups) {
+    persistent_.groups = std::max(1u, co_resident);
     choices_.clear();
     reports_.clear();
     DP_CO_CHECK(record_plans(again));
     auto building = again.build(device_, {});
     DP_CO_TRY(gpu::BuiltPlans built, co_await std::move(building));
     built_ = std::move(built);  // not before: the pipelines of both that are equal are made once
-    DP_CO_TRY(together, co_await count_persistent());
+    DP_CO_TRY(co_resident, co_await count_persistent());
   }
-  if (together < persistent_.groups) {
-    refuse_persistent(format_text("of its %u workgroups %u run together", persistent_.groups, together));
+  if (co_resident < persistent_.groups) {
+    refuse_persistent(
+        format_text("of its %u workgroups %u are co-resident", persistent_.groups, co_resident));
     co_return Result<void>();
   }
-  log(LogLevel::kInfo, "%s: %u workgroups run together.", kVariant, together);
+  log(LogLevel::kInfo, "%s: %u workgroups are co-resident.", kVariant, co_resident);
   co_return Result<void>();
 }
 
@@ -127,9 +128,9 @@ Task<Result<void>> PlanRunner::check_fault(uint32_t slot) {
   asked_faults_ &= ~bit;
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read(faults_, slot, kWord));
   if (first_word(bytes) == 0) co_return Result<void>();
-  if (!persistent_refused_) refuse_persistent("its workgroups stopped running together");
+  if (!persistent_refused_) refuse_persistent("its workgroups are no longer co-resident");
   co_return fail(ErrorKind::kInternal,
-                 "The workgroups of %s stopped running together, so these tokens are lost; the next "
+                 "The workgroups of %s are no longer co-resident, so these tokens are lost; the next "
                  "generation goes by the chain of dispatches.",
                  kVariant);
 }

@@ -1,6 +1,6 @@
 // The GPU's repack against formats/quant, bit for bit: every type of the file, every code and scale it can hold, rows
 // that are not whole tiles, several pieces of one weight. Here because kernels may not know the file formats.
-#include "kernels/repack/repack.h"
+#include "kernels/linear/repack/repack.h"
 
 #include <gtest/gtest.h>
 

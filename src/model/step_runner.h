@@ -1,5 +1,5 @@
 // One model step, seen from the engine: queue a prefill chunk, queue some decode steps, collect tokens later.
-// PlanRunner (plan_runner.h) does it on the GPU; tests of the engine and the server use a scripted one.
+// PlanRunner (plan_runner.h) does it on the GPU; tests of the engine use a scripted one.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
 #include "lowering/bound_weights.h"
-#include "model/memory_plan.h"
+#include "model/memory_estimate.h"
 #include "model/weight_stream.h"
 
 namespace doppler::model {

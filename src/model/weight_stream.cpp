@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/repack/repack.h"
+#include "kernels/linear/repack/repack.h"
 
 namespace doppler::model {
 namespace {
@@ -28,7 +28,7 @@ void WeightStream::note_read(uint64_t bytes) {
 
 // A plan a chunk: they differ in where they read and write.
 Result<void> WeightStream::record_chunks(const Piece& piece, kernels::Context& ctx) {
-  ctx.role = piece.name;
+  ctx.op_label = piece.name;
   const uint64_t piece_bytes = weight_layout(piece.format, piece.rows, piece.k).total_bytes;
   const kernels::WeightPiece target{.buffer = builder_.external(*piece.buffer).sub(piece.offset, piece_bytes),
                                     .first_row = 0,
@@ -81,7 +81,7 @@ Task<Result<void>> WeightStream::prepare() {
   const kernels::Policy policy;  // every lane's tiles are made in the same way
   std::vector<kernels::Choice> choices;
   kernels::Context ctx{
-      .plan = builder_, .policy = policy, .choices = choices, .state = {}, .max_rows = 1, .role = {}};
+      .plan = builder_, .policy = policy, .choices = choices, .state = {}, .max_rows = 1, .op_label = {}};
   for (const Piece& piece : pieces_) {
     if (weight_format_info(piece.format).tiled) DP_CO_CHECK(record_chunks(piece, ctx));
   }

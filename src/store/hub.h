@@ -1,5 +1,5 @@
 // Hugging Face repositories: the name as a user writes it, the list of files that the hub's API gives, and which
-// of them make up the model. No network here (plan.h has that); the answers are from a stranger.
+// of them make up the model. No network here (download_list.h has that); the answers are from a stranger.
 #pragma once
 
 #include <optional>

@@ -17,20 +17,20 @@ constexpr size_t kCopyBytes = 4 << 20;
 
 class Pull {
  public:
-  Pull(const PullPlan& plan, const ModelStore& store, const PullOptions& options, Web& web)
-      : plan_(plan), store_(store), options_(options), web_(web) {}
+  Pull(const DownloadList& list, const ModelStore& store, const PullOptions& options, Web& web)
+      : list_(list), store_(store), options_(options), web_(web) {}
 
   Result<Pulled> run();
 
  private:
   Result<Pulled> run_with(StoreWriter& writer);
   Result<void> check_disk() const;
-  Result<StoredFile> fetch(const StoreWriter& writer, const PlannedFile& planned);
-  Result<StoredFile> copy(const StoreWriter& writer, const PlannedFile& planned);
+  Result<StoredFile> fetch(const StoreWriter& writer, const ListedFile& listed);
+  Result<StoredFile> copy(const StoreWriter& writer, const ListedFile& listed);
   Result<void> check_is_model(const std::string& path) const;
-  void show(const PlannedFile& file, uint64_t done_of_file, uint64_t total_of_file) const;
+  void show(const ListedFile& file, uint64_t done_of_file, uint64_t total_of_file) const;
 
-  const PullPlan& plan_;
+  const DownloadList& list_;
   const ModelStore& store_;
   const PullOptions& options_;
   Web& web_;
@@ -41,47 +41,47 @@ class Pull {
 // For all files together; each download looks again at what is missing of it.
 Result<void> Pull::check_disk() const {
   uint64_t needed = 0;
-  for (const PlannedFile& file : plan_.files) needed += file.bytes.value_or(0);
-  const auto unfinished = read_unfinished(store_.folder(), plan_.name);
+  for (const ListedFile& file : list_.files) needed += file.bytes.value_or(0);
+  const auto unfinished = read_unfinished(store_.folder(), list_.name);
   const uint64_t there = unfinished ? std::min(needed, unfinished->bytes_done) : 0;
-  return check_space(store_.folder(), needed - there, plan_.source);
+  return check_space(store_.folder(), needed - there, list_.source);
 }
 
-void Pull::show(const PlannedFile& file, uint64_t done_of_file, uint64_t total_of_file) const {
+void Pull::show(const ListedFile& file, uint64_t done_of_file, uint64_t total_of_file) const {
   if (!options_.on_progress) return;
-  PullProgress progress{.name = plan_.name,
+  PullProgress progress{.name = list_.name,
                         .file = file.file,
                         .done = done_before_ + done_of_file,
                         .resumed = pulled_.resumed_bytes};
   bool is_known = true;
-  for (const PlannedFile& planned : plan_.files) {
-    is_known = is_known && (planned.bytes || plan_.files.size() == 1);
-    progress.total += planned.bytes ? *planned.bytes : total_of_file;
+  for (const ListedFile& listed : list_.files) {
+    is_known = is_known && (listed.bytes || list_.files.size() == 1);
+    progress.total += listed.bytes ? *listed.bytes : total_of_file;
   }
   if (!is_known) progress.total = 0;
   options_.on_progress(progress);
 }
 
-Result<StoredFile> Pull::fetch(const StoreWriter& writer, const PlannedFile& planned) {
-  const DownloadJob job{.url = planned.from,
-                        .path = writer.path_of(planned.file),
-                        .bytes = planned.bytes,
-                        .sha256 = planned.sha256};
+Result<StoredFile> Pull::fetch(const StoreWriter& writer, const ListedFile& listed) {
+  const DownloadJob job{.url = listed.from,
+                        .path = writer.path_of(listed.file),
+                        .bytes = listed.bytes,
+                        .sha256 = listed.sha256};
   const DownloadOptions options{
       .connections = options_.connections,
-      .on_progress = [&](uint64_t done, uint64_t total) { show(planned, done, total); },
+      .on_progress = [&](uint64_t done, uint64_t total) { show(listed, done, total); },
       .on_notice = options_.on_notice,
   };
   DP_TRY(const Downloaded done, download(web_, job, options));
   pulled_.resumed_bytes += done.resumed_bytes;
   pulled_.received_bytes += done.received_bytes;
   return StoredFile{
-      .file = planned.file, .bytes = done.bytes, .sha256 = done.sha256, .is_verified = done.is_verified};
+      .file = listed.file, .bytes = done.bytes, .sha256 = done.sha256, .is_verified = done.is_verified};
 }
 
-Result<StoredFile> Pull::copy(const StoreWriter& writer, const PlannedFile& planned) {
-  const std::string path = writer.path_of(planned.file) + kUnfinishedSuffix;
-  DP_TRY(const File from, File::open(planned.from, O_RDONLY));
+Result<StoredFile> Pull::copy(const StoreWriter& writer, const ListedFile& listed) {
+  const std::string path = writer.path_of(listed.file) + kUnfinishedSuffix;
+  DP_TRY(const File from, File::open(listed.from, O_RDONLY));
   DP_TRY(File to, File::open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW));
   DP_TRY(const uint64_t bytes, from.size());
   std::vector<uint8_t> buffer(kCopyBytes);
@@ -95,40 +95,40 @@ Result<StoredFile> Pull::copy(const StoreWriter& writer, const PlannedFile& plan
     DP_CHECK(to.write_at(some, done));
     hasher.update(some);
     done += count;
-    show(planned, done, bytes);
+    show(listed, done, bytes);
   }
   DP_CHECK(to.flush());
-  const StoredFile stored{.file = planned.file,
+  const StoredFile stored{.file = listed.file,
                           .bytes = done,
                           .sha256 = hasher.finish(),
-                          .is_verified = planned.sha256.has_value()};
-  if (planned.sha256 && *planned.sha256 != stored.sha256) {
+                          .is_verified = listed.sha256.has_value()};
+  if (listed.sha256 && *listed.sha256 != stored.sha256) {
     DP_CHECK(remove_tree(path));
     return fail(ErrorKind::kInvalidInput, "The SHA-256 of %s is %s, but it should be %s.",
-                planned.from.c_str(), sha256_hex(stored.sha256).c_str(), sha256_hex(*planned.sha256).c_str());
+                listed.from.c_str(), sha256_hex(stored.sha256).c_str(), sha256_hex(*listed.sha256).c_str());
   }
   return stored;
 }
 
 // An address may give anything; only what begins like a model is stored.
 Result<void> Pull::check_is_model(const std::string& path) const {
-  if (plan_.kind != "gguf") return {};
+  if (list_.kind != "gguf") return {};
   DP_TRY(const File file, File::open(path, O_RDONLY));
   DP_TRY(const uint64_t size, file.size());
   std::vector<uint8_t> first(formats::kRecogniseBytes);
   DP_TRY(const size_t count, file.read_at(first, 0));
   const formats::Recognised found = formats::recognise(std::span(first).first(count), size);
   if (found.look == formats::FileLook::kGguf) return {};
-  return fail(ErrorKind::kInvalidInput, "%s is no GGUF file%s%s; nothing was stored.", plan_.source.c_str(),
+  return fail(ErrorKind::kInvalidInput, "%s is no GGUF file%s%s; nothing was stored.", list_.source.c_str(),
               found.reason.empty() ? "" : ", but ", found.reason.c_str());
 }
 
 Result<Pulled> Pull::run() {
-  DP_TRY(StoreWriter writer, StoreWriter::open(store_, plan_));
+  DP_TRY(StoreWriter writer, StoreWriter::open(store_, list_));
   auto done = run_with(writer);
   if (done) return done;
   // Without a byte there is nothing to go on with.
-  const auto left = read_unfinished(store_.folder(), plan_.name);
+  const auto left = read_unfinished(store_.folder(), list_.name);
   if (left && left->bytes_done == 0) DP_CHECK(writer.discard());
   return done;
 }
@@ -136,17 +136,17 @@ Result<Pulled> Pull::run() {
 Result<Pulled> Pull::run_with(StoreWriter& writer) {
   DP_CHECK(check_disk());
   std::vector<StoredFile> files;
-  for (const PlannedFile& planned : plan_.files) {
-    auto stored = plan_.is_local ? copy(writer, planned) : fetch(writer, planned);
+  for (const ListedFile& listed : list_.files) {
+    auto stored = list_.is_local ? copy(writer, listed) : fetch(writer, listed);
     if (!stored) {
-      return forward(plan_.files.size() == 1 ? std::move(stored).error()
-                                             : std::move(stored).error().add_while(
-                                                   "fetching " + planned.file + " of " + plan_.source));
+      return forward(list_.files.size() == 1 ? std::move(stored).error()
+                                             : std::move(stored).error().add_while("fetching " + listed.file +
+                                                                                   " of " + list_.source));
     }
     done_before_ += stored->bytes;
     files.push_back(std::move(*stored));
   }
-  if (auto good = check_is_model(writer.path_of(plan_.files[0].file) + kUnfinishedSuffix); !good) {
+  if (auto good = check_is_model(writer.path_of(list_.files[0].file) + kUnfinishedSuffix); !good) {
     DP_CHECK(writer.discard());
     return forward(std::move(good).error());
   }
@@ -158,25 +158,25 @@ Result<Pulled> Pull::run_with(StoreWriter& writer) {
 
 Result<Pulled> pull(const std::string& source, const ModelStore& store, const PullOptions& options) {
   Web web(options.web);
-  DP_TRY(const PullPlan plan, plan_pull(source, options.plan, store, web));
+  DP_TRY(const DownloadList list, list_downloads(source, options.list, store, web));
   DP_CHECK(make_folders(store.folder()));
-  DP_TRY(const bool was_finished_now, finish_remains(store, plan.name));
-  if (store.has(plan.name) && (!options.replace || was_finished_now)) {
-    DP_TRY(StoredModel model, store.find(plan.name));
-    if (model.record.source != plan.source) {
+  DP_TRY(const bool was_finished_now, finish_remains(store, list.name));
+  if (store.has(list.name) && (!options.replace || was_finished_now)) {
+    DP_TRY(StoredModel model, store.find(list.name));
+    if (model.record.source != list.source) {
       return fail(ErrorKind::kInvalidInput,
                   "There is a model \"%s\" already, from %s; --name gives this one another name, --replace "
                   "its place.",
-                  plan.name.c_str(), printable(model.record.source, 300).c_str());
+                  list.name.c_str(), printable(model.record.source, 300).c_str());
     }
-    if (!plan.revision.empty() && model.record.revision != plan.revision && options.on_notice) {
+    if (!list.revision.empty() && model.record.revision != list.revision && options.on_notice) {
       options.on_notice(
           format_text("%s is stored as of commit %.12s, the source is at %.12s now; --replace fetches it.",
-                      plan.name.c_str(), model.record.revision.c_str(), plan.revision.c_str()));
+                      list.name.c_str(), model.record.revision.c_str(), list.revision.c_str()));
     }
     return Pulled{.model = std::move(model), .was_there = true};
   }
-  return Pull(plan, store, options, web).run();
+  return Pull(list, store, options, web).run();
 }
 
 }  // namespace doppler::store

@@ -1,12 +1,12 @@
-// `doppler pull` as a function: plans, downloads or copies, checks, puts into the store. What it promises is in
+// `doppler pull` as a function: lists, downloads or copies, checks, puts into the store. What it promises is in
 // docs/design/store.md: an interrupted pull goes on at the byte, and nothing half is ever a model.
 #pragma once
 
 #include <functional>
 #include <string>
 
+#include "store/download_list.h"
 #include "store/model_store.h"
-#include "store/plan.h"
 #include "store/remote.h"
 
 namespace doppler::store {
@@ -18,7 +18,7 @@ struct PullProgress {
 };
 
 struct PullOptions {
-  PlanOptions plan;
+  ListOptions list;
   WebOptions web;
   uint32_t connections = 4;
   bool replace = false;

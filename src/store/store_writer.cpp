@@ -30,9 +30,9 @@ std::string now_text() {
   return text;
 }
 
-Result<void> check_names(const PullPlan& plan) {
+Result<void> check_names(const DownloadList& list) {
   std::set<std::string> seen;
-  for (const PlannedFile& file : plan.files) {
+  for (const ListedFile& file : list.files) {
     const std::string& name = file.file;
     const bool is_reserved = name == kRecordName || name == kPullName || name == kLockName ||
                              name.ends_with(kUnfinishedSuffix) || name.ends_with(".journal") ||
@@ -47,18 +47,18 @@ Result<void> check_names(const PullPlan& plan) {
                   printable(name).c_str());
     }
   }
-  if (plan.files.empty()) return fail(ErrorKind::kInvalidInput, "%s has no files.", plan.source.c_str());
+  if (list.files.empty()) return fail(ErrorKind::kInvalidInput, "%s has no files.", list.source.c_str());
   return {};
 }
 
-Json plan_json(const PullPlan& plan) {
+Json list_json(const DownloadList& list) {
   Json files = Json::array();
-  for (const PlannedFile& file : plan.files) {
+  for (const ListedFile& file : list.files) {
     files.push_back({{"file", file.file},
                      {"bytes", file.bytes ? Json(*file.bytes) : Json()},
                      {"sha256", file.sha256 ? Json(sha256_hex(*file.sha256)) : Json()}});
   }
-  return {{"source", plan.source}, {"revision", plan.revision}, {"files", std::move(files)}};
+  return {{"source", list.source}, {"revision", list.revision}, {"files", std::move(files)}};
 }
 
 std::optional<std::string> source_of(const std::string& folder) {
@@ -70,10 +70,10 @@ std::optional<std::string> source_of(const std::string& folder) {
   return source ? *source : std::nullopt;
 }
 
-// Files of an earlier plan that this one does not have.
-Result<void> sweep(const std::string& folder, const PullPlan& plan) {
+// Files of an earlier list that this one does not have.
+Result<void> sweep(const std::string& folder, const DownloadList& list) {
   std::set<std::string> keep = {kPullName, kLockName};
-  for (const PlannedFile& file : plan.files) {
+  for (const ListedFile& file : list.files) {
     keep.insert(file.file + kUnfinishedSuffix);
     keep.insert(file.file + ".journal");
   }
@@ -121,37 +121,37 @@ Result<File> lock_unfinished(const std::string& folder, const std::string& name)
                    format_text("Another process is pulling \"%s\" at this moment.", name.c_str()));
 }
 
-Result<StoreWriter> StoreWriter::open(const ModelStore& store, const PullPlan& plan) {
-  DP_CHECK(check_names(plan));
-  std::string folder = store.path_of(plan.name) + kUnfinishedSuffix;
+Result<StoreWriter> StoreWriter::open(const ModelStore& store, const DownloadList& list) {
+  DP_CHECK(check_names(list));
+  std::string folder = store.path_of(list.name) + kUnfinishedSuffix;
   DP_CHECK(make_folders(folder));
-  DP_TRY(File lock, lock_unfinished(folder, plan.name));
-  if (const auto source = source_of(folder); source && *source != plan.source) {
+  DP_TRY(File lock, lock_unfinished(folder, list.name));
+  if (const auto source = source_of(folder); source && *source != list.source) {
     return fail(ErrorKind::kInvalidInput,
                 "\"%s\" is the name of an unfinished download from %s; doppler rm %s removes it, --name "
                 "gives this one "
                 "another name.",
-                plan.name.c_str(), printable(*source, 300).c_str(), plan.name.c_str());
+                list.name.c_str(), printable(*source, 300).c_str(), list.name.c_str());
   }
-  DP_CHECK(write_small_file(folder + "/" + kPullName, to_text(plan_json(plan), 2) + "\n"));
-  DP_CHECK(sweep(folder, plan));
-  return StoreWriter(store, plan, std::move(folder), std::move(lock));
+  DP_CHECK(write_small_file(folder + "/" + kPullName, to_text(list_json(list), 2) + "\n"));
+  DP_CHECK(sweep(folder, list));
+  return StoreWriter(store, list, std::move(folder), std::move(lock));
 }
 
 Result<StoredModel> StoreWriter::finish(std::vector<StoredFile> files, bool replace) {
-  if (store_.has(plan_.name) && !replace) {
+  if (store_.has(list_.name) && !replace) {
     return fail(ErrorKind::kInvalidInput, "Another process has stored a model \"%s\" meanwhile.",
-                plan_.name.c_str());
+                list_.name.c_str());
   }
-  const Record record{.source = plan_.source,
-                      .revision = plan_.revision,
-                      .kind = plan_.kind,
-                      .entry = plan_.entry,
+  const Record record{.source = list_.source,
+                      .revision = list_.revision,
+                      .kind = list_.kind,
+                      .entry = list_.entry,
                       .stored = now_text(),
                       .files = std::move(files)};
   DP_CHECK(write_small_file(path_of(kRecordName), to_text(record_json(record), 2) + "\n"));
-  DP_CHECK(put_in_place(store_, plan_.name, record));
-  return store_.find(plan_.name);
+  DP_CHECK(put_in_place(store_, list_.name, record));
+  return store_.find(list_.name);
 }
 
 Result<void> StoreWriter::discard() { return remove_tree(folder_); }

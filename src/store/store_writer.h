@@ -15,25 +15,25 @@
 
 namespace doppler::store {
 
-struct PlannedFile {
+struct ListedFile {
   std::string file;               // its name in the store
   std::string from;               // an address, or a path
   std::optional<uint64_t> bytes;  // as far as the source tells
   std::optional<Sha256> sha256;
 };
 
-struct PullPlan {
+struct DownloadList {
   std::string name;
   std::string source, revision, kind, entry;  // of the record
   bool is_local = false;
-  std::vector<PlannedFile> files;
+  std::vector<ListedFile> files;
 };
 
 class StoreWriter {
  public:
   // Goes on with <name>.part if it is of the same source. Errors: another source, another process, a file name
   // that a store cannot have.
-  static Result<StoreWriter> open(const ModelStore& store, const PullPlan& plan);
+  static Result<StoreWriter> open(const ModelStore& store, const DownloadList& list);
 
   std::string path_of(const std::string& file) const { return folder_ + "/" + file; }
   // All files are there as <file>.part. `replace`: a model that has the name goes away.
@@ -41,10 +41,10 @@ class StoreWriter {
   Result<void> discard();  // what is there turned out to be no model
 
  private:
-  StoreWriter(const ModelStore& store, const PullPlan& plan, std::string folder, File lock)
-      : store_(store), plan_(plan), folder_(std::move(folder)), lock_(std::move(lock)) {}
+  StoreWriter(const ModelStore& store, const DownloadList& list, std::string folder, File lock)
+      : store_(store), list_(list), folder_(std::move(folder)), lock_(std::move(lock)) {}
   const ModelStore& store_;
-  const PullPlan& plan_;
+  const DownloadList& list_;
   std::string folder_;
   File lock_;
 };

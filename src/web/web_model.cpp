@@ -83,7 +83,8 @@ Task<Result<Json>> WebModel::generate(Json request, std::function<void(const std
   const engine::GeneratorConfig config{.vocab_size = info.vocab_size,
                                        .stop_tokens = loaded_->text.stop_tokens,
                                        .batch = engine::default_batch(*loaded_)};
-  engine::Generator generator(*loaded_->runner, loaded_->text.tokenizer.get(), config, resident_, cancelled_);
+  engine::Generator generator(*loaded_->runner, loaded_->text.tokenizer.get(), config, cached_tokens_,
+                              cancelled_);
   std::vector<uint32_t> prompt(ids.begin(), ids.end());
   DP_CO_CHECK(generator.start(std::move(prompt), options));
   generating_ = true;

@@ -30,7 +30,7 @@ class WebModel {
 
   std::unique_ptr<gpu::Device> device_;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded_;
-  std::vector<uint32_t> resident_;  // tokens in the cache
+  std::vector<uint32_t> cached_tokens_;  // tokens in the cache
   bool generating_ = false;
   std::atomic<bool> cancelled_ = false;
 };

@@ -61,10 +61,11 @@ class Golden : public testing::TestWithParam<std::string> {
 
   void expect_greedy();
   std::vector<int32_t> greedy_tokens(model::PlanRunner& runner) {
-    std::vector<uint32_t> resident;
+    std::vector<uint32_t> cached_tokens;
     const std::atomic<bool> cancelled = false;
-    engine::Generator generator(
-        runner, nullptr, {.vocab_size = runner.config().vocab_size, .stop_tokens = {}}, resident, cancelled);
+    engine::Generator generator(runner, nullptr,
+                                {.vocab_size = runner.config().vocab_size, .stop_tokens = {}}, cached_tokens,
+                                cancelled);
     GenerateOptions options;
     options.sampling.temperature = 0;
     options.max_tokens = 16;
@@ -150,19 +151,19 @@ class TileGolden : public Golden {
   }
 };
 
-TEST_P(TileGolden, JoinedStepsChooseTheReferencesTokens) {
+TEST_P(TileGolden, FusedStepsChooseTheReferencesTokens) {
   if (!device().caps().dp4a) GTEST_SKIP() << "weights lie in tiles only for devices with dp4a";
   const auto checkpoint = open();
   force_tiles();
   const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
   ASSERT_TRUE(runner);
   EXPECT_TRUE(std::ranges::any_of(runner->choices(),
-                                  [](const kernels::Choice& c) { return c.variant == "next.joined"; }));
+                                  [](const kernels::Choice& c) { return c.variant == "next.fused"; }));
   EXPECT_EQ(greedy_tokens(*runner), references().get<int32_t>("greedy_tokens"));
 }
 
 // Splits of 16 keys, so that the second one has some while the tokens are chosen.
-TEST_P(TileGolden, JoinedSplitsChooseTheReferencesTokens) {
+TEST_P(TileGolden, ReducedSplitsChooseTheReferencesTokens) {
   const gpu::Caps& caps = device().caps();
   if (!caps.dp4a || !caps.subgroups) GTEST_SKIP() << "the device has no subgroups, or no weights in tiles";
   const auto checkpoint = open();
@@ -195,10 +196,10 @@ TEST_P(GoldenOnGpus, GreedyContinuationMatches) {
 }
 
 // Prompts of at most 16 tokens, through the kernels that GPUs have for few rows.
-TEST_P(GoldenOnGpus, FewRowsMatch) {
-  forced_["matmul_few.f32"] = "matmul_few.f32.once";
-  forced_["attention_few"] =
-      device().caps().subgroups ? "attention_few.split" : "attention_few.portable.split";
+TEST_P(GoldenOnGpus, SkinnyRowsMatch) {
+  forced_["matmul_skinny.f32"] = "matmul_skinny.f32.once";
+  forced_["attention_skinny"] =
+      device().caps().subgroups ? "attention_skinny.split" : "attention_skinny.portable.split";
   expect_greedy();
 }
 

@@ -42,21 +42,21 @@ std::vector<float> logits_of(engine::LoadedModel& model) {
 
 // Every tensor and description of `source`, unchanged. `shard_bytes` of 4096 makes most tensors cross shards.
 void copy_to_rdrr(const formats::Checkpoint& source, const std::string& folder, uint64_t shard_bytes) {
-  formats::RdrrManifest plan;
-  plan.id = "copy";
-  plan.type = "llama";
-  plan.architecture = engine::rdrr_architecture(must(formats::read_config(source)));
-  plan.source = source.gguf() ? formats::RdrrSource::kGguf : formats::RdrrSource::kHuggingFace;
-  plan.shard_bytes = shard_bytes;
+  formats::RdrrManifest outline;
+  outline.id = "copy";
+  outline.type = "llama";
+  outline.architecture = engine::rdrr_architecture(must(formats::read_config(source)));
+  outline.source = source.gguf() ? formats::RdrrSource::kGguf : formats::RdrrSource::kHuggingFace;
+  outline.shard_bytes = shard_bytes;
   for (const formats::TensorInfo& tensor : source.tensors()) {
     formats::RdrrTensor entry;
     entry.name = tensor.name;
     entry.shape = tensor.shape;
     entry.type = tensor.type;
-    entry.source_index = plan.tensors.size();
-    plan.tensors.push_back(std::move(entry));
+    entry.source_index = outline.tensors.size();
+    outline.tensors.push_back(std::move(entry));
   }
-  const auto writer = must(formats::RdrrWriter::open(folder, std::move(plan), {}));
+  const auto writer = must(formats::RdrrWriter::open(folder, std::move(outline), {}));
   for (size_t i = 0; i < source.tensors().size(); ++i) {
     ASSERT_TRUE(writer->begin_tensor(i));
     ASSERT_TRUE(writer->write(must(run_now(source.read_tensor(source.tensors()[i])))));

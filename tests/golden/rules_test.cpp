@@ -148,10 +148,10 @@ Generated generate(const Setup& setup, const std::string& rule_off) {
   if (!loaded) return {.error = loaded.error().message()};
   model::PlanRunner& runner = **loaded;
   out.reports = runner.reports();
-  std::vector<uint32_t> resident;
+  std::vector<uint32_t> cached_tokens;
   const std::atomic<bool> cancelled = false;
   engine::Generator generator(runner, nullptr, {.vocab_size = runner.config().vocab_size, .stop_tokens = {}},
-                              resident, cancelled);
+                              cached_tokens, cancelled);
   GenerateOptions asked;
   asked.sampling.temperature = 0;
   asked.max_tokens = setup.tokens;

@@ -70,7 +70,7 @@ void record(const Case& wanted, const formats::Checkpoint& checkpoint, const Pla
     if (wanted.model.starts_with(kGoldenPrefix)) options.ctx_len = kGoldenCtxLen;
 
     gpu::RecordingDevice device(wanted.fixture->caps,
-                                kernels::words_of_groups_together(wanted.fixture->groups_together));
+                                kernels::words_of_co_resident_groups(wanted.fixture->co_resident_groups));
     auto runner = now(model::PlanRunner::load(device, checkpoint, std::move(options), {}));
     if (!runner) {
       refused(kind, runner.error().sentence());

@@ -35,7 +35,7 @@ const Fixture kFixtures[] = {
               .max_workgroups = 65535,
               .binding_alignment = 256,
               .memory_bytes = 150754820096},
-     .groups_together = 132},
+     .co_resident_groups = 132},
     // Mesa's lavapipe (LLVM 15, 256 bits) under wgpu-native: `doppler devices --json --webgpu wgpu`.
     {.name = "lavapipe",
      .caps = {.provider = "wgpu",
@@ -58,7 +58,7 @@ const Fixture kFixtures[] = {
               .max_workgroup_bytes = 32768,
               .max_workgroups = 65535,
               .binding_alignment = 256},
-     .groups_together = 2},
+     .co_resident_groups = 2},
     // A discrete GPU that has neither subgroups nor f16 nor packed products, and the H200's limits but for workgroup memory.
     {.name = "plain",
      .caps = {.provider = "dawn",
@@ -95,7 +95,7 @@ const Fixture kFixtures[] = {
               .max_workgroup_bytes = 16384,
               .max_workgroups = 65535,
               .binding_alignment = 256},
-     .groups_together = 24},
+     .co_resident_groups = 24},
 };
 
 }  // namespace

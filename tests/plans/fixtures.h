@@ -12,7 +12,8 @@ namespace doppler::plans {
 struct Fixture {
   std::string_view name;
   gpu::Caps caps;
-  uint32_t groups_together = 1;  // workgroups that run together, as the lane persistent would count them
+  uint32_t co_resident_groups =
+      1;  // workgroups that are co-resident, as the lane persistent would count them
 };
 
 std::span<const Fixture> fixtures();

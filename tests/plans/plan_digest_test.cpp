@@ -108,7 +108,7 @@ int compare() {
 }
 
 void print(const gpu::CommandText& command) {
-  std::printf("%s %s\n  grid %s\n", command.label.c_str(), command.role.c_str(), command.grid.c_str());
+  std::printf("%s %s\n  grid %s\n", command.label.c_str(), command.op_label.c_str(), command.grid.c_str());
   for (const std::string& binding : command.bindings) std::printf("  %s\n", binding.c_str());
   if (command.pipeline.empty()) return;
   std::printf("  pipeline %s\n  wgsl %s\n  params %s\n", command.pipeline.c_str(), command.wgsl.c_str(),

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kGood = R"(// A kernel.
 //!import common/q4_k
-//!import weights/format
+//!import linear/weights/format
 
 struct Params { rows: u32, eps: f32, /* gone: u32, */ shift: i32 }
 struct Other { a: vec4<f32> }
@@ -26,7 +26,7 @@ var<workgroup> shared_sums: array<f32, 64>;
 TEST(ReadWgsl, FindsImportsParamsAndBindings) {
   const auto file = read_wgsl(kGood);
   ASSERT_TRUE(file) << file.error();
-  EXPECT_EQ(file->imports, (std::vector<std::string>{"common/q4_k", "weights/format"}));
+  EXPECT_EQ(file->imports, (std::vector<std::string>{"common/q4_k", "linear/weights/format"}));
   ASSERT_EQ(file->params.size(), 3u);
   EXPECT_EQ(file->params[1].name, "eps");
   EXPECT_EQ(file->params[2].type, "i32");

@@ -1,5 +1,5 @@
-// A conversion as data: every tensor of the output, and of which tensors of the source it is made. Planned in full,
-// with every check, before a byte is written. Read next: plan.h (making one), piece.h (doing a part of one).
+// A conversion as data: every tensor of the output, and of which tensors of the source it is made. Laid out in full,
+// with every check, before a byte is written. Read next: outline.h (making one), piece.h (doing a part of one).
 #pragma once
 
 #include <cstdint>

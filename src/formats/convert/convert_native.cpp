@@ -8,8 +8,8 @@
 #include "formats/convert/importance.h"
 #include "formats/convert/model_output.h"
 #include "formats/convert/ordered_work_native.h"
+#include "formats/convert/outline.h"
 #include "formats/convert/piece.h"
-#include "formats/convert/plan.h"
 
 namespace doppler::formats {
 namespace {
@@ -165,23 +165,23 @@ ConvertReport describe(const Conversion& conversion) {
   return report;
 }
 
-template <class Plan, class Open>
-Result<ConvertReport> convert_as(const Checkpoint& model, Plan plan, const std::string& output,
+template <class Outline, class Open>
+Result<ConvertReport> convert_as(const Checkpoint& model, Outline outline, const std::string& output,
                                  const ConvertOptions& options, const ConvertCallbacks& callbacks,
                                  Open open) {
   if (!options.importance_file.empty()) {
     DP_TRY(const Importance importance, read_importance(options.importance_file));
-    DP_CHECK(attach_importance(importance, plan.conversion));
+    DP_CHECK(attach_importance(importance, outline.conversion));
   }
-  ConvertReport report = describe(plan.conversion);
+  ConvertReport report = describe(outline.conversion);
   DP_TRY(const std::unique_ptr<ModelOutput> out,
-         open(plan, OutputOptions{output, fingerprint_of(model, plan.conversion), options.replace}));
+         open(outline, OutputOptions{output, fingerprint_of(model, outline.conversion), options.replace}));
   if (!out->remains_note().empty()) report.notes.push_back(out->remains_note());
   for (const std::string& note : report.notes) {
     if (callbacks.on_note) callbacks.on_note(note);
   }
   report.resumed_bytes = out->resumed_bytes();
-  DP_CHECK(Converter(model, plan.conversion, options, callbacks).run(*out));
+  DP_CHECK(Converter(model, outline.conversion, options, callbacks).run(*out));
   DP_CHECK(out->commit());
   return report;
 }
@@ -192,11 +192,11 @@ Result<ConvertReport> convert_model(const Checkpoint& model, const std::string& 
                                     const ConvertOptions& options, const ConvertCallbacks& callbacks) {
   DP_CHECK(check_options(options));
   if (options.to == OutputKind::kGguf) {
-    DP_TRY(GgufPlan plan, run_now(plan_gguf(model, options)));
-    return convert_as(model, std::move(plan), output, options, callbacks, open_gguf_output);
+    DP_TRY(GgufOutline outline, run_now(outline_gguf(model, options)));
+    return convert_as(model, std::move(outline), output, options, callbacks, open_gguf_output);
   }
-  DP_TRY(RdrrPlan plan, run_now(plan_rdrr(model, options)));
-  return convert_as(model, std::move(plan), output, options, callbacks, open_rdrr_output);
+  DP_TRY(RdrrOutline outline, run_now(outline_rdrr(model, options)));
+  return convert_as(model, std::move(outline), output, options, callbacks, open_rdrr_output);
 }
 
 }  // namespace doppler::formats

@@ -1,7 +1,7 @@
 // Converts a model: GGUF file, Hugging Face folder or RDRR folder to GGUF file or RDRR folder, requantised as asked.
 // Memory is bounded by pieces of rows (piece.h), so that a 70B model converts in 4 GB; several threads work on them.
 // Interrupted at any moment it leaves no half model, and the same call goes on where it was.
-// Not part of the WebAssembly build. Read next: options.h, plan.h, model_output.h.
+// Not part of the WebAssembly build. Read next: options.h, outline.h, model_output.h.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct ConvertCallbacks {
   std::function<bool()> stop;  // asked now and then; true ends the conversion, which can be continued
 };
 
-// Errors: those of plan.h and model_output.h; the output exists; the disk; the source is damaged.
+// Errors: those of outline.h and model_output.h; the output exists; the disk; the source is damaged.
 Result<ConvertReport> convert_model(const Checkpoint& model, const std::string& output,
                                     const ConvertOptions& options, const ConvertCallbacks& callbacks = {});
 

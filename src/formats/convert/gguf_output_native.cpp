@@ -21,11 +21,11 @@ constexpr auto kFlushTime = std::chrono::milliseconds(500);  // this long
 
 class GgufOutput final : public ModelOutput {
  public:
-  GgufOutput(GgufPlan& plan, OutputOptions options)
+  GgufOutput(GgufOutline& outline, OutputOptions options)
       : path_(std::move(options.path)),
         part_(path_ + ".part"),
         replace_(options.replace),
-        header_(plan.header) {}
+        header_(outline.header) {}
   ~GgufOutput() override {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -154,12 +154,12 @@ class GgufOutput final : public ModelOutput {
 
 }  // namespace
 
-Result<std::unique_ptr<ModelOutput>> open_gguf_output(GgufPlan& plan, OutputOptions options) {
+Result<std::unique_ptr<ModelOutput>> open_gguf_output(GgufOutline& outline, OutputOptions options) {
   if (::access(options.path.c_str(), F_OK) == 0 && !options.replace) {
     return fail(ErrorKind::kInvalidInput, "%s exists already.", options.path.c_str());
   }
   const std::string fingerprint = options.fingerprint;
-  auto output = std::make_unique<GgufOutput>(plan, std::move(options));
+  auto output = std::make_unique<GgufOutput>(outline, std::move(options));
   DP_CHECK(output->open(fingerprint));
   return output;
 }

@@ -25,9 +25,9 @@ bool is_left_out(std::string_view name) {
          name.ends_with("rotary_emb.inv_freq");
 }
 
-class TensorPlanner {
+class TensorOutliner {
  public:
-  TensorPlanner(const Checkpoint& model, const ModelConfig& config, Conversion& conversion)
+  TensorOutliner(const Checkpoint& model, const ModelConfig& config, Conversion& conversion)
       : model_(model),
         config_(config),
         gguf_(config),
@@ -124,9 +124,9 @@ class TensorPlanner {
 };
 
 // What the engine would read of the output is what it reads of the source.
-Result<> check_kept(const ModelConfig& config, const GgufPlan& plan) {
-  GgufHeader header = plan.header;
-  for (const OutTensor& tensor : plan.conversion.tensors) {
+Result<> check_kept(const ModelConfig& config, const GgufOutline& outline) {
+  GgufHeader header = outline.header;
+  for (const OutTensor& tensor : outline.conversion.tensors) {
     header.add_tensor(tensor.name, DType::kF32, tensor.shape);  // the type has no part in it
   }
   return check_config_kept(config, std::move(header));
@@ -140,17 +140,18 @@ std::string last_part(std::string path) {
 
 }  // namespace
 
-Task<Result<>> plan_hf_to_gguf(const Checkpoint& model, const ConvertOptions& options, GgufPlan& plan) {
+Task<Result<>> outline_hf_to_gguf(const Checkpoint& model, const ConvertOptions& options,
+                                  GgufOutline& outline) {
   DP_CO_TRY(const ModelConfig config, read_config(model));
-  DP_CO_CHECK(TensorPlanner(model, config, plan.conversion).run());
-  DP_CO_CHECK(choose_types(plan.conversion, options));
-  DP_CO_CHECK(add_config_metadata(plan.header, config, gguf_file_type(plan.conversion, options)));
-  DP_CO_CHECK(check_kept(config, plan));
+  DP_CO_CHECK(TensorOutliner(model, config, outline.conversion).run());
+  DP_CO_CHECK(choose_types(outline.conversion, options));
+  DP_CO_CHECK(add_config_metadata(outline.header, config, gguf_file_type(outline.conversion, options)));
+  DP_CO_CHECK(check_kept(config, outline));
   std::string name = options.name;
   if (name.empty()) name = model.rdrr() ? model.rdrr()->id : last_part(model.name());
-  plan.header.add_string("general.name", name);
-  for (const auto& [key, value] : options.metadata) plan.header.add_string(key, value);
-  auto adding = add_hf_tokenizer(model, config.vocab_size, plan.header, plan.conversion.notes);
+  outline.header.add_string("general.name", name);
+  for (const auto& [key, value] : options.metadata) outline.header.add_string(key, value);
+  auto adding = add_hf_tokenizer(model, config.vocab_size, outline.header, outline.conversion.notes);
   co_return co_await std::move(adding);
 }
 

@@ -1,12 +1,13 @@
 // A Hugging Face checkpoint as GGUF describes it: metadata keys, tensor names, the order of rows, the tokenizer.
 #pragma once
 
-#include "formats/convert/plan.h"
+#include "formats/convert/outline.h"
 
 namespace doppler::formats {
 
-// Fills in everything of `plan` but the tensors' declarations. Errors: a family or feature without a place in GGUF,
+// Fills in everything of `outline` but the tensors' declarations. Errors: a family or feature without a place in GGUF,
 // a missing, misshapen or left-over tensor, a tokenizer that GGUF cannot hold.
-Task<Result<>> plan_hf_to_gguf(const Checkpoint& model, const ConvertOptions& options, GgufPlan& plan);
+Task<Result<>> outline_hf_to_gguf(const Checkpoint& model, const ConvertOptions& options,
+                                  GgufOutline& outline);
 
 }  // namespace doppler::formats

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "formats/convert/plan.h"
+#include "formats/convert/outline.h"
 
 namespace doppler::formats {
 
@@ -31,7 +31,7 @@ struct OutputOptions {
   std::string fingerprint;  // whatever decides the output's bytes; what another one left is not continued
   bool replace = false;
 };
-Result<std::unique_ptr<ModelOutput>> open_gguf_output(GgufPlan& plan, OutputOptions options);
-Result<std::unique_ptr<ModelOutput>> open_rdrr_output(RdrrPlan& plan, OutputOptions options);
+Result<std::unique_ptr<ModelOutput>> open_gguf_output(GgufOutline& outline, OutputOptions options);
+Result<std::unique_ptr<ModelOutput>> open_rdrr_output(RdrrOutline& outline, OutputOptions options);
 
 }  // namespace doppler::formats

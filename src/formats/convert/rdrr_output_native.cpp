@@ -33,13 +33,13 @@ class RdrrOutput final : public ModelOutput {
 
 }  // namespace
 
-Result<std::unique_ptr<ModelOutput>> open_rdrr_output(RdrrPlan& plan, OutputOptions options) {
+Result<std::unique_ptr<ModelOutput>> open_rdrr_output(RdrrOutline& outline, OutputOptions options) {
   std::string part = options.path;
   while (part.size() > 1 && part.ends_with('/')) part.pop_back();
   part += ".part";
   struct stat info{};
   const bool was_there = ::stat(part.c_str(), &info) == 0;
-  DP_TRY(auto writer, RdrrWriter::open(options.path, std::move(plan.manifest),
+  DP_TRY(auto writer, RdrrWriter::open(options.path, std::move(outline.manifest),
                                        {.fingerprint = options.fingerprint, .replace = options.replace}));
   std::string note;
   if (was_there && writer->resumed_bytes() == 0) {
@@ -47,7 +47,7 @@ Result<std::unique_ptr<ModelOutput>> open_rdrr_output(RdrrPlan& plan, OutputOpti
         part +
         " was left by another command, or by a run that had finished no shard; the conversion begins anew.";
   }
-  return std::make_unique<RdrrOutput>(std::move(writer), std::move(plan.assets), std::move(note));
+  return std::make_unique<RdrrOutput>(std::move(writer), std::move(outline.assets), std::move(note));
 }
 
 }  // namespace doppler::formats

@@ -66,14 +66,14 @@ TEST(RdrrLayouts, AllGiveTheSameMatrix) {
   };
   for (const Row& row : rows) {
     const TemporaryFolder home;
-    RdrrManifest plan = small_plan();
-    plan.tensors.resize(1);
-    plan.tensors[0].type = row.type;
-    plan.tensors[0].layout = row.layout;
-    plan.tensors[0].shape = row.shape;
+    RdrrManifest outline = small_outline();
+    outline.tensors.resize(1);
+    outline.tensors[0].type = row.type;
+    outline.tensors[0].layout = row.layout;
+    outline.tensors[0].shape = row.shape;
     const uint64_t k = row.shape.back(), n = row.shape[row.shape.size() - 2];
     const uint64_t matrices = row.shape.size() == 3 ? row.shape[0] : 1;
-    const auto writer = must(RdrrWriter::open(home / "m", plan, {}));
+    const auto writer = must(RdrrWriter::open(home / "m", outline, {}));
     ASSERT_TRUE(writer->begin_tensor(0));
     ASSERT_TRUE(writer->write(stored(row.type, row.layout, matrices, n, k)));
     ASSERT_TRUE(writer->end_tensor());

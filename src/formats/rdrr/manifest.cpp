@@ -71,7 +71,7 @@ Result<uint64_t> rdrr_tensor_bytes(const RdrrTensor& tensor) {
 
 Result<> rdrr_lay_out(RdrrManifest& manifest) {
   const uint64_t size = manifest.shard_bytes;
-  DP_CHECK(check_rdrr_shard_bytes(size, "The plan"));
+  DP_CHECK(check_rdrr_shard_bytes(size, "The outline"));
   uint64_t end = 0;
   for (RdrrTensor& tensor : manifest.tensors) {
     DP_TRY(tensor.bytes, rdrr_tensor_bytes(tensor));

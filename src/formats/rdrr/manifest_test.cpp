@@ -13,7 +13,7 @@ namespace {
 
 // The text of a good manifest, without files.
 std::string good_text() {
-  RdrrManifest manifest = small_plan();
+  RdrrManifest manifest = small_outline();
   EXPECT_TRUE(rdrr_lay_out(manifest));
   manifest.assets.push_back({.file = kRdrrGgufMetadata, .bytes = 100, .sha256 = {}, .unknown = {}});
   return rdrr_manifest_text(manifest);

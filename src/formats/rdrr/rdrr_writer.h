@@ -2,8 +2,8 @@
 // "<folder>.part" and renamed at the end. A shard that is complete is hashed, flushed to the disk and never
 // written again. Bounded memory; one thread at a time. Not part of the WebAssembly build.
 //
-//   RdrrManifest plan;  plan.id = ...;  plan.tensors = {name, shape, type, role, layout, source_index ...};
-//   DP_TRY(auto writer, RdrrWriter::open(folder, std::move(plan), {.fingerprint = options_and_source}));
+//   RdrrManifest outline;  outline.id = ...;  outline.tensors = {name, shape, type, role, layout, source_index ...};
+//   DP_TRY(auto writer, RdrrWriter::open(folder, std::move(outline), {.fingerprint = options_and_source}));
 //   DP_CHECK(writer->add_asset("tokenizer.json", bytes));
 //   for (size_t i = writer->first_incomplete(); i < n; ++i) {
 //     DP_CHECK(writer->begin_tensor(i));  DP_CHECK(writer->write(bytes)); ...  DP_CHECK(writer->end_tensor());
@@ -30,15 +30,15 @@ struct RdrrWriterOptions {
 
 class RdrrWriter {
  public:
-  // `plan` needs everything but what the writer finds out: places, sizes, hashes, assets. Errors: the folder
-  // exists, cannot be made, another process is writing it, the plan is wrong (a sentence).
-  static Result<std::unique_ptr<RdrrWriter>> open(const std::string& folder, RdrrManifest plan,
+  // `outline` needs everything but what the writer finds out: places, sizes, hashes, assets. Errors: the folder
+  // exists, cannot be made, another process is writing it, the outline is wrong (a sentence).
+  static Result<std::unique_ptr<RdrrWriter>> open(const std::string& folder, RdrrManifest outline,
                                                   RdrrWriterOptions options);
   ~RdrrWriter();  // without finish(): keeps what is complete, for a later run
   RdrrWriter(const RdrrWriter&) = delete;
   RdrrWriter& operator=(const RdrrWriter&) = delete;
 
-  // The plan with every tensor's place. Members other than tensors, shards, assets and hashes may be changed
+  // The outline with every tensor's place. Members other than tensors, shards, assets and hashes may be changed
   // until finish() (self test, kernel hints).
   RdrrManifest& manifest();
   const std::string& working_folder() const;  // "<folder>.part"

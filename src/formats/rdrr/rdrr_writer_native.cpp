@@ -41,8 +41,8 @@ std::string tidy(std::string folder) {
 }
 
 // Names go through JSON, which holds UTF-8 only.
-Result<> check_names(const RdrrManifest& plan) {
-  for (const RdrrTensor& tensor : plan.tensors) {
+Result<> check_names(const RdrrManifest& outline) {
+  for (const RdrrTensor& tensor : outline.tensors) {
     const auto back = parse_json(to_text(Json(tensor.name)), "a name");
     if (back && back->is_string() && back->get_ref<const std::string&>() == tensor.name) continue;
     return fail(ErrorKind::kInvalidInput, "The name of tensor \"%s\" is not UTF-8, as RDRR needs.",
@@ -155,14 +155,14 @@ struct RdrrWriter::State {
 RdrrWriter::RdrrWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
 RdrrWriter::~RdrrWriter() = default;
 
-Result<std::unique_ptr<RdrrWriter>> RdrrWriter::open(const std::string& folder, RdrrManifest plan,
+Result<std::unique_ptr<RdrrWriter>> RdrrWriter::open(const std::string& folder, RdrrManifest outline,
                                                      RdrrWriterOptions options) {
   auto state = std::make_unique<State>();
   State& s = *state;
   s.folder = tidy(folder);
   s.part = s.folder + ".part";
   s.options = std::move(options);
-  s.manifest = std::move(plan);
+  s.manifest = std::move(outline);
   if (s.manifest.tensors.empty()) return fail(ErrorKind::kInvalidInput, "A model needs at least one tensor.");
   DP_CHECK(check_names(s.manifest));
   DP_CHECK(rdrr_lay_out(s.manifest));

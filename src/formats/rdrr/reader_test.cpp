@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 constexpr uint64_t kPage = 4096;
 
 RdrrManifest make_model(const std::string& folder, uint64_t shard_bytes) {
-  RdrrManifest plan = small_plan();
-  plan.shard_bytes = shard_bytes;
-  return finish_small(*must(RdrrWriter::open(folder, std::move(plan), {})));
+  RdrrManifest outline = small_outline();
+  outline.shard_bytes = shard_bytes;
+  return finish_small(*must(RdrrWriter::open(folder, std::move(outline), {})));
 }
 
 std::unique_ptr<Checkpoint> open_folder(const std::string& folder, RdrrOptions options = {}) {
@@ -216,10 +216,10 @@ TEST(RdrrReader, WhatWasDamagedOnTheWayIsFetchedAgainOnce) {
 
 TEST(RdrrReader, AFolderMadeFromHuggingFaceKeepsItsFiles) {
   const TemporaryFolder home;
-  RdrrManifest plan = small_plan();
-  plan.source = RdrrSource::kHuggingFace;
-  const auto writer = must(RdrrWriter::open(home / "m", plan, {}));
-  for (size_t i = 0; i < plan.tensors.size(); ++i) write_tensor(*writer, i);
+  RdrrManifest outline = small_outline();
+  outline.source = RdrrSource::kHuggingFace;
+  const auto writer = must(RdrrWriter::open(home / "m", outline, {}));
+  for (size_t i = 0; i < outline.tensors.size(); ++i) write_tensor(*writer, i);
   EXPECT_FALSE(writer->finish()) << "config.json is needed";
   ASSERT_TRUE(writer->add_asset("config.json", bytes_of_text(R"({"model_type": "llama"})")));
   ASSERT_TRUE(writer->add_asset("chat_template.jinja", bytes_of_text("{{ messages }}")));

@@ -31,22 +31,22 @@ class TemporaryFolder {
 };
 
 // 6 tensors in shards of 1 KiB: f32 and q8_0, within a shard, over two and over many of them.
-inline RdrrManifest small_plan() {
-  RdrrManifest plan;
-  plan.id = "small";
-  plan.type = "llama";
-  plan.architecture["n_layers"] = 1;
-  plan.architecture["rope_theta"] = 10000.5;
-  plan.quantization.weights = "q8_0";
-  plan.shard_bytes = 1024;
+inline RdrrManifest small_outline() {
+  RdrrManifest outline;
+  outline.id = "small";
+  outline.type = "llama";
+  outline.architecture["n_layers"] = 1;
+  outline.architecture["rope_theta"] = 10000.5;
+  outline.quantization.weights = "q8_0";
+  outline.shard_bytes = 1024;
   const auto add = [&](const char* name, DType type, std::vector<uint64_t> shape, RdrrRole role) {
     RdrrTensor tensor;
     tensor.name = name;
     tensor.type = type;
     tensor.shape = std::move(shape);
     tensor.role = role;
-    tensor.source_index = plan.tensors.size();
-    plan.tensors.push_back(std::move(tensor));
+    tensor.source_index = outline.tensors.size();
+    outline.tensors.push_back(std::move(tensor));
   };
   add("token_embd.weight", DType::kQ8_0, {20, 64}, RdrrRole::kEmbeddings);
   add("blk.0.attn_norm.weight", DType::kF32, {64}, RdrrRole::kVector);
@@ -54,7 +54,7 @@ inline RdrrManifest small_plan() {
   add("blk.0.scale", DType::kF32, {}, RdrrRole::kVector);
   add("output_norm.weight", DType::kF32, {64}, RdrrRole::kVector);
   add("output.weight", DType::kQ8_0, {20, 64}, RdrrRole::kLmHead);
-  return plan;
+  return outline;
 }
 
 // Bytes of tensor `i` that differ from every other tensor's.
@@ -73,7 +73,7 @@ inline std::vector<uint8_t> small_metadata() {
 }
 
 inline std::unique_ptr<RdrrWriter> must_open(const std::string& folder, RdrrWriterOptions options = {}) {
-  return must(RdrrWriter::open(folder, small_plan(), std::move(options)));
+  return must(RdrrWriter::open(folder, small_outline(), std::move(options)));
 }
 
 inline void write_tensor(RdrrWriter& writer, size_t i, size_t piece = 100) {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 // Differs whenever a byte of a shard could: bytes are made from the source and the options (fingerprint), and
 // lie where the tensors' order, sizes and the shard size put them.
-Sha256 plan_digest(const RdrrManifest& plan, std::string_view fingerprint) {
+Sha256 outline_digest(const RdrrManifest& outline, std::string_view fingerprint) {
   Sha256Hasher hasher;
   const auto add = [&](std::string_view text) {
     const std::string length = std::to_string(text.size()) + ":";
@@ -27,8 +27,8 @@ Sha256 plan_digest(const RdrrManifest& plan, std::string_view fingerprint) {
     hasher.update(text_bytes(text));
   };
   add(fingerprint);
-  add(std::to_string(plan.shard_bytes));
-  for (const RdrrTensor& tensor : plan.tensors) {
+  add(std::to_string(outline.shard_bytes));
+  for (const RdrrTensor& tensor : outline.tensors) {
     add(tensor.name);
     add(dtype_info(tensor.type).name);
     add(rdrr_layout_name(tensor.layout));
@@ -51,7 +51,7 @@ Result<std::string> read_all(int fd, const std::string& path) {
 
 constexpr size_t kLineBytes = 65;  // 64 digits and a newline
 
-// The digests of all whole lines, the plan's first.
+// The digests of all whole lines, the outline's first.
 std::vector<Sha256> recorded_digests(std::string_view text, size_t most) {
   std::vector<Sha256> digests;
   for (size_t at = 0; at + kLineBytes <= text.size() && digests.size() < most; at += kLineBytes) {
@@ -63,11 +63,11 @@ std::vector<Sha256> recorded_digests(std::string_view text, size_t most) {
 }
 
 // How many of the first shards are on the disk as recorded.
-size_t intact_shards(const std::string& folder, const RdrrManifest& plan,
+size_t intact_shards(const std::string& folder, const RdrrManifest& outline,
                      const std::vector<Sha256>& recorded) {
   std::vector<FileToHash> files;
   for (size_t i = 0; i < recorded.size(); ++i) {
-    files.push_back({folder + "/" + plan.shards[i].file, plan.shards[i].bytes});
+    files.push_back({folder + "/" + outline.shards[i].file, outline.shards[i].bytes});
   }
   const auto found = hash_files(files, 0, {});
   size_t count = 0;
@@ -78,7 +78,7 @@ size_t intact_shards(const std::string& folder, const RdrrManifest& plan,
 }  // namespace
 
 Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& folder,
-                                                           const RdrrManifest& plan,
+                                                           const RdrrManifest& outline,
                                                            std::string_view fingerprint) {
   const std::string path = folder + "/" + kWriteProgressName;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -88,12 +88,12 @@ Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& fo
     return fail(ErrorKind::kIo, "Another process is writing %s.", folder.c_str());
   }
   DP_TRY(const std::string text, read_all(fd, path));
-  const Sha256 digest = plan_digest(plan, fingerprint);
-  std::vector<Sha256> recorded = recorded_digests(text, 1 + plan.shards.size());
-  const bool same_plan = !recorded.empty() && recorded[0] == digest;
-  if (same_plan) {
+  const Sha256 digest = outline_digest(outline, fingerprint);
+  std::vector<Sha256> recorded = recorded_digests(text, 1 + outline.shards.size());
+  const bool same_outline = !recorded.empty() && recorded[0] == digest;
+  if (same_outline) {
     recorded.erase(recorded.begin());
-    recorded.resize(intact_shards(folder, plan, recorded));
+    recorded.resize(intact_shards(folder, outline, recorded));
   } else {
     recorded.clear();
   }
@@ -101,14 +101,14 @@ Result<std::unique_ptr<WriteProgress>> WriteProgress::open(const std::string& fo
   std::error_code error;
   for (const std::string& name : names) {
     bool keep = name == kWriteProgressName;
-    for (size_t i = 0; i < recorded.size() && !keep; ++i) keep = name == plan.shards[i].file;
+    for (size_t i = 0; i < recorded.size() && !keep; ++i) keep = name == outline.shards[i].file;
     if (!keep) fs::remove_all(folder + "/" + name, error);
   }
-  const size_t kept_bytes = same_plan ? kLineBytes * (1 + recorded.size()) : 0;
+  const size_t kept_bytes = same_outline ? kLineBytes * (1 + recorded.size()) : 0;
   if (::ftruncate(fd, static_cast<off_t>(kept_bytes)) != 0) {
     return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
   }
-  if (!same_plan) DP_CHECK(progress->append(digest));
+  if (!same_outline) DP_CHECK(progress->append(digest));
   progress->done_ = std::move(recorded);
   return progress;
 }

@@ -1,5 +1,5 @@
 // What an interrupted RdrrWriter leaves for the next one: progress.txt in the working folder, a line that names
-// the plan (a hash) and one line with the SHA-256 of each shard that is complete. Also keeps other processes
+// the outline (a hash) and one line with the SHA-256 of each shard that is complete. Also keeps other processes
 // out, by a lock on that file. Not part of the WebAssembly build.
 #pragma once
 
@@ -17,9 +17,9 @@ inline constexpr char kWriteProgressName[] = "progress.txt";
 
 class WriteProgress {
  public:
-  // Shards of the same plan and fingerprint that are complete are hashed again and kept; everything else in the
+  // Shards of the same outline and fingerprint that are complete are hashed again and kept; everything else in the
   // folder is removed. Error: another process holds the lock.
-  static Result<std::unique_ptr<WriteProgress>> open(const std::string& folder, const RdrrManifest& plan,
+  static Result<std::unique_ptr<WriteProgress>> open(const std::string& folder, const RdrrManifest& outline,
                                                      std::string_view fingerprint);
   ~WriteProgress();
   WriteProgress(const WriteProgress&) = delete;

@@ -52,25 +52,26 @@ TEST(RdrrWriter, WritesWhatItWasGiven) {
 
 TEST(RdrrWriter, TheManifestReadsBackAsItWasWritten) {
   const TemporaryFolder home;
-  RdrrManifest plan = small_plan();
-  plan.generation = Json{{"temperature", 0.7}};
-  plan.tokenizer = RdrrPlace{.asset = kRdrrGgufMetadata, .key = "", .unknown = {}};
-  plan.chat_template = RdrrPlace{.asset = kRdrrGgufMetadata, .key = "tokenizer.chat_template", .unknown = {}};
-  plan.draft = RdrrDraft{.model = "tiny", .model_sha256 = Sha256{1, 2}, .unknown = {}};
-  plan.kernel_hints = {{{.operation = "matvec.q8_0",
-                         .variant = "matvec.q8_0.x",
-                         .wgsl_sha256 = {3},
-                         .device = "a GPU",
-                         .unknown = {}}}};
+  RdrrManifest outline = small_outline();
+  outline.generation = Json{{"temperature", 0.7}};
+  outline.tokenizer = RdrrPlace{.asset = kRdrrGgufMetadata, .key = "", .unknown = {}};
+  outline.chat_template =
+      RdrrPlace{.asset = kRdrrGgufMetadata, .key = "tokenizer.chat_template", .unknown = {}};
+  outline.draft = RdrrDraft{.model = "tiny", .model_sha256 = Sha256{1, 2}, .unknown = {}};
+  outline.kernel_hints = {{{.operation = "matvec.q8_0",
+                            .variant = "matvec.q8_0.x",
+                            .wgsl_sha256 = {3},
+                            .device = "a GPU",
+                            .unknown = {}}}};
   RdrrSelfTest test;
   test.tokens = {1, 2};
   test.positions = {{.position = 1, .ids = {7, 8}, .logits = {1.5f, 0.1f}, .unknown = {}}};
   test.tolerance = 1e-3f;
   test.lane = "exact";
-  plan.self_test = test;
-  plan.unknown = Json{{"colour", "red"}};
-  plan.tensors[2].unknown = Json{{"mood", Json::array({1, nullptr})}};
-  const auto writer = must(RdrrWriter::open(home / "m", plan, {}));
+  outline.self_test = test;
+  outline.unknown = Json{{"colour", "red"}};
+  outline.tensors[2].unknown = Json{{"mood", Json::array({1, nullptr})}};
+  const auto writer = must(RdrrWriter::open(home / "m", outline, {}));
   RdrrManifest written = finish_small(*writer);
   const auto bytes = read_file(home / "m/manifest.json");
   const std::string text(bytes.begin(), bytes.end());
@@ -85,16 +86,17 @@ TEST(RdrrWriter, TheManifestReadsBackAsItWasWritten) {
 TEST(RdrrWriter, RefusesWhatWouldBeNoModel) {
   const TemporaryFolder home;
   const auto sentence = [&](auto change) {
-    RdrrManifest plan = small_plan();
-    change(plan);
-    const auto opened = RdrrWriter::open(home / "bad", std::move(plan), {});
+    RdrrManifest outline = small_outline();
+    change(outline);
+    const auto opened = RdrrWriter::open(home / "bad", std::move(outline), {});
     return opened ? std::string() : opened.error().sentence();
   };
-  EXPECT_NE(sentence([](auto& plan) { plan.shard_bytes = 1000; }).find("multiples of 256"),
+  EXPECT_NE(sentence([](auto& outline) { outline.shard_bytes = 1000; }).find("multiples of 256"),
             std::string::npos);
-  EXPECT_NE(sentence([](auto& plan) { plan.tensors.clear(); }).find("at least one"), std::string::npos);
-  EXPECT_NE(sentence([](auto& plan) { plan.tensors[1].name = "\xFF"; }).find("UTF-8"), std::string::npos);
-  EXPECT_NE(sentence([](auto& plan) { plan.tensors[1].shape = {0}; }).find("dimension of 0"),
+  EXPECT_NE(sentence([](auto& outline) { outline.tensors.clear(); }).find("at least one"), std::string::npos);
+  EXPECT_NE(sentence([](auto& outline) { outline.tensors[1].name = "\xFF"; }).find("UTF-8"),
+            std::string::npos);
+  EXPECT_NE(sentence([](auto& outline) { outline.tensors[1].shape = {0}; }).find("dimension of 0"),
             std::string::npos);
   EXPECT_FALSE(fs::exists(home / "bad"));
 
@@ -110,7 +112,7 @@ TEST(RdrrWriter, RefusesWhatWouldBeNoModel) {
 TEST(RdrrWriter, OneProcessAtATime) {
   const TemporaryFolder home;
   const auto first = must_open(home / "m");
-  const auto second = RdrrWriter::open(home / "m", small_plan(), {});
+  const auto second = RdrrWriter::open(home / "m", small_outline(), {});
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().sentence().find("Another process"), std::string::npos);
 }
@@ -118,11 +120,11 @@ TEST(RdrrWriter, OneProcessAtATime) {
 TEST(RdrrWriter, AnExistingFolderIsReplacedOnlyWhenAskedAndOnlyIfItIsAModel) {
   const TemporaryFolder home;
   finish_small(*must_open(home / "m"));
-  EXPECT_FALSE(RdrrWriter::open(home / "m", small_plan(), {}));
+  EXPECT_FALSE(RdrrWriter::open(home / "m", small_outline(), {}));
   finish_small(*must_open(home / "m", {.fingerprint = "", .replace = true}));
   EXPECT_FALSE(fs::exists(home / "m.part"));
   std::ofstream(home / "m/diary.txt") << "dear diary";
-  const auto refused = RdrrWriter::open(home / "m", small_plan(), {.fingerprint = "", .replace = true});
+  const auto refused = RdrrWriter::open(home / "m", small_outline(), {.fingerprint = "", .replace = true});
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().sentence().find("diary.txt"), std::string::npos);
   EXPECT_TRUE(fs::exists(home / "m/diary.txt"));
@@ -132,7 +134,7 @@ TEST(RdrrWriter, AFolderWithTheWorkingNameThatIsSomethingElseIsNotEmptied) {
   const TemporaryFolder home;
   fs::create_directory(home / "m.part");
   std::ofstream(home / "m.part/diary.txt") << "dear diary";
-  const auto refused = RdrrWriter::open(home / "m", small_plan(), {});
+  const auto refused = RdrrWriter::open(home / "m", small_outline(), {});
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().sentence().find("move it away"), std::string::npos);
   EXPECT_TRUE(fs::exists(home / "m.part/diary.txt"));
@@ -149,29 +151,29 @@ TEST(RdrrWriter, GoesOnAfterAnyInterruption) {
   const TemporaryFolder home;
   finish_small(*must_open(home / "whole"));
   const Files whole = files_of(home / "whole");
-  RdrrManifest plan = small_plan();
-  ASSERT_TRUE(rdrr_lay_out(plan));
-  for (size_t stop = 0; stop <= plan.tensors.size(); ++stop) {
+  RdrrManifest outline = small_outline();
+  ASSERT_TRUE(rdrr_lay_out(outline));
+  for (size_t stop = 0; stop <= outline.tensors.size(); ++stop) {
     for (const uint64_t part : {uint64_t{0}, uint64_t{700}}) {
       {
         const auto writer = must_open(home / "m");
         for (size_t i = 0; i < stop; ++i) write_tensor(*writer, i);
-        if (stop < plan.tensors.size() && plan.tensors[stop].bytes > part) {
+        if (stop < outline.tensors.size() && outline.tensors[stop].bytes > part) {
           ASSERT_TRUE(writer->begin_tensor(stop));
-          const std::vector<uint8_t> bytes = tensor_bytes(plan, stop);
+          const std::vector<uint8_t> bytes = tensor_bytes(outline, stop);
           ASSERT_TRUE(writer->write(std::span(bytes).first(part)));
         }
         EXPECT_FALSE(fs::exists(home / "m"));
       }
       const auto resumed = must_open(home / "m");
       uint64_t complete = 0;
-      for (const RdrrTensor& t : plan.tensors) {
-        if (&t == &plan.tensors[resumed->first_incomplete()]) break;
-        complete = t.shard * plan.shard_bytes + t.offset + t.bytes;
+      for (const RdrrTensor& t : outline.tensors) {
+        if (&t == &outline.tensors[resumed->first_incomplete()]) break;
+        complete = t.shard * outline.shard_bytes + t.offset + t.bytes;
       }
       EXPECT_LE(complete, resumed->resumed_bytes());
-      if (stop == plan.tensors.size()) {
-        EXPECT_EQ(resumed->first_incomplete(), plan.tensors.size());
+      if (stop == outline.tensors.size()) {
+        EXPECT_EQ(resumed->first_incomplete(), outline.tensors.size());
       }
       finish_small(*resumed);
       EXPECT_EQ(files_of(home / "m"), whole) << stop;
@@ -204,7 +206,7 @@ TEST(RdrrWriter, SurvivesKill) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(30);
-      auto writer = RdrrWriter::open(home / "m", small_plan(), {});
+      auto writer = RdrrWriter::open(home / "m", small_outline(), {});
       if (!writer) ::_exit(1);
       finish_small(**writer);
       ::_exit(0);

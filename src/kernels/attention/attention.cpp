@@ -192,7 +192,7 @@ AttentionDecodeRow tuned_row(const Policy& policy, Choice& choice, const Attenti
   tuned.keys_at_once = tunable(policy, choice, "keys_at_once", row.keys_at_once, {2, 4, 8});
   tuned.workgroup = tunable(policy, choice, "invocations", row.workgroup, {64, 128, 256, 512});
   if (row.splits && row.heads != 0) tuned.heads = tunable(policy, choice, "heads", row.heads, {1, 2, 4});
-  if (row.reader_joins) {
+  if (row.reader_reduces) {
     tuned.keys_per_split =
         tunable(policy, choice, "keys_per_split", row.keys_per_split, {16, 32, 64, 128, 256});
   }
@@ -216,14 +216,14 @@ Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
   const AttentionDecodeRow* row = &tuned;
   if (op.rope && !row->rope) DP_CHECK(record(ctx, *op.rope));
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
-  const bool joined = sizes.splits > 1;
+  const bool is_split = sizes.splits > 1;
   const auto* left = std::get_if<SplitPartials>(&y_of_reader);
   const Rows y = left ? Rows{} : std::get<Rows>(y_of_reader);
   const bool q8_inside = y.q8.valid() && op.cache.head_dim % 32 == 0;
   SplitPartials parts = left ? *left : partials_of(ctx, op, sizes);
-  if (joined && !left) parts.partials = ctx.plan.scratch("attention partials", parts.bytes());
-  const Output output = joined ? Output{kPutPartial, parts.partials, {}}
-                               : Output{q8_inside ? kPutQ8 : kPutY, y.f32, q8_inside ? y.q8 : TensorView{}};
+  if (is_split && !left) parts.partials = ctx.plan.scratch("attention partials", parts.bytes());
+  const Output output = is_split ? Output{kPutPartial, parts.partials, {}}
+                                 : Output{q8_inside ? kPutQ8 : kPutY, y.f32, q8_inside ? y.q8 : TensorView{}};
 
   const bool subgroup = row->kernel == DecodeKernel::kSubgroup;
   Launch launch{.variant = row->name};
@@ -236,7 +236,7 @@ Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
        {u32_const("HEADS", sizes.heads), u32_const("HEAD_CHUNKS", sizes.head_chunks),
         u32_const("SPLITS", sizes.splits), u32_const("KEYS_PER_SPLIT", sizes.keys_per_split),
         u32_const("WORKGROUP", sizes.workgroup), u32_const("VECTORS", sizes.vectors),
-        u32_const(subgroup ? "LANES" : "LANES_PER_KEY", sizes.lanes),
+        u32_const("INVOCATIONS_PER_KEY", sizes.invocations_per_key),
         u32_const(subgroup ? "KEYS" : "KEYS_EACH", sizes.keys), q8_plane1(ctx, op), all_heads(ctx, op)}) {
     launch.consts.push_back(value);
   }
@@ -244,7 +244,7 @@ Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
     launch.consts.push_back(u32_const("SUBGROUP", sizes.subgroup));
   } else {
     launch.consts.push_back(u32_const("HEADS_POW2", std::bit_ceil(sizes.heads)));
-    launch.consts.push_back(u32_const("KEY_GROUPS", sizes.workgroup / sizes.lanes));
+    launch.consts.push_back(u32_const("KEY_GROUPS", sizes.workgroup / sizes.invocations_per_key));
     launch.consts.push_back(u32_const("TILE", std::max(sizes.workgroup, kCpuTile)));
   }
   choose_fragments(op, launch);
@@ -282,7 +282,7 @@ Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
   if (left) return {};
-  if (joined) {
+  if (is_split) {
     DP_CHECK(
         record_combine(ctx, op, parts, row->name, {.f32 = y.f32, .q8 = q8_inside ? y.q8 : TensorView{}}));
   }
@@ -345,15 +345,15 @@ Rows complete_rows(Context& ctx, const Attention& op, const AttentionChoice& cho
 }  // namespace
 
 Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& op) {
-  DP_CHECK_WHILE(check_shape(op), "recording %s", ctx.role.c_str());
-  DP_CHECK_WHILE(check_cache(ctx, op.cache), "recording %s", ctx.role.c_str());
+  DP_CHECK_WHILE(check_shape(op), "recording %s", ctx.op_label.c_str());
+  DP_CHECK_WHILE(check_cache(ctx, op.cache), "recording %s", ctx.op_label.c_str());
   const gpu::Caps& caps = ctx.plan.caps();
   if (ctx.max_rows > 1) {
-    const bool few = ctx.max_rows <= kMostFewRows;
+    const bool skinny = ctx.max_rows <= kMaxSkinnyRows;
     DP_TRY(Resolved<AttentionPrefillRow> resolved,
-           resolve(few ? "attention_few" : "attention_prefill",
-                   few ? attention_few_variants() : attention_prefill_variants(), op, shape_text(op), caps,
-                   ctx.policy));
+           resolve(skinny ? "attention_skinny" : "attention_prefill",
+                   skinny ? attention_skinny_variants() : attention_prefill_variants(), op, shape_text(op),
+                   caps, ctx.policy));
     if (resolved.row->kernel == PrefillKernel::kEachRow) {
       tuned_row(ctx.policy, resolved.choice, each_row(*resolved.row));  // the choice names its constants
     }
@@ -364,7 +364,7 @@ Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& o
   AttentionChoice choice{
       .choice = std::move(resolved.choice), .decode = resolved.row, .rotates = resolved.row->rope};
   const DecodeSizes sizes = decode_sizes(tuned_row(ctx.policy, choice.choice, *resolved.row), op, caps);
-  if (resolved.row->reader_joins && sizes.splits > 1) choice.leaves = partials_of(ctx, op, sizes);
+  if (resolved.row->reader_reduces && sizes.splits > 1) choice.leaves = partials_of(ctx, op, sizes);
   return choice;
 }
 
@@ -384,12 +384,12 @@ Result<void> record_rows(Context& ctx, const AttentionChoice& choice, Choice& no
 
 Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention& op,
                     const AttentionOutput& y) {
-  DP_CHECK_WHILE(check_inputs(ctx, op), "recording %s", ctx.role.c_str());
+  DP_CHECK_WHILE(check_inputs(ctx, op), "recording %s", ctx.op_label.c_str());
   const auto* left = std::get_if<SplitPartials>(&y);
   if ((left != nullptr) != choice.leaves.has_value()) {
     return fail(ErrorKind::kInternal,
                 "%s: the attention variant leaves %s to its reader, and the caller expects %s.",
-                ctx.role.c_str(), choice.leaves ? "splits" : "nothing", left ? "splits" : "rows");
+                ctx.op_label.c_str(), choice.leaves ? "splits" : "nothing", left ? "splits" : "rows");
   }
   note_choice(ctx, choice.choice);
   Choice noted = choice.choice;
@@ -398,7 +398,7 @@ Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention
     return record_each_row(ctx, op, noted, *choice.decode, y);
   }
   const Rows& rows = std::get<Rows>(y);
-  DP_CHECK_WHILE(check_rows(ctx, op, rows), "recording %s", ctx.role.c_str());
+  DP_CHECK_WHILE(check_rows(ctx, op, rows), "recording %s", ctx.op_label.c_str());
   return record_rows(ctx, choice, noted, op, complete_rows(ctx, op, choice, rows));
 }
 

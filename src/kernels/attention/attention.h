@@ -1,6 +1,6 @@
 // Causal attention of the rows of this step over the cache, grouped heads (query head h reads kv head
 // h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
-// 2022), on the matrix units where there are any. A few rows (at most kMostFewRows): each as in decode, where the device
+// 2022), on the matrix units where there are any. A few rows (at most kMaxSkinnyRows): each as in decode, where the device
 // can. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
 // device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored;
 // attention_prefill.matrix, which rounds q and the probabilities to f16: 1e-3.
@@ -32,7 +32,7 @@ struct Attention {
   bool reader_reduces = false;
 };
 // Up to here one workgroup a head reads all keys in a few rounds of loads; more keys are worth the second dispatch that
-// joins splits.
+// reduces splits.
 inline constexpr uint32_t kShortKeys = 512;
 
 // [rows, n_heads * head_dim] in the forms that are valid, or what AttentionChoice::leaves asks for.

@@ -1,6 +1,6 @@
 // Times every variant of attention that the device takes, on the shapes of real models: GPU timestamps, the
 // least of some repetitions, a dispatch each in a pass of its own. Run by hand: attention_bench [PART OF A NAME],
-// such as "8B few" or "matrix"; DOPPLER_WEBGPU and DOPPLER_DEVICE choose the device. Figures belong to a named
+// such as "8B skinny" or "matrix"; DOPPLER_WEBGPU and DOPPLER_DEVICE choose the device. Figures belong to a named
 // device: it is printed first.
 #include <cstdio>
 
@@ -15,7 +15,7 @@ constexpr uint32_t kRepetitions = 20;
 struct BenchShape {
   const char* name;
   uint32_t n_heads, n_kv_heads, head_dim;
-  uint32_t rows;  // 1: decode; up to kMostFewRows: a plan for that many, replayed with these
+  uint32_t rows;  // 1: decode; up to kMaxSkinnyRows: a plan for that many, replayed with these
   std::vector<uint32_t> positions;
 };
 
@@ -25,26 +25,26 @@ const BenchShape kShapes[] = {
     {"1B decode", 32, 8, 64, 1, {127, 1023, 8191}},
     {"3B decode", 24, 8, 128, 1, {127, 1023, 8191}},
     {"8B decode", 32, 8, 128, 1, {127, 1023, 8191}},
-    {"small few 2", 8, 2, 64, 2, {999}},
-    {"1B few 2", 32, 8, 64, 2, {127, 1023, 8191}},
-    {"1B few 8", 32, 8, 64, 8, {127, 1023, 8191}},
-    {"1B few 16", 32, 8, 64, 16, {127, 1023, 8191}},
-    {"8B few 2", 32, 8, 128, 2, {127, 1023, 8191}},
-    {"8B few 8", 32, 8, 128, 8, {127, 1023, 8191}},
-    {"8B few 16", 32, 8, 128, 16, {127, 1023, 8191}},
+    {"small skinny 2", 8, 2, 64, 2, {999}},
+    {"1B skinny 2", 32, 8, 64, 2, {127, 1023, 8191}},
+    {"1B skinny 8", 32, 8, 64, 8, {127, 1023, 8191}},
+    {"1B skinny 16", 32, 8, 64, 16, {127, 1023, 8191}},
+    {"8B skinny 2", 32, 8, 128, 2, {127, 1023, 8191}},
+    {"8B skinny 8", 32, 8, 128, 8, {127, 1023, 8191}},
+    {"8B skinny 16", 32, 8, 128, 16, {127, 1023, 8191}},
     {"small prefill", 8, 2, 64, 128, {0}},
     {"1B prefill", 32, 8, 64, 512, {0}},
     {"8B prefill", 32, 8, 128, 512, {0}},
 };
 
-bool is_few(const BenchShape& shape) { return shape.rows > 1 && shape.rows <= kMostFewRows; }
+bool is_skinny(const BenchShape& shape) { return shape.rows > 1 && shape.rows <= kMaxSkinnyRows; }
 
 void time_variant(const BenchShape& shape, std::string_view operation, std::string_view variant) {
   const AttentionCase c{.n_heads = shape.n_heads,
                         .n_kv_heads = shape.n_kv_heads,
                         .head_dim = shape.head_dim,
                         .ctx_len = shape.positions.back() + shape.rows};
-  const uint32_t max_rows = is_few(shape) ? kMostFewRows : shape.rows;
+  const uint32_t max_rows = is_skinny(shape) ? kMaxSkinnyRows : shape.rows;
   AttentionData data(c, max_rows);
   Policy policy;
   policy.forced[std::string(operation)] = variant;
@@ -82,8 +82,8 @@ void run_all(std::string_view part) {
   for (const BenchShape& shape : kShapes) {
     if (shape.rows == 1) {
       for (const auto& row : attention_decode_variants()) time_wanted(shape, "attention_decode", row.name);
-    } else if (is_few(shape)) {
-      for (const auto& row : attention_few_variants()) time_wanted(shape, "attention_few", row.name);
+    } else if (is_skinny(shape)) {
+      for (const auto& row : attention_skinny_variants()) time_wanted(shape, "attention_skinny", row.name);
     } else {
       for (const auto& row : attention_prefill_variants()) time_wanted(shape, "attention_prefill", row.name);
     }

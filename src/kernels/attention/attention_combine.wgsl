@@ -1,8 +1,8 @@
-// Joins the splits of one query head (layout: attention_output_partial).
-// One workgroup: one query head of one row of q (y of the grid). QUADS lanes have four columns each; PARTS invocations
+// The split-K reduction of one query head (layout: attention_output_partial).
+// One workgroup: one query head of one row of q (y of the grid). QUADS invocations have four columns each; PARTS invocations
 // share a quad, each has every PARTS-th split. All that an invocation reads is on the way at once: nothing it loads
 // says what to load next, so splits without keys are read too, since the buffer holds them, and dropped.
-// Barrier: between the parts, each relative to its own maximum, and the first QUADS invocations, which join them. For
+// Barrier: between the parts, each relative to its own maximum, and the first QUADS invocations, which reduce them. For
 // 8-bit blocks (common/forms.h; HAS_Q8 wants a head_dim that is a multiple of 32) each of these makes all four
 // quads of its block and writes one: cheaper than a second barrier.
 // Error: f32 sums. Read next: attention_decode_range, which says what splits have keys.
@@ -74,11 +74,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   if (HAS_Q8) {
     put_of_block(head, quad, factors);
   } else {
-    put(head, quad, joined(quad, factors));
+    put(head, quad, reduced(quad, factors));
   }
 }
 
-fn joined(quad: u32, factors: array<f32, PARTS>) -> vec4f {
+fn reduced(quad: u32, factors: array<f32, PARTS>) -> vec4f {
   var value = vec4f();
   for (var p = 0u; p < PARTS; p++) { value += factors[p] * part_weighted[p * QUADS + quad]; }
   return value;
@@ -96,7 +96,7 @@ fn put_of_block(head: u32, quad: u32, factors: array<f32, PARTS>) {
   var values: array<vec4f, 4>;
   var magnitudes = vec4f();
   for (var i = 0u; i < 4u; i++) {
-    values[i] = joined(quad - own + i, factors);
+    values[i] = reduced(quad - own + i, factors);
     magnitudes = max(magnitudes, abs(values[i]));
   }
   let largest = max(max(magnitudes.x, magnitudes.y), max(magnitudes.z, magnitudes.w));

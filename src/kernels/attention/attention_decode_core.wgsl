@@ -1,34 +1,34 @@
 // Decode attention with subgroup operations: what the entries share that differ in where q and the newest key are.
-// One workgroup: HEADS query heads that share a kv head, one split of the keys. LANES lanes of a subgroup are one
-// worker: it reads a key and its value together (coalesced, VECTORS times eight dimensions a lane), keeps its own
+// One workgroup: HEADS query heads that share a kv head, one split of the keys. INVOCATIONS_PER_KEY invocations of a subgroup are one
+// worker: it reads a key and its value together (coalesced, VECTORS times eight dimensions an invocation), keeps its own
 // softmax in registers, and goes on WORKERS keys further, KEYS of them at a time, so that loads overlap. Of a tile's
-// logits each lane works out its own only; their exponentials are fetched from there.
-// No barrier inside the loop; at the end the workers are joined: attention_decode_join.
+// logits each invocation works out its own only; their exponentials are fetched from there.
+// No barrier inside the loop; at the end the workers are reduced: attention_decode_reduce.
 // The entry has cached_key() and cached_value(), load_before(), prepare(), q4_at(), and key_at() and value_at(), which
 // replace what was loaded of the newest. Of a group's rest, `heads` are less than HEADS: the others are copies of the last that are never put.
 // Barriers: a head's results of all subgroups; gathered free again for the next head.
 // Error: f32 sums, relative L2 below 1e-5.
 //!import attention/attention_cache_f16
 //!import attention/attention_decode_range
-//!import attention/attention_decode_join
+//!import attention/attention_decode_reduce
 
-const kWorkers = WORKGROUP / LANES;
+const kWorkers = WORKGROUP / INVOCATIONS_PER_KEY;
 
-// A tile's VALUES sums q.k of a worker, one a head and key, are spread over its lanes: KEY_PARTS * HEAD_PARTS = PARTS
-// lanes have OWN_KEYS * OWN_HEADS of them each, SHARE lanes the same ones. Halving goes on while halves are whole.
+// A tile's VALUES sums q.k of a worker, one a head and key, are spread over its invocations: KEY_PARTS * HEAD_PARTS = PARTS
+// invocations have OWN_KEYS * OWN_HEADS of them each, SHARE invocations the same ones. Halving goes on while halves are whole.
 const VALUES = HEADS * KEYS; // value u * HEADS + h
-const PARTS = min(LANES, VALUES & (~VALUES + 1u));
-const SHARE = LANES / PARTS;
+const PARTS = min(INVOCATIONS_PER_KEY, VALUES & (~VALUES + 1u));
+const SHARE = INVOCATIONS_PER_KEY / PARTS;
 const KEY_PARTS = min(PARTS, KEYS); // KEYS is a power of two
 const HEAD_PARTS = PARTS / KEY_PARTS;
 const OWN_KEYS = KEYS / KEY_PARTS;
 const OWN_HEADS = HEADS / HEAD_PARTS;
 const OWN = OWN_KEYS * OWN_HEADS;
 
-// A lane keeps the half of its 2 * half sums that its bit names, and adds what its partner has of them. Called with
+// An invocation keeps the half of its 2 * half sums that its bit names, and adds what its partner has of them. Called with
 // constants, so that loops unroll: an array indexed by a variable moves from registers to memory.
-fn halve(s: ptr<function, array<f32, VALUES>>, half: u32, distance: u32, lane: u32) {
-  let upper = (lane & distance) != 0u;
+fn halve(s: ptr<function, array<f32, VALUES>>, half: u32, distance: u32, rank: u32) {
+  let upper = (rank & distance) != 0u;
   for (var i = 0u; i < half; i++) {
     let kept = select((*s)[i], (*s)[i + half], upper);
     let given = select((*s)[i + half], (*s)[i], upper);
@@ -36,14 +36,14 @@ fn halve(s: ptr<function, array<f32, VALUES>>, half: u32, distance: u32, lane: u
   }
 }
 
-// From what each lane has of every sum to the whole of its own OWN sums.
-fn spread_sums(s: ptr<function, array<f32, VALUES>>, lane: u32) {
-  if (PARTS > 1u) { halve(s, VALUES / 2u, LANES / 2u, lane); }
-  if (PARTS > 2u) { halve(s, VALUES / 4u, LANES / 4u, lane); }
-  if (PARTS > 4u) { halve(s, VALUES / 8u, LANES / 8u, lane); }
-  if (PARTS > 8u) { halve(s, VALUES / 16u, LANES / 16u, lane); }
-  if (PARTS > 16u) { halve(s, VALUES / 32u, LANES / 32u, lane); }
-  if (PARTS > 32u) { halve(s, VALUES / 64u, LANES / 64u, lane); }
+// From what each invocation has of every sum to the whole of its own OWN sums.
+fn spread_sums(s: ptr<function, array<f32, VALUES>>, rank: u32) {
+  if (PARTS > 1u) { halve(s, VALUES / 2u, INVOCATIONS_PER_KEY / 2u, rank); }
+  if (PARTS > 2u) { halve(s, VALUES / 4u, INVOCATIONS_PER_KEY / 4u, rank); }
+  if (PARTS > 4u) { halve(s, VALUES / 8u, INVOCATIONS_PER_KEY / 8u, rank); }
+  if (PARTS > 8u) { halve(s, VALUES / 16u, INVOCATIONS_PER_KEY / 16u, rank); }
+  if (PARTS > 16u) { halve(s, VALUES / 32u, INVOCATIONS_PER_KEY / 32u, rank); }
+  if (PARTS > 32u) { halve(s, VALUES / 64u, INVOCATIONS_PER_KEY / 64u, rank); }
   for (var distance = SHARE / 2u; distance > 0u; distance >>= 1u) {
     for (var i = 0u; i < OWN; i++) {
       (*s)[i] += subgroupShuffleXor((*s)[i], distance);
@@ -57,14 +57,14 @@ fn tile_row(kv_base: u32, tile: u32, u: u32, worker: u32) -> u32 {
 }
 
 fn load_tile(keys: ptr<function, array<Eight, KEYS * VECTORS>>, values: ptr<function, array<Eight, KEYS * VECTORS>>,
-             kv_base: u32, tile: u32, worker: u32, lane: u32) {
+             kv_base: u32, tile: u32, worker: u32, rank: u32) {
   for (var u = 0u; u < KEYS; u++) {
     let row = tile_row(kv_base, tile, u, worker);
-    for (var v = 0u; v < VECTORS; v++) { (*keys)[u * VECTORS + v] = cached_key(row + min(lane + v * LANES, D8 - 1u)); }
+    for (var v = 0u; v < VECTORS; v++) { (*keys)[u * VECTORS + v] = cached_key(row + min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u)); }
   }
   for (var u = 0u; u < KEYS; u++) {
     let row = tile_row(kv_base, tile, u, worker);
-    for (var v = 0u; v < VECTORS; v++) { (*values)[u * VECTORS + v] = cached_value(row + min(lane + v * LANES, D8 - 1u)); }
+    for (var v = 0u; v < VECTORS; v++) { (*values)[u * VECTORS + v] = cached_value(row + min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u)); }
   }
 }
 
@@ -79,8 +79,8 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
   }
   let end = min(begin + share, seen.end);
 
-  let worker = thread / LANES;
-  let lane = thread % LANES;
+  let worker = thread / INVOCATIONS_PER_KEY;
+  let rank = thread % INVOCATIONS_PER_KEY;
   let kv_head = group / HEAD_CHUNKS;
   let first_in_group = group % HEAD_CHUNKS * HEADS;
   let heads = min(HEADS, GROUP - first_in_group);
@@ -91,7 +91,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
   let early = load_before(first_head, heads, kv_head, thread);
   var k: array<Eight, KEYS * VECTORS>;
   var values: array<Eight, KEYS * VECTORS>;
-  load_tile(&k, &values, kv_base, begin, worker, lane);
+  load_tile(&k, &values, kv_base, begin, worker, rank);
 
   prepare(early, kv_head, end == seen.end && first_in_group == 0u && state.pos < CTX_LEN, thread);
   var q_low: array<vec4f, HEADS * VECTORS>;
@@ -99,10 +99,10 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
   var low: array<vec4f, HEADS * VECTORS>;
   var high: array<vec4f, HEADS * VECTORS>;
   var highest: array<f32, OWN_HEADS>;
-  var sum: array<f32, OWN_HEADS>; // over the lane's own keys
+  var sum: array<f32, OWN_HEADS>; // over the invocation's own keys
   for (var h = 0u; h < HEADS; h++) {
     for (var v = 0u; v < VECTORS; v++) {
-      let d = (lane + v * LANES) * 8u; // past the padded head: q is zero there, so keys do not matter
+      let d = (rank + v * INVOCATIONS_PER_KEY) * 8u; // past the padded head: q is zero there, so keys do not matter
       q_low[h * VECTORS + v] = q4_at(first_head, heads, h, d);
       q_high[h * VECTORS + v] = q4_at(first_head, heads, h, d + 4u);
       low[h * VECTORS + v] = vec4f();
@@ -113,17 +113,17 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
     highest[h] = kLowest;
     sum[h] = 0.0;
   }
-  let first_lane = invocation - lane;
-  let own_key = lane / (SHARE * HEAD_PARTS) * OWN_KEYS;
+  let first_of_worker = invocation - rank;
+  let own_key = rank / (SHARE * HEAD_PARTS) * OWN_KEYS;
 
   let newest_row = kv_base + state.pos * D8;  // of a full context: none of the keys
   for (var tile = begin; tile < end; tile += kWorkers * KEYS) {
-    if (tile != begin) { load_tile(&k, &values, kv_base, tile, worker, lane); }
+    if (tile != begin) { load_tile(&k, &values, kv_base, tile, worker, rank); }
     for (var u = 0u; u < KEYS; u++) {
       let is_newest = tile_row(kv_base, tile, u, worker) == newest_row;
       let counts = tile + u * kWorkers + worker < end;
       for (var v = 0u; v < VECTORS; v++) {
-        let column = min(lane + v * LANES, D8 - 1u);
+        let column = min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u);
         k[u * VECTORS + v] = key_at(k[u * VECTORS + v], column, is_newest);
         // What lies past the end may be infinite, and zero times that is not zero.
         values[u * VECTORS + v] = eight_if(value_at(values[u * VECTORS + v], column, is_newest), counts);
@@ -143,7 +143,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
         }
       }
     }
-    spread_sums(&s, lane);
+    spread_sums(&s, rank);
 
     var factor: array<f32, OWN_HEADS>;
     for (var h = 0u; h < OWN_HEADS; h++) {
@@ -156,7 +156,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
         highest[h] = max(highest[h], s[u * OWN_HEADS + h]);
       }
     }
-    for (var distance = SHARE * HEAD_PARTS; distance < LANES; distance <<= 1u) {
+    for (var distance = SHARE * HEAD_PARTS; distance < INVOCATIONS_PER_KEY; distance <<= 1u) {
       for (var h = 0u; h < OWN_HEADS; h++) {
         highest[h] = max(highest[h], subgroupShuffleXor(highest[h], distance));
       }
@@ -174,7 +174,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
     }
 
     for (var h = 0u; h < HEADS; h++) {
-      let of_head = subgroupShuffle(factor[h % OWN_HEADS], first_lane + h / OWN_HEADS * SHARE);
+      let of_head = subgroupShuffle(factor[h % OWN_HEADS], first_of_worker + h / OWN_HEADS * SHARE);
       for (var v = 0u; v < VECTORS; v++) {
         low[h * VECTORS + v] *= of_head;
         high[h * VECTORS + v] *= of_head;
@@ -184,7 +184,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
       var p: array<f32, HEADS>;
       for (var h = 0u; h < HEADS; h++) {
         let part = u / OWN_KEYS * HEAD_PARTS + h / OWN_HEADS;
-        p[h] = subgroupShuffle(s[u % OWN_KEYS * OWN_HEADS + h % OWN_HEADS], first_lane + part * SHARE);
+        p[h] = subgroupShuffle(s[u % OWN_KEYS * OWN_HEADS + h % OWN_HEADS], first_of_worker + part * SHARE);
       }
       for (var v = 0u; v < VECTORS; v++) {
         let v_low = low4(values[u * VECTORS + v]);
@@ -197,7 +197,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
     }
   }
 
-  join_workers(&highest, &sum, &low, &high, thread, invocation);
+  reduce_workers(&highest, &sum, &low, &high, thread, invocation);
   for (var h = 0u; h < HEADS; h++) {
     gather_head(h, &low, &high, thread);
     workgroupBarrier();

@@ -63,8 +63,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let member = thread % kTeam;
   var highest = kLowest;
   var sum = 0.0;
-  let key_group = thread / LANES_PER_KEY;
-  let lane = thread % LANES_PER_KEY;
+  let key_group = thread / INVOCATIONS_PER_KEY;
+  let rank = thread % INVOCATIONS_PER_KEY;
   var low: array<vec4f, HEADS * VECTORS>;
   var high: array<vec4f, HEADS * VECTORS>;
   for (var i = 0u; i < HEADS * VECTORS; i++) {
@@ -137,7 +137,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
       for (var key = key_group; key < count; key += KEY_GROUPS) {
         let row = kv_base + (tile + key) * D8;
         for (var v = 0u; v < VECTORS; v++) {
-          let eight = v_cache[row + min(lane + v * LANES_PER_KEY, D8 - 1u)];
+          let eight = v_cache[row + min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u)];
           let v_low = low4(eight);
           let v_high = high4(eight);
           for (var h = 0u; h < HEADS; h++) {
@@ -164,7 +164,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   for (var h = 0u; h < heads; h++) {
     // Not low[h]: registers cannot be indexed by a variable without moving to memory.
     for (var i = 0u; i < HEADS * VECTORS; i++) {
-      let column = lane + i % VECTORS * LANES_PER_KEY;
+      let column = rank + i % VECTORS * INVOCATIONS_PER_KEY;
       if (i / VECTORS == h && key_group < KEY_GROUPS && column < D8) {
         gathered[(key_group * D8 + column) * 2u] = low[i];
         gathered[(key_group * D8 + column) * 2u + 1u] = high[i];

@@ -14,7 +14,7 @@ void expect_decode(const AttentionCase& c, const Policy& policy, AttentionData& 
   const auto [op, out] = data.bind(run);
   if (!run.record([&](Context& ctx) { return record_attention(ctx, op, out); })) return;
   ASSERT_EQ(run.choices().front().variant, policy.forced.at("attention_decode"));
-  // Long ones first: their splits lie there when a short one is joined.
+  // Long ones first: their splits lie there when a short one is reduced.
   for (const uint32_t pos : {4000u, 500u, 199u, 189u, 0u, 1u, 31u, 32u, 33u}) {
     if (pos >= c.ctx_len) continue;
     SCOPED_TRACE(pos);

@@ -1,5 +1,5 @@
 // Where a split puts its part: weighted values, highest logit and sum, in the scratch buffer bound as `result`, for
-// attention_combine or the product that joins them (matvec/tile_splits).
+// attention_combine or the product that reduces them (linear/matvec/tile_splits).
 // Layout, all f32: [SPLITS, ALL_HEADS, 8 * D8] weighted values, of which those past HEAD_DIM mean nothing (readers load
 // aligned fours), then [SPLITS, ALL_HEADS] pairs (highest, sum).
 //!import attention/attention_logit

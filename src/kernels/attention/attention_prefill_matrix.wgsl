@@ -127,7 +127,7 @@ fn write_sum(sum: Sum, row: Row, d: u32, factor: f32) {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32, @builtin(subgroup_id) subgroup: u32,
-        @builtin(subgroup_invocation_id) lane: u32) {
+        @builtin(subgroup_invocation_id) subgroup_invocation: u32) {
   let first_row = (groups.x - 1u - group.x) * ROWS;
   let last_row = state.rows - 1u;
   if (first_row > last_row) {
@@ -190,16 +190,16 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   }
 
   var row: Row;
-  row.odd = lane & 1u;
+  row.odd = subgroup_invocation & 1u;
   row.head = head;
-  row.out = first_row + subgroup * 16u + lane / 2u;
+  row.out = first_row + subgroup * 16u + subgroup_invocation / 2u;
   row.is_there = row.out <= last_row;
   row.logits_at = subgroup * 16u * kLogitStride;
-  row.at = row.logits_at + lane / 2u * kLogitStride + row.odd * 8u;
+  row.at = row.logits_at + subgroup_invocation / 2u * kLogitStride + row.odd * 8u;
   let position = position_of(min(row.out, last_row));
-  let first_logit = row.logits_at + lane / 2u * kLogitStride + row.odd;
+  let first_logit = row.logits_at + subgroup_invocation / 2u * kLogitStride + row.odd;
   let probabilities_at = subgroup * 16u * kProbabilityStride;
-  let first_probability = probabilities_at + lane / 2u * kProbabilityStride + row.odd;
+  let first_probability = probabilities_at + subgroup_invocation / 2u * kProbabilityStride + row.odd;
   var highest = kLowest;
   var sum = 0.0;
   var y0: Sum;
@@ -298,7 +298,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       probabilities[first_probability + 2u * i] = p;
     }
     sum = sum * factor + added;
-    if (lane == 0u) { raised[subgroup] = u32(any_passes); }
+    if (subgroup_invocation == 0u) { raised[subgroup] = u32(any_passes); }
     let all_raised = workgroupUniformLoad(&raised);  // a barrier, too: values and probabilities are complete
     var passes = 0u;
     for (var i = 0u; i < SUBGROUPS; i++) { passes += all_raised[i]; }

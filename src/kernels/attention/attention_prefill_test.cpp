@@ -99,36 +99,36 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionPrefillTest,
 // Not those that are prefill's tiles under another name.
 void expect_each_row(const AttentionCase& c, uint32_t max_rows, const Chunks& chunks) {
   std::vector<AttentionPrefillRow> table;
-  for (const AttentionPrefillRow& row : attention_few_variants()) {
+  for (const AttentionPrefillRow& row : attention_skinny_variants()) {
     if (row.kernel == PrefillKernel::kEachRow) table.push_back(row);
   }
-  expect_every_variant("attention_few", table, max_rows, c, chunks);
+  expect_every_variant("attention_skinny", table, max_rows, c, chunks);
 }
 
-TEST(AttentionFew, EveryNumberOfRowsInOneSplitAndInSeveral) {
+TEST(AttentionSkinny, EveryNumberOfRowsInOneSplitAndInSeveral) {
   Chunks chunks;
-  for (uint32_t rows = 1; rows <= kMostFewRows; ++rows) {
+  for (uint32_t rows = 1; rows <= kMaxSkinnyRows; ++rows) {
     chunks.emplace_back(0, rows);
     chunks.emplace_back(1201, rows);
   }
-  expect_every_variant("attention_few", attention_few_variants(), kMostFewRows,
+  expect_every_variant("attention_skinny", attention_skinny_variants(), kMaxSkinnyRows,
                        {.n_heads = 4, .n_kv_heads = 2, .head_dim = 32, .ctx_len = 1300, .q8 = true}, chunks);
 }
 
 // Rows whose last keys belong to a split that the rows before do not have.
-TEST(AttentionFew, SplitsThatOnlyTheLaterRowsReach) {
+TEST(AttentionSkinny, SplitsThatOnlyTheLaterRowsReach) {
   expect_each_row({.n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .ctx_len = 600}, 9,
                   {{60, 9}, {508, 9}, {591, 9}});
 }
 
-class AttentionFewTest : public ::testing::TestWithParam<AttentionCase> {};
+class AttentionSkinnyTest : public ::testing::TestWithParam<AttentionCase> {};
 
-TEST_P(AttentionFewTest, EveryVariantMatchesTheOracle) {
+TEST_P(AttentionSkinnyTest, EveryVariantMatchesTheOracle) {
   expect_each_row(GetParam(), 7, {{0, 2}, {150, 7}, {693, 7}});
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    ShapesAndMasks, AttentionFewTest,
+    ShapesAndMasks, AttentionSkinnyTest,
     ::testing::Values(
         AttentionCase{.n_heads = 6, .head_dim = 18, .ctx_len = 700, .window = 400, .sinks = true},
         AttentionCase{.n_heads = 2,
@@ -142,19 +142,19 @@ INSTANTIATE_TEST_SUITE_P(
             .n_heads = 4, .n_kv_heads = 1, .head_dim = 128, .ctx_len = 700, .softcap = 30, .q8 = true}));
 
 // What GPUs take for a long context: not tiles, of which there would be as many as heads.
-TEST(AttentionFew, LongContextsTakeSplitsOnGpus) {
+TEST(AttentionSkinny, LongContextsTakeSplitsOnGpus) {
   gpu::Caps caps;
   caps.type = gpu::AdapterType::kDiscrete;
   caps.max_workgroup_bytes = 32768;
   Attention op{.n_heads = 32};
   op.cache = {.n_kv_heads = 8, .ctx_len = 8192, .head_dim = 128};
   const auto chosen = [&] {
-    return resolve("attention_few", attention_few_variants(), op, "", caps, Policy())->row->name;
+    return resolve("attention_skinny", attention_skinny_variants(), op, "", caps, Policy())->row->name;
   };
-  EXPECT_EQ(chosen(), "attention_few.portable.split");
+  EXPECT_EQ(chosen(), "attention_skinny.portable.split");
   caps.f16 = caps.subgroups = caps.matrix_f16 = true;
   caps.subgroup_min = caps.subgroup_max = 32;
-  EXPECT_EQ(chosen(), "attention_few.split");
+  EXPECT_EQ(chosen(), "attention_skinny.split");
 }
 
 }  // namespace

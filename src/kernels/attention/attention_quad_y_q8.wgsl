@@ -1,4 +1,4 @@
-// As attention_quad_y, and y as 8-bit blocks of 16 (common/forms.h): four neighbouring lanes make one. head_dim is
+// As attention_quad_y, and y as 8-bit blocks of 16 (common/forms.h): four neighbouring invocations make one. head_dim is
 // a multiple of 32, so that no block belongs to two heads. Bindings of the entry: y_q8. Consts: Q8_PLANE1.
 //!import attention/attention_normalise
 //!import common/q8_block

@@ -25,7 +25,7 @@ Policy policy_for(WeightFormat format) {
 
 struct Case {
   AttentionCase attention;
-  std::vector<uint32_t> positions;  // a long one first: its splits lie there when a short one is joined
+  std::vector<uint32_t> positions;  // a long one first: its splits lie there when a short one is reduced
   uint32_t n = 64;
   WeightFormat format = WeightFormat::kTileQ4;
 };
@@ -209,7 +209,7 @@ TEST(AttentionSplits, SaysWhyThereAreNone) {
             "Variant attention_decode.rope.few_splits was asked for but cannot be used for 4 heads on 1, "
             "head_dim 32, "
             "f16 cache of 256: what reads its result does not reduce splits.");
-  EXPECT_NE(refusal([](Attention& op) { op.sinks = op.q; }).find("joins no sinks"), std::string::npos);
+  EXPECT_NE(refusal([](Attention& op) { op.sinks = op.q; }).find("without sinks"), std::string::npos);
   const auto unchanged = [](Attention&) {};
   EXPECT_NE(
       refusal(unchanged, heads(16, 4, 32, 256)).find("each of 16 heads fills the device (few are up to 8)"),

@@ -1,4 +1,4 @@
-// The tables of attention_decode, attention_few and attention_prefill, best first, and the sizes that follow from row
+// The tables of attention_decode, attention_skinny and attention_prefill, best first, and the sizes that follow from row
 // and shape.
 #include "kernels/attention/variants.h"
 
@@ -17,12 +17,12 @@ constexpr uint32_t kTargetWorkgroups = 256;
 constexpr uint32_t kMostSplits = 32;
 // Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
 constexpr uint32_t kMostHeadVectors = 8;
-// Of keys, and as many of values, that a lane has loaded: more than that many times eight registers hold nobody's kernel.
+// Of keys, and as many of values, that an invocation has loaded: more than that many times eight registers hold nobody's kernel.
 constexpr uint32_t kMostTileVectors = 16;
 // Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
 constexpr uint32_t kMostHeadFloats = 512;
 // Of workgroup memory, for the subgroups' results of one head and the maxima and sums of all.
-constexpr uint32_t kJoinedPart = 5, kJoinedParts = 8;
+constexpr uint32_t kReducedPart = 5, kReducedParts = 8;
 // attention_decode.rope.split, 8B at depth 8,192 on an H200: 391 tok/s with 2 query heads a workgroup, 387 with 4.
 constexpr uint32_t kSplitHeads = 2;
 constexpr uint32_t kFewHeads = 8;  // see attention_decode.rope.few_splits
@@ -44,16 +44,16 @@ std::string only_short(const Attention& op, const gpu::Caps&) {
   return format_text("one workgroup a kv head is too few for %u keys (up to %u)", keys, kShortKeys);
 }
 
-// Lanes of a subgroup that share a key: as many as have work, at most a third more.
-uint32_t lanes_per_key(const Attention& op, const gpu::Caps& caps) {
-  uint32_t lanes = std::bit_floor(std::min(std::max(caps.subgroup_min, 1u), std::bit_ceil(eights(op))));
-  while ((eights(op) + lanes - 1) / lanes * lanes * 3 > eights(op) * 4) lanes /= 2;
-  return lanes;
+// Invocations of a subgroup that share a key: as many as have work, at most a third more.
+uint32_t invocations_per_key(const Attention& op, const gpu::Caps& caps) {
+  uint32_t invocations = std::bit_floor(std::min(std::max(caps.subgroup_min, 1u), std::bit_ceil(eights(op))));
+  while ((eights(op) + invocations - 1) / invocations * invocations * 3 > eights(op) * 4) invocations /= 2;
+  return invocations;
 }
 
 std::string fits_registers(const Attention& op, const gpu::Caps& caps) {
-  const uint32_t lanes = lanes_per_key(op, caps);
-  if (eights(op) <= lanes * kMostHeadVectors) return "";
+  const uint32_t invocations = invocations_per_key(op, caps);
+  if (eights(op) <= invocations * kMostHeadVectors) return "";
   return format_text("subgroups of %u invocations are too small for head_dim %u", caps.subgroup_min,
                      op.cache.head_dim);
 }
@@ -129,7 +129,7 @@ std::string short_with_rope(const Attention& op, const gpu::Caps& caps) {
   return reason.empty() ? only_short(op, caps) : reason;
 }
 
-std::string few_heads_and_reader_joins(const Attention& op, const gpu::Caps& caps) {
+std::string few_heads_and_reader_reduces(const Attention& op, const gpu::Caps& caps) {
   std::string reason = short_with_rope(op, caps);
   if (!reason.empty()) return reason;
   if (op.n_heads > kFewHeads) {
@@ -137,7 +137,7 @@ std::string few_heads_and_reader_joins(const Attention& op, const gpu::Caps& cap
                        kFewHeads);
   }
   if (!op.reader_reduces) return "what reads its result does not reduce splits";
-  if (op.sinks.valid()) return "what reads its result joins no sinks";
+  if (op.sinks.valid()) return "what reads its result reduces splits without sinks";
   if (op.cache.head_dim % kQ8Block == 0) return "";
   return format_text("head_dim %u is not a multiple of %u", op.cache.head_dim, kQ8Block);
 }
@@ -151,14 +151,14 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
     {{.name = "attention_decode.rope.few_splits",
       .lane = kSub,
       .needs = kNeedSubgroups,
-      .refuse = few_heads_and_reader_joins},
+      .refuse = few_heads_and_reader_reduces},
      {.kernel = DecodeKernel::kSubgroup,
       .splits = true,
       .workgroup = kDecodeWorkgroup,
       .keys_at_once = 8,
       .rope = true,
       .heads = 1,
-      .reader_joins = true}},
+      .reader_reduces = true}},
     {{.name = "attention_decode.rope.single",
       .lane = kSub,
       .needs = kNeedSubgroups,
@@ -193,7 +193,7 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
 
 constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
-// What attention_prefill and attention_few have in common.
+// What attention_prefill and attention_skinny have in common.
 constexpr PrefillConstants kMatrixTiles = {
     .kernel = PrefillKernel::kMatrix, .workgroup = 128, .rows = 64, .keys = 32};
 constexpr PrefillConstants kNarrowTiles = {.kernel = PrefillKernel::kTiles,
@@ -229,31 +229,34 @@ const std::array<AttentionPrefillRow, 4> kPrefill = {{
 
 // Tiles have 16 to 64 rows of q and walk over all keys one after the other, as many workgroups as heads: few rows of a
 // long cache leave nearly the whole device idle. As in decode, splits of the keys for each row fill it.
-const std::array<AttentionPrefillRow, 6> kFew = {{
-    {{.name = "attention_few.cpu", .refuse = only_cpu},
+const std::array<AttentionPrefillRow, 6> kSkinny = {{
+    {{.name = "attention_skinny.cpu", .refuse = only_cpu},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.cpu"}},
-    {{.name = "attention_few.split", .lane = kSub, .needs = kNeedSubgroups, .refuse = fits_registers},
+    {{.name = "attention_skinny.split", .lane = kSub, .needs = kNeedSubgroups, .refuse = fits_registers},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.subgroup.split"}},
-    {{.name = "attention_few.portable.split"},
+    {{.name = "attention_skinny.portable.split"},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.portable"}},
-    {{.name = "attention_few.matrix", .lane = Lane::kMatrix, .needs = kNeedMatrix, .refuse = fits_fragments},
+    {{.name = "attention_skinny.matrix",
+      .lane = Lane::kMatrix,
+      .needs = kNeedMatrix,
+      .refuse = fits_fragments},
      kMatrixTiles},
-    {{.name = "attention_few.rows32", .refuse = only_narrow}, kNarrowTiles},
-    {{.name = "attention_few.portable"}, kPortableTiles},
+    {{.name = "attention_skinny.rows32", .refuse = only_narrow}, kNarrowTiles},
+    {{.name = "attention_skinny.portable"}, kPortableTiles},
 }};
 // More rows than these make more workgroups than kTargetWorkgroups.
-constexpr uint32_t kLeastFewRows = 2;
+constexpr uint32_t kLeastSkinnyRows = 2;
 
 }  // namespace
 
 std::span<const AttentionDecodeRow> attention_decode_variants() { return kDecode; }
 std::span<const AttentionPrefillRow> attention_prefill_variants() { return kPrefill; }
-std::span<const AttentionPrefillRow> attention_few_variants() { return kFew; }
+std::span<const AttentionPrefillRow> attention_skinny_variants() { return kSkinny; }
 
 AttentionDecodeRow each_row(const AttentionPrefillRow& row) {
   AttentionDecodeRow decode = *std::ranges::find(kDecode, row.decode, &AttentionDecodeRow::name);
   decode.name = row.name;
-  decode.rows = kLeastFewRows;
+  decode.rows = kLeastSkinnyRows;
   return decode;
 }
 
@@ -269,18 +272,18 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
   DecodeSizes sizes;
   sizes.workgroup = std::min(row.workgroup, std::bit_floor(std::max(caps.max_invocations, 8u)));
   if (row.kernel == DecodeKernel::kSubgroup) {
-    sizes.lanes = lanes_per_key(op, caps);
-    const uint64_t joined = uint64_t{caps.max_workgroup_bytes} * kJoinedPart / kJoinedParts;
+    sizes.invocations_per_key = invocations_per_key(op, caps);
+    const uint64_t reduced = uint64_t{caps.max_workgroup_bytes} * kReducedPart / kReducedParts;
     const uint32_t floats = op.cache.padded_head_dim() + 2 * kMostHeadVectors;
-    const uint32_t subgroup = std::max(std::bit_floor(caps.subgroup_min), sizes.lanes);
-    while (sizes.workgroup > subgroup && sizes.workgroup / subgroup * floats * sizeof(float) > joined) {
+    const uint32_t subgroup = std::max(std::bit_floor(caps.subgroup_min), sizes.invocations_per_key);
+    while (sizes.workgroup > subgroup && sizes.workgroup / subgroup * floats * sizeof(float) > reduced) {
       sizes.workgroup /= 2;
     }
     sizes.subgroup = std::min(subgroup, sizes.workgroup);
   } else {
-    sizes.lanes = std::min(eights(op), sizes.workgroup);
+    sizes.invocations_per_key = std::min(eights(op), sizes.workgroup);
   }
-  sizes.vectors = (eights(op) + sizes.lanes - 1) / sizes.lanes;
+  sizes.vectors = (eights(op) + sizes.invocations_per_key - 1) / sizes.invocations_per_key;
   sizes.keys = row.keys_at_once;
   if (row.kernel == DecodeKernel::kSubgroup) {
     sizes.keys = std::min(sizes.keys, std::bit_floor(std::max(kMostTileVectors / sizes.vectors, 1u)));
@@ -294,7 +297,7 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
     const uint32_t workgroups = op.cache.n_kv_heads * sizes.head_chunks * row.rows;
     const uint32_t wanted = (kTargetWorkgroups + workgroups - 1) / workgroups;
     const uint32_t useful = (visible_keys(op) + row.keys_per_split - 1) / row.keys_per_split;
-    sizes.splits = std::min({wanted, useful, row.reader_joins ? kMostJoinedSplits : kMostSplits});
+    sizes.splits = std::min({wanted, useful, row.reader_reduces ? kMaxReducedSplits : kMostSplits});
     sizes.keys_per_split = row.keys_per_split;
   }
   return sizes;

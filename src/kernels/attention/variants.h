@@ -30,7 +30,7 @@ struct DecodeConstants {
   uint32_t rows = 1;          // of q in a step: those that splits are counted for
   // Of the cache's keys at least; and AttentionChoice::leaves instead of a combine.
   uint32_t keys_per_split = kKeysPerSplit;
-  bool reader_joins = false;
+  bool reader_reduces = false;
 };
 struct AttentionDecodeRow : Variant<Attention>, DecodeConstants {};
 std::span<const AttentionDecodeRow> attention_decode_variants();
@@ -40,10 +40,10 @@ struct DecodeSizes {
   uint32_t heads = 1;        // query heads of a workgroup
   uint32_t head_chunks = 1;  // workgroups a kv head needs for its group
   uint32_t workgroup = 1;
-  uint32_t lanes = 1;     // per key
-  uint32_t vectors = 1;   // of eight dimensions, per lane
-  uint32_t keys = 1;      // at once: those of the row, fewer where lanes have many vectors
-  uint32_t subgroup = 1;  // lanes whose workers are joined in registers
+  uint32_t invocations_per_key = 1;  // per key
+  uint32_t vectors = 1;              // of eight dimensions, per invocation
+  uint32_t keys = 1;                 // at once: those of the row, fewer where invocations have many vectors
+  uint32_t subgroup = 1;             // invocations whose workers are reduced in registers
   uint32_t splits = 1;
   uint32_t keys_per_split = 1;  // at least
 };
@@ -52,7 +52,7 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
 // attention_prefill_matrix, attention_prefill, and a kernel of decode for each row.
 enum class PrefillKernel : uint8_t { kMatrix, kTiles, kEachRow };
 
-// What a row of attention_prefill and attention_few sets.
+// What a row of attention_prefill and attention_skinny sets.
 struct PrefillConstants {
   PrefillKernel kernel = PrefillKernel::kTiles;
   uint32_t workgroup = 0;
@@ -64,8 +64,8 @@ struct PrefillConstants {
 };
 struct AttentionPrefillRow : Variant<Attention>, PrefillConstants {};
 std::span<const AttentionPrefillRow> attention_prefill_variants();
-// Of plans for 2 to kMostFewRows rows.
-std::span<const AttentionPrefillRow> attention_few_variants();
+// Of plans for 2 to kMaxSkinnyRows rows.
+std::span<const AttentionPrefillRow> attention_skinny_variants();
 // What a row of kEachRow takes for each row of q: its row of decode, under its own name.
 AttentionDecodeRow each_row(const AttentionPrefillRow& row);
 

@@ -58,7 +58,7 @@ class Trial {
                 .choices = choices,
                 .state = {},
                 .max_rows = 1,
-                .role = "ceiling"};
+                .op_label = "ceiling"};
     builder_.begin("ceiling", 1);
     for (uint32_t i = 0; i < repeats; ++i) DP_CHECK(record(ctx, op));
     builder_.end();

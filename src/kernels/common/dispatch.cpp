@@ -21,13 +21,13 @@ Result<void> dispatch(Context& ctx, const Launch& launch) {
   desc.params = launch.params;
   desc.bindings = launch.bindings;
   desc.grid = launch.grid;
-  desc.role = ctx.role;
+  desc.op_label = ctx.op_label;
   desc.bytes = launch.bytes;
   desc.fixed_bytes = launch.fixed_bytes;
   desc.operations = launch.operations;
   desc.keys = launch.keys;
   DP_CHECK_WHILE(ctx.plan.dispatch(desc), "recording %s for %s", desc.pipeline.label.c_str(),
-                 ctx.role.c_str());
+                 ctx.op_label.c_str());
   return {};
 }
 

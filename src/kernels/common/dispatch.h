@@ -27,7 +27,7 @@ struct Launch {
   uint64_t bytes = 0, fixed_bytes = 0, operations = 0;  // gpu/plan.h, PlanEntry
   uint32_t keys = 0;                                    // likewise
 };
-// Role: ctx.role.
+// Label: ctx.op_label.
 Result<void> dispatch(Context& ctx, const Launch& launch);
 
 // Bound where a kernel's binding is not used in this recording, since WebGPU wants something in every

@@ -29,7 +29,7 @@ Result<void> record(Context& ctx, const Embed& op) {
   const uint32_t workgroup = workgroup_for(ctx.plan.caps(), eights, kMostInvocations);
   Launch launch{.variant = row->name, .entry = "embed/embed_rows", .layout = wgsl::embed_rows::kLayout};
   launch.consts = {u32_const("WORKGROUP", workgroup)};
-  launch.substitutions = {{"weights/format", weight_fragment(table.format, false)}};
+  launch.substitutions = {{"linear/weights/format", weight_fragment(table.format, false)}};
   launch.grid = {
       .x = (eights + workgroup - 1) / workgroup,
       .rows_axis = 1,

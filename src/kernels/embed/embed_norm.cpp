@@ -53,7 +53,7 @@ void add_embed_norm(Launch& launch, const EmbedNorm& op) {
   const Weight& table = op.table;
   const WeightLayout layout = weight_layout(table.format, table.n, table.k);
   const PieceViews views = piece_views(table, table.pieces[0]);
-  launch.substitutions.emplace_back("weights/format", weight_fragment(table.format, false));
+  launch.substitutions.emplace_back("linear/weights/format", weight_fragment(table.format, false));
   launch.consts.insert(
       launch.consts.end(),
       {u32_const("K", table.k), u32_const("UNITS", (layout.padded_k + 31) / 32),

@@ -5,7 +5,7 @@
 // TABLE_ROWS, SCALE, EPS, HAS_Q8, Q8_PLANE1, H_F32.
 // Shared: the partial sums of the norm (common/row_sum_portable), the blocks (common/q8_store).
 // Error: embed's, then rms_norm's.
-//!import weights/format
+//!import linear/weights/format
 //!import common/row_sum_portable
 //!import common/q8_store
 

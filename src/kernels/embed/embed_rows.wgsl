@@ -1,8 +1,8 @@
 // y[row] = scale * table[tokens[row]] for a piece of the table in any weight format.
 // Map: an invocation writes 8 columns of one row; the grid's y counts the rows of this step. Tokens of other pieces
 // are left to their dispatches; a token outside the table gives zeros, written by the first piece.
-// Read next: weights/README.md (weight8).
-//!import weights/format
+// Read next: linear/weights/README.md (weight8).
+//!import linear/weights/format
 
 struct Params {
   k: u32,

@@ -12,50 +12,50 @@ namespace {
 
 Result<void> check_weight(const Context& ctx, const Weight& weight) {
   if (weight.n == 0 || weight.k == 0) {
-    return fail(ErrorKind::kInternal, "Weight of %s is %u x %u; both must be positive.", ctx.role.c_str(),
+    return fail(ErrorKind::kInternal, "Weight of %s is %u x %u; both must be positive.", ctx.op_label.c_str(),
                 weight.n, weight.k);
   }
   uint32_t next = 0;
   for (const WeightPiece& piece : weight.pieces) {
     if (piece.first_row != next || piece.rows == 0) {
       return fail(ErrorKind::kInternal, "A piece of the weight of %s holds %u rows from %u; row %u is next.",
-                  ctx.role.c_str(), piece.rows, piece.first_row, next);
+                  ctx.op_label.c_str(), piece.rows, piece.first_row, next);
     }
     next += piece.rows;
     DP_CHECK(check_view(piece.buffer, weight_layout(weight.format, piece.rows, weight.k).total_bytes,
-                        "a weight piece of " + ctx.role));
+                        "a weight piece of " + ctx.op_label));
   }
   if (next != weight.n) {
-    return fail(ErrorKind::kInternal, "The pieces of the weight of %s hold %u rows of %u.", ctx.role.c_str(),
-                next, weight.n);
+    return fail(ErrorKind::kInternal, "The pieces of the weight of %s hold %u rows of %u.",
+                ctx.op_label.c_str(), next, weight.n);
   }
   return {};
 }
 
 Result<void> check_add_norm(const Context& ctx, const AddRmsNorm& op, uint32_t k) {
   for (const TensorView& view : {op.residual, op.branch, op.add_weight, op.weight, op.x}) {
-    DP_CHECK(check_view(view, sizeof(float) * k, "a part of x of " + ctx.role));
+    DP_CHECK(check_view(view, sizeof(float) * k, "a part of x of " + ctx.op_label));
   }
   return {};
 }
 
 Result<void> check_partials(const Context& ctx, const SplitPartials& x, uint32_t k) {
   if (x.head_dim % kQ8Block != 0 || uint64_t{x.n_heads} * x.head_dim != k || x.splits == 0 ||
-      x.splits > kMostJoinedSplits || x.keys_per_split == 0) {
+      x.splits > kMaxReducedSplits || x.keys_per_split == 0) {
     return fail(
         ErrorKind::kInternal,
         "x of %s, %u splits of %u heads of %u, is not %u columns in 1 to %u splits of whole blocks of %u.",
-        ctx.role.c_str(), x.splits, x.n_heads, x.head_dim, k, kMostJoinedSplits, kQ8Block);
+        ctx.op_label.c_str(), x.splits, x.n_heads, x.head_dim, k, kMaxReducedSplits, kQ8Block);
   }
-  return check_view(x.partials, x.bytes(), "the splits of x of " + ctx.role);
+  return check_view(x.partials, x.bytes(), "the splits of x of " + ctx.op_label);
 }
 
 // x as far as it is there: whole, or before the division of a deferred norm.
 Result<void> check_rows(const Context& ctx, const Rows& x, uint32_t k) {
-  if (x.q8.valid()) DP_CHECK(check_view(x.q8, q8_bytes(ctx.max_rows, k), "x.q8 of " + ctx.role));
-  if (x.f16.valid()) DP_CHECK(check_view(x.f16, f16_bytes(ctx.max_rows, k), "x.f16 of " + ctx.role));
+  if (x.q8.valid()) DP_CHECK(check_view(x.q8, q8_bytes(ctx.max_rows, k), "x.q8 of " + ctx.op_label));
+  if (x.f16.valid()) DP_CHECK(check_view(x.f16, f16_bytes(ctx.max_rows, k), "x.f16 of " + ctx.op_label));
   if (!x.f32.valid() && (x.q8.valid() || x.f16.valid())) return {};
-  return check_view(x.f32, sizeof(float) * ctx.max_rows * k, "x of " + ctx.role);
+  return check_view(x.f32, sizeof(float) * ctx.max_rows * k, "x of " + ctx.op_label);
 }
 
 Result<void> check_prologue(const Context& ctx, const Prologue& x, uint32_t k) {
@@ -63,7 +63,7 @@ Result<void> check_prologue(const Context& ctx, const Prologue& x, uint32_t k) {
   if (const auto* partials = std::get_if<SplitPartials>(&x)) return check_partials(ctx, *partials, k);
   if (const auto* add = std::get_if<AddRmsNorm>(&x)) return check_add_norm(ctx, *add, k);
   return check_view(std::get<DeferredNorm>(x).buffer, DeferredNorm::bytes(k, std::get<DeferredNorm>(x).q8),
-                    "the deferred norm of " + ctx.role);
+                    "the deferred norm of " + ctx.op_label);
 }
 
 // y, f32 [rows, stride], of which the product writes some columns.
@@ -74,7 +74,7 @@ Result<void> check_columns(const Context& ctx, TensorView y, uint32_t columns, u
     return fail(ErrorKind::kInternal, "Columns %u to %u do not fit rows of %u.", y_column, y_column + columns,
                 stride);
   }
-  return check_view(y, sizeof(float) * ctx.max_rows * stride, "y of " + ctx.role);
+  return check_view(y, sizeof(float) * ctx.max_rows * stride, "y of " + ctx.op_label);
 }
 
 Result<void> check_gate(const Context& ctx, const Gate& gate, uint32_t n) {
@@ -86,15 +86,15 @@ Result<void> check_gate(const Context& ctx, const Gate& gate, uint32_t n) {
   if (y.f16.valid() && n % 32 != 0) {
     return fail(ErrorKind::kInternal, "f16 of %u outputs needs tiles of 16.", n / 2);
   }
-  if (y.q8.valid()) DP_CHECK(check_view(y.q8, q8_bytes(ctx.max_rows, n / 2), "y.q8 of " + ctx.role));
-  if (y.f16.valid()) DP_CHECK(check_view(y.f16, f16_bytes(ctx.max_rows, n / 2), "y.f16 of " + ctx.role));
+  if (y.q8.valid()) DP_CHECK(check_view(y.q8, q8_bytes(ctx.max_rows, n / 2), "y.q8 of " + ctx.op_label));
+  if (y.f16.valid()) DP_CHECK(check_view(y.f16, f16_bytes(ctx.max_rows, n / 2), "y.f16 of " + ctx.op_label));
   if (!y.f32.valid() && (y.q8.valid() || y.f16.valid())) return {};
-  return check_view(y.f32, sizeof(float) * ctx.max_rows * (n / 2), "y of " + ctx.role);
+  return check_view(y.f32, sizeof(float) * ctx.max_rows * (n / 2), "y of " + ctx.op_label);
 }
 
 Result<void> check_epilogue(const Context& ctx, const Linear& op) {
   const uint32_t n = op.weight.n;
-  if (op.bias.valid()) DP_CHECK(check_view(op.bias, sizeof(float) * n, "bias of " + ctx.role));
+  if (op.bias.valid()) DP_CHECK(check_view(op.bias, sizeof(float) * n, "bias of " + ctx.op_label));
   if (const auto* store = std::get_if<Store>(&op.y)) {
     return check_columns(ctx, store->y, n, store->y_stride, store->y_column);
   }
@@ -105,16 +105,16 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
   if (const auto* argmax = std::get_if<TileArgmax>(&op.y)) {
     if (op.bias.valid()) {
       return fail(ErrorKind::kInternal, "The best outputs of %s are asked of a product with bias.",
-                  ctx.role.c_str());
+                  ctx.op_label.c_str());
     }
-    if (argmax->y.valid()) DP_CHECK(check_view(argmax->y, sizeof(float) * n, "y of " + ctx.role));
-    return check_view(argmax->best, kBestBytes * best_count(op.weight), "best of " + ctx.role);
+    if (argmax->y.valid()) DP_CHECK(check_view(argmax->y, sizeof(float) * n, "y of " + ctx.op_label));
+    return check_view(argmax->best, kBestBytes * best_count(op.weight), "best of " + ctx.op_label);
   }
   const auto& defer = std::get<AddResidualDeferNorm>(op.y);
   DP_CHECK(check_columns(ctx, defer.y, n, 0, 0));
   DP_CHECK(check_view(defer.norm.buffer, DeferredNorm::bytes(n, defer.norm.q8),
-                      "the deferred norm behind " + ctx.role));
-  return check_view(defer.norm.weight, sizeof(float) * n, "norm weight of " + ctx.role);
+                      "the deferred norm behind " + ctx.op_label));
+  return check_view(defer.norm.weight, sizeof(float) * n, "norm weight of " + ctx.op_label);
 }
 
 // Which prologues go with which epilogues: what makes x itself has neither bias nor residual, and writes whole rows.
@@ -130,7 +130,7 @@ Result<void> check_combination(const Context& ctx, const Linear& op) {
   }
   if (is_possible) return {};
   return fail(ErrorKind::kInternal, "The prologue of %s does not go with its bias and epilogue.",
-              ctx.role.c_str());
+              ctx.op_label.c_str());
 }
 
 std::string shape_text(const ProductShape& shape) {
@@ -146,7 +146,7 @@ Result<void> record_product(Context& ctx, const Product& op) {
       return record_matvec_tile(ctx, op);
     case Algorithm::kOnce:
     case Algorithm::kOnceOfCpu:
-      return record_matmul_few(ctx, op);
+      return record_matmul_skinny(ctx, op);
     default:
       return ctx.max_rows == 1 ? record_matvec(ctx, op) : record_matmul(ctx, op);
   }
@@ -165,7 +165,7 @@ Result<void> convert_input(Context& ctx, Product& op) {
     return record(ctx, FragmentF16{.x = op.x.f32, .f16 = op.x.f16, .k = k});
   }
   if (op.row.q8 || op.row.f16) return {};
-  return check_view(op.x.f32, sizeof(float) * ctx.max_rows * k, "x of " + ctx.role);
+  return check_view(op.x.f32, sizeof(float) * ctx.max_rows * k, "x of " + ctx.op_label);
 }
 
 Rows rows_of(const Prologue& x) {
@@ -238,13 +238,13 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
   const auto* gate = std::get_if<Gate>(&op.y);
   if (choice.gate != (gate ? gate->activation : ActivationFn::kNone) || choice.max_rows != ctx.max_rows) {
     return fail(ErrorKind::kInternal, "%s was resolved for another gate or number of rows than %s has.",
-                name_of(choice).c_str(), ctx.role.c_str());
+                name_of(choice).c_str(), ctx.op_label.c_str());
   }
   std::string refused = refuse_prologue(ctx, op.weight, choice, kind_of(op.x));
   if (refused.empty()) refused = refuse_epilogue(ctx, op.weight, choice, kind_of(op.y));
   if (!refused.empty()) {
     return fail(ErrorKind::kInternal, "%s does not have the prologue or epilogue of %s: %s.",
-                name_of(choice).c_str(), ctx.role.c_str(), refused.c_str());
+                name_of(choice).c_str(), ctx.op_label.c_str(), refused.c_str());
   }
   Choice noted = choice.choice;
   Product product = product_of(op, *choice.row, noted);
@@ -268,14 +268,14 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
 Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoice& second,
                     const LinearPair& op) {
   const uint64_t outputs = uint64_t{op.first.n} + op.second.n;
-  DP_CHECK(check_view(op.y, outputs * sizeof(float), "y of " + ctx.role));
+  DP_CHECK(check_view(op.y, outputs * sizeof(float), "y of " + ctx.op_label));
   DP_CHECK(check_weight(ctx, op.first));
   DP_CHECK(check_weight(ctx, op.second));
   DP_CHECK(check_prologue(ctx, op.x, op.first.k));
   const std::string refused = refuse_pair(ctx, op.first, first, op.second, second, kind_of(op.x));
   if (!refused.empty()) {
     return fail(ErrorKind::kInternal, "%s and %s of %s cannot be one dispatch: %s.", name_of(first).c_str(),
-                name_of(second).c_str(), ctx.role.c_str(), refused.c_str());
+                name_of(second).c_str(), ctx.op_label.c_str(), refused.c_str());
   }
   Choice noted = first.choice;
   const Linear reader{.weight = op.first, .x = op.x, .y = Store{.y = op.y}};  // the product points into it

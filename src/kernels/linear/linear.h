@@ -1,4 +1,4 @@
-// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul_few for a few, matmul for a prefill
+// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul_skinny for a few, matmul for a prefill
 // chunk, chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats). What happens to x before
 // (prologue) and to the sums behind (epilogue) is part of the call; a variant says which of them it has, with reasons.
 // Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights; dp4a variants the same
@@ -25,7 +25,7 @@ namespace doppler::kernels {
 
 // Plans of more rows than one and at most so many have kernels of their own. More sums would not fit an invocation's
 // registers.
-inline constexpr uint32_t kMostFewRows = 16;
+inline constexpr uint32_t kMaxSkinnyRows = 16;
 
 // Whole rows of a weight matrix in one GPU buffer (layout: base/dtype.h). More than one piece when the matrix
 // is larger than a binding may be.
@@ -127,7 +127,7 @@ Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoic
                     const LinearPair& op);
 
 // Splits of attention that a product reduces (SplitPartials) at most.
-inline constexpr uint32_t kMostJoinedSplits = 8;
+inline constexpr uint32_t kMaxReducedSplits = 8;
 
 // TileArgmax: how many there are, and the bytes of one.
 uint32_t best_count(const Weight& weight);

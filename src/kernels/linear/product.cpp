@@ -10,15 +10,16 @@
 namespace doppler::kernels {
 
 std::string product_operation(const ProductShape& shape) {
-  const char* operation = shape.max_rows == 1              ? "matvec"
-                          : shape.max_rows <= kMostFewRows ? "matmul_few"
-                                                           : "matmul";
+  const char* operation = shape.max_rows == 1                ? "matvec"
+                          : shape.max_rows <= kMaxSkinnyRows ? "matmul_skinny"
+                                                             : "matmul";
   return format_text("%s.%s", operation, weight_format_info(shape.format).name);
 }
 
 std::span<const ProductRow> product_variants(const ProductShape& shape) {
   if (shape.max_rows == 1) return matvec_variants(shape.format);
-  return shape.max_rows <= kMostFewRows ? matmul_few_variants(shape.format) : matmul_variants(shape.format);
+  return shape.max_rows <= kMaxSkinnyRows ? matmul_skinny_variants(shape.format)
+                                          : matmul_variants(shape.format);
 }
 
 std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation,

@@ -1,6 +1,6 @@
-// What matvec, matmul_few and matmul share: the shape their tables decide by, the rows of those tables, and one product
+// What matvec, matmul_skinny and matmul share: the shape their tables decide by, the rows of those tables, and one product
 // as their recordings take it.
-// Read next: ../matvec/variants.cpp, ../matmul_few/variants.cpp, ../matmul/variants.cpp.
+// Read next: matvec/variants.cpp, skinny/variants.cpp, matmul/variants.cpp.
 #pragma once
 
 #include <span>
@@ -45,7 +45,7 @@ struct ProductRow : Variant<ProductShape>, ProductKernel {};
 
 // Rows of one format, best first; names "matvec.q4_k.dp4a". The operation they are forced by: "matvec.q4_k".
 std::span<const ProductRow> matvec_variants(WeightFormat format);
-std::span<const ProductRow> matmul_few_variants(WeightFormat format);
+std::span<const ProductRow> matmul_skinny_variants(WeightFormat format);
 std::span<const ProductRow> matmul_variants(WeightFormat format);
 std::string product_operation(const ProductShape& shape);
 std::span<const ProductRow> product_variants(const ProductShape& shape);
@@ -119,7 +119,7 @@ XViews x_views(const Product& op, uint32_t max_rows);
 struct Launch;
 void set_costs(const Product& op, const WeightPiece& piece, Launch& launch);
 
-// "weights/dot_q4_k" or "weights/weight_q4_k".
+// "linear/weights/dot_q4_k" or "linear/weights/weight_q4_k".
 std::string_view weight_fragment(WeightFormat format, bool q8);
 
 // Invocations of a workgroup of matvec_tile*.wgsl, as the table sets them, and the workgroup memory they use beside x:
@@ -132,7 +132,7 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op);
 // op is the first of the two.
 Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weight& second,
                                      const ProductRow& second_row);
-Result<void> record_matmul_few(Context& ctx, const Product& op);
+Result<void> record_matmul_skinny(Context& ctx, const Product& op);
 Result<void> record_matmul(Context& ctx, const Product& op);
 Result<void> record_matmul_matrix(Context& ctx, const Product& op);
 

@@ -8,7 +8,7 @@ namespace doppler::kernels {
 namespace {
 
 // All workgroups together read the input's parts so often from the cache: beyond that a dispatch costs less.
-constexpr uint64_t kMostJoinedBytes = 16 << 20;
+constexpr uint64_t kMaxPrologueBytes = 16 << 20;
 
 std::string refuse_pieces(const Weight& weight) {
   if (weight.pieces.size() == 1) return "";
@@ -39,9 +39,9 @@ std::string refuse_memory(uint64_t bytes, const gpu::Caps& caps) {
 }
 
 std::string refuse_reads(uint64_t bytes) {
-  if (bytes <= kMostJoinedBytes) return "";
+  if (bytes <= kMaxPrologueBytes) return "";
   return format_text("its workgroups would read %s of parts of x, and a dispatch costs less beyond %s",
-                     format_bytes(bytes).c_str(), format_bytes(kMostJoinedBytes).c_str());
+                     format_bytes(bytes).c_str(), format_bytes(kMaxPrologueBytes).c_str());
 }
 
 // Half a tile a workgroup, at the least.
@@ -52,7 +52,7 @@ std::string refuse_workgroups(uint64_t outputs, const gpu::Caps& caps) {
 // x is made by every workgroup: `outputs` are those of the whole dispatch.
 std::string refuse_add_norm(const Context& ctx, const Weight& weight, const ProductChoice& choice,
                             uint64_t outputs) {
-  constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_joined
+  constexpr uint32_t kBuffers = 10;  // of matvec_tile_pair_add_norm
   constexpr uint32_t kUnitBytes =
       64;  // of 32 columns, in workgroup memory: codes, factors, parts of two norms
   const gpu::Caps& caps = ctx.plan.caps();
@@ -75,15 +75,15 @@ std::string refuse_add_norm(const Context& ctx, const Weight& weight, const Prod
 }
 
 std::string refuse_partials(const Context& ctx, const Weight& weight, const ProductChoice& choice) {
-  // Of 32 columns in workgroup memory: joined, codes, factors; in f32 less.
+  // Of 32 columns in workgroup memory: reduced, codes, factors; in f32 less.
   constexpr uint32_t kUnitBytes = 128 + 32 + 16;
-  // An invocation holds two vectors for each split of every four columns that it joins: registers for eight columns.
+  // An invocation holds two vectors for each split of every four columns that it reduces: registers for eight columns.
   constexpr uint32_t kMostColumns = 2048;
   const gpu::Caps& caps = ctx.plan.caps();
   const std::string reason =
       first_of({refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight),
                 refuse_memory(weight.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations), caps),
-                refuse_reads(uint64_t{weight.n} / kQ8Block * kMostJoinedSplits * weight.k * sizeof(float))});
+                refuse_reads(uint64_t{weight.n} / kQ8Block * kMaxReducedSplits * weight.k * sizeof(float))});
   if (!reason.empty()) return reason;
   if (choice.gate != ActivationFn::kNone) return "a gated product does not reduce splits";
   if (weight.k > kMostColumns) {

@@ -92,7 +92,7 @@ const Refusal kRefusals[] = {
     {kDeferred, {.n = 128, .pieces = 2, .gate = kSilu}, kTwoBuffers},
     {kDeferred,
      {.variant = "once", .max_rows = 4},
-     "matmul_few.tile_q4.once is no product of one row in tiles"},
+     "matmul_skinny.tile_q4.once is no product of one row in tiles"},
 
     {kAddNorm, {}},
     {kAddNorm, {.gate = kSilu}},
@@ -144,7 +144,7 @@ const Refusal kRefusals[] = {
     {kGate,
      {.n = 96, .variant = "matrix", .gate = kSilu, .max_rows = 64},
      "half of 96 rows are not whole tiles of 32"},
-    {kGate, {.variant = "once", .gate = kSilu, .max_rows = 4}, "matmul_few.tile_q4.once has no gate"},
+    {kGate, {.variant = "once", .gate = kSilu, .max_rows = 4}, "matmul_skinny.tile_q4.once has no gate"},
     {kGate, {.variant = "tile64", .gate = kSilu, .max_rows = 64}, "matmul.tile_q4.tile64 has no gate"},
 
     {kArgmax, {.n = 72, .pieces = 2}},

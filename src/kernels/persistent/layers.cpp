@@ -17,12 +17,12 @@ namespace {
 
 constexpr float kLog2E = 1.44269504f;
 // Polls of one invocation, of which each takes most of a microsecond on a GPU: a fifth of a second.
-constexpr uint32_t kPatience = 1u << 18;
-constexpr uint32_t kMostVectors = 8;  // of eight dimensions a lane of attention holds
+constexpr uint32_t kSpinLimit = 1u << 18;
+constexpr uint32_t kMostVectors = 8;  // of eight dimensions an invocation of attention holds
 // Lavapipe ends the loops of an invocation after 65,535 iterations and atomic additions in all: so many are for the loops
 // over weights, so many for waiting, and the rest for additions that find their word there.
 constexpr uint64_t kMostIterationsOfCpu = 20000;
-constexpr uint32_t kPatienceOfCpu = 40000;
+constexpr uint32_t kSpinLimitOfCpu = 40000;
 
 constexpr uint32_t kLeastSubgroupOfJoined = 4;  // persistent_stream_joined
 
@@ -63,7 +63,7 @@ uint64_t iterations(const PersistentLayers& op, const PersistentStages& stages, 
 
 std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps) {
   if (!op.unfit.empty()) return op.unfit;
-  if (op.groups == 0) return "the probe found no workgroups that run together";
+  if (op.groups == 0) return "the probe found no workgroups that are co-resident";
   const auto shape = persistent_shape(op);
   if (!shape) return shape.error().sentence();
   const CacheView& cache = op.layers.front().cache;
@@ -130,7 +130,7 @@ void add_attention_consts(const PersistentLayers& op, const DecodeSizes& head, b
         u32_const("KEYS_PER_SPLIT", head.keys_per_split),
         u32_const("WORKGROUP", head.workgroup),
         u32_const("VECTORS", head.vectors),
-        u32_const("LANES", head.lanes),
+        u32_const("INVOCATIONS_PER_KEY", head.invocations_per_key),
         u32_const("KEYS", head.keys),
         u32_const("ROTARY_DIM", op.rotary_dim),
         bool_const("INTERLEAVED", op.interleaved),
@@ -240,8 +240,8 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
                 .entry = "persistent/persistent_layers",
                 .layout = wgsl::persistent_layers::kLayout};
   launch.subgroups = true;
-  launch.substitutions = {{"weights/format", weight_fragment(shape.format, true)},
-                          {"other_weights/format", weight_fragment(shape.other, true)},
+  launch.substitutions = {{"linear/weights/format", weight_fragment(shape.format, true)},
+                          {"other_linear/weights/format", weight_fragment(shape.other, true)},
                           {"attention/attention_quad_y", "persistent/persistent_attention_output"}};
   const PersistentHeads heads = persistent_heads(op, caps);
   if (heads.is_long) {
@@ -281,7 +281,7 @@ Result<void> record(Context& ctx, const PersistentLayers& op) {
         bool_const("HAS_OUT_BIAS", shape.parts.out_bias),
         bool_const("HAS_GATE_BIAS", shape.parts.gate_up_bias),
         bool_const("HAS_DOWN_BIAS", shape.parts.down_bias),
-        u32_const("PATIENCE", is_cpu ? kPatienceOfCpu : kPatience),
+        u32_const("SPIN_LIMIT", is_cpu ? kSpinLimitOfCpu : kSpinLimit),
         bool_const("IS_LAVAPIPE", is_cpu),
         u32_const("EXCHANGE_LAYER", exchange.words),
         u32_const("Y_AT", exchange.y),

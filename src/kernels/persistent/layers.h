@@ -1,10 +1,10 @@
-// The dense layers of a decode step in one dispatch, or a few, whose workgroups run together (persistent_layers.wgsl):
+// The dense layers of a decode step in one dispatch, or a few, whose workgroups are co-resident (persistent_layers.wgsl):
 // norm, q k v, attention, output, gate and up, down; optionally biases, norms of the heads of q and k, norms behind the
 // branches (Gemma 3), and layers with a window and a rope table of their own. What linear/, attention/ and rope/ do in five
 // dispatches a layer, with the arithmetic of the dp4a lane. Sound only while all workgroups run at the same time: probe.h
 // counts how many do. Where one waits in vain all leave within a fraction of a second, and word kExchangeFault of the
 // exchange is 1: the results are worthless then.
-// Up to kShortKeys keys attention is one workgroup a head, beyond that splits of the keys that are joined.
+// Up to kShortKeys keys attention is one workgroup a head, beyond that splits of the keys that are reduced.
 #pragma once
 
 #include <span>
@@ -51,7 +51,7 @@ struct PersistentLayers {
   TensorView row;         // f32 [hidden], the residual stream: read and written
   DeferredNorm next;      // written: of the reader behind the last layer, in 8 bits
   TensorView exchange;    // exchange_bytes(), zero at load, kept between dispatches
-  uint32_t groups = 0;    // workgroups, which must run together; 0: none do
+  uint32_t groups = 0;    // workgroups, which must be co-resident; 0: none do
   std::string unfit;      // why the model cannot use this kernel, where its recording knows; else empty
   uint32_t n_heads = 0, hidden_dim = 0, ffn_dim = 0;
   float norm_eps = 0;
@@ -79,7 +79,7 @@ Result<void> record(Context& ctx, const PersistentLayers& op);
 uint32_t persistent_threads(const gpu::Caps& caps);
 uint64_t exchange_bytes(const PersistentLayers& op, const gpu::Caps& caps);
 // The exchange begins with words whose meaning persistent_arrive.wgsl names.
-inline constexpr uint32_t kExchangeFault = 0, kExchangeMode = 1, kExchangeTogether = 4,
+inline constexpr uint32_t kExchangeFault = 0, kExchangeMode = 1, kExchangeCoResident = 4,
                           kExchangeCountingWords = 5, kExchangeCounters = 64;
 inline constexpr uint32_t kExchangeModeProbe = 1;
 

@@ -1,5 +1,5 @@
 // The persistent kernel against the chain of dispatches, its twin, on the same layers: residual stream, deferred norm and
-// caches; in every format, dealt to one workgroup and to as many as run together; and the same bits 64 times.
+// caches; in every format, dealt to one workgroup and to as many as are co-resident; and the same bits 64 times.
 #include "kernels/persistent/layers.h"
 
 #include "kernels/linear/record_linear.h"
@@ -84,9 +84,9 @@ Result<void> record_chain(Context& ctx, const Case& c, const PersistentLayers& o
   return {};
 }
 
-uint32_t together() {
+uint32_t co_resident() {
   static const uint32_t count = [] {
-    const auto counted = gpu::run_to_completion(device(), count_together(device()));
+    const auto counted = gpu::run_to_completion(device(), count_co_resident(device()));
     return counted ? *counted : 1u;
   }();
   return count;
@@ -172,7 +172,7 @@ TEST_P(PersistentLayersTest, DoesTheSameAsTheChain) {
   Bound bound(chain, model);
   chain.state.ctx_len = c.context;
   ASSERT_TRUE(chain.record([&](Context& ctx) { return record_chain(ctx, c, bound.op); }));
-  Persistent persistent(model, c.alone ? 1 : together());
+  Persistent persistent(model, c.alone ? 1 : co_resident());
   ASSERT_TRUE(persistent.ready);
   for (const uint32_t pos : {0u, 1u, 17u, 70u, c.context / 2, c.context - 1}) {
     SCOPED_TRACE(pos);
@@ -240,7 +240,7 @@ TEST_P(PersistentContextTest, GivesTheSameBits64Times) {
   constexpr uint32_t kRuns = 64;
   const Case& c = GetParam();
   const Model model(c);
-  Persistent persistent(model, together());
+  Persistent persistent(model, co_resident());
   ASSERT_TRUE(persistent.ready);
   std::vector<float> first;
   std::vector<uint32_t> first_cache;
@@ -260,7 +260,7 @@ TEST_P(PersistentContextTest, GivesTheSameBits64Times) {
 TEST_P(PersistentContextTest, EveryDispatchWritesEveryWord) {
   const Case& c = GetParam();
   const Model model(c);
-  Persistent persistent(model, together());
+  Persistent persistent(model, co_resident());
   ASSERT_TRUE(persistent.ready);
   const ExchangeLayout at = exchange_layout(persistent.bound.op, device().caps());
   for (const uint32_t pos : {c.context - 1, 0u, 70u}) {
@@ -295,7 +295,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(PersistentLayers, TagsComeRound) {
   const Case c{.n_layers = 3, .hidden = 256, .ffn = 320, .n_heads = 6, .n_kv_heads = 2, .head_dim = 64};
   const Model model(c);
-  Persistent persistent(model, together());
+  Persistent persistent(model, co_resident());
   ASSERT_TRUE(persistent.ready);
   std::vector<float> once;
   for (uint32_t i = 0; i < Persistent::tries(); ++i) {
@@ -330,7 +330,7 @@ TEST(PersistentLayers, RefuseByName) {
                   .policy = ctx.policy,
                   .choices = choices,
                   .state = ctx.state,
-                  .role = "test"};
+                  .op_label = "test"};
       DP_TRY(said, refuse_persistent_layers(own, op));
       return {};
     });
@@ -344,7 +344,7 @@ TEST(PersistentLayers, RefuseByName) {
   is_large = false;
   PersistentLayers op = bound.op;
   op.groups = 0;
-  EXPECT_EQ(reason(op), "the probe found no workgroups that run together");
+  EXPECT_EQ(reason(op), "the probe found no workgroups that are co-resident");
   op = bound.op;
   op.layers[1].gate_up = nullptr;
   EXPECT_EQ(reason(op), "gate and up of layer 1 have two formats");

@@ -1,13 +1,13 @@
-// How many workgroups of a dispatch run together: each arrives at a counter and waits, for a bounded time, until all of
-// `count` have. The first to lose patience closes the counter and notes how many had arrived; nobody had left before that.
+// How many workgroups of a dispatch are co-resident: each arrives at a counter and waits, for a bounded time, until all of
+// `count` have. The first to reach its spin limit closes the counter and notes how many had arrived; nobody had left before that.
 // Who comes later, since others gave up, is not counted. Count and door are one word, as WGSL orders no two.
 // The other invocations of a workgroup must wait behind a barrier: those that have ended leave room for workgroups that
 // would not fit beside whole ones (an H200 let 24 of 512 invocations run where 4 fit).
-// Binding of the entry: exchange, whose first words are named here. Const: PATIENCE (polls).
+// Binding of the entry: exchange, whose first words are named here. Const: SPIN_LIMIT (polls).
 const kFault = 0u;      // 1: a wait of persistent_layers was in vain
 const kMode = 1u;       // kModeProbe: a dispatch only counts its workgroups
 const kArrived = 2u;    // workgroups, and kClosed
-const kTogether = 4u;   // the answer; 0: not known
+const kCoResident = 4u;   // the answer; 0: not known
 // From word kExchangeCounters on (layers.h): the dispatches that each workgroup has ended.
 
 const kModeProbe = 1u;
@@ -16,10 +16,10 @@ const kClosed = 0x80000000u;
 // One invocation of each workgroup calls it, between two barriers of all.
 fn arrive(count: u32) {
   var seen = atomicAdd(&exchange[kArrived], 1u) + 1u;
-  for (var i = 0u; i < PATIENCE && seen < count; i++) {
+  for (var i = 0u; i < SPIN_LIMIT && seen < count; i++) {
     // adding nothing: a plain atomic load may be moved out of the loop (see wait_again() of persistent_exchange)
     seen = atomicAdd(&exchange[kArrived], 0u);
   }
   seen = atomicOr(&exchange[kArrived], kClosed);
-  if (seen < kClosed) { atomicStore(&exchange[kTogether], min(seen, count)); }
+  if (seen < kClosed) { atomicStore(&exchange[kCoResident], min(seen, count)); }
 }

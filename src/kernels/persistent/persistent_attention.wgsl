@@ -1,21 +1,21 @@
-// Attention of one query head by one workgroup, inside persistent_layers, for short contexts. LANES neighbouring
+// Attention of one query head by one workgroup, inside persistent_layers, for short contexts. INVOCATIONS_PER_KEY neighbouring
 // invocations are a worker, as in attention_decode_core, but each knows all logits of its keys. The first tile is loaded
 // before q is waited for. Sibling with the same function: persistent_attention_splits.
-//!import attention/attention_decode_join
+//!import attention/attention_decode_reduce
 //!import persistent/persistent_heads
 //!import persistent/persistent_send_head
 
-// What attention_decode_join asks for: one head, whose sums all lanes of a worker have.
+// What attention_decode_reduce asks for: one head, whose sums all invocations of a worker have.
 const OWN_HEADS = HEADS;
 const HEAD_PARTS = 1u;
-const SHARE = LANES;
+const SHARE = INVOCATIONS_PER_KEY;
 
-const kWorkers = WORKGROUP / LANES;
+const kWorkers = WORKGROUP / INVOCATIONS_PER_KEY;
 
 fn attend(layer: u32, head: u32, thread: u32, invocation: u32) {
   let seen = keys_of_row(row_of_layer(layer));
-  let worker = thread / LANES;
-  let lane = thread % LANES;
+  let worker = thread / INVOCATIONS_PER_KEY;
+  let rank = thread % INVOCATIONS_PER_KEY;
   let kv_head = head / GROUP;
   let kv_base = kv_head * CTX_LEN * D8;
   var q_low: array<vec4f, VECTORS>;
@@ -38,7 +38,7 @@ fn attend(layer: u32, head: u32, thread: u32, invocation: u32) {
     for (var u = 0u; u < KEYS; u++) {
       let place = kv_base + min(first + u * kWorkers + worker, CTX_LEN - 1u) * D8;
       for (var v = 0u; v < VECTORS; v++) {
-        let column = min(lane + v * LANES, D8 - 1u);
+        let column = min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u);
         keys[u * VECTORS + v] = cache[keys_at + place + column];
         tile_values[u * VECTORS + v] = cache[values_at + place + column];
       }
@@ -46,8 +46,8 @@ fn attend(layer: u32, head: u32, thread: u32, invocation: u32) {
     if (first == seen.begin) {
       bring_heads(head, 1u, kv_head, head % GROUP == 0u && state.pos < CTX_LEN, thread);
       for (var v = 0u; v < VECTORS; v++) {
-        q_low[v] = head_quad_at(0u, (lane + v * LANES) * 8u);
-        q_high[v] = head_quad_at(0u, (lane + v * LANES) * 8u + 4u);
+        q_low[v] = head_quad_at(0u, (rank + v * INVOCATIONS_PER_KEY) * 8u);
+        q_high[v] = head_quad_at(0u, (rank + v * INVOCATIONS_PER_KEY) * 8u + 4u);
       }
     }
     var logits: array<f32, KEYS>;
@@ -57,7 +57,7 @@ fn attend(layer: u32, head: u32, thread: u32, invocation: u32) {
       let counts = key < seen.end;
       var share = 0.0;
       for (var v = 0u; v < VECTORS; v++) {
-        let column = min(lane + v * LANES, D8 - 1u);
+        let column = min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u);
         if (key == state.pos) {
           keys[u * VECTORS + v] = newest[column];
           tile_values[u * VECTORS + v] = newest[D8 + column];
@@ -66,7 +66,7 @@ fn attend(layer: u32, head: u32, thread: u32, invocation: u32) {
         tile_values[u * VECTORS + v] = eight_if(tile_values[u * VECTORS + v], counts);
         share += dot(q_low[v], low4(keys[u * VECTORS + v])) + dot(q_high[v], high4(keys[u * VECTORS + v]));
       }
-      for (var distance = 1u; distance < LANES; distance <<= 1u) { share += subgroupShuffleXor(share, distance); }
+      for (var distance = 1u; distance < INVOCATIONS_PER_KEY; distance <<= 1u) { share += subgroupShuffleXor(share, distance); }
       logits[u] = select(kLowest, logit(share), counts);
       top = max(top, logits[u]);
     }
@@ -87,7 +87,7 @@ fn attend(layer: u32, head: u32, thread: u32, invocation: u32) {
     }
   }
 
-  join_workers(&highest, &sum, &low, &high, thread, invocation);
+  reduce_workers(&highest, &sum, &low, &high, thread, invocation);
   gather_head(0u, &low, &high, thread);
   workgroupBarrier();
   put_head(0u, head, 0u, 1u, thread);

@@ -1,5 +1,5 @@
 // Attention inside persistent_layers for long contexts: HEADS query heads of a kv head and a split of the keys by one
-// workgroup (attention_decode_core), then a head's splits joined by one. All words of a step are sent, also those of splits
+// workgroup (attention_decode_core), then a head's splits reduced by one. All words of a step are sent, also those of splits
 // without keys, since a word that is left would be taken for a later dispatch's when the tags have come round.
 // Sibling with the same function: persistent_attention.
 //!import attention/attention_decode_core
@@ -8,7 +8,7 @@
 //!import persistent/persistent_split_output
 
 const kHeadGroups = N_KV_HEADS * HEAD_CHUNKS;
-// In a join invocations have a column each, and as many as there are for it share its splits.
+// In a reduction invocations have a column each, and as many as there are for it share its splits.
 const kColumns = min(HEAD_DIM, WORKGROUP);
 const kSharers = WORKGROUP / kColumns;
 const kSplitsEach = (SPLITS + kSharers - 1u) / kSharers;
@@ -48,7 +48,7 @@ fn put_no_keys(group: u32, split: u32, thread: u32) {
   }
 }
 
-fn join_head(head: u32, thread: u32, invocation: u32) {
+fn reduce_head(head: u32, thread: u32, invocation: u32) {
   let part = min(thread / kColumns, kSharers - 1u);
   for (var first = 0u; first < HEAD_DIM; first += kColumns * one()) {
     let column = min(first + thread % kColumns, HEAD_DIM - 1u);
@@ -65,10 +65,10 @@ fn join_head(head: u32, thread: u32, invocation: u32) {
         words[e] = look(parts_at + (split * N_HEADS + head) * HEAD_DIM + column) ^ tag;
         seen |= words[e];
       }
-      if (!is_stale(seen) || patience == 0u) { break; }
+      if (!is_stale(seen) || spins_left == 0u) { break; }
       wait_again(seen, 2u * kSplitsEach + 1u);  // the inner loop's iterations too
     }
-    if (is_stale(seen)) { patience = 0u; }
+    if (is_stale(seen)) { spins_left = 0u; }
     if (thread < 2u * SPLITS) { split_pairs[thread] = number_of(pair_word); }
     workgroupBarrier();
     var highest = kLowest;
@@ -107,5 +107,5 @@ fn make_heads(thread: u32, invocation: u32, group: u32, layer: u32) {
     }
   }
   workgroupBarrier();  // splits of this workgroup are sent
-  for (var head = group; head < N_HEADS; head += GROUPS * one()) { join_head(head, thread, invocation); }
+  for (var head = group; head < N_HEADS; head += GROUPS * one()) { reduce_head(head, thread, invocation); }
 }

@@ -2,12 +2,12 @@
 // nothing about plain stores before it; therefore every word is an atomic that proves itself: 24 bits of value below an
 // 8-bit tag, which is the number of this dispatch. Each word is written once a dispatch, and a reader loads it again
 // until its tag is the one expected. What an older dispatch left has another tag: all words are written each time.
-// Waiting is bounded: after PATIENCE polls of an invocation, summed over the dispatch, it goes on with what there is, and
+// Waiting is bounded: after SPIN_LIMIT polls of an invocation, summed over the dispatch, it goes on with what there is, and
 // the dispatch is marked as failed (kFault). Before a wait for words of the own workgroup stands a barrier, since
 // nothing promises that its invocations make progress while others wait.
 // Blocks of 16 values (common/forms.h) travel in 8 words: the codes, three a word; d; a sum of squares, which not
 // all readers need. Word j of block b is number j * blocks + b, so that neighbours read neighbours.
-// Binding of the entry: exchange. Consts: PATIENCE, IS_LAVAPIPE.
+// Binding of the entry: exchange. Consts: SPIN_LIMIT, IS_LAVAPIPE.
 //!import persistent/persistent_arrive
 
 const kBlockWords = 8u;
@@ -15,7 +15,7 @@ const kScaleWord = 6u;  // d
 const kSquaresWord = 7u;
 
 var<private> tag: u32;
-var<private> patience: u32;
+var<private> spins_left: u32;
 
 // Lavapipe moves plain loads out of a loop that waits, so there nothing is added instead.
 fn look(at: u32) -> u32 {
@@ -37,34 +37,34 @@ fn idle_4(x: u32) -> u32 { return idle_1(idle_1(idle_1(idle_1(x)))); }
 fn idle_16(x: u32) -> u32 { return idle_4(idle_4(idle_4(idle_4(x)))); }
 fn idle_64(x: u32) -> u32 { return idle_16(idle_16(idle_16(idle_16(x)))); }
 
-// One poll less of patience. Made of what was seen: how often a loop runs that just counts down is known, so a compiler
+// One poll less until the spin limit. Made of what was seen: how often a loop runs that just counts down is known, so a compiler
 // makes several copies of it, and code is what this kernel has too much of.
 // Lavapipe ends whatever loop an invocation is in after 65,535 iterations and additions, without a word. So there a poll
-// takes longer, and patience counts both and ends well before that: `additions` of a poll.
+// takes longer, and `spins_left` counts both and ends well before that: `additions` of a poll.
 fn wait_again(seen: u32, additions: u32) {
   var spent = min(seen >> 24u, 1u);
   if (IS_LAVAPIPE) { spent += additions + select(0u, 1u, idle_64(seen) == 1u); }
-  patience -= min(patience, spent);
+  spins_left -= min(spins_left, spent);
 }
 
 fn receive_f32(at: u32) -> f32 {
   var word = look(at) ^ tag;
-  while (is_stale(word) && patience > 0u) {
+  while (is_stale(word) && spins_left > 0u) {
     wait_again(word, 1u);
     word = look(at) ^ tag;
   }
-  if (is_stale(word)) { patience = 0u; }
+  if (is_stale(word)) { spins_left = 0u; }
   return number_of(word);
 }
 
 // Two words that are polled together.
 fn receive_two(first: u32, second: u32) -> vec2<f32> {
   var words = vec2<u32>(look(first), look(second)) ^ vec2<u32>(tag);
-  while (is_stale(words.x | words.y) && patience > 0u) {
+  while (is_stale(words.x | words.y) && spins_left > 0u) {
     wait_again(words.x | words.y, 2u);
     words = vec2<u32>(look(first), look(second)) ^ vec2<u32>(tag);
   }
-  if (is_stale(words.x | words.y)) { patience = 0u; }
+  if (is_stale(words.x | words.y)) { spins_left = 0u; }
   return vec2<f32>(number_of(words.x), number_of(words.y));
 }
 
@@ -89,10 +89,10 @@ fn receive_block(at: u32, blocks: u32, has_squares: bool) -> Block {
     if (has_squares) { high.w = look(at + kSquaresWord * blocks) ^ tag; }
     let both = low | high;
     seen = (both.x | both.y) | (both.z | both.w);
-    if (!is_stale(seen) || patience == 0u) { break; }
+    if (!is_stale(seen) || spins_left == 0u) { break; }
     wait_again(seen, 8u);
   }
-  if (is_stale(seen)) { patience = 0u; }
+  if (is_stale(seen)) { spins_left = 0u; }
   return Block(vec4<u32>(low.x | (low.y << 24u), (low.y >> 8u) | (low.z << 16u), (low.z >> 16u) | (low.w << 8u),
                          high.x | (high.y << 24u)),
                number_of(high.z), number_of(high.w));

@@ -1,4 +1,4 @@
-// Several dense layers of one row in one dispatch: GROUPS workgroups, which must run together, walk through the stages
+// Several dense layers of one row in one dispatch: GROUPS workgroups, which must be co-resident, walk through the stages
 //   q, k, v | attention | output + residual | gate and up | down + residual
 // of each layer and hand each other what a stage makes (persistent_exchange). No workgroup waits for all others: each
 // waits for the words it reads. Before it waits it asks for the first weights of the stage.
@@ -185,10 +185,10 @@ fn biases_of(local: u32, group: u32, layer: u32, step: Step, place: Place) -> ve
   return vec2<f32>();
 }
 
-fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
+fn make_step(local: u32, subgroup_invocation: u32, group: u32, layer: u32, step: Step) {
   if (step.number == kHeads) {
     begin_heads(layer);
-    make_heads(local, lane, group, layer);
+    make_heads(local, subgroup_invocation, group, layer);
     return;
   }
   let place = place_of(layer, step.number);
@@ -216,10 +216,10 @@ fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
   workgroupBarrier();  // partial
   switch (step.number) {
     case kQkv: { send_qkv(local, group, step.turn, biases.x, words); }
-    case kGate: { put_gated(local, lane, group, step.turn, biases, words + GATE_AT); }
+    case kGate: { put_gated(local, subgroup_invocation, group, step.turn, biases, words + GATE_AT); }
     default: {
       let is_down = step.number == kDown;
-      put_hidden(local, lane, group, step.turn, gains, biases.x, words + select(OUT_AT, DOWN_AT, is_down),
+      put_hidden(local, subgroup_invocation, group, step.turn, gains, biases.x, words + select(OUT_AT, DOWN_AT, is_down),
                  is_down && layer + 1u == table.count);
     }
   }
@@ -227,8 +227,8 @@ fn make_step(local: u32, lane: u32, group: u32, layer: u32, step: Step) {
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(subgroup_id) subgroup: u32,
-        @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) lane: u32) {
-  let local = subgroup * subgroup_size + lane;
+        @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) subgroup_invocation: u32) {
+  let local = subgroup * subgroup_size + subgroup_invocation;
   let group = group_id.x;
   if (local == 0u) {
     start = vec4<u32>(atomicLoad(&exchange[kMode]), atomicLoad(&exchange[kFault]),
@@ -241,12 +241,12 @@ fn main(@builtin(workgroup_id) group_id: vec3<u32>, @builtin(subgroup_id) subgro
     return;
   }
   tag = (begun.z + 1u) << 24u;
-  patience = select(PATIENCE, 0u, begun.y != 0u);
+  spins_left = select(SPIN_LIMIT, 0u, begun.y != 0u);
   begin_stream(local, group);
   for (var layer = 0u; layer < table.count; layer++) {
-    for (var step = 0u; step < steps_of_layer(); step += one()) { make_step(local, lane, group, layer, step_of(step)); }
+    for (var step = 0u; step < steps_of_layer(); step += one()) { make_step(local, subgroup_invocation, group, layer, step_of(step)); }
   }
   end_stream(local, group);
-  if (patience == 0u) { atomicStore(&exchange[kFault], 1u); }
+  if (spins_left == 0u) { atomicStore(&exchange[kFault], 1u); }
   if (local == 0u) { atomicStore(&exchange[COUNTERS_AT + group], begun.z + 1u); }
 }

@@ -23,16 +23,16 @@ fn qkv_bias(row: u32, place: Place, second: u32) -> f32 {
 
 fn send_qkv(local: u32, group: u32, turn: u32, bias: f32, words: u32) {
   if (is_output(kQkvStage, group, turn, local)) {
-    var sum = joined_sum(kQkvStage, local / kQkvStage.rows, local) * norm_factor();
+    var sum = reduced_sum(kQkvStage, local / kQkvStage.rows, local) * norm_factor();
     if (HAS_QKV_BIAS) { sum += bias; }
     send(words + row_of(kQkvStage, group, turn, local), value_of(sum));
   }
 }
 
 // Blocks of 16 outputs, word by word. `words`: where they go. May contain a barrier.
-fn send_blocks(stage: Stage, local: u32, lane: u32, group: u32, turn: u32, value: f32, square: f32, words: u32,
+fn send_blocks(stage: Stage, local: u32, subgroup_invocation: u32, group: u32, turn: u32, value: f32, square: f32, words: u32,
                blocks: u32, count: u32) {
-  let word = word_of_block(local, lane, value, square);
+  let word = word_of_block(local, subgroup_invocation, value, square);
   let j = local & 15u;
   if (is_output(stage, group, turn, local) && j < count) {
     send(words + j * blocks + row_of(stage, group, turn, local) / 16u, word);
@@ -46,18 +46,18 @@ fn gate_biases(row: u32, first: u32) -> vec2<f32> {
 }
 
 // activate(gate) * up.
-fn put_gated(local: u32, lane: u32, group: u32, turn: u32, biases: vec2<f32>, words: u32) {
+fn put_gated(local: u32, subgroup_invocation: u32, group: u32, turn: u32, biases: vec2<f32>, words: u32) {
   var value = 0.0;
   if (is_output(kGateStage, group, turn, local)) {
     let factor = norm_factor();
     let index = 2u * (local / kGateStage.rows);
-    var gate = joined_sum(kGateStage, index, local) * factor;
-    var up = joined_sum(kGateStage, index + 1u, local) * factor;
+    var gate = reduced_sum(kGateStage, index, local) * factor;
+    var up = reduced_sum(kGateStage, index + 1u, local) * factor;
     if (HAS_GATE_BIAS) {
       gate += biases.x;
       up += biases.y;
     }
     value = activate(gate) * up;
   }
-  send_blocks(kGateStage, local, lane, group, turn, value, 0.0, words, kFfnBlocks, kSquaresWord);
+  send_blocks(kGateStage, local, subgroup_invocation, group, turn, value, 0.0, words, kFfnBlocks, kSquaresWord);
 }

@@ -1,4 +1,4 @@
-// Counts how many workgroups of WORKGROUP invocations and SHARED words of workgroup memory run together on this device.
+// Counts how many workgroups of WORKGROUP invocations and SHARED words of workgroup memory are co-resident on this device.
 // SHARED is at least WORKGROUP; the array is touched, so that the compiler keeps it.
 //!import persistent/persistent_arrive
 

@@ -2,7 +2,7 @@
 // four units before the workgroup waits for its input, multiply() goes on from there. The four have names: an array of
 // them would lie in memory.
 // Fragments beside this one: persistent_stage, persistent_x. Variable of the entry: params.
-//!import weights/format
+//!import linear/weights/format
 
 struct Four {
   a: Words,

@@ -1,4 +1,4 @@
-// Where attention puts a split's part of a head inside persistent_layers: words for the workgroup that joins it
+// Where attention puts a split's part of a head inside persistent_layers: words for the workgroup that reduces it
 // (persistent_attention_splits). In the place of attention_quad_y, with its function. Set before: parts_at.
 // Words of a layer: [SPLITS, N_HEADS, HEAD_DIM] weighted values, then [SPLITS, N_HEADS] pairs (highest logit, sum). Value i
 // of quad q of a head is number i * (HEAD_DIM / 4) + q, so that neighbours write neighbours.

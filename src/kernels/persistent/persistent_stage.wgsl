@@ -53,7 +53,7 @@ fn put_partial(stage: Stage, local: u32, index: u32, own: f32) {
   }
 }
 
-fn joined_sum(stage: Stage, index: u32, t: u32) -> f32 {
+fn reduced_sum(stage: Stage, index: u32, t: u32) -> f32 {
   let parts = parts_of(stage);
   let first = index * parts * stage.rows + t % stage.rows;
   var sum = 0.0;

@@ -60,17 +60,17 @@ fn bring_x(local: u32, layer: u32, number: u32, gains: Gains) {
 }
 
 // Sums added to the residual stream, and the next norm begun.
-fn put_hidden(local: u32, lane: u32, group: u32, turn: u32, gains: Gains, bias: f32, words: u32, is_last: bool) {
+fn put_hidden(local: u32, subgroup_invocation: u32, group: u32, turn: u32, gains: Gains, bias: f32, words: u32, is_last: bool) {
   let stage = kOutStage;
   var stream = 0.0;
   if (is_output(stage, group, turn, local)) {
     let own = turn * stage.each * stage.rows + local;
-    stream = residual[own] + joined_sum(stage, local / stage.rows, local);
+    stream = residual[own] + reduced_sum(stage, local / stage.rows, local);
     if (HAS_OUT_BIAS || HAS_DOWN_BIAS) { stream += bias; }
     residual[own] = stream;
   }
   if (is_last) { return; }
-  send_blocks(stage, local, lane, group, turn, stream * gains.next, stream * stream, words, kHiddenBlocks, kBlockWords);
+  send_blocks(stage, local, subgroup_invocation, group, turn, stream * gains.next, stream * stream, words, kHiddenBlocks, kBlockWords);
 }
 
 // The residual stream and the deferred norm behind the last layer, for other dispatches: once, so nothing here is quick.

@@ -1,4 +1,4 @@
-// The residual stream inside persistent_layers where norms stand behind the branches (JoinedNorm in
+// The residual stream inside persistent_layers where norms stand behind the branches (AddRmsNorm in
 // common/forms.h): a branch's sum of squares needs all of its rows before any of them may join the residual. The
 // rows are sent as they are, and each workgroup, which reads them all anyway, keeps the whole residual stream, adds up the
 // squares, joins and quantises what its next product reads: all from the same words in the same order, so that every
@@ -64,10 +64,10 @@ fn receive_branch(local: u32, at: u32) -> array<vec4<f32>, kQuadsEach> {
       }
       seen |= (words[e].x | words[e].y) | (words[e].z | words[e].w);
     }
-    if (!is_stale(seen) || patience == 0u) { break; }
+    if (!is_stale(seen) || spins_left == 0u) { break; }
     wait_again(seen, 5u * kQuadsEach);  // the inner loop's iterations too
   }
-  if (is_stale(seen)) { patience = 0u; }
+  if (is_stale(seen)) { spins_left = 0u; }
   var branch: array<vec4<f32>, kQuadsEach>;
   for (var e = 0u; e < kQuadsEach; e++) {
     branch[e] = vec4<f32>(number_of(words[e].x), number_of(words[e].y), number_of(words[e].z), number_of(words[e].w));
@@ -132,10 +132,10 @@ fn bring_x(local: u32, layer: u32, number: u32, gains: Gains) {
 }
 
 // The branch's rows are sent; those of a dispatch's last layer to end_stream().
-fn put_hidden(local: u32, lane: u32, group: u32, turn: u32, gains: Gains, bias: f32, words: u32, is_last: bool) {
+fn put_hidden(local: u32, subgroup_invocation: u32, group: u32, turn: u32, gains: Gains, bias: f32, words: u32, is_last: bool) {
   let stage = kOutStage;
   if (is_output(stage, group, turn, local)) {
-    var sum = joined_sum(stage, local / stage.rows, local);
+    var sum = reduced_sum(stage, local / stage.rows, local);
     if (HAS_OUT_BIAS || HAS_DOWN_BIAS) { sum += bias; }
     let output = row_of(stage, group, turn, local);
     send(words + output % 4u * kQuads + output / 4u, value_of(sum));

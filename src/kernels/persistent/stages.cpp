@@ -157,8 +157,8 @@ PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& ca
   if (!heads.is_long) {
     // On a CPU device more are only more code.
     if (caps.type == gpu::AdapterType::kCpu) return heads;
-    row.keys_at_once =
-        std::clamp(kKeysOfRound / (row.workgroup / heads.sizes.lanes), kLeastKeysAtOnce, kMostKeysAtOnce);
+    row.keys_at_once = std::clamp(kKeysOfRound / (row.workgroup / heads.sizes.invocations_per_key),
+                                  kLeastKeysAtOnce, kMostKeysAtOnce);
     heads.sizes = decode_sizes(row, attention, caps);
     return heads;
   }

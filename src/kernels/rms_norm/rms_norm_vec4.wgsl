@@ -20,8 +20,8 @@ const kEach = (kQuads + WORKGROUP - 1u) / WORKGROUP;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
-        @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) lane: u32) {
-  let t = subgroup * subgroup_size + lane;
+        @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) subgroup_invocation: u32) {
+  let t = subgroup * subgroup_size + subgroup_invocation;
   var in_row = group.x;
   if (LAST_ROW_ONLY) { in_row = state.rows - 1u; }
   let row_at = in_row * kQuads;

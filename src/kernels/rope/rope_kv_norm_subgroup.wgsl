@@ -17,6 +17,6 @@
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
-        @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) lane: u32) {
-  make_head(group.y, group.x, subgroup * subgroup_size + lane, subgroup, subgroup_size);
+        @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) subgroup_invocation: u32) {
+  make_head(group.y, group.x, subgroup * subgroup_size + subgroup_invocation, subgroup, subgroup_size);
 }

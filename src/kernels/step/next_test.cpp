@@ -197,9 +197,9 @@ TEST(Next, LimitsStop) {
   });
 }
 
-TEST(Next, SampledTokensRefuseToBeJoined) {
+TEST(Next, SampledTokensRefuseToBeFused) {
   Policy policy;
-  policy.forced["next"] = "next.joined";
+  policy.forced["next"] = "next.fused";
   KernelRun run(policy);
   const TestWeight test = random_weight(WeightFormat::kF16, 8, 64, 1);
   const Weight table = upload(run, test);

@@ -103,7 +103,7 @@ Result<void> KernelRun::try_record(const std::function<Result<void>(Context&)>& 
               .choices = choices_,
               .state = state_view_,
               .max_rows = max_rows_,
-              .role = "test"};
+              .op_label = "test"};
   builder_.begin("test", max_rows_);
   Result<void> recorded = body(ctx);
   builder_.end();

@@ -1,0 +1,106 @@
+// The output is a GGUF file (outline.h): of a GGUF source the metadata stay byte for byte, in order, and so does the
+// order of its tensors.
+#include <algorithm>
+#include <array>
+
+#include "formats/architectures/architecture.h"
+#include "formats/architectures/gguf_metadata.h"
+#include "formats/convert/hf_to_gguf.h"
+#include "formats/convert/outline.h"
+#include "formats/convert/types.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr std::string_view kFileType = "general.file_type";
+constexpr std::string_view kQuantisationVersionKey = "general.quantization_version";
+
+// Tensors in the order of the source's own table, which an RDRR folder has changed.
+Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
+  std::vector<OutTensor> out;
+  for (size_t i = 0; i < model.tensors().size(); ++i) {
+    const TensorInfo& tensor = model.tensors()[i];
+    OutTensor made;
+    made.name = tensor.name;
+    made.type = tensor.type;
+    made.shape = tensor.shape;
+    made.source_index = model.rdrr() ? model.rdrr()->tensors[i].source_index : i;
+    made.parts = {{.source = &tensor}};
+    out.push_back(std::move(made));
+  }
+  std::ranges::sort(out, {}, &OutTensor::source_index);
+  return out;
+}
+
+// What --fuse-* made of an RDRR folder. Some architectures' files are published with attn_qkv.
+Result<> refuse_fused(const Checkpoint& model, const Conversion& conversion) {
+  DP_TRY(const auto architecture, model.gguf()->get_string("general.architecture"));
+  // All of the rows have separate q, k and v.
+  const bool has_q = !architecture || find_architecture_gguf(*architecture).has_value();
+  for (const OutTensor& tensor : conversion.tensors) {
+    const bool fused = tensor.name.find("ffn_gate_up.") != std::string::npos ||
+                       (has_q && tensor.name.find("attn_qkv.") != std::string::npos);
+    if (!fused) continue;
+    return fail(
+        ErrorKind::kUnsupported,
+        "Tensor \"%s\" is fused, which GGUF has no name for; convert the model that the folder was made of.",
+        printable(tensor.name).c_str());
+  }
+  return {};
+}
+
+}  // namespace
+
+uint32_t gguf_file_type(const Conversion& conversion, const ConvertOptions& options) {
+  if (const QuantMix* mix = mix_of(options).value_or(nullptr)) return mix->file_type;
+  std::array<uint64_t, 64> numbers{};
+  for (const OutTensor& tensor : conversion.tensors) {
+    const auto type = static_cast<uint32_t>(tensor.type);
+    if (tensor.matrix && type < numbers.size()) numbers[type] += tensor.rows() * tensor.k();
+  }
+  const auto most = static_cast<DType>(std::ranges::max_element(numbers) - numbers.begin());
+  const QuantMix* mix = find_quant_mix(dtype_info(most).name);
+  return mix ? mix->file_type : 0;
+}
+
+GgufHeader copied_header(const GgufFile& source, const Conversion& conversion,
+                         const ConvertOptions& options) {
+  std::vector<std::string_view> without = {"split.no", "split.count", "split.tensors.count"};
+  const bool changed = std::ranges::any_of(conversion.tensors, [](const OutTensor& tensor) {
+    return std::ranges::any_of(tensor.parts,
+                               [&](const TensorPart& part) { return part.source->type != tensor.type; });
+  });
+  if (changed) without.insert(without.end(), {kFileType, kQuantisationVersionKey});
+  if (!options.name.empty()) without.emplace_back("general.name");
+  GgufHeader header;
+  header.copy_metadata(source, without);
+  if (changed) {
+    header.add_u32(kFileType, gguf_file_type(conversion, options));
+    header.add_u32(kQuantisationVersionKey, kQuantisationVersion);
+  }
+  if (!options.name.empty()) header.add_string("general.name", options.name);
+  return header;
+}
+
+Task<Result<GgufOutline>> outline_gguf(const Checkpoint& model, const ConvertOptions& options) {
+  GgufOutline outline;
+  if (model.kind() == Checkpoint::Kind::kHuggingFace) {
+    auto outlining = outline_hf_to_gguf(model, options, outline);
+    DP_CO_CHECK(co_await std::move(outlining));
+  } else {
+    DP_CO_TRY(outline.conversion.tensors, tensors_as_they_are(model));
+    DP_CO_CHECK(refuse_fused(model, outline.conversion));
+    DP_CO_CHECK(choose_types(outline.conversion, options));
+    outline.header = copied_header(*model.gguf(), outline.conversion, options);
+  }
+  for (const OutTensor& tensor : outline.conversion.tensors) {
+    if (tensor.type >= static_cast<DType>(kFirstOwnDType) || tensor.shape.empty()) {
+      co_return fail(ErrorKind::kUnsupported, "Tensor \"%s\" (%s, %zu dimensions) cannot be in a GGUF file.",
+                     printable(tensor.name).c_str(), dtype_info(tensor.type).name, tensor.shape.size());
+    }
+    outline.header.add_tensor(tensor.name, tensor.type, tensor.shape);
+  }
+  co_return outline;
+}
+
+}  // namespace doppler::formats

@@ -1,0 +1,45 @@
+// Records a chunk of rows of x times a weight: a dispatch per piece. Read next: matmul_tile.wgsl.
+#include "kernels/common/dispatch.h"
+#include "kernels/linear/matmul/matmul_bindings.wgsl.h"
+#include "kernels/linear/product.h"
+
+namespace doppler::kernels {
+
+Result<void> record_matmul(Context& ctx, const Product& op) {
+  const ProductRow& row = op.row;
+  if (row.algorithm == Algorithm::kMatrix) return record_matmul_matrix(ctx, op);
+  constexpr uint32_t kTile = 64;  // TILE of both kernels
+  constexpr uint32_t kUnit = 32;  // columns
+  const Weight& weight = op.weight;
+  const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
+  const XViews x = x_views(op, ctx.max_rows);
+
+  Launch launch{.variant = row.name,
+                .entry = row.q8 ? "linear/matmul/matmul_dp4a" : "linear/matmul/matmul_tile",
+                .layout = wgsl::matmul_bindings::kLayout};
+  launch.consts = {bool_const("HAS_BIAS", op.bias.valid()), bool_const("ACCUMULATE", op.accumulate)};
+  if (!row.q8) launch.consts.push_back(bool_const("SKIP_EMPTY", row.algorithm == Algorithm::kTileOfCpu));
+  launch.substitutions = {
+      {"linear/weights/format", weight_fragment(weight.format, row.q8)},
+      {"linear/x", row.algorithm == Algorithm::kPortable ? "linear/linear_x_any" : "linear/linear_x_eights"}};
+  for (const WeightPiece& piece : weight.pieces) {
+    const PieceViews views = piece_views(weight, piece);
+    const wgsl::matmul_bindings::Params params{
+        .rows = piece.rows,
+        .first_row = piece.first_row,
+        .y_first = op.y_column + piece.first_row,
+        .y_stride = op.y_stride == 0 ? weight.n : op.y_stride,
+        .k = weight.k,
+        .row_vec4s = static_cast<uint32_t>(layout.plane0_row_bytes / 16),
+        .units = (layout.padded_k + kUnit - 1) / kUnit};
+    launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
+    launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,
+                       op.y,          ctx.state};
+    launch.grid = {.x = (piece.rows + kTile - 1) / kTile, .rows_axis = 1, .rows_per_group = kTile};
+    set_costs(op, piece, launch);
+    DP_CHECK(dispatch(ctx, launch));
+  }
+  return {};
+}
+
+}  // namespace doppler::kernels

@@ -1,0 +1,89 @@
+// y = x W^T for a chunk of rows with x in 8-bit blocks: integer dot products, scaled in f32 once per block of 16.
+// Map: a workgroup of 256 makes a tile of 64 rows of x by 64 weight rows; an invocation makes 4 x 4 of it: rows
+// tm + 16 i, columns tn + 16 j. Shared: 32 columns of both tiles as packed signed bytes with their
+// scales; an invocation brings 16 bytes of one of them.
+// Needs k a multiple of 32. Error: f32 sums over the blocks, relative L2 below 1e-5 of the same sums in double.
+// Read next: linear/weights/README.md (bytes16, scale_minimum), common/forms.h (x).
+//!import linear/matmul/matmul_bindings
+//!import linear/weights/format
+//!import linear/weights/dot_bytes
+//!import linear/linear_epilogue
+
+alias XElement = vec4<u32>;
+
+const TILE = 64u;
+
+// [half of the columns][row]: 16 packed bytes each.
+var<workgroup> x_tile: array<vec4<u32>, 2u * TILE>;
+var<workgroup> w_tile: array<vec4<u32>, 2u * TILE>;
+var<workgroup> x_scale: array<vec2<f32>, 2u * TILE>;  // (d, d * sum)
+var<workgroup> w_scale: array<vec2<f32>, 2u * TILE>;  // (scale, minimum)
+
+fn dots(a: vec4<u32>, b0: vec4<u32>, b1: vec4<u32>, b2: vec4<u32>, b3: vec4<u32>) -> vec4<f32> {
+  return vec4<f32>(vec4<i32>(idot16(a, b0), idot16(a, b1), idot16(a, b2), idot16(a, b3)));
+}
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let rows = state.rows;
+  let row0 = group.y * TILE;
+  let column0 = group.x * TILE;
+  let tn = local % 16u;
+  let tm = local / 16u;
+  // What this invocation brings: rows past the end repeat the last one and are not written.
+  let staged = local % TILE;
+  let half = (local / TILE) % 2u;
+  let x_row = min(row0 + staged, rows - 1u);
+  let w_row = min(column0 + staged, params.rows - 1u);
+  var sum0 = vec4<f32>(0.0);
+  var sum1 = vec4<f32>(0.0);
+  var sum2 = vec4<f32>(0.0);
+  var sum3 = vec4<f32>(0.0);
+  for (var u = 0u; u < params.units; u++) {
+    if (local < 2u * TILE) {
+      w_tile[local] = bytes16(w_row, 2u * u + half);
+      w_scale[local] = scale_minimum(w_row, 2u * u + half);
+    } else {
+      x_tile[local - 2u * TILE] = x[x_row * params.units * 2u + 2u * u + half];
+      x_scale[local - 2u * TILE] = x_scales[x_row * params.units * 2u + 2u * u + half];
+    }
+    workgroupBarrier();  // the columns are complete
+    for (var h = 0u; h < 2u; h++) {
+      let s0 = x_scale[h * TILE + tm];
+      let s1 = x_scale[h * TILE + tm + 16u];
+      let s2 = x_scale[h * TILE + tm + 32u];
+      let s3 = x_scale[h * TILE + tm + 48u];
+      let b0 = w_tile[h * TILE + tn];
+      let b1 = w_tile[h * TILE + tn + 16u];
+      let b2 = w_tile[h * TILE + tn + 32u];
+      let b3 = w_tile[h * TILE + tn + 48u];
+      let w0 = w_scale[h * TILE + tn];
+      let w1 = w_scale[h * TILE + tn + 16u];
+      let w2 = w_scale[h * TILE + tn + 32u];
+      let w3 = w_scale[h * TILE + tn + 48u];
+      let scale = vec4<f32>(w0.x, w1.x, w2.x, w3.x);
+      sum0 += s0.x * scale * dots(x_tile[h * TILE + tm], b0, b1, b2, b3);
+      sum1 += s1.x * scale * dots(x_tile[h * TILE + tm + 16u], b0, b1, b2, b3);
+      sum2 += s2.x * scale * dots(x_tile[h * TILE + tm + 32u], b0, b1, b2, b3);
+      sum3 += s3.x * scale * dots(x_tile[h * TILE + tm + 48u], b0, b1, b2, b3);
+      if (HAS_MINIMUM) {
+        let minimum = vec4<f32>(w0.y, w1.y, w2.y, w3.y);
+        sum0 -= s0.y * minimum;
+        sum1 -= s1.y * minimum;
+        sum2 -= s2.y * minimum;
+        sum3 -= s3.y * minimum;
+      }
+    }
+    workgroupBarrier();  // nobody reads them any more
+  }
+  var sums = array<vec4<f32>, 4>(sum0, sum1, sum2, sum3);
+  for (var i = 0u; i < 4u; i++) {
+    let row = row0 + tm + 16u * i;
+    for (var j = 0u; j < 4u; j++) {
+      let column = column0 + tn + 16u * j;
+      if (row < rows && column < params.rows) {
+        finish(column, sums[i][j], row * params.y_stride + params.y_first + column);
+      }
+    }
+  }
+}

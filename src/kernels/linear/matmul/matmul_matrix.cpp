@@ -1,0 +1,172 @@
+// Records a chunk of rows of x times a weight on the matrix units: a dispatch per piece, and one that adds up the
+// splits where a piece alone has too few workgroups. Read next: matmul_matrix.wgsl.
+#include <algorithm>
+
+#include "kernels/common/dispatch.h"
+#include "kernels/linear/matmul/matmul_matrix_bindings.wgsl.h"
+#include "kernels/linear/matmul/matmul_split_sum.wgsl.h"
+#include "kernels/linear/product.h"
+#include "kernels/linear/weight_fragments.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr uint32_t kUnit = 32;     // columns
+constexpr uint32_t kSubTile = 64;  // rows of x and of the weight that a subgroup makes
+constexpr uint32_t kMostSplits = 8;
+// What Tint wants behind y even where nothing is stored there: a matrix unit's 16 x 16 results.
+constexpr uint64_t kFragmentBytes = 256 * sizeof(float);
+
+// The constants of matmul_matrix.wgsl and its grid.
+struct MatrixSizes {
+  uint32_t subgroups = 4;    // one above the other: 64 rows of x each
+  uint32_t step_units = 4;   // BK / 32
+  uint32_t splits = 1;       // each takes at least one step
+  uint32_t split_units = 0;  // of all but the last
+};
+
+uint32_t workgroup_bytes(const MatrixSizes& sizes) {
+  constexpr uint32_t kPadding = 8, kCorner = 256 * sizeof(float);
+  return kSubTile * (sizes.step_units * kUnit + kPadding) * 2 + sizes.subgroups * kCorner;
+}
+
+// How many us a piece takes on an H200 (132 multiprocessors, 2 workgroups on each at once): rounds of workgroups, each
+// of which walks over its share of the columns. The steps are measured there by kernel_bench --rows 512 on 2026-11-21:
+// 3072 x 2048 for kAlone, 16384 x 2048 for kTogether. Other devices get other times, but the same order.
+double cost(uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outputs) {
+  constexpr uint32_t kAtOnce = 264;
+  constexpr double kAlone = 2.9, kTogether = 4.5;         // us a step
+  constexpr double kDispatch = 2.5, kBytesPerUs = 3.5e6;  // of the sum over the splits
+  const uint32_t all = workgroups * splits;
+  const double step = all * 2 <= kAtOnce ? kAlone : kTogether;
+  const double rounds = (all + kAtOnce - 1) / kAtOnce;
+  double us = rounds * ((steps + splits - 1) / splits) * step;
+  if (splits > 1) us += kDispatch + static_cast<double>((splits + 1) * outputs) * sizeof(float) / kBytesPerUs;
+  return us;
+}
+
+MatrixSizes choose_sizes(const gpu::Caps& caps, uint32_t max_rows, uint32_t n, uint32_t units,
+                         uint32_t most_splits) {
+  MatrixSizes sizes;
+  if (max_rows <= 2 * kSubTile) sizes.subgroups = 2;
+  while (units % sizes.step_units != 0 || workgroup_bytes(sizes) > caps.max_workgroup_bytes) {
+    sizes.step_units /= 2;
+  }
+  if (sizes.step_units == 1) sizes.subgroups = 2;  // every invocation brings a unit
+  const uint32_t tall = sizes.subgroups * kSubTile;
+  const uint32_t workgroups = (n + kSubTile - 1) / kSubTile * ((max_rows + tall - 1) / tall);
+  const uint32_t steps = units / sizes.step_units;
+  double best = 0;
+  for (uint32_t wanted = 1; wanted <= std::min(most_splits, steps); ++wanted) {
+    const uint32_t split_steps = (steps + wanted - 1) / wanted;
+    const uint32_t splits = (steps + split_steps - 1) / split_steps;
+    const double us = cost(workgroups, steps, splits, uint64_t{max_rows} * n);
+    if (wanted != 1 && us >= best) continue;
+    best = us;
+    sizes.splits = splits;
+    sizes.split_units = split_steps * sizes.step_units;
+  }
+  return sizes;
+}
+
+// Where a piece's outputs go.
+struct Target {
+  TensorView y;
+  uint32_t first = 0;   // column of output 0
+  uint32_t stride = 0;  // of a row
+};
+
+Result<void> record_split_sum(Context& ctx, const Product& op, const WeightPiece& piece, TensorView partials,
+                              uint32_t splits, const Target& target) {
+  constexpr uint32_t kWorkgroup = 64, kEach = 4;  // outputs of an invocation
+  const wgsl::matmul_split_sum::Params params{.rows = piece.rows,
+                                              .first_row = piece.first_row,
+                                              .y_first = target.first,
+                                              .y_stride = target.stride,
+                                              .y_split = ctx.max_rows * piece.rows};
+  Launch launch{.variant = "matmul.split_sum",
+                .entry = "linear/matmul/matmul_split_sum",
+                .layout = wgsl::matmul_split_sum::kLayout};
+  launch.consts = {u32_const("WORKGROUP", kWorkgroup), u32_const("SPLITS", splits),
+                   bool_const("HAS_BIAS", op.bias.valid()), bool_const("ACCUMULATE", op.accumulate)};
+  launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
+  launch.bindings = {partials, op.bias.valid() ? op.bias : partials, target.y};
+  launch.grid = {
+      .x = (piece.rows + kWorkgroup * kEach - 1) / (kWorkgroup * kEach), .rows_axis = 1, .rows_per_group = 1};
+  launch.bytes = uint64_t{4} * piece.rows * (splits + (op.accumulate ? 2 : 1));
+  return dispatch(ctx, launch);
+}
+
+Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
+  const Weight& weight = op.weight;
+  const bool gated = op.gate != ActivationFn::kNone;
+  const bool may_split = !gated && piece.rows % 4 == 0;  // matmul_split_sum.wgsl
+  const uint32_t units = weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
+  const MatrixSizes sizes =
+      choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units, may_split ? kMostSplits : 1);
+  const Target target{.y = op.y,
+                      .first = op.y_column + piece.first_row,
+                      .stride = op.y_stride != 0 ? op.y_stride
+                                : gated          ? weight.n / 2
+                                                 : weight.n};
+  Target made = target;
+  const uint64_t outputs = uint64_t{ctx.max_rows} * piece.rows;
+  const bool split = sizes.splits > 1;
+  if (split) made = {ctx.plan.scratch("splits", outputs * sizes.splits * sizeof(float)), 0, piece.rows};
+
+  const wgsl::matmul_matrix_bindings::Params params{.rows = piece.rows,
+                                                    .first_row = piece.first_row,
+                                                    .y_first = made.first,
+                                                    .y_stride = made.stride,
+                                                    .y_split = ctx.max_rows * piece.rows,
+                                                    .k_tiles = weight.k / 16,
+                                                    .units = units,
+                                                    .split_units = sizes.split_units,
+                                                    .x_tiles = (ctx.max_rows + 15) / 16};
+  const PieceViews views = piece_views(weight, piece);
+  Launch launch{.variant = op.row.name,
+                .entry = "linear/matmul/matmul_matrix",
+                .layout = wgsl::matmul_matrix_bindings::kLayout};
+  launch.matrix = true;
+  launch.consts = {u32_const("SUBGROUPS_M", sizes.subgroups),
+                   u32_const("SUBGROUPS_N", 1),
+                   u32_const("BK", sizes.step_units * kUnit),
+                   bool_const("HAS_BIAS", !split && op.bias.valid()),
+                   bool_const("ACCUMULATE", !split && op.accumulate),
+                   bool_const("GATED", gated),
+                   u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
+                   bool_const("HAS_F32", op.y.valid()),
+                   bool_const("HAS_F16", op.y_f16.valid()),
+                   u32_const("F16_COLUMNS", std::max(weight.n / 2, 16u))};
+  launch.substitutions = {{"linear/weights/stage", weight_fragments(weight.format).stage}};
+  launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
+  launch.bindings = {views.weights,
+                     views.scales,
+                     op.x.f16,
+                     op.bias.valid() ? op.bias : views.weights,
+                     made.y.valid() ? made.y : ctx.plan.scratch("unused", kFragmentBytes),
+                     ctx.state,
+                     op.y_f16.valid() ? op.y_f16 : unused_binding(ctx)};
+  launch.grid = {.y = (piece.rows + kSubTile - 1) / kSubTile,
+                 .z = sizes.splits,
+                 .rows_axis = 0,
+                 .rows_per_group = sizes.subgroups * kSubTile};
+  launch.fixed_bytes = piece_bytes(weight, piece);
+  launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows *
+                                              (split           ? sizes.splits
+                                               : op.accumulate ? 2
+                                                               : 1);
+  launch.operations = uint64_t{2} * piece.rows * weight.k;
+  DP_CHECK(dispatch(ctx, launch));
+  if (!split) return {};
+  return record_split_sum(ctx, op, piece, made.y, sizes.splits, target);
+}
+
+}  // namespace
+
+Result<void> record_matmul_matrix(Context& ctx, const Product& op) {
+  for (const WeightPiece& piece : op.weight.pieces) DP_CHECK(record_piece(ctx, op, piece));
+  return {};
+}
+
+}  // namespace doppler::kernels

@@ -1,0 +1,47 @@
+// What the recordings of matvec_tile*.wgsl share: the shape of their workgroups and where x is read from.
+// Read next: matvec_tile.cpp, tile_sum.wgsl.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "kernels/common/dispatch.h"
+#include "kernels/linear/product.h"
+
+namespace doppler::kernels {
+
+// What a workgroup makes: outputs (with a gate: as many gates and ups), the invocations that share a row, and the units
+// of 32 columns an invocation has on the way. The names are tile_sum's.
+struct TileShape {
+  uint32_t units = 0;
+  uint32_t rows = kTileRows;
+  uint32_t slices = 1;
+  uint32_t sums = 1;
+  uint32_t depth = 4;
+};
+struct TileNeeds {
+  uint32_t outputs = 0;  // of the whole dispatch
+  bool gated = false;
+  bool whole_tiles = false;        // a workgroup must make all rows of a tile
+  uint32_t least_invocations = 1;  // what x needs
+};
+TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs);
+std::vector<gpu::WgslConst> tile_consts(const TileShape& shape);
+
+// The fragment for linear/matvec/tile_x.
+std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Caps& caps);
+
+// Whether 8-bit blocks are made by subgroup operations: subgroups have room for one.
+bool blocks_in_subgroups(const Context& ctx);
+// Chooses the fragments that make 8-bit blocks of a workgroup's outputs: with subgroup operations where subgroups have
+// room for a block. H200, whole steps: see docs/results/diary.md.
+void choose_block_fragments(const Context& ctx, Launch& launch);
+
+// Products that make x themselves (AddRmsNorm), alone and as a pair.
+Result<void> record_matvec_tile_add_norm(Context& ctx, const Product& op);
+Result<void> record_matvec_tile_pair_add_norm(Context& ctx, const Product& op, const Weight& second,
+                                              const ProductRow& second_row);
+// Products that reduce the splits of attention (SplitPartials).
+Result<void> record_matvec_tile_splits(Context& ctx, const Product& op);
+
+}  // namespace doppler::kernels

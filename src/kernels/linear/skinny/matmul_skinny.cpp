@@ -1,0 +1,157 @@
+// Records a few rows of x times a weight: a dispatch per piece. Read next: matmul_skinny.wgsl.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/dispatch.h"
+#include "kernels/linear/product.h"
+#include "kernels/linear/skinny/skinny_bindings.wgsl.h"
+#include "kernels/tuning.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr uint32_t kUnitOfQ8 = 32, kUnitOfF32 = 8;   // columns, of skinny_unit_q8 and skinny_unit_f32
+constexpr uint32_t kVec4sOfQ8 = 3, kVec4sOfF32 = 2;  // that a unit of x takes
+constexpr uint32_t kVec4Bytes = 16;
+constexpr uint32_t kHalf = kTileRows / 2;
+
+// The constants of matmul_skinny.wgsl under the same names, and of matmul_skinny_cpu.wgsl, which has rows and pair alone.
+struct SkinnyShape {
+  uint32_t units = 0;
+  uint32_t batch = 2;
+  uint32_t rows = kTileRows;
+  uint32_t pair = 1;
+  uint32_t slices = 1;
+  uint32_t depth = 1;
+  uint32_t x_vec4s = 3;
+  bool gated = false, q8_out = false;
+
+  uint32_t threads() const { return rows * slices; }
+  uint32_t group_rows() const { return gated ? rows : rows * pair; }
+  // A subgroup of 32 reads more than one unit of x at once.
+  uint32_t padding() const { return rows < kTileRows ? 1 : 0; }
+  uint32_t shared_vec4s() const {
+    return std::max(slices * depth * (batch * x_vec4s + padding()), threads() * pair);
+  }
+  uint32_t block_values() const { return q8_out ? batch * rows : 1; }
+  uint32_t bytes() const { return shared_vec4s() * kVec4Bytes + block_values() * 4; }
+};
+
+// Every workgroup reads all of x, so that the more weight rows it makes the better, as long as there are workgroups for a
+// large GPU: one for each of an H200's 132 multiprocessors, nearly.
+SkinnyShape skinny_shape(Context& ctx, const Product& op) {
+  const Weight& weight = op.weight;
+  const bool q8 = op.row.q8;
+  constexpr uint32_t kEnoughWorkgroups = 128;
+  constexpr uint32_t kInvocations = 512, kInvocationsOfMany = 256;  // many sums: many registers
+  constexpr uint32_t kManySums = 16;
+  constexpr uint32_t kMostBytes = 32768;  // of workgroup memory: several workgroups share a multiprocessor
+  const gpu::Caps& caps = ctx.plan.caps();
+  const bool gated = op.gate != ActivationFn::kNone;
+  const uint32_t outputs = weight.pieces.front().rows / (gated ? 2 : 1);
+  SkinnyShape shape{.units = weight.k / (q8 ? kUnitOfQ8 : kUnitOfF32),
+                    .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
+                    .x_vec4s = q8 ? kVec4sOfQ8 : kVec4sOfF32,
+                    .gated = gated,
+                    .q8_out = op.y_q8.valid()};
+  const bool whole = outputs / kTileRows >= kEnoughWorkgroups;
+  shape.rows = tunable(ctx.policy, op.choice, "rows", whole ? kTileRows : kHalf, {kHalf, kTileRows});
+  shape.pair = 2;
+  if (!gated) {
+    const bool two = q8 && outputs / (2 * kTileRows) >= kEnoughWorkgroups;
+    shape.pair = tunable(ctx.policy, op.choice, "pair", two ? 2 : 1, {1, 2});
+  }
+  const uint32_t invocations = shape.batch * shape.pair > kManySums ? kInvocationsOfMany : kInvocations;
+  const uint32_t fitting = std::min({kInvocations, caps.max_invocations, caps.max_workgroup_size_x});
+  const uint32_t most =
+      std::max(1u, std::min(std::bit_floor(fitting) / shape.rows, std::bit_floor(shape.units)));
+  std::vector<uint32_t> alternatives;
+  for (uint32_t s = 1; s <= most; s *= 2) alternatives.push_back(s);
+  shape.slices = tunable(ctx.policy, op.choice, "slices", std::min(most, invocations / shape.rows),
+                         std::move(alternatives));
+  const uint32_t deep = shape.slices * 2 <= shape.units ? 2 : 1;
+  shape.depth = tunable(ctx.policy, op.choice, "depth", deep, {1, 2});
+  const uint32_t allowed = std::min(kMostBytes, caps.max_workgroup_bytes);
+  while (shape.bytes() > allowed && shape.depth > 1) shape.depth /= 2;
+  while (shape.bytes() > allowed && shape.slices > 1) shape.slices /= 2;
+  return shape;
+}
+
+// lavapipe, 2 cores: one subgroup of 8 a workgroup, as in matvec.cpp.
+SkinnyShape cpu_shape(Context& ctx, const Product& op) {
+  constexpr uint32_t kWorkgroup = 8;
+  SkinnyShape shape{.units = op.weight.k / kUnitOfQ8,
+                    .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
+                    .rows = kWorkgroup};
+  shape.pair = tunable(ctx.policy, op.choice, "pair", 1, {1, 2});
+  return shape;
+}
+
+}  // namespace
+
+Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
+  const Weight& weight = op.weight;
+  const gpu::Caps& caps = ctx.plan.caps();
+  const bool gated = op.gate != ActivationFn::kNone;
+  const ProductRow& row = op.row;
+  const bool of_cpu = row.algorithm == Algorithm::kOnceOfCpu;
+  const SkinnyShape shape = of_cpu ? cpu_shape(ctx, op) : skinny_shape(ctx, op);
+  const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
+  const XViews x = x_views(op, ctx.max_rows);
+
+  Launch launch{.variant = row.name,
+                .entry = of_cpu ? "linear/skinny/matmul_skinny_cpu" : "linear/skinny/matmul_skinny",
+                .layout = wgsl::skinny_bindings::kLayout};
+  launch.substitutions = {
+      {"linear/weights/format", weight_fragment(weight.format, row.q8)},
+      {"linear/skinny/unit", row.q8 ? "linear/skinny/skinny_unit_q8" : "linear/skinny/skinny_unit_f32"},
+      {"linear/skinny/x", of_cpu ? "linear/skinny/skinny_x_direct" : "linear/skinny/skinny_x_staged"}};
+  for (const WeightPiece& piece : weight.pieces) {
+    const PieceViews views = piece_views(weight, piece);
+    const uint32_t outputs = gated ? piece.rows / 2 : piece.rows;
+    const uint32_t groups = (outputs + shape.group_rows() - 1) / shape.group_rows();
+    launch.grid = {.rows_axis = 2, .rows_per_group = shape.batch};  // one, for all rows
+    launch.grid.x = std::min(groups, caps.max_workgroups);
+    launch.grid.y = (groups + launch.grid.x - 1) / launch.grid.x;
+    launch.consts = {u32_const("UNITS", shape.units),
+                     u32_const("COLUMNS", weight.k),
+                     u32_const("ROW_VEC4S", layout.plane0_row_bytes / kVec4Bytes),
+                     u32_const("BATCH", shape.batch),
+                     u32_const("PAIR", shape.pair),
+                     u32_const("GROUP_ROWS", shape.group_rows()),
+                     u32_const("OTHER_ROW", gated ? outputs : shape.rows),
+                     u32_const("OUTPUTS", outputs),
+                     u32_const("FIRST_ROW", piece.first_row),
+                     u32_const("GROUPS_X", launch.grid.x),
+                     u32_const("Y_FIRST", op.y_column + piece.first_row),
+                     u32_const("Y_STRIDE", op.y_stride != 0 ? op.y_stride : weight.n / (gated ? 2 : 1)),
+                     bool_const("HAS_BIAS", op.bias.valid()),
+                     bool_const("ACCUMULATE", op.accumulate)};
+    const auto add_consts = [&](std::initializer_list<gpu::WgslConst> consts) {
+      launch.consts.insert(launch.consts.end(), consts);
+    };
+    if (of_cpu) {
+      add_consts({u32_const("THREADS", shape.rows)});
+    } else {
+      add_consts({u32_const("ROWS", shape.rows), u32_const("SLICES", shape.slices),
+                  u32_const("DEPTH", shape.depth), u32_const("PADDING", shape.padding()),
+                  u32_const("SHARED_VEC4S", shape.shared_vec4s()), u32_const("WEIGHT_ROWS", piece.rows),
+                  bool_const("GATED", gated), u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
+                  bool_const("HAS_Q8", shape.q8_out), u32_const("BLOCK_VALUES", shape.block_values()),
+                  u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, outputs) / 4)});
+    }
+    launch.bindings = {views.weights,
+                       views.scales,
+                       x.x,
+                       x.scales,
+                       op.bias.valid() ? op.bias : views.weights,
+                       op.y,
+                       op.y_q8.valid() ? op.y_q8 : unused_binding(ctx),
+                       ctx.state};
+    set_costs(op, piece, launch);
+    DP_CHECK(dispatch(ctx, launch));
+  }
+  return {};
+}
+
+}  // namespace doppler::kernels

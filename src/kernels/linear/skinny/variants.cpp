@@ -1,0 +1,51 @@
+// The table of matmul_skinny, best first: kernels of this folder, which unpack each weight once for all rows of x, then those
+// of matmul/ for larger chunks. Read next: matmul_skinny.cpp.
+#include "kernels/linear/product.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr ProductTemplate kTemplates[] = {
+    {.suffix = "cpu.once.dp4a",
+     .lane = Lane::kDp4a,
+     .needs = kNeedDp4a,
+     .refuse = refuse_unless_cpu,
+     .algorithm = Algorithm::kOnceOfCpu,
+     .q8 = true,
+     .tiled = true},
+    {.suffix = "cpu", .refuse = refuse_unless_cpu_and_eights, .algorithm = Algorithm::kTileOfCpu},
+    {.suffix = "once.dp4a",
+     .lane = Lane::kDp4a,
+     .needs = kNeedDp4a,
+     .refuse = refuse_unless_whole_units,
+     .algorithm = Algorithm::kOnce,
+     .q8 = true,
+     .tiled = true},
+    {.suffix = "once", .refuse = refuse_unless_whole_units, .algorithm = Algorithm::kOnce},
+    // H200, Dawn, us with 2, 8 and 16 rows (kernel_bench --rows 2,8,16), 28672 x 4096 in tile_q4: once.dp4a 26, 57, 82;
+    // once 73, 135, 268; matrix 182, 186, 192; dp4a 377, 378, 382. 16-bit weights were not measured.
+    {.suffix = "matrix",
+     .lane = Lane::kMatrix,
+     .needs = kNeedMatrix,
+     .refuse = refuse_unless_matrix,
+     .algorithm = Algorithm::kMatrix,
+     .tiled = true,
+     .f16 = true},
+    {.suffix = "dp4a",
+     .lane = Lane::kDp4a,
+     .needs = kNeedDp4a,
+     .refuse = refuse_unless_whole_units,
+     .algorithm = Algorithm::kWorkgroup,
+     .q8 = true},
+    {.suffix = "tile64", .refuse = refuse_unless_eights, .algorithm = Algorithm::kTile},
+    {.suffix = "portable", .algorithm = Algorithm::kPortable},
+};
+
+}  // namespace
+
+std::span<const ProductRow> matmul_skinny_variants(WeightFormat format) {
+  static const std::vector<std::vector<ProductRow>> tables = expand_templates("matmul_skinny", kTemplates);
+  return tables[static_cast<size_t>(format)];
+}
+
+}  // namespace doppler::kernels

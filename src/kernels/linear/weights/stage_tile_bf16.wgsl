@@ -1,0 +1,34 @@
+// Units of tile_bf16 for the matrix-unit products: the contract is in stage_tile_q4.
+//!import linear/weights/stage_pair
+
+struct StageUnit {
+  a: vec4<u32>,
+  b: vec4<u32>,
+  c: vec4<u32>,
+  d: vec4<u32>,
+}
+
+fn fetch_unit(row: u32, u: u32) -> StageUnit {
+  let at = unit_at(row, u, 0u, 4u);
+  return StageUnit(weights[at], weights[at + 32u], weights[at + 64u], weights[at + 96u]);
+}
+
+// f16 holds what bf16 does but for numbers below 2^-14, which lose their last bits, and ones beyond its range.
+fn put_two(at: u32, bits: vec2<u32>) {
+  put_pair(at, vec2<f16>(clamp(bitcast<vec2<f32>>(bits), vec2<f32>(-65504.0), vec2<f32>(65504.0))));
+}
+
+// Eight numbers, in the order that x has: 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+fn put_eight(at: u32, e: vec4<u32>) {
+  put_two(at, e.xy << vec2<u32>(16u));
+  put_two(at + 2u, e.xy & vec2<u32>(0xffff0000u));
+  put_two(at + 4u, e.zw << vec2<u32>(16u));
+  put_two(at + 6u, e.zw & vec2<u32>(0xffff0000u));
+}
+
+fn stage_unit(unit: StageUnit, at: u32) {
+  put_eight(at, unit.a);
+  put_eight(at + 8u, unit.b);
+  put_eight(at + 16u, unit.c);
+  put_eight(at + 24u, unit.d);
+}

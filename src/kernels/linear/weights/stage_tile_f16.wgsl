@@ -1,0 +1,29 @@
+// Units of tile_f16 for the matrix-unit products: the contract is in stage_tile_q4.
+//!import linear/weights/stage_pair
+
+struct StageUnit {
+  a: vec4<u32>,
+  b: vec4<u32>,
+  c: vec4<u32>,
+  d: vec4<u32>,
+}
+
+fn fetch_unit(row: u32, u: u32) -> StageUnit {
+  let at = unit_at(row, u, 0u, 4u);
+  return StageUnit(weights[at], weights[at + 32u], weights[at + 64u], weights[at + 96u]);
+}
+
+// Eight numbers, in the order that x has: 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+fn put_eight(at: u32, e: vec4<u32>) {
+  put_pair(at, bitcast<vec2<f16>>((e.x & 0xffffu) | (e.y << 16u)));
+  put_pair(at + 2u, bitcast<vec2<f16>>((e.x >> 16u) | (e.y & 0xffff0000u)));
+  put_pair(at + 4u, bitcast<vec2<f16>>((e.z & 0xffffu) | (e.w << 16u)));
+  put_pair(at + 6u, bitcast<vec2<f16>>((e.z >> 16u) | (e.w & 0xffff0000u)));
+}
+
+fn stage_unit(unit: StageUnit, at: u32) {
+  put_eight(at, unit.a);
+  put_eight(at + 8u, unit.b);
+  put_eight(at + 16u, unit.c);
+  put_eight(at + 24u, unit.d);
+}

@@ -1,7 +1,0 @@
-// Which invocation of its workgroup one is, for entries that import matvec/tile_block. Twin: invocation_subgroup.
-
-struct Invocation {
-  @builtin(local_invocation_index) index: u32,
-}
-
-fn local_of(own: Invocation) -> u32 { return own.index; }

@@ -1,8 +1,0 @@
-// Writes a unit of tile_q8. at0, at1: the unit's number in plane 0 and plane 1; r: the row of its tile.
-//!import repack/repack_bytes
-
-fn store_unit(unit: Unit, at0: u32, at1: u32, r: u32) {
-  plane0[at0 * 64u + r] = unit.first;
-  plane0[at0 * 64u + 32u + r] = unit.second;
-  plane1[at1 * 32u + r] = unit.halves;
-}

@@ -1,0 +1,29 @@
+// What loading a model with given options would do to a device, before anything is made on it: the options with their
+// defaults filled in, the layout of the weights, the memory. PlanRunner::load() begins with it; `--dry-run` prints it.
+#pragma once
+
+#include "formats/architectures/config.h"
+#include "formats/checkpoint.h"
+#include "formats/quant/repack.h"
+#include "gpu/caps.h"
+#include "model/memory_estimate.h"
+#include "model/plan_runner.h"
+
+namespace doppler::model {
+
+// Context and prefill chunk, where 0 was asked.
+void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config);
+// How weights are laid out for this device and lane.
+formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy);
+
+struct LoadEstimate {
+  formats::ModelConfig config;
+  uint32_t ctx_len = 0, chunk = 0;
+  kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
+  MemoryEstimate memory;
+};
+// Errors: this build cannot run the model. Whether the memory is there is check_memory()'s to say.
+Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, RunnerOptions options,
+                                   const gpu::Caps& caps);
+
+}  // namespace doppler::model

@@ -1,0 +1,121 @@
+#include "model/memory_estimate.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "formats/architectures/tensor_names.h"
+
+namespace doppler::model {
+namespace {
+
+constexpr DType kQuantisations[] = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K,
+                                    DType::kQ4_K, DType::kQ3_K, DType::kQ2_K};
+
+uint64_t device_bytes(const formats::TensorInfo& tensor, DType type, formats::LayoutPolicy layout) {
+  if (tensor.shape.size() != 2) return tensor.bytes;
+  const auto format = formats::device_format(type, tensor.shape.back(), layout);
+  return format ? weight_layout(*format, tensor.shape[0], tensor.shape[1]).total_bytes : tensor.bytes;
+}
+
+std::vector<QuantisedSize> smaller_sizes(const formats::Checkpoint& checkpoint, formats::LayoutPolicy layout,
+                                         uint64_t weight_bytes) {
+  std::vector<QuantisedSize> out;
+  for (const DType type : kQuantisations) {
+    uint64_t bytes = 0;
+    for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
+      const bool has_blocks = tensor.shape.size() == 2 && tensor.shape[1] % dtype_info(type).block_size == 0;
+      bytes += has_blocks ? device_bytes(tensor, type, layout) : device_bytes(tensor, tensor.type, layout);
+    }
+    if (bytes < weight_bytes) out.push_back({.type = dtype_info(type).name, .weight_bytes = bytes});
+  }
+  return out;
+}
+
+// What would help somebody whose model does not fit.
+std::string hint(const MemoryEstimate& estimate, uint64_t memory, uint64_t bindable, uint64_t positions) {
+  const uint64_t fixed = estimate.weight_bytes + estimate.scratch_bytes;
+  if (fixed < memory) {
+    const uint64_t per_position = std::max<uint64_t>(1, estimate.cache_bytes / positions);
+    const uint64_t fits = std::min(bindable, (memory - fixed) / per_position / 256 * 256);
+    if (fits >= 256) {
+      return format_text("A context of %llu tokens would fit (--ctx).",
+                         static_cast<unsigned long long>(fits));
+    }
+  }
+  for (const QuantisedSize& smaller : estimate.smaller) {
+    const uint64_t total = estimate.total() - estimate.weight_bytes + smaller.weight_bytes;
+    if (total > memory) continue;
+    return format_text("Quantised to %s it would need %s (doppler convert --quantize %s).", smaller.type,
+                       format_bytes(total).c_str(), smaller.type);
+  }
+  return "A smaller or more strongly quantised model is needed.";
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint,
+                               formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
+                               kernels::CacheFormat cache_format) {
+  MemoryEstimate estimate;
+  for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
+    estimate.weight_bytes += device_bytes(tensor, tensor.type, layout);
+  }
+  estimate.smaller = smaller_sizes(checkpoint, layout, estimate.weight_bytes);
+  const kernels::CacheView layer{.k = {},
+                                 .v = {},
+                                 .format = cache_format,
+                                 .n_kv_heads = c.n_kv_heads,
+                                 .ctx_len = ctx_len,
+                                 .head_dim = c.head_dim};
+  estimate.cache_buffer_bytes = layer.bytes();
+  estimate.cache_bytes = 2ull * c.n_layers * estimate.cache_buffer_bytes;
+  // Alive together at the widest place: residual, normalised input, gate and up, their product.
+  const uint64_t attention =
+      static_cast<uint64_t>(c.n_heads + 2 * c.n_kv_heads) * c.head_dim + 2ull * c.n_heads * c.head_dim;
+  const uint64_t widest = std::max<uint64_t>(attention, 3ull * c.ffn_dim) + 2ull * c.hidden_dim;
+  estimate.scratch_bytes =
+      static_cast<uint64_t>(chunk) * widest * 4 + static_cast<uint64_t>(c.vocab_size) * 8;
+  return estimate;
+}
+
+TogetherBytes together_bytes(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
+                             formats::LayoutPolicy layout) {
+  constexpr uint64_t kStep = 512;        // room for both planes of a weight to be aligned
+  constexpr uint64_t kTables = 1 << 16;  // rotation and biases of stacked weights
+  TogetherBytes bytes{.layers = std::vector<uint64_t>(config.n_layers), .vectors = kTables};
+  for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
+    if (tensor.shape.size() == 1) {
+      bytes.vectors += tensor.shape[0] * sizeof(float) + kStep;
+      continue;
+    }
+    const std::optional<uint32_t> layer = formats::layer_of_tensor(tensor.name);
+    if (tensor.shape.size() != 2 || !layer || *layer >= config.n_layers) continue;
+    bytes.layers[*layer] += (device_bytes(tensor, tensor.type, layout) + kStep + 255) / 256 * 256;
+  }
+  return bytes;
+}
+
+Result<void> check_memory(const MemoryEstimate& estimate, const gpu::Caps& caps, uint32_t ctx_len) {
+  const uint64_t binding = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);
+  const uint64_t positions = std::max(1u, ctx_len);
+  const uint64_t bindable =
+      binding / std::max<uint64_t>(1, estimate.cache_buffer_bytes / positions) / 256 * 256;
+  const bool is_too_large = caps.memory_bytes != 0 && estimate.total() > caps.memory_bytes;
+  if (!is_too_large && estimate.cache_buffer_bytes > binding) {
+    return fail(ErrorKind::kUnsupported,
+                "A context of %u tokens makes each layer's cache two buffers of %s, but %s binds at most %s; "
+                "%llu tokens "
+                "would fit (--ctx).",
+                ctx_len, format_bytes(estimate.cache_buffer_bytes).c_str(), caps.adapter.c_str(),
+                format_bytes(binding).c_str(), static_cast<unsigned long long>(bindable));
+  }
+  if (!is_too_large) return {};
+  return fail(ErrorKind::kOutOfMemory,
+              "The model needs %s (weights %s, cache for %u tokens %s, scratch %s), but %s has %s. %s",
+              format_bytes(estimate.total()).c_str(), format_bytes(estimate.weight_bytes).c_str(), ctx_len,
+              format_bytes(estimate.cache_bytes).c_str(), format_bytes(estimate.scratch_bytes).c_str(),
+              caps.adapter.c_str(), format_bytes(caps.memory_bytes).c_str(),
+              hint(estimate, caps.memory_bytes, bindable, positions).c_str());
+}
+
+}  // namespace doppler::model

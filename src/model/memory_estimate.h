@@ -1,0 +1,50 @@
+// What a model will take on the GPU before anything is loaded: weights in their device formats, cache for the
+// context asked, scratch. `inspect` prints it; loading refuses with figures when the device cannot hold it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "formats/architectures/config.h"
+#include "formats/checkpoint.h"
+#include "formats/quant/repack.h"
+#include "gpu/caps.h"
+#include "kernels/rope/rope.h"
+
+namespace doppler::model {
+
+// What the weights would take if the matrices were quantised anew.
+struct QuantisedSize {
+  const char* type;  // as `doppler convert --quantize` takes it
+  uint64_t weight_bytes;
+};
+
+struct MemoryEstimate {
+  uint64_t weight_bytes = 0;
+  uint64_t cache_bytes = 0;
+  uint64_t cache_buffer_bytes = 0;  // of the keys, or the values, of one layer: one binding
+  uint64_t scratch_bytes = 0;       // estimate: activations of one prefill chunk, logits
+  std::vector<QuantisedSize> smaller =
+      {};  // than weight_bytes, the largest first; set by estimate_memory(), not by a load
+  uint64_t total() const { return weight_bytes + cache_bytes + scratch_bytes; }
+};
+
+MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
+                               formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
+                               kernels::CacheFormat cache_format);
+
+// Bytes of what WeightLoader::place_together() is for: the matrices of each layer, in whole multiples of 256, and every
+// vector beside the tables of the model's own, each at a binding's alignment.
+struct TogetherBytes {
+  std::vector<uint64_t> layers;
+  uint64_t vectors = 0;
+};
+TogetherBytes together_bytes(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
+                             formats::LayoutPolicy layout);
+
+// Error: the device cannot hold it, or not bind a layer's cache at once; says what each part takes and which shorter
+// context, or else which quantisation, would fit. A device whose memory is not known (Caps::memory_bytes 0) is only
+// asked for its bindings.
+Result<void> check_memory(const MemoryEstimate& estimate, const gpu::Caps& caps, uint32_t ctx_len);
+
+}  // namespace doppler::model
