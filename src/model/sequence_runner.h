@@ -1,0 +1,61 @@
+// A step of several sequences, seen from the engine's scheduler: queue prompt pieces and decode steps of slots, collect
+// tokens later. A slot is a place for one sequence in the step state (kernels/common/step_state.h); its keys and values
+// lie in blocks of a pool, and a block table says which. The scheduler owns slots, blocks and tables; the runner does
+// what it is told, in the order of the calls, and decides nothing.
+// PlanRunner (plan_runner.h) does it on the GPU; tests of the engine use a scripted one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "model/step_runner.h"
+
+namespace doppler::model {
+
+// A run of a prompt's tokens, at most what SequenceRunner::max_rows() leaves beside the decoding slots.
+struct Piece {
+  uint32_t slot = 0;
+  uint32_t pos = 0;  // of its first token; positions before it are in the slot's blocks
+  std::span<const uint32_t> tokens;
+  bool sample = false;  // the prompt ends here: its last row chooses the slot's first token
+};
+
+class SequenceRunner {
+ public:
+  virtual ~SequenceRunner() = default;
+
+  virtual uint32_t max_sequences() const = 0;  // slots 0 to max_sequences() - 1
+  virtual uint32_t ctx_len() const = 0;        // most positions of one sequence
+  virtual uint32_t block_len() const = 0;      // positions of a block
+  virtual uint32_t block_count() const = 0;    // blocks of the pool
+  virtual uint32_t max_rows() const = 0;       // of a step: decoding slots and tokens of pieces together
+  virtual uint32_t max_pieces() const = 0;     // of a step
+  virtual uint32_t max_steps() const = 0;      // of decode()
+  virtual uint32_t max_tickets() const = 0;    // tickets whose tokens may be outstanding at a time
+
+  // A slot begins a generation behind `before`, whose keys and values its blocks hold already.
+  virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
+                             std::span<const uint32_t> before) = 0;
+  // Entries `first`, first + 1, ... of the slot's block table. They must be there before a step is queued that may write
+  // or read their positions.
+  virtual Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
+  // Keys and values of a whole block, all layers: copy on write.
+  virtual Result<void> copy_block(uint32_t from, uint32_t to) = 0;
+
+  // One step: the slots of `decoding` (each has chosen a token before) and the pieces, of other slots, together.
+  virtual Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) = 0;
+  // Up to `steps` steps of decoding slots alone; the ticket's count says how many. A slot that stops (stop token, token
+  // limit, context full) leaves the steps that follow by itself.
+  virtual Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) = 0;
+  // [ticket.count, max_sequences()]: the token that each slot chose in each step, or kNoToken.
+  virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
+
+  // A block's keys and values, all layers, for the host's cache and for session files. Layout: the runner's own.
+  virtual Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) = 0;
+  virtual Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) = 0;
+};
+
+}  // namespace doppler::model
