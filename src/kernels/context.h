@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "gpu/plan_builder.h"
+#include "kernels/common/step_tables.h"
 
 namespace doppler::kernels {
 
@@ -77,6 +78,9 @@ struct Context {
   TensorView state;       // StepState (common/step_state.h)
   uint32_t max_rows = 1;  // of the plan being recorded: 1 for decode, the chunk for prefill
   std::string op_label;   // set by lowering before each op: "blk.3.attn_q"
+  StepTables tables;      // of plans for many sequences; sequences 0: plans of one
+  // Grids are of so many rows, not of as many as the replay has: behind a selection of rows. 0: of the replay's.
+  uint32_t fixed_rows = 0;
 };
 
 }  // namespace doppler::kernels

@@ -20,8 +20,10 @@ Result<Outcome> lower_add_rms_norm(Lowering& l, uint32_t index) {
   if (has_branch_norm && std::get<graph::RmsNorm>(l.node(index).operation).eps != eps) {
     return refused("the two norms differ in epsilon");
   }
-  const bool last_row = l.reads_last_row(*norm);
-  if (last_row && l.readers(sum).size() > 1) return refused("others read more than the last row of the sum");
+  const kernels::SelectedRows rows = l.selected_rows(*norm);
+  if (rows != kernels::SelectedRows::kAll && l.readers(sum).size() > 1) {
+    return refused("others read more than the selected rows of the sum");
+  }
   std::string reason = refuse_in_place(l, *add, x);
   if (!reason.empty()) return refused(std::move(reason));
 
@@ -29,7 +31,7 @@ Result<Outcome> lower_add_rms_norm(Lowering& l, uint32_t index) {
                       .weight = l.weights().vectors[l.node(*norm).vectors[0].index],
                       .n = l.graph().info(sum).columns,
                       .eps = eps,
-                      .last_row_only = last_row};
+                      .rows = rows};
   DP_TRY(op.add, l.f32_of(branch));
   if (has_branch_norm) op.add_weight = l.weights().vectors[l.node(index).vectors[0].index];
   const Value normed = l.node(*norm).outputs[0];

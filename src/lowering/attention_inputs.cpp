@@ -50,7 +50,8 @@ Result<AttentionOps> attention_ops(const Lowering& l, uint32_t index) {
                                  .window = a.sliding_window,
                                  .softcap = a.softcap,
                                  .sinks = {},
-                                 .max_keys = l.io().max_keys}};
+                                 .max_keys = l.io().max_keys,
+                                 .single_rows = l.io().single_rows}};
   if (q->is_normed) ops.rope.norm_eps = q->norm_eps;
   if (q->is_rotated) {
     const RopeTable& table = l.weights().ropes[q->rope.table];

@@ -18,6 +18,7 @@ Lowering::Lowering(const graph::Graph& graph, const BoundWeights& weights, const
       report_(report),
       forms_(graph.value_count()),
       rows_(graph.value_count(), ctx.max_rows),
+      selected_(graph.value_count()),
       live_(graph.nodes().size()),
       covered_(graph.nodes().size()),
       readers_(graph.value_count()),
@@ -27,13 +28,23 @@ Lowering::Lowering(const graph::Graph& graph, const BoundWeights& weights, const
   find_live();
 }
 
-// Behind the selection of the last row values have one.
+// Behind the selection values have the rows that choose a token.
 void Lowering::find_rows() {
   for (const Node& node : graph_.nodes()) {
     uint32_t rows = ctx_.max_rows;
-    for (const Value& input : node.inputs) rows = std::min(rows, rows_[input.index]);
-    if (node.kind() == OpKind::kLogitsRows && io_.logits_rows == LogitsRows::kLast) rows = 1;
-    for (const Value& output : node.outputs) rows_[output.index] = rows;
+    bool selected = false;
+    for (const Value& input : node.inputs) {
+      rows = std::min(rows, rows_[input.index]);
+      selected = selected || selected_[input.index];
+    }
+    if (node.kind() == OpKind::kLogitsRows) {
+      selected = io_.logits_rows == LogitsRows::kLast || io_.logits_rows == LogitsRows::kSampled;
+      if (selected) rows = io_.logits_rows == LogitsRows::kLast ? 1 : ctx_.tables.sequences;
+    }
+    for (const Value& output : node.outputs) {
+      rows_[output.index] = rows;
+      selected_[output.index] = selected;
+    }
   }
 }
 
@@ -102,19 +113,27 @@ Result<void> Lowering::keep_hidden() {
   return {};
 }
 
-kernels::Context Lowering::context(uint32_t index) const {
+kernels::Context Lowering::context_of(uint32_t index, Value input) const {
   kernels::Context ctx = ctx_;
-  const Node& made = node(index);
-  if (!made.inputs.empty()) ctx.max_rows = rows_[made.inputs[0].index];
-  ctx.op_label = made.op_label;
+  ctx.max_rows = rows_[input.index];
+  if (selected_[input.index] && io_.logits_rows == LogitsRows::kSampled) {
+    ctx.state = io_.sampled_state;
+    ctx.fixed_rows = ctx.max_rows;
+  }
+  ctx.op_label = node(index).op_label;
+  return ctx;
+}
+
+kernels::Context Lowering::context(uint32_t index) const {
+  if (!node(index).inputs.empty()) return context_of(index, node(index).inputs[0]);
+  kernels::Context ctx = ctx_;
+  ctx.op_label = node(index).op_label;
   return ctx;
 }
 
 kernels::Context Lowering::unselected_context(uint32_t index) const {
-  kernels::Context ctx = context(index);
   const Node& maker = node(graph_.info(node(index).inputs[0]).node);
-  if (maker.kind() == OpKind::kLogitsRows) ctx.max_rows = rows_[maker.inputs[0].index];
-  return ctx;
+  return maker.kind() == OpKind::kLogitsRows ? context_of(index, maker.inputs[0]) : context(index);
 }
 
 Result<TensorView> Lowering::f32_of(Value value) const {
@@ -149,9 +168,12 @@ bool Lowering::is_read_out(Value value, uint32_t except) const {
                              [&](uint32_t reader) { return reader == except || covered_[reader]; });
 }
 
-bool Lowering::reads_last_row(uint32_t index) const {
+kernels::SelectedRows Lowering::selected_rows(uint32_t index) const {
+  using kernels::SelectedRows;
   const Node& maker = node(graph_.info(node(index).inputs[0]).node);
-  return maker.kind() == OpKind::kLogitsRows && io_.logits_rows == LogitsRows::kLast;
+  if (maker.kind() != OpKind::kLogitsRows) return SelectedRows::kAll;
+  if (io_.logits_rows == LogitsRows::kSampled) return SelectedRows::kSampled;
+  return io_.logits_rows == LogitsRows::kLast ? SelectedRows::kLast : SelectedRows::kAll;
 }
 
 Result<const ResolvedLinear*> Lowering::resolve(uint32_t index) {

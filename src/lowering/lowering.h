@@ -9,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "kernels/embed/embed_norm.h"
+#include "kernels/rms_norm/rms_norm.h"
 #include "lowering/bound_weights.h"
 #include "lowering/form.h"
 #include "lowering/rule.h"
@@ -56,9 +57,9 @@ class Lowering {
     report_.note_refused(rule, node(node_index).op_label, reason);
   }
 
-  // The context in which a node is recorded, its label set: of one row behind the last row's selection.
+  // The context in which a node is recorded, its label set: behind the selection, of the selected rows.
   kernels::Context context(uint32_t node_index) const;
-  // The same before the selection: for what selects the last row itself.
+  // The same before the selection: for what selects rows itself.
   kernels::Context unselected_context(uint32_t node_index) const;
   // Rows that a value has at most.
   uint32_t rows(Value value) const { return rows_[value.index]; }
@@ -81,8 +82,8 @@ class Lowering {
   std::optional<uint32_t> only_reader(Value value, OpKind kind) const;
   // Whether all of them but `except` were recorded: then the buffer may be written again.
   bool is_read_out(Value value, uint32_t except) const;
-  // Whether a node reads the last row of its input alone.
-  bool reads_last_row(uint32_t node_index) const;
+  // The rows of its input that a node reads.
+  kernels::SelectedRows selected_rows(uint32_t node_index) const;
 
   Result<const ResolvedLinear*> resolve(uint32_t linear_node);
   // Why the products of a linear node do not all have a prologue; "" if they have.
@@ -105,6 +106,8 @@ class Lowering {
   Result<void> keep_hidden();
   void find_live();
   void find_rows();
+  // The same of the rows that a value has.
+  kernels::Context context_of(uint32_t node_index, Value input) const;
   uint64_t columns(Value value) const { return graph_.info(value).columns; }
 
   const graph::Graph& graph_;
@@ -115,6 +118,7 @@ class Lowering {
   PlanReport& report_;
   std::vector<Form> forms_;                              // by value
   std::vector<uint32_t> rows_;                           // by value
+  std::vector<bool> selected_;                           // by value: behind the selection of rows
   std::vector<bool> live_, covered_;                     // by node
   std::vector<std::vector<uint32_t>> readers_;           // by value
   std::vector<std::optional<ResolvedLinear>> resolved_;  // by node

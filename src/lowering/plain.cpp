@@ -27,7 +27,7 @@ Result<Outcome> lower_rms_norm(Lowering& l, uint32_t index) {
   kernels::RmsNorm op{.weight = l.weights().vectors[node.vectors[0].index],
                       .n = l.graph().info(node.outputs[0]).columns,
                       .eps = std::get<graph::RmsNorm>(node.operation).eps,
-                      .last_row_only = l.reads_last_row(index)};
+                      .rows = l.selected_rows(index)};
   DP_TRY(op.x, l.f32_of(node.inputs[0]));
   DP_TRY(op.y, l.rows_for(node.outputs[0], "normed"));
   kernels::Context ctx = l.unselected_context(index);

@@ -8,8 +8,9 @@
 
 namespace doppler::lowering {
 
-// Which rows get logits: none (a prompt's inner chunks), the last (before sampling), or all (perplexity, `logits`).
-enum class LogitsRows : uint8_t { kNone, kLast, kAll };
+// Which rows get logits: none (a prompt's inner chunks), the last (before sampling), those that the tables of many
+// sequences name, or all (perplexity, `logits`, decode steps of many sequences).
+enum class LogitsRows : uint8_t { kNone, kLast, kSampled, kAll };
 
 // What a decode plan has whose layers may be one dispatch (kernels/persistent).
 struct PersistentIo {
@@ -25,9 +26,14 @@ struct StepIo {
   kernels::TensorView tokens;             // u32 [max_rows]
   std::vector<kernels::CacheView> cache;  // one a layer
   LogitsRows logits_rows = LogitsRows::kLast;
-  uint32_t max_keys = 0;       // of a decode plan: the longest sequence it is replayed with; 0: the context
-  bool greedy = false;         // of the logits only the best is asked for
-  kernels::TensorView logits;  // f32 [vocab_size], or [max_rows, vocab_size] with LogitsRows::kAll
+  uint32_t max_keys = 0;  // of a decode plan: the longest sequence it is replayed with; 0: the context
+  bool greedy = false;    // of the logits only the best is asked for
+  // f32 [vocab_size], or [rows, vocab_size] with LogitsRows::kSampled (rows: slots) and kAll (rows of the plan).
+  kernels::TensorView logits;
+  // Many sequences: a step state whose `rows` counts those that choose a token, and the slots that are attended each on
+  // their own (kernels::Attention::single_rows).
+  kernels::TensorView sampled_state;
+  uint32_t single_rows = 0;
   PersistentIo persistent;
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };

@@ -28,6 +28,9 @@ struct Attention {
   const RopeKv* rope = nullptr;
   // Decode: the most keys this plan will be replayed with, 0: the context. Up to kShortKeys one dispatch does it all.
   uint32_t max_keys = 0;
+  // Plans for many sequences: the first so many rows at most belong to decoding slots, each row to its own, and are
+  // attended each on its own; those behind them to pieces of prompts. max_rows: there are no pieces. 0: one sequence.
+  uint32_t single_rows = 0;
   // Decode: what reads the result reduces splits of the keys itself (PrologueKind::kSplitPartials of linear/linear.h).
   bool reader_reduces = false;
 };
@@ -49,6 +52,9 @@ struct AttentionChoice {
   // Splits that the variant leaves to the reader: their layout, without a buffer. Otherwise it writes Rows.
   std::optional<SplitPartials> leaves;
   bool rotates = false;  // it takes Attention::rope itself; otherwise record() rotates in a dispatch before
+  // Of the rows before the pieces of prompts, where a step has both; `prefill` is for the pieces then.
+  const AttentionPrefillRow* singles = nullptr;
+  std::optional<Choice> singles_choice;
 };
 // Errors: shapes that do not fit; no variant takes them.
 Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& op);

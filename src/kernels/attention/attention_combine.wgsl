@@ -27,6 +27,7 @@ fn partial_row(e: u32, part: u32, head: u32) -> u32 { return min(e * PARTS + par
 
 @compute @workgroup_size(PARTS * QUADS)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
+  if (group.y >= single_rows()) { return; }
   let head = group.y * N_HEADS + group.x;
   let part = thread / QUADS;
   let quad = thread % QUADS;

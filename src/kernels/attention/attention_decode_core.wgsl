@@ -51,20 +51,18 @@ fn spread_sums(s: ptr<function, array<f32, VALUES>>, rank: u32) {
   }
 }
 
-// The row of one of a tile's keys; past the end that of some key of the context, which is not counted.
-fn tile_row(kv_base: u32, tile: u32, u: u32, worker: u32) -> u32 {
-  return kv_base + min(tile + u * kWorkers + worker, CTX_LEN - 1u) * D8;
-}
+// The position of one of a tile's keys; past the end that of some key of the context, which is not counted.
+fn tile_position(tile: u32, u: u32, worker: u32) -> u32 { return min(tile + u * kWorkers + worker, CTX_LEN - 1u); }
 
 fn load_tile(keys: ptr<function, array<Eight, KEYS * VECTORS>>, values: ptr<function, array<Eight, KEYS * VECTORS>>,
-             kv_base: u32, tile: u32, worker: u32, rank: u32) {
+             row: u32, kv_head: u32, tile: u32, worker: u32, rank: u32) {
   for (var u = 0u; u < KEYS; u++) {
-    let row = tile_row(kv_base, tile, u, worker);
-    for (var v = 0u; v < VECTORS; v++) { (*keys)[u * VECTORS + v] = cached_key(row + min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u)); }
+    let at = cache_row(row, kv_head, tile_position(tile, u, worker)) * D8;
+    for (var v = 0u; v < VECTORS; v++) { (*keys)[u * VECTORS + v] = cached_key(at + min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u)); }
   }
   for (var u = 0u; u < KEYS; u++) {
-    let row = tile_row(kv_base, tile, u, worker);
-    for (var v = 0u; v < VECTORS; v++) { (*values)[u * VECTORS + v] = cached_value(row + min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u)); }
+    let at = cache_row(row, kv_head, tile_position(tile, u, worker)) * D8;
+    for (var v = 0u; v < VECTORS; v++) { (*values)[u * VECTORS + v] = cached_value(at + min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u)); }
   }
 }
 
@@ -74,7 +72,7 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
   let seen = keys_of_row(row);
   let share = keys_per_split(seen);
   let begin = seen.begin + split * share;
-  if (SPLITS > 1u && begin >= seen.end) {
+  if (begin >= seen.end && (SPLITS > 1u || seen.end == 0u)) {
     return;
   }
   let end = min(begin + share, seen.end);
@@ -85,15 +83,14 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
   let first_in_group = group % HEAD_CHUNKS * HEADS;
   let heads = min(HEADS, GROUP - first_in_group);
   let first_head = row * N_HEADS + kv_head * GROUP + first_in_group;
-  let kv_base = kv_head * CTX_LEN * D8;
 
   // All loads of the first tile and of prepare() are under way before anything waits for one.
   let early = load_before(first_head, heads, kv_head, thread);
   var k: array<Eight, KEYS * VECTORS>;
   var values: array<Eight, KEYS * VECTORS>;
-  load_tile(&k, &values, kv_base, begin, worker, rank);
+  load_tile(&k, &values, row, kv_head, begin, worker, rank);
 
-  prepare(early, kv_head, end == seen.end && first_in_group == 0u && state.pos < CTX_LEN, thread);
+  prepare(early, kv_head, end == seen.end && first_in_group == 0u && row_position(row) < CTX_LEN, thread);
   var q_low: array<vec4f, HEADS * VECTORS>;
   var q_high: array<vec4f, HEADS * VECTORS>;
   var low: array<vec4f, HEADS * VECTORS>;
@@ -116,11 +113,10 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
   let first_of_worker = invocation - rank;
   let own_key = rank / (SHARE * HEAD_PARTS) * OWN_KEYS;
 
-  let newest_row = kv_base + state.pos * D8;  // of a full context: none of the keys
   for (var tile = begin; tile < end; tile += kWorkers * KEYS) {
-    if (tile != begin) { load_tile(&k, &values, kv_base, tile, worker, rank); }
+    if (tile != begin) { load_tile(&k, &values, row, kv_head, tile, worker, rank); }
     for (var u = 0u; u < KEYS; u++) {
-      let is_newest = tile_row(kv_base, tile, u, worker) == newest_row;
+      let is_newest = tile_position(tile, u, worker) == row_position(row);  // of a full context: none
       let counts = tile + u * kWorkers + worker < end;
       for (var v = 0u; v < VECTORS; v++) {
         let column = min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u);

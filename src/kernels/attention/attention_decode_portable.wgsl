@@ -37,6 +37,7 @@ fn q_at(head: u32, d: u32) -> f32 {
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
+  if (group.z >= single_rows()) { return; }
   let split = group.y;
   let keys = keys_of_row(group.z);
   let share = keys_per_split(keys);
@@ -50,7 +51,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   let first_in_group = group.x % HEAD_CHUNKS * HEADS;
   let heads = min(HEADS, GROUP - first_in_group);
   let first_head = group.z * N_HEADS + kv_head * GROUP + first_in_group;
-  let kv_base = kv_head * CTX_LEN * D8;
 
   for (var i = thread; i < HEADS * D8 * 2u; i += WORKGROUP) {
     let head = first_head + min(i / (D8 * 2u), heads - 1u);
@@ -79,10 +79,13 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
       for (var i = 0u; i < HEADS * KEYS_EACH; i++) {
         s[i] = 0.0;
       }
+      var at_key: array<u32, KEYS_EACH>;
+      for (var e = 0u; e < KEYS_EACH; e++) {
+        at_key[e] = cache_row(group.z, kv_head, tile + min(first + e * WORKGROUP, count - 1u)) * D8;
+      }
       for (var v = 0u; v < D8; v++) {
         for (var e = 0u; e < KEYS_EACH; e++) {
-          let key = tile + min(first + e * WORKGROUP, count - 1u);
-          let eight = k_cache[kv_base + key * D8 + v];
+          let eight = k_cache[at_key[e] + v];
           let k_low = low4(eight);
           let k_high = high4(eight);
           for (var h = 0u; h < HEADS; h++) {
@@ -135,7 +138,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
         }
       }
       for (var key = key_group; key < count; key += KEY_GROUPS) {
-        let row = kv_base + (tile + key) * D8;
+        let row = cache_row(group.z, kv_head, tile + key) * D8;
         for (var v = 0u; v < VECTORS; v++) {
           let eight = v_cache[row + min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u)];
           let v_low = low4(eight);

@@ -1,7 +1,7 @@
 // Which keys a row of q sees, and how they are dealt to the splits. Both depend on the position, so they are
 // computed on the GPU; the number of splits is fixed in the plan.
 // The kernel binds `state`.
-//!import common/step_state
+//!import common/one_sequence
 
 struct Keys {
   begin: u32,
@@ -10,7 +10,7 @@ struct Keys {
 
 // `row`: of q in this step; 0 in decode.
 fn keys_of_row(row: u32) -> Keys {
-  let end = min(state.pos + row + 1u, CTX_LEN);
+  let end = min(row_position(row) + 1u, CTX_LEN);  // of a row that is nowhere: 0
   return Keys(select(0u, end - min(WINDOW, end), end > WINDOW), end);
 }
 

@@ -33,5 +33,6 @@ fn value_at(loaded: Eight, column: u32, is_newest: bool) -> Eight { return loade
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
         @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) invocation: u32) {
+  if (group.z >= single_rows()) { return; }
   attend(group.z, group.x, group.y, subgroup * subgroup_size + invocation, invocation);
 }

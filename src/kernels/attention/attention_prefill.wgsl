@@ -7,7 +7,7 @@
 // logits are made; afterwards the probabilities [key][row / 4] in their place, VALUE_KEYS keys of v behind them.
 // `maxima` lies behind both. Barriers: before and after each filling of the pool, and around `maxima`.
 // Error: f32 sums, relative L2 below 1e-5.
-//!import common/step_state
+//!import attention/attention_one_run
 //!import attention/attention_cache_f16
 //!import attention/attention_normalise
 @group(0) @binding(0) var<storage, read> state: StepState;
@@ -35,19 +35,23 @@ var<workgroup> pool: array<vec4f, kPool>;
 
 struct Tile {
   row: u32,      // first of the workgroup's rows
-  last_row: u32, // of this step
+  run: Run,      // that they are of
   head: u32,
-  kv_base: u32,  // of the kv head, in elements of the cache
   end: u32,      // keys any row sees end here
 }
 
 // Position of a row; a row past the cache (it was not stored) sees what the last one sees.
-fn position_of(row: u32) -> u32 {
-  return min(state.pos + row, CTX_LEN - 1u);
+fn position_of(run: Run, row: u32) -> u32 {
+  return min(run.position + row - run.first_row, CTX_LEN - 1u);
+}
+
+// Where the cache has the key or value at a position, in elements.
+fn key_place(tile: Tile, position: u32) -> u32 {
+  return cache_row(tile.row, tile.head / GROUP, min(position, tile.end - 1u)) * D8;
 }
 
 fn q_at(tile: Tile, row: u32, d: u32) -> f32 {
-  let at = (min(row, tile.last_row) * N_HEADS + tile.head) * HEAD_DIM + min(d, HEAD_DIM - 1u);
+  let at = (min(row, tile.run.last_row) * N_HEADS + tile.head) * HEAD_DIM + min(d, HEAD_DIM - 1u);
   return select(0.0, q[at] * Q_SCALE, d < HEAD_DIM);
 }
 
@@ -62,11 +66,11 @@ fn stage_chunk(tile: Tile, first_key: u32, first_d: u32, dims: u32, thread: u32)
     let quad = i % kKeyQuads;
     let d8 = i / kKeyQuads;
     let key = first_key + quad * 4u;
-    let at = tile.kv_base + first_d / 8u + d8;
-    let e0 = k_cache[at + min(key, tile.end - 1u) * D8];
-    let e1 = k_cache[at + min(key + 1u, tile.end - 1u) * D8];
-    let e2 = k_cache[at + min(key + 2u, tile.end - 1u) * D8];
-    let e3 = k_cache[at + min(key + 3u, tile.end - 1u) * D8];
+    let at = first_d / 8u + d8;
+    let e0 = k_cache[at + key_place(tile, key)];
+    let e1 = k_cache[at + key_place(tile, key + 1u)];
+    let e2 = k_cache[at + key_place(tile, key + 2u)];
+    let e3 = k_cache[at + key_place(tile, key + 3u)];
     let low = transpose(mat4x4f(low4(e0), low4(e1), low4(e2), low4(e3)));
     let high = transpose(mat4x4f(high4(e0), high4(e1), high4(e2), high4(e3)));
     let to = d8 * 8u * kKeyQuads + quad;
@@ -89,8 +93,8 @@ fn key_of_place(place: u32) -> u32 {
 
 fn stage_values(tile: Tile, first_key: u32, first_place: u32, thread: u32) {
   for (var i = thread; i < VALUE_KEYS * D8; i += WORKGROUP) {
-    let key = min(first_key + key_of_place(min(first_place + i / D8, KEYS - 1u)), tile.end - 1u);
-    let eight = v_cache[tile.kv_base + key * D8 + i % D8];
+    let key = first_key + key_of_place(min(first_place + i / D8, KEYS - 1u));
+    let eight = v_cache[key_place(tile, key) + i % D8];
     pool[kValues + i * 2u] = low4(eight);
     pool[kValues + i * 2u + 1u] = high4(eight);
   }
@@ -104,21 +108,21 @@ fn masked(s: vec4f, key: u32, positions: vec4u) -> vec4f {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) thread: u32) {
   var tile: Tile;
-  tile.row = group.x * ROWS;
-  tile.last_row = state.rows - 1u;
-  if (tile.row > tile.last_row) {
+  tile.run = run_of(group.z);
+  tile.row = tile.run.first_row + group.x * ROWS;
+  if (tile.row > tile.run.last_row) {
     return;
   }
   tile.head = group.y;
-  tile.kv_base = group.y / GROUP * CTX_LEN * D8;
-  tile.end = position_of(min(tile.row + ROWS - 1u, tile.last_row)) + 1u;
-  let first_position = position_of(tile.row);
+  tile.end = position_of(tile.run, min(tile.row + ROWS - 1u, tile.run.last_row)) + 1u;
+  let first_position = position_of(tile.run, tile.row);
   let begin = (first_position - min(first_position, WINDOW - 1u)) / KEYS * KEYS;
 
   let rows = thread / kColumns; // which four rows
   let column = thread % kColumns;
   let row = tile.row + rows * 4u;
-  let positions = vec4u(position_of(row), position_of(row + 1u), position_of(row + 2u), position_of(row + 3u));
+  let positions = vec4u(position_of(tile.run, row), position_of(tile.run, row + 1u), position_of(tile.run, row + 2u),
+                       position_of(tile.run, row + 3u));
   var highest = vec4f(kLowest);
   var sum = vec4f();
   var o: array<vec4f, kFours * 4u>;
@@ -200,7 +204,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
     sum += pool[rows * kColumns + c];
   }
   for (var r = 0u; r < 4u; r++) {
-    if (row + r <= tile.last_row) {
+    if (row + r <= tile.run.last_row) {
       let factor = normalise(tile.head, 1.0, highest[r], sum[r]);
       for (var f = 0u; f < kFours; f++) {
         let d = (column + f * kColumns) * 4u;

@@ -10,7 +10,7 @@
 // Needs a head_dim of whole fragments, at most 256, and a cache in f16. Error: q and probabilities rounded to f16:
 // relative L2 below 1e-3.
 // Read next: attention_prefill.wgsl (the twin), common/fragments.
-//!import common/step_state
+//!import attention/attention_one_run
 //!import common/fragments
 //!import common/f16_store
 //!import attention/attention_normalise
@@ -41,8 +41,8 @@ var<workgroup> probabilities: array<f16, SUBGROUPS * 16u * kProbabilityStride>;
 var<workgroup> raised: array<u32, SUBGROUPS>;  // whether a row's maximum was
 
 // Position of a row; a row past the cache (it was not stored) sees what the last one sees.
-fn position_of(row: u32) -> u32 {
-  return min(state.pos + row, CTX_LEN - 1u);
+fn position_of(run: Run, row: u32) -> u32 {
+  return min(run.position + row - run.first_row, CTX_LEN - 1u);
 }
 
 fn put_pair(at: u32, word: u32) {
@@ -128,15 +128,16 @@ fn write_sum(sum: Sum, row: Row, d: u32, factor: f32) {
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
         @builtin(local_invocation_index) thread: u32, @builtin(subgroup_id) subgroup: u32,
         @builtin(subgroup_invocation_id) subgroup_invocation: u32) {
-  let first_row = (groups.x - 1u - group.x) * ROWS;
-  let last_row = state.rows - 1u;
+  let run = run_of(group.z);
+  let first_row = run.first_row + (groups.x - 1u - group.x) * ROWS;
+  let last_row = run.last_row;
   if (first_row > last_row) {
     return;
   }
   let head = group.y;
-  let kv_base = head / GROUP * CTX_LEN * D8;
-  let end = position_of(min(first_row + ROWS - 1u, last_row)) + 1u;
-  let first_position = position_of(first_row);
+  let kv_head = head / GROUP;
+  let end = position_of(run, min(first_row + ROWS - 1u, last_row)) + 1u;
+  let first_position = position_of(run, first_row);
   let begin = (first_position - min(first_position, WINDOW - 1u)) / KEYS * KEYS;
 
   // q through `tile`, KEYS rows at a time.
@@ -196,7 +197,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   row.is_there = row.out <= last_row;
   row.logits_at = subgroup * 16u * kLogitStride;
   row.at = row.logits_at + subgroup_invocation / 2u * kLogitStride + row.odd * 8u;
-  let position = position_of(min(row.out, last_row));
+  let position = position_of(run, min(row.out, last_row));
   let first_logit = row.logits_at + subgroup_invocation / 2u * kLogitStride + row.odd;
   let probabilities_at = subgroup * 16u * kProbabilityStride;
   let first_probability = probabilities_at + subgroup_invocation / 2u * kProbabilityStride + row.odd;
@@ -223,7 +224,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   var fetched: array<vec4<u32>, kEach>;
   for (var e = 0u; e < kEach; e++) {
     let i = thread + e * WORKGROUP;
-    fetched[e] = k_cache[kv_base + min(begin + i / kEights, end - 1u) * D8 + min(i % kEights, D8 - 1u)];
+    fetched[e] = k_cache[cache_row(first_row, kv_head, min(begin + i / kEights, end - 1u)) * D8 + min(i % kEights, D8 - 1u)];
   }
   for (var first_key = begin; first_key < end; first_key += KEYS) {
     workgroupBarrier();
@@ -231,7 +232,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     workgroupBarrier();
     for (var e = 0u; e < kEach; e++) {
       let i = thread + e * WORKGROUP;
-      fetched[e] = v_cache[kv_base + min(first_key + i / kEights, end - 1u) * D8 + min(i % kEights, D8 - 1u)];
+      fetched[e] = v_cache[cache_row(first_row, kv_head, min(first_key + i / kEights, end - 1u)) * D8 + min(i % kEights, D8 - 1u)];
     }
     var low = Sum();
     var high = Sum();
@@ -360,7 +361,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     }
     for (var e = 0u; e < kEach; e++) {
       let i = thread + e * WORKGROUP;
-      fetched[e] = k_cache[kv_base + min(first_key + KEYS + i / kEights, end - 1u) * D8 + min(i % kEights, D8 - 1u)];
+      fetched[e] = k_cache[cache_row(first_row, kv_head, min(first_key + KEYS + i / kEights, end - 1u)) * D8 + min(i % kEights, D8 - 1u)];
     }
     for (var j = 0u; j < KEYS; j += 16u) {
       let left = subgroupMatrixLoad<Left>(&probabilities, probabilities_at + j, false, kProbabilityStride);

@@ -92,6 +92,21 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
                      caps.max_workgroup_bytes);
 }
 
+// Of attention_skinny: tiles are for rows at consecutive positions.
+std::string only_one_sequence(const Attention& op, const gpu::Caps&) {
+  return op.single_rows == 0 ? "" : "each row may belong to a sequence of its own";
+}
+
+std::string one_sequence_and_narrow(const Attention& op, const gpu::Caps& caps) {
+  std::string reason = only_one_sequence(op, caps);
+  return reason.empty() ? only_narrow(op, caps) : reason;
+}
+
+std::string one_sequence_and_fits_fragments(const Attention& op, const gpu::Caps& caps) {
+  std::string reason = only_one_sequence(op, caps);
+  return reason.empty() ? fits_fragments(op, caps) : reason;
+}
+
 constexpr Lane kSub = Lane::kSubgroups;
 // With 128 and 128 to 256 keys deep, gemma-3-1b lost 12 % and llama-3.2-1b 2.5 % of their tok/s on an H200; with 512
 // neither gained. Eight keys at once instead of four: 1,810 to 1,839 and 1,029 to 1,039 tok/s (.single).
@@ -239,10 +254,10 @@ const std::array<AttentionPrefillRow, 6> kSkinny = {{
     {{.name = "attention_skinny.matrix",
       .lane = Lane::kMatrix,
       .needs = kNeedMatrix,
-      .refuse = fits_fragments},
+      .refuse = one_sequence_and_fits_fragments},
      kMatrixTiles},
-    {{.name = "attention_skinny.rows32", .refuse = only_narrow}, kNarrowTiles},
-    {{.name = "attention_skinny.portable"}, kPortableTiles},
+    {{.name = "attention_skinny.rows32", .refuse = one_sequence_and_narrow}, kNarrowTiles},
+    {{.name = "attention_skinny.portable", .refuse = only_one_sequence}, kPortableTiles},
 }};
 // More rows than these make more workgroups than kTargetWorkgroups.
 constexpr uint32_t kLeastSkinnyRows = 2;

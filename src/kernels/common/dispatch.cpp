@@ -6,6 +6,30 @@
 
 namespace doppler::kernels {
 
+void add_tables(const Context& ctx, Launch& launch) {
+  const StepTables& tables = ctx.tables;
+  if (tables.sequences == 0) return;
+  launch.substitutions.emplace_back("common/one_sequence", "common/many_sequences");
+  launch.substitutions.emplace_back("common/step_state", "common/step_tables");
+  for (const gpu::WgslConst& value :
+       {u32_const("TABLE_SEQUENCES", tables.sequences), u32_const("TABLE_ROWS", tables.rows),
+        u32_const("TABLE_BLOCKS", tables.blocks), u32_const("BLOCK_LEN", tables.block_len)}) {
+    launch.consts.push_back(value);
+  }
+}
+
+namespace {
+
+gpu::Grid fixed_grid(const Context& ctx, gpu::Grid grid) {
+  if (ctx.fixed_rows == 0 || grid.rows_per_group == 0) return grid;
+  uint32_t* const axes[] = {&grid.x, &grid.y, &grid.z};
+  *axes[grid.rows_axis] = (ctx.fixed_rows + grid.rows_per_group - 1) / grid.rows_per_group;
+  grid.rows_per_group = 0;
+  return grid;
+}
+
+}  // namespace
+
 Result<void> dispatch(Context& ctx, const Launch& launch) {
   DP_TRY(std::string wgsl, gpu::compose_wgsl(launch.entry, ctx.plan.caps(),
                                              {.f16 = launch.f16,
@@ -20,7 +44,7 @@ Result<void> dispatch(Context& ctx, const Launch& launch) {
   desc.pipeline.trusted = true;
   desc.params = launch.params;
   desc.bindings = launch.bindings;
-  desc.grid = launch.grid;
+  desc.grid = fixed_grid(ctx, launch.grid);
   desc.op_label = ctx.op_label;
   desc.bytes = launch.bytes;
   desc.fixed_bytes = launch.fixed_bytes;

@@ -25,7 +25,7 @@ struct StepState {
   uint32_t seed_low = 0, seed_high = 0;
   uint32_t stop_token_count = 0;
   uint32_t ignore_stop = 0;  // 1: --ignore-eos
-  uint32_t reserved = 0;
+  uint32_t single_rows = 0;  // many sequences (step_tables.h): the first rows, each a decoding slot's
   uint32_t stop_tokens[kMaxStopTokens] = {};
 };
 static_assert(sizeof(StepState) == 4 * (12 + kMaxStopTokens));

@@ -11,6 +11,6 @@ struct StepState {
   seed_high: u32,
   stop_token_count: u32,
   ignore_stop: u32,
-  reserved: u32,
+  single_rows: u32,
   stop_tokens: array<u32, 32>,
 }

@@ -45,7 +45,7 @@ struct SequenceRecord {
 };
 
 // Sizes that kernels are compiled for, and where each table begins, in bytes of the buffer.
-//   [0]        StepState: `rows` is of this step; of the rest only ring_index is used
+//   [0]        StepState: `rows` and `single_rows` are of this step; of the rest only ring_index is used
 //   [sampled_state()]  a StepState whose `rows` is how many rows choose a token: what the head's products are given
 //   [request()]        StepRequest
 //   [sampled()]        (slot, row) of each row that chooses a token, u32 x 2 [sequences]

@@ -13,7 +13,7 @@ struct StepState {
   seed_high: u32,
   stop_token_count: u32,
   ignore_stop: u32,
-  reserved: u32,
+  single_rows: u32,
   stop_tokens: array<u32, 32>,
   tables: array<u32>,  // places are counted from here
 }
@@ -24,6 +24,8 @@ fn aligned_words(words: u32) -> u32 { return (words + 63u) / 64u * 64u; }
 
 fn sampled_state_at() -> u32 { return 64u - kStateWords; }
 fn request_at() -> u32 { return 128u - kStateWords; }
+fn piece_count() -> u32 { return state.tables[request_at() + 1u]; }
+fn piece_at(i: u32) -> u32 { return request_at() + 4u + 64u + 4u * i; } // slot, pos, rows, sample
 fn sampled_at(i: u32) -> u32 { return 128u + 128u - kStateWords + 2u * i; }
 fn row_at(row: u32) -> u32 { return 128u + 128u + 128u - kStateWords + 2u * row; }
 fn block_table_at(slot: u32) -> u32 { return row_at(0u) + aligned_words(2u * TABLE_ROWS) + slot * TABLE_BLOCKS; }

@@ -11,11 +11,16 @@ namespace {
 // invocation.
 constexpr uint32_t kMostInvocations = 1024;
 
+uint32_t rows_of_y(const Context& ctx, SelectedRows rows) {
+  if (rows == SelectedRows::kSampled) return ctx.tables.sequences;
+  return rows == SelectedRows::kLast ? 1 : ctx.max_rows;
+}
+
 }  // namespace
 
 Result<void> record(Context& ctx, const RmsNorm& op) {
   const uint64_t row_bytes = static_cast<uint64_t>(op.n) * sizeof(float);
-  const uint32_t out_rows = op.last_row_only ? 1 : ctx.max_rows;
+  const uint32_t out_rows = rows_of_y(ctx, op.rows);
   if (op.n == 0) return fail(ErrorKind::kInternal, "rms_norm of rows of 0 values.");
   DP_CHECK(check_view(op.x, ctx.max_rows * row_bytes, "x of rms_norm"));
   DP_CHECK(check_view(op.weight, row_bytes, "weight of rms_norm"));
@@ -53,8 +58,12 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                    bool_const("HAS_F16", op.y.f16.valid()),
                    bool_const("HAS_F32", op.y.f32.valid()),
                    u32_const("F16_COLUMNS", op.n),
-                   bool_const("LAST_ROW_ONLY", op.last_row_only),
+                   bool_const("SELECTS", op.rows != SelectedRows::kAll),
                    u32_const("Q8_PLANE1", q8_plane1_offset(out_rows, op.n) / 4)};
+  if (op.rows == SelectedRows::kSampled) {
+    launch.substitutions.emplace_back("rms_norm/selected_row_last", "rms_norm/selected_row_sampled");
+    add_tables(ctx, launch);
+  }
   launch.subgroups = (row->needs & kNeedSubgroups) != 0;
   launch.bindings = {ctx.state,
                      op.x,
@@ -64,7 +73,9 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                      op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
                      op.y.f16.valid() ? op.y.f16 : unused_binding(ctx),
                      op.add_weight.valid() ? op.add_weight : op.weight};
-  launch.grid = {.x = 1, .rows_axis = 0, .rows_per_group = op.last_row_only || ctx.max_rows == 1 ? 0u : 1u};
+  launch.grid = {.x = op.rows == SelectedRows::kSampled ? out_rows : 1,
+                 .rows_axis = 0,
+                 .rows_per_group = op.rows != SelectedRows::kAll || ctx.max_rows == 1 ? 0u : 1u};
   launch.bytes = row_bytes * (op.add.valid() ? 4 : 2) + (op.y.q8.valid() ? op.n + op.n / 4 : 0) +
                  (op.y.f16.valid() ? 2ull * op.n : 0);
   launch.fixed_bytes = row_bytes;

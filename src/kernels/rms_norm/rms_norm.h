@@ -8,6 +8,13 @@
 
 namespace doppler::kernels {
 
+// The rows of x that are normalised, into y's rows 0, 1, ...: before the head only those that choose a token.
+enum class SelectedRows : uint8_t {
+  kAll,
+  kLast,     // row `rows - 1` of the step
+  kSampled,  // those that the tables of many sequences name (common/step_tables.h), ctx.tables.sequences at most
+};
+
 struct RmsNorm {
   TensorView x;    // f32 [rows, n]
   TensorView add;  // optional f32 [rows, n]: x += add first (x is then written too)
@@ -17,7 +24,7 @@ struct RmsNorm {
   Rows y;             // [rows, n] in the forms that are valid; without f16, f32 is one of them
   uint32_t n = 0;
   float eps = 1e-5f;
-  bool last_row_only = false;  // normalises row `rows - 1` into y's row 0: before the head in prefill
+  SelectedRows rows = SelectedRows::kAll;
 };
 Result<void> record(Context& ctx, const RmsNorm& op);
 

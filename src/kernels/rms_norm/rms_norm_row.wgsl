@@ -5,8 +5,9 @@ const kStride = WORKGROUP * 4u;
 
 fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
   var in_row = group;
-  if (LAST_ROW_ONLY) {
-    in_row = state.rows - 1u;
+  if (SELECTS) {
+    if (group >= selected_rows()) { return; }
+    in_row = selected_row(group);
   }
   var add_scale = 1.0;
   if (HAS_ADD_NORM) {

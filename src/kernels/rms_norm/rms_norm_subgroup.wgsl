@@ -1,6 +1,6 @@
 // RMSNorm with row sums by subgroup operations. One workgroup makes one row; the rest is in rms_norm_row.
 // Shared: the partial sums (common/row_sum_subgroup), the q8 blocks (common/q8_store). Error: relative L2 below 1e-6.
-//!import common/step_state
+//!import rms_norm/selected_row_last
 //!import common/row_sum_subgroup
 //!import common/q8_store
 //!import common/f16_store

@@ -39,7 +39,7 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
                .y = {.f32 = y_view},
                .n = n,
                .eps = kEps,
-               .last_row_only = last};
+               .rows = last ? SelectedRows::kLast : SelectedRows::kAll};
     if (add) op.add = run.input(residual);
     if (add_norm) op.add_weight = run.input(add_weight);
     if (q8) op.y.q8 = run.output(q8_bytes(out_rows, n));

@@ -2,7 +2,7 @@
 // t + e * WORKGROUP of the row. One workgroup makes one row. Row sums by subgroup operations.
 // Shared: the partial sums (common/row_sum_subgroup), the q8 blocks (common/q8_store). Error: relative L2 below 1e-6.
 // Read next: rms_norm_row (the same for any row length).
-//!import common/step_state
+//!import rms_norm/selected_row_last
 //!import common/row_sum_subgroup
 //!import common/q8_store
 //!import common/f16_store
@@ -23,7 +23,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32
         @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) subgroup_invocation: u32) {
   let t = subgroup * subgroup_size + subgroup_invocation;
   var in_row = group.x;
-  if (LAST_ROW_ONLY) { in_row = state.rows - 1u; }
+  if (SELECTS) {
+    if (group.x >= selected_rows()) { return; }
+    in_row = selected_row(group.x);
+  }
   let row_at = in_row * kQuads;
 
   var values: array<vec4f, kEach>;

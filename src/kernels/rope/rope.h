@@ -15,20 +15,23 @@ namespace doppler::kernels {
 
 enum class CacheFormat : uint8_t { kF16, kF32 };
 
-// One layer's K or V: [n_kv_heads, ctx_len, padded_head_dim], f16 (two per u32; no f16 feature needed) or
-// f32. padded_head_dim = head_dim rounded up to 8, the padding zero.
+// One layer's K or V: [blocks, n_kv_heads, block_len, padded_head_dim], f16 (two per u32; no f16 feature needed) or
+// f32. padded_head_dim = head_dim rounded up to 8, the padding zero. Plans of one sequence have one block of ctx_len
+// positions; in plans of many, tables say which blocks are whose (common/step_tables.h).
 struct CacheView {
   TensorView k, v;
   CacheFormat format = CacheFormat::kF16;
   uint32_t n_kv_heads = 0;
-  uint32_t ctx_len = 0;
+  uint32_t ctx_len = 0;  // positions that a sequence has at most
   uint32_t head_dim = 0;
+  uint32_t blocks = 1, block_len = 0;  // block_len 0: ctx_len
   uint32_t padded_head_dim() const { return (head_dim + 7) / 8 * 8; }
   // Of k or of v.
   uint64_t bytes() const {
-    return static_cast<uint64_t>(n_kv_heads) * ctx_len * padded_head_dim() *
-           (format == CacheFormat::kF16 ? 2 : 4);
+    return positions() * n_kv_heads * padded_head_dim() * (format == CacheFormat::kF16 ? 2 : 4);
   }
+  // Of all sequences.
+  uint64_t positions() const { return uint64_t{blocks} * (block_len == 0 ? ctx_len : block_len); }
 };
 
 // The GPU table: per pair i, round(inv_freq[i] / (2 pi) * 2^64) as two u32 (low, high).

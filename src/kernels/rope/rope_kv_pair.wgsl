@@ -31,7 +31,7 @@ fn rotate(head: u32, base: u32, d: u32, position: u32) -> f32 {
 
 // Values d and d + 1 of a head of a row.
 fn make_pair(row: u32, head: u32, d: u32) {
-  let position = state.pos + row;
+  let position = row_position(row);
   let base = (row * kHeads + head) * HEAD_DIM;
 
   var values = vec2f();
@@ -61,7 +61,7 @@ fn make_pair(row: u32, head: u32, d: u32) {
   }
   let is_value = head >= N_HEADS + N_KV_HEADS;
   let kv_head = head - N_HEADS - select(0u, N_KV_HEADS, is_value);
-  let pair_at = (kv_head * CTX_LEN + position) * kPairs + d / 2u;
+  let pair_at = cache_row(row, kv_head, position) * kPairs + d / 2u;
   if (CACHE_F16) {
     let word = pack_f16(values);
     if (is_value) {
