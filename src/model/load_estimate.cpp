@@ -18,6 +18,38 @@ formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels:
   return {.exact = policy.name == "exact", .tiles = dp4a};
 }
 
+Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,
+                       const formats::Checkpoint& checkpoint, const gpu::Caps& caps) {
+  if (options.max_sequences == 0) return {};
+  if (options.max_sequences > kernels::kMaxSequences) {
+    return fail(ErrorKind::kInvalidInput, "%u sequences at once were asked for; allowed is 1 to %u.",
+                options.max_sequences, kernels::kMaxSequences);
+  }
+  if (options.block_len == 0) options.block_len = kDefaultBlockLen;
+  const uint32_t block_len = options.block_len;
+  uint64_t tokens = options.pool_tokens;
+  if (tokens == 0) {
+    tokens = uint64_t{options.ctx_len} * options.max_sequences;
+    const MemoryEstimate one = estimate_memory(config, checkpoint, weight_layout_policy(caps, options.policy),
+                                               block_len, options.chunk, options.cache_format);
+    const uint64_t binding = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);
+    tokens = std::min(tokens, binding / std::max<uint64_t>(1, one.cache_buffer_bytes) * block_len);
+    if (caps.memory_bytes != 0) {
+      // A tenth is left to what else the device has to hold.
+      const uint64_t usable = caps.memory_bytes / 10 * 9, taken = one.weight_bytes + one.scratch_bytes;
+      const uint64_t left = usable > taken ? usable - taken : 0;
+      tokens = std::min(tokens, left / std::max<uint64_t>(1, one.cache_bytes) * block_len);
+    }
+  }
+  tokens = (tokens + block_len - 1) / block_len * block_len;
+  if (tokens < block_len || tokens > UINT32_MAX) {
+    return fail(ErrorKind::kOutOfMemory,
+                "The device has no room for a cache block of %u tokens behind the weights.", block_len);
+  }
+  options.pool_tokens = static_cast<uint32_t>(tokens);
+  return {};
+}
+
 Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, RunnerOptions options,
                                    const gpu::Caps& caps) {
   LoadEstimate estimate;

@@ -13,6 +13,10 @@ namespace doppler::model {
 
 // Context and prefill chunk, where 0 was asked.
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config);
+// With RunnerOptions::max_sequences: the blocks of the cache, and where pool_tokens is 0 how many of them fit the device.
+// Errors: more slots than kMaxSequences; a pool smaller than one block.
+Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,
+                       const formats::Checkpoint& checkpoint, const gpu::Caps& caps);
 // How weights are laid out for this device and lane.
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy);
 

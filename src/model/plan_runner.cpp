@@ -38,6 +38,7 @@ Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<con
   host_state_ = kernels::StepState{};
   host_state_.pos = static_cast<uint32_t>(before.size());
   host_state_.ctx_len = options_.ctx_len;
+  host_state_.generated = settings.generated;
   host_state_.max_generated = settings.max_tokens;
   host_state_.seed_low = static_cast<uint32_t>(settings.seed);
   host_state_.seed_high = static_cast<uint32_t>(settings.seed >> 32);

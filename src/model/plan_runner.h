@@ -20,6 +20,7 @@
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
 #include "model/memory_estimate.h"
+#include "model/sequence_plans.h"
 #include "model/step_runner.h"
 #include "model/weight_stream.h"
 
@@ -34,10 +35,15 @@ struct RunnerOptions {
   bool hidden = false;      // ... with the residual stream too
   uint32_t tickets = 0;     // that may be outstanding, 2 to kMaxTickets; 0: kTickets
   uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
+  // Slots for sequences, 1 to kMaxSequences: plans for sequences() instead of those of one sequence. 0: those of one.
+  uint32_t max_sequences = 0;
+  uint32_t block_len = 0;    // positions of a block of the cache; 0: kDefaultBlockLen
+  uint32_t pool_tokens = 0;  // positions of all blocks; 0: ctx_len for each slot, or what fits the device
   lowering::RuleSet rules = {};
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
+inline constexpr uint32_t kDefaultBlockLen = 32;
 inline constexpr uint32_t kMaxBatch = 256;  // decode steps of one ticket
 inline constexpr uint32_t kTickets = 4;     // in flight, their tokens still to be read
 inline constexpr uint32_t kMaxTickets = 64;
@@ -83,6 +89,10 @@ class PlanRunner final : public StepRunner {
   };
   Task<Result<Rows>> logits(uint32_t pos, std::span<const uint32_t> tokens);
 
+  // With RunnerOptions::max_sequences: the steps of many sequences; null otherwise. Then begin(), prefill() and decode()
+  // are not there.
+  SequencePlans* sequences() { return many_.get(); }
+
   gpu::Device& device() { return device_; }
   const formats::ModelConfig& config() const { return config_; }
   const RunnerOptions& options() const { return options_; }
@@ -108,14 +118,23 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
   Result<void> record_plans(gpu::PlanBuilder& builder);
   struct PlanRow;
+  std::vector<PlanRow> plan_rows() const;
   Result<void> record_plan(gpu::PlanBuilder& builder, const PlanRow& row);
   Result<void> record_end(kernels::Context& ctx, const lowering::StepIo& io, const lowering::Logits& logits,
                           const PlanRow& row);
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
+  // Many sequences: plan_runner_many.cpp.
+  bool has_many() const { return tables_.sequences != 0; }
+  void make_tables();
+  uint32_t many_logits_rows() const;
+  std::vector<PlanRow> many_plan_rows() const;
+  Result<void> record_arrange(gpu::PlanBuilder& builder);
+  Result<void> record_many_end(kernels::Context& ctx, const lowering::Logits& logits, const PlanRow& row);
+  Task<Result<void>> make_many();
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits;
+    return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits && !has_many();
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
@@ -153,10 +172,6 @@ class PlanRunner final : public StepRunner {
   Views views_;
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::deque<gpu::Buffer> weights_;
-  struct CachePlace {
-    gpu::Buffer* buffer = nullptr;
-    uint64_t offset = 0;
-  };
   std::vector<CachePlace> cache_k_, cache_v_;  // one a layer
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
               *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *ring_ = nullptr;
@@ -167,6 +182,9 @@ class PlanRunner final : public StepRunner {
   lowering::PersistentIo persistent_;
   uint64_t asked_faults_ = 0;        // a bit a ticket: its word of faults_ is on the way
   bool persistent_refused_ = false;  // the chain is used, for a reason that was told
+
+  kernels::StepTables tables_;  // sequences 0: plans of one
+  std::unique_ptr<SequencePlans> many_;
 
   // Of the generation under way.
   GenerationSettings settings_;

@@ -8,10 +8,12 @@
 #include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
 #include "kernels/linear/linear.h"
+#include "kernels/step/advance.h"
 #include "kernels/step/next.h"
 #include "lowering/lowering.h"
 #include "model/bind_weights.h"
 #include "model/load_estimate.h"
+#include "model/plan_row.h"
 #include "model/plan_runner.h"
 
 namespace doppler::model {
@@ -51,12 +53,15 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
   }
   const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
+  DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
+  const uint32_t positions = options.max_sequences != 0 ? options.pool_tokens : options.ctx_len;
   const MemoryEstimate estimate =
-      estimate_memory(config, checkpoint, layout, options.ctx_len, options.chunk, options.cache_format);
-  DP_CO_CHECK(check_memory(estimate, device.caps(), options.ctx_len));
+      estimate_memory(config, checkpoint, layout, positions, options.chunk, options.cache_format);
+  DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
   gpu::PlanBuilder builder(device.caps());
+  runner->make_tables();
   DP_CO_CHECK(co_await runner->make_buffers(builder));
 
   const TraceSpan span("load");
@@ -98,6 +103,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_TRY(runner->built_, std::move(built));
   runner->weights_ = loader.take_buffers();
   DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
+  if (runner->has_many()) DP_CO_CHECK(co_await runner->make_many());
   if (runner->wants_persistent()) {
     DP_CO_CHECK(co_await runner->confirm_persistent(without_plans));
   }
@@ -137,27 +143,36 @@ Task<Result<gpu::Buffer*>> PlanRunner::buffer(gpu::PlanBuilder& builder, const c
 
 Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t vocab = config_.vocab_size;
-  const uint64_t chunk = options_.chunk;
-  DP_CO_TRY(state_, co_await buffer(builder, "step_state", sizeof(kernels::StepState), &views_.state));
-  DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", chunk * 4, &views_.tokens));
-  DP_CO_TRY(logits_, co_await buffer(builder, "logits", (options_.all_logits ? chunk : 1) * vocab * 4,
-                                     &views_.logits));
+  const uint64_t sequences = std::max(1u, tables_.sequences);
+  const uint64_t rows = has_many() ? tables_.rows : options_.chunk;
+  const uint64_t logits_rows = options_.all_logits ? rows : has_many() ? many_logits_rows() : 1;
+  DP_CO_TRY(state_,
+            co_await buffer(builder, "step_state", has_many() ? tables_.bytes() : sizeof(kernels::StepState),
+                            &views_.state));
+  DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", rows * 4, &views_.tokens));
+  DP_CO_TRY(logits_, co_await buffer(builder, "logits", logits_rows * vocab * 4, &views_.logits));
   if (options_.hidden) {
-    const uint64_t bytes = (config_.n_layers + 1) * chunk * config_.hidden_dim * 4;
+    const uint64_t bytes = (config_.n_layers + 1) * rows * config_.hidden_dim * 4;
     DP_CO_TRY(hidden_, co_await buffer(builder, "hidden", bytes, &views_.hidden));
   }
   [[maybe_unused]] gpu::Buffer* token = nullptr;
-  DP_CO_TRY(params_, co_await buffer(builder, "sample_params", 256, &views_.params));
-  DP_CO_TRY(bias_, co_await buffer(builder, "logit_bias", kernels::kMaxLogitBias * 8, &views_.bias));
-  DP_CO_TRY(counts_, co_await buffer(builder, "token_counts", vocab * 4, &views_.counts));
-  DP_CO_TRY(recent_, co_await buffer(builder, "recent_tokens", kernels::kPenaltyRing * 4, &views_.recent));
-  DP_CO_TRY(token, co_await buffer(builder, "next_token", 4, &views_.token));
-  DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", kernels::kTokenRing * 4, &views_.ring));
-  const uint32_t hidden_dim = config_.hidden_dim;
-  [[maybe_unused]] gpu::Buffer *row = nullptr, *normed = nullptr;
-  DP_CO_TRY(row, co_await buffer(builder, "next_row", hidden_dim * 4ull, &views_.row));
-  DP_CO_TRY(normed, co_await buffer(builder, "next_normed_row", kernels::NormedRow::bytes(hidden_dim),
-                                    &views_.normed_row));
+  DP_CO_TRY(params_, co_await buffer(builder, "sample_params", sequences * kernels::kSampleParamsStride,
+                                     &views_.params));
+  DP_CO_TRY(bias_,
+            co_await buffer(builder, "logit_bias", sequences * kernels::kMaxLogitBias * 8, &views_.bias));
+  DP_CO_TRY(counts_, co_await buffer(builder, "token_counts", sequences * vocab * 4, &views_.counts));
+  DP_CO_TRY(recent_,
+            co_await buffer(builder, "recent_tokens", sequences * kernels::kPenaltyRing * 4, &views_.recent));
+  DP_CO_TRY(token, co_await buffer(builder, "next_token", sequences * 4, &views_.token));
+  const uint64_t ring = has_many() ? uint64_t{kernels::kStepRing} * sequences : kernels::kTokenRing;
+  DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", ring * 4, &views_.ring));
+  if (!has_many()) {
+    const uint32_t hidden_dim = config_.hidden_dim;
+    [[maybe_unused]] gpu::Buffer *row = nullptr, *normed = nullptr;
+    DP_CO_TRY(row, co_await buffer(builder, "next_row", hidden_dim * 4ull, &views_.row));
+    DP_CO_TRY(normed, co_await buffer(builder, "next_normed_row", kernels::NormedRow::bytes(hidden_dim),
+                                      &views_.normed_row));
+  }
   for (const auto& made : buffers_) memory_.scratch_bytes += made->bytes();
   DP_CO_CHECK(co_await make_cache(builder));
   if (wants_persistent()) DP_CO_CHECK(co_await make_exchange(builder));
@@ -173,12 +188,16 @@ Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
                            .n_kv_heads = config_.n_kv_heads,
                            .ctx_len = options_.ctx_len,
                            .head_dim = config_.head_dim};
+  if (has_many()) {
+    cache.block_len = tables_.block_len;
+    cache.blocks = options_.pool_tokens / tables_.block_len;
+  }
   const gpu::Caps& caps = device_.caps();
   const uint64_t step = caps.binding_alignment;
   const uint64_t each = (cache.bytes() + step - 1) / step * step;
   const uint64_t most = std::min(caps.max_binding_bytes, caps.max_buffer_bytes) / (2 * each);
   memory_.cache_bytes += 2 * config_.n_layers * cache.bytes();
-  if (options_.policy.allows(kernels::Lane::kPersistent) && most > 0) {
+  if (options_.policy.allows(kernels::Lane::kPersistent) && !has_many() && most > 0) {
     for (uint64_t first = 0; first < config_.n_layers; first += most) {
       const uint64_t layers = std::min<uint64_t>(most, config_.n_layers - first);
       kernels::TensorView all;
@@ -203,33 +222,20 @@ Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
   co_return Result<void>();
 }
 
-enum class StepRows : uint8_t { kOne, kSkinny, kChunk };
-
 using lowering::LogitsRows;
 
-struct PlanRunner::PlanRow {
-  const char* name;
-  StepRows rows = StepRows::kChunk;
-  LogitsRows logits_rows = LogitsRows::kLast;
-  bool greedy = true;
-  uint32_t max_keys = 0;
-  bool only_persistent = false;  // there for that lane alone
-};
-
 Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& row) {
-  const bool decode = row.rows == StepRows::kOne;
-  const uint32_t max_rows = decode                          ? 1
-                            : row.rows == StepRows::kSkinny ? kernels::kMaxSkinnyRows
-                                                            : options_.chunk;
-  builder.begin(row.name, max_rows);
+  builder.begin(row.name, row.max_rows);
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
                        .choices = choices_,
                        .state = views_.state,
-                       .max_rows = max_rows,
-                       .op_label = {}};
+                       .max_rows = row.max_rows,
+                       .op_label = {},
+                       .tables = tables_};
+  const bool decode = row.max_rows == 1 && !has_many();
   const bool has_tail = options_.rules.has("step_tail");
-  const lowering::StepIo io{
+  lowering::StepIo io{
       .row = views_.row,
       .normed_row = views_.normed_row,
       .begins_with_row = decode && has_tail,
@@ -241,11 +247,16 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
       .logits = views_.logits,
       .persistent = row.max_keys != 0 || row.only_persistent ? persistent_ : lowering::PersistentIo{},
       .hidden = row.logits_rows == LogitsRows::kAll ? views_.hidden : kernels::TensorView{}};
+  if (has_many()) {
+    io.sampled_state = views_.state.sub(kernels::StepTables::sampled_state(), sizeof(kernels::StepState));
+    io.single_rows = row.logits_rows == LogitsRows::kAll ? row.max_rows : tables_.sequences;
+  }
   reports_.push_back({.plan = row.name});
   lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, reports_.back());
   const Result<lowering::Logits> logits = lowering.run();
-  DP_CHECK_WHILE(logits, "recording the plan %s", row.name);
-  DP_CHECK_WHILE(record_end(ctx, io, *logits, row), "recording the plan %s", row.name);
+  DP_CHECK_WHILE(logits, "recording the plan %s", row.name.c_str());
+  DP_CHECK_WHILE(has_many() ? record_many_end(ctx, *logits, row) : record_end(ctx, io, *logits, row),
+                 "recording the plan %s", row.name.c_str());
   builder.end();
   return {};
 }
@@ -287,33 +298,40 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
   return kernels::record(one_row, kernels::Next{.sample = sample, .step = step, .input = input});
 }
 
-Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder) {
-  static constexpr PlanRow kGeneration[] = {
-      {"prefill", StepRows::kChunk, LogitsRows::kNone},
-      {"prefill.greedy", StepRows::kChunk},
-      {"prefill.sample", StepRows::kChunk, LogitsRows::kLast, false},
-      {"skinny", StepRows::kSkinny, LogitsRows::kNone},
-      {"skinny.greedy", StepRows::kSkinny},
-      {"skinny.sample", StepRows::kSkinny, LogitsRows::kLast, false},
-      {"decode.greedy", StepRows::kOne},
-      {"decode.sample", StepRows::kOne, LogitsRows::kLast, false},
-      {"decode.short.greedy", StepRows::kOne, LogitsRows::kLast, true, kernels::kShortKeys},
-      {"decode.short.sample", StepRows::kOne, LogitsRows::kLast, false, kernels::kShortKeys},
-      {"decode.long.greedy", StepRows::kOne, LogitsRows::kLast, true, 0, true},
-      {"decode.long.sample", StepRows::kOne, LogitsRows::kLast, false, 0, true},
-  };
-  static constexpr PlanRow kLogits[] = {{"prefill.logits", StepRows::kChunk, LogitsRows::kAll, false},
-                                        {"skinny.logits", StepRows::kSkinny, LogitsRows::kAll, false}};
-  const std::span<const PlanRow> rows =
-      options_.all_logits ? std::span<const PlanRow>(kLogits) : std::span<const PlanRow>(kGeneration);
-  for (const PlanRow& row : rows) {
-    // The lane persistent has decode.greedy and decode.sample to fall back to.
-    if (row.max_keys >= options_.ctx_len && !exchange_) continue;
-    if (row.only_persistent && (!exchange_ || options_.ctx_len <= kernels::kShortKeys)) continue;
-    // The chunk is no larger then, and its plans have the same kernels.
-    if (row.rows == StepRows::kSkinny && options_.chunk <= kernels::kMaxSkinnyRows) continue;
-    DP_CHECK(record_plan(builder, row));
+std::vector<PlanRunner::PlanRow> PlanRunner::plan_rows() const {
+  if (has_many()) return many_plan_rows();
+  const uint32_t chunk = options_.chunk, skinny = kernels::kMaxSkinnyRows;
+  std::vector<PlanRow> rows;
+  if (options_.all_logits) {
+    rows = {{"prefill.logits", chunk, LogitsRows::kAll, false},
+            {"skinny.logits", skinny, LogitsRows::kAll, false}};
+  } else {
+    rows = {{"prefill", chunk, LogitsRows::kNone},
+            {"prefill.greedy", chunk},
+            {"prefill.sample", chunk, LogitsRows::kLast, false},
+            {"skinny", skinny, LogitsRows::kNone},
+            {"skinny.greedy", skinny},
+            {"skinny.sample", skinny, LogitsRows::kLast, false},
+            {"decode.greedy", 1},
+            {"decode.sample", 1, LogitsRows::kLast, false},
+            {"decode.short.greedy", 1, LogitsRows::kLast, true, kernels::kShortKeys},
+            {"decode.short.sample", 1, LogitsRows::kLast, false, kernels::kShortKeys},
+            {"decode.long.greedy", 1, LogitsRows::kLast, true, 0, true},
+            {"decode.long.sample", 1, LogitsRows::kLast, false, 0, true}};
   }
+  std::erase_if(rows, [&](const PlanRow& row) {
+    // The lane persistent has decode.greedy and decode.sample to fall back to.
+    if (row.max_keys >= options_.ctx_len && !exchange_) return true;
+    if (row.only_persistent && (!exchange_ || options_.ctx_len <= kernels::kShortKeys)) return true;
+    // The chunk is no larger then, and its plans have the same kernels.
+    return row.name.starts_with("skinny") && chunk <= skinny;
+  });
+  return rows;
+}
+
+Result<void> PlanRunner::record_plans(gpu::PlanBuilder& builder) {
+  if (has_many()) DP_CHECK(record_arrange(builder));
+  for (const PlanRow& row : plan_rows()) DP_CHECK(record_plan(builder, row));
   return {};
 }
 

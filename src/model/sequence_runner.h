@@ -27,14 +27,15 @@ class SequenceRunner {
  public:
   virtual ~SequenceRunner() = default;
 
-  virtual uint32_t max_sequences() const = 0;  // slots 0 to max_sequences() - 1
-  virtual uint32_t ctx_len() const = 0;        // most positions of one sequence
-  virtual uint32_t block_len() const = 0;      // positions of a block
-  virtual uint32_t block_count() const = 0;    // blocks of the pool
-  virtual uint32_t max_rows() const = 0;       // of a step: decoding slots and tokens of pieces together
-  virtual uint32_t max_pieces() const = 0;     // of a step
-  virtual uint32_t max_steps() const = 0;      // of decode()
-  virtual uint32_t max_tickets() const = 0;    // tickets whose tokens may be outstanding at a time
+  virtual uint32_t max_sequences() const = 0;    // slots 0 to max_sequences() - 1
+  virtual uint32_t ctx_len() const = 0;          // most positions of one sequence
+  virtual uint32_t block_len() const = 0;        // positions of a block
+  virtual uint32_t block_count() const = 0;      // blocks of the pool
+  virtual uint32_t max_rows() const = 0;         // of a step: decoding slots and tokens of pieces together
+  virtual uint32_t max_pieces() const = 0;       // of a step
+  virtual uint32_t max_steps() const = 0;        // of decode()
+  virtual uint32_t max_tickets() const = 0;      // tickets whose tokens may be outstanding at a time
+  virtual uint32_t max_block_reads() const = 0;  // read_block() calls that may be outstanding at a time
 
   // A slot begins a generation behind `before`, whose keys and values its blocks hold already.
   virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
@@ -50,10 +51,13 @@ class SequenceRunner {
   // Up to `steps` steps of decoding slots alone; the ticket's count says how many. A slot that stops (stop token, token
   // limit, context full) leaves the steps that follow by itself.
   virtual Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) = 0;
-  // [ticket.count, max_sequences()]: the token that each slot chose in each step, or kNoToken.
+  // [ticket.count, max_sequences()]: the token that each slot chose in each step, or kNoToken. Every ticket is collected,
+  // once and in order, also one of a step in which no slot chooses (count 0).
   virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
 
-  // A block's keys and values, all layers, for the host's cache and for session files. Layout: the runner's own.
+  // A block's keys and values, all layers, for the host's cache and for session files. Layout: the runner's own. Once
+  // started, a task has its place among the calls: those that follow may write the block, or read what was written.
+  // `bytes` must stay until the task is done.
   virtual Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) = 0;
   virtual Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) = 0;
 };

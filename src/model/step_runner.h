@@ -21,7 +21,8 @@ struct GenerationSettings {
   kernels::SampleParams sampling;                      // used unless greedy
   std::vector<std::pair<uint32_t, float>> logit_bias;  // token, added; at most kMaxLogitBias
   uint64_t seed = 0;
-  uint32_t max_tokens = 0;            // generated at most
+  uint32_t generated = 0;   // tokens chosen before this begin: the random counter goes on from there
+  uint32_t max_tokens = 0;  // generated at most, with those chosen before
   std::vector<uint32_t> stop_tokens;  // at most kMaxStopTokens
   bool ignore_stop = false;
 };

@@ -1,0 +1,20 @@
+// A plan that PlanRunner records: its name, and what it is for.
+#pragma once
+
+#include <string>
+
+#include "lowering/step_io.h"
+#include "model/plan_runner.h"
+
+namespace doppler::model {
+
+struct PlanRunner::PlanRow {
+  std::string name;
+  uint32_t max_rows = 1;
+  lowering::LogitsRows logits_rows = lowering::LogitsRows::kLast;
+  bool greedy = true;
+  uint32_t max_keys = 0;
+  bool only_persistent = false;  // there for that lane alone
+};
+
+}  // namespace doppler::model

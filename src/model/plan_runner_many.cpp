@@ -1,0 +1,123 @@
+// PlanRunner's plans for many sequences: which there are, how their steps begin and end, and what SequencePlans gets.
+// Read next: sequence_plans.h.
+#include <algorithm>
+
+#include "kernels/linear/linear.h"
+#include "kernels/sample/sample.h"
+#include "kernels/step/advance.h"
+#include "kernels/step/arrange.h"
+#include "model/plan_row.h"
+
+namespace doppler::model {
+namespace {
+
+using lowering::LogitsRows;
+
+// Rows that decode plans are made for, besides one for all slots.
+constexpr uint32_t kClasses[] = {1, 8, 16, 32};
+
+// The exact lane has one plan for all numbers of rows, with the products of the plan with pieces, so that what a sequence
+// gets does not depend on its company.
+std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequences) {
+  if (policy.name == "exact") return {std::max(sequences, kernels::kMaxSkinnyRows + 1)};
+  std::vector<uint32_t> classes;
+  for (const uint32_t rows : kClasses) {
+    if (rows < sequences) classes.push_back(rows);
+  }
+  classes.push_back(sequences);
+  return classes;
+}
+
+}  // namespace
+
+void PlanRunner::make_tables() {
+  if (options_.max_sequences == 0) return;
+  tables_ = {.sequences = options_.max_sequences,
+             .rows = options_.chunk + options_.max_sequences,
+             .blocks = (options_.ctx_len + options_.block_len - 1) / options_.block_len,
+             .block_len = options_.block_len};
+  // A step's tables have a row for every row of its plan.
+  tables_.rows = std::max(tables_.rows, classes_of(options_.policy, tables_.sequences).back());
+}
+
+uint32_t PlanRunner::many_logits_rows() const {
+  return std::max(tables_.sequences, classes_of(options_.policy, tables_.sequences).back());
+}
+
+std::vector<PlanRunner::PlanRow> PlanRunner::many_plan_rows() const {
+  std::vector<PlanRow> rows = {{"many.pieces", tables_.rows, LogitsRows::kNone},
+                               {"many.pieces.greedy", tables_.rows, LogitsRows::kSampled},
+                               {"many.pieces.sample", tables_.rows, LogitsRows::kSampled, false}};
+  for (const uint32_t most : classes_of(options_.policy, tables_.sequences)) {
+    const std::string name = "many." + std::to_string(most);
+    rows.push_back({name + ".greedy", most, LogitsRows::kAll});
+    rows.push_back({name + ".sample", most, LogitsRows::kAll, false});
+  }
+  return rows;
+}
+
+Result<void> PlanRunner::record_arrange(gpu::PlanBuilder& builder) {
+  builder.begin("many.arrange", 1);
+  kernels::Context ctx{.plan = builder,
+                       .policy = options_.policy,
+                       .choices = choices_,
+                       .state = views_.state,
+                       .max_rows = 1,
+                       .op_label = "arrange",
+                       .tables = tables_};
+  reports_.push_back({.plan = "many.arrange"});
+  DP_CHECK(kernels::record(ctx, kernels::Arrange{.tokens = views_.tokens}));
+  builder.end();
+  return {};
+}
+
+// Behind the logits: each chosen row's token, and the tables of the next step.
+Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::Logits& logits,
+                                         const PlanRow& row) {
+  if (row.logits_rows == LogitsRows::kNone) return {};
+  kernels::Context of_slots = ctx;
+  of_slots.max_rows = std::min(row.max_rows, tables_.sequences);
+  if (row.logits_rows == LogitsRows::kSampled) of_slots.fixed_rows = of_slots.max_rows;
+  of_slots.op_label = "sample";
+  const kernels::Sample sample{.logits = logits.all,
+                               .best = {},
+                               .params = views_.params,
+                               .bias = views_.bias,
+                               .counts = views_.counts,
+                               .token = views_.token,
+                               .vocab_size = config_.vocab_size,
+                               .greedy = row.greedy};
+  DP_CHECK(kernels::record(of_slots, sample));
+  of_slots.op_label = "advance";
+  return kernels::record(of_slots, kernels::Advance{.token = views_.token,
+                                                    .ring = views_.ring,
+                                                    .counts = views_.counts,
+                                                    .recent = views_.recent,
+                                                    .tokens = views_.tokens,
+                                                    .vocab_size = config_.vocab_size});
+}
+
+Task<Result<void>> PlanRunner::make_many() {
+  SequenceBuffers buffers{.state = state_,
+                          .tokens = tokens_,
+                          .params = params_,
+                          .bias = bias_,
+                          .counts = counts_,
+                          .recent = recent_,
+                          .ring = ring_,
+                          .caches = cache_k_,
+                          .cache_block_bytes = views_.cache.front().bytes() / views_.cache.front().blocks};
+  buffers.caches.insert(buffers.caches.end(), cache_v_.begin(), cache_v_.end());
+  gpu::BufferDesc desc{.name = "block",
+                       .bytes = (buffers.cache_block_bytes * buffers.caches.size() + 255) / 256 * 256,
+                       .use = gpu::BufferUse::kStorage};
+  DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
+  buffers_.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
+  buffers.block = buffers_.back().get();
+  many_ = std::make_unique<SequencePlans>(device_, std::move(buffers), tables_, options_.ctx_len,
+                                          views_.cache.front().blocks, config_.vocab_size, options_.tickets,
+                                          classes_of(options_.policy, tables_.sequences), built_.plans);
+  co_return co_await many_->make_readback();
+}
+
+}  // namespace doppler::model

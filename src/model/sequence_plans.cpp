@@ -1,0 +1,313 @@
+#include "model/sequence_plans.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/trace.h"
+#include "kernels/sample/sample.h"
+#include "kernels/step/advance.h"
+
+namespace doppler::model {
+namespace {
+
+// Decode steps of a ticket: enough that the host never holds the device up, few enough that a stop wastes little.
+constexpr uint32_t kMostSteps = 64;
+constexpr uint32_t kBlockReads = 2;  // blocks on their way to the host
+constexpr uint64_t kWord = sizeof(uint32_t);
+
+template <class T>
+std::span<const uint8_t> bytes_of(const T& value) {
+  return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
+}
+
+template <class T>
+std::span<const uint8_t> bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)};
+}
+
+bool is_penalised(const kernels::SampleParams& params) {
+  return params.repeat_penalty != 1.0f || params.presence_penalty != 0 || params.frequency_penalty != 0;
+}
+
+void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens) {
+  recent.insert(recent.end(), tokens.begin(), tokens.end());
+  if (recent.size() > kernels::kPenaltyRing)
+    recent.erase(recent.begin(), recent.end() - kernels::kPenaltyRing);
+}
+
+}  // namespace
+
+SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables,
+                             uint32_t ctx_len, uint32_t block_count, uint32_t vocab_size, uint32_t tickets,
+                             std::vector<uint32_t> classes, const std::vector<gpu::Plan>& plans)
+    : device_(device),
+      buffers_(std::move(buffers)),
+      tables_(tables),
+      ctx_len_(ctx_len),
+      block_count_(block_count),
+      vocab_size_(vocab_size),
+      tickets_(tickets),
+      classes_(std::move(classes)),
+      plans_(plans),
+      slots_(tables.sequences) {}
+
+Task<Result<void>> SequencePlans::make_readback() {
+  DP_CO_TRY(readback_,
+            co_await device_.create_readback_ring(tickets_, max_steps() * tables_.sequences * kWord));
+  DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(kBlockReads, block_bytes()));
+  reading_.assign(kBlockReads, false);
+  co_return Result<void>();
+}
+
+uint32_t SequencePlans::max_steps() const { return kMostSteps; }
+
+Result<void> SequencePlans::check_slot(uint32_t slot) const {
+  if (slot < tables_.sequences) return {};
+  return fail(ErrorKind::kInternal, "Slot %u was named; there are %u.", slot, tables_.sequences);
+}
+
+Result<void> SequencePlans::check_block(uint32_t block) const {
+  if (block < block_count_) return {};
+  return fail(ErrorKind::kInternal, "Block %u was named; the pool has %u.", block, block_count_);
+}
+
+Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& settings,
+                                  std::span<const uint32_t> before) {
+  DP_CHECK(check_slot(slot));
+  if (settings.stop_tokens.size() > kernels::kMaxStopTokens ||
+      settings.logit_bias.size() > kernels::kMaxLogitBias) {
+    return fail(ErrorKind::kInvalidInput,
+                "%zu stop tokens and %zu logit biases were given; at most %u and %u are allowed.",
+                settings.stop_tokens.size(), settings.logit_bias.size(), kernels::kMaxStopTokens,
+                kernels::kMaxLogitBias);
+  }
+  kernels::SequenceRecord record{.pos = static_cast<uint32_t>(before.size()),
+                                 .ctx_len = ctx_len_,
+                                 .generated = settings.generated,
+                                 .max_generated = settings.max_tokens,
+                                 .seed_low = static_cast<uint32_t>(settings.seed),
+                                 .seed_high = static_cast<uint32_t>(settings.seed >> 32),
+                                 .stop_token_count = static_cast<uint32_t>(settings.stop_tokens.size()),
+                                 .ignore_stop = settings.ignore_stop ? 1u : 0u};
+  std::ranges::copy(settings.stop_tokens, record.stop_tokens);
+  DP_CHECK(device_.write(*buffers_.state, tables_.records() + slot * sizeof(record), bytes_of(record)));
+
+  kernels::SampleParams params = settings.sampling;
+  params.bias_count = static_cast<uint32_t>(settings.logit_bias.size());
+  params.greedy = settings.greedy ? 1 : 0;
+  DP_CHECK(device_.write(*buffers_.params, slot * kernels::kSampleParamsStride, bytes_of(params)));
+  if (!settings.logit_bias.empty()) {
+    DP_CHECK(device_.write(*buffers_.bias, uint64_t{slot} * kernels::kMaxLogitBias * 2 * kWord,
+                           bytes_of(settings.logit_bias)));
+  }
+  slots_[slot] = {.greedy = settings.greedy, .penalised = is_penalised(params), .recent = {}};
+  keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kernels::kPenaltyRing)));
+  return {};
+}
+
+// What the penalties see before the slot's next token, which will stand at position `end`; the GPU keeps it from there
+// (kernels/step/step.h).
+Result<void> SequencePlans::write_penalties(uint32_t slot, uint32_t end) {
+  const std::vector<uint32_t>& tokens = slots_[slot].recent;
+  std::vector<uint32_t> counts(vocab_size_, 0);
+  std::vector<uint32_t> recent(kernels::kPenaltyRing, kernels::kNoToken);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    recent[(end - tokens.size() + i) % kernels::kPenaltyRing] = tokens[i];
+    if (tokens[i] < vocab_size_) ++counts[tokens[i]];
+  }
+  DP_CHECK(device_.write(*buffers_.counts, uint64_t{slot} * vocab_size_ * kWord, bytes_of(counts)));
+  return device_.write(*buffers_.recent, uint64_t{slot} * kernels::kPenaltyRing * kWord, bytes_of(recent));
+}
+
+Result<void> SequencePlans::map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) {
+  DP_CHECK(check_slot(slot));
+  if (first > tables_.blocks || blocks.size() > tables_.blocks - first) {
+    return fail(ErrorKind::kInternal, "Blocks %u to %zu were mapped; a slot has %u.", first,
+                first + blocks.size(), tables_.blocks);
+  }
+  for (const uint32_t block : blocks) DP_CHECK(check_block(block));
+  if (blocks.empty()) return {};
+  const std::vector<uint32_t> entries(blocks.begin(), blocks.end());
+  const uint64_t at = tables_.blocks_table() + (uint64_t{slot} * tables_.blocks + first) * kWord;
+  return device_.write(*buffers_.state, at, bytes_of(entries));
+}
+
+// A block of all layers from the cache into the block buffer, or back.
+gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache) const {
+  gpu::Plan plan{.name = into_cache ? "many.write_block" : "many.read_block", .words = {}, .entries = {}};
+  const uint64_t bytes = buffers_.cache_block_bytes;
+  for (size_t i = 0; i < buffers_.caches.size(); ++i) {
+    const CachePlace& cache = buffers_.caches[i];
+    const auto in_cache = static_cast<uint32_t>((cache.offset + block * bytes) / kWord);
+    const auto beside = static_cast<uint32_t>(i * bytes / kWord);
+    const uint32_t from = into_cache ? buffers_.block->id() : cache.buffer->id();
+    const uint32_t to = into_cache ? cache.buffer->id() : buffers_.block->id();
+    const uint32_t words[gpu::kPlanCommandWords] = {gpu::kCopy,
+                                                    from,
+                                                    into_cache ? beside : in_cache,
+                                                    to,
+                                                    into_cache ? in_cache : beside,
+                                                    static_cast<uint32_t>(bytes / kWord)};
+    plan.words.insert(plan.words.end(), std::begin(words), std::end(words));
+  }
+  return plan;
+}
+
+// By way of the block buffer, since WebGPU copies between two buffers only.
+Result<void> SequencePlans::copy_block(uint32_t from, uint32_t to) {
+  DP_CHECK(check_block(from));
+  DP_CHECK(check_block(to));
+  const gpu::Plan out = block_copy(from, false), in = block_copy(to, true);
+  const gpu::Work works[] = {{.plan = &out}, {.plan = &in}};
+  return device_.submit(works);
+}
+
+Task<Result<std::vector<uint8_t>>> SequencePlans::read_block(uint32_t block) {
+  DP_CO_CHECK(check_block(block));
+  const auto unused = std::ranges::find(reading_, false);
+  if (unused == reading_.end()) {
+    co_return fail(ErrorKind::kInternal, "%u blocks are being read already; no more are allowed.",
+                   kBlockReads);
+  }
+  const auto slot = static_cast<uint32_t>(unused - reading_.begin());
+  const gpu::Plan out = block_copy(block, false);
+  const gpu::Work work{.plan = &out};
+  const gpu::ReadbackRequest request{
+      .ring = &block_readback_,
+      .slot = slot,
+      .from = {.buffer = buffers_.block->id(), .offset = 0, .bytes = block_bytes()}};
+  DP_CO_CHECK(device_.submit({&work, 1}, &request));
+  reading_[slot] = true;
+  auto bytes = co_await device_.read(block_readback_, slot, block_bytes());
+  reading_[slot] = false;
+  co_return bytes;
+}
+
+Task<Result<void>> SequencePlans::write_block(uint32_t block, std::span<const uint8_t> bytes) {
+  DP_CO_CHECK(check_block(block));
+  if (bytes.size() != block_bytes()) {
+    co_return fail(ErrorKind::kInvalidInput, "A saved block has %zu bytes; this model's blocks have %llu.",
+                   bytes.size(), static_cast<unsigned long long>(block_bytes()));
+  }
+  DP_CO_CHECK(device_.write(*buffers_.block, 0, bytes));
+  const gpu::Plan in = block_copy(block, true);
+  const gpu::Work work{.plan = &in};
+  co_return device_.submit({&work, 1});
+}
+
+Result<void> SequencePlans::check_step(std::span<const uint32_t> decoding,
+                                       std::span<const Piece> pieces) const {
+  size_t rows = decoding.size();
+  for (const uint32_t slot : decoding) DP_CHECK(check_slot(slot));
+  for (const Piece& piece : pieces) {
+    DP_CHECK(check_slot(piece.slot));
+    if (piece.tokens.empty())
+      return fail(ErrorKind::kInternal, "A piece of slot %u has no tokens.", piece.slot);
+    if (piece.pos + piece.tokens.size() > ctx_len_) {
+      return fail(ErrorKind::kInvalidInput,
+                  "The prompt ends at position %zu, but the context holds %u tokens (--ctx).",
+                  piece.pos + piece.tokens.size(), ctx_len_);
+    }
+    rows += piece.tokens.size();
+  }
+  if (rows == 0 || rows > tables_.rows || decoding.size() > tables_.sequences ||
+      pieces.size() > kernels::kMaxPieces) {
+    return fail(
+        ErrorKind::kInternal,
+        "A step of %zu rows, %zu decoding slots and %zu pieces was asked for; allowed are %u, %u and %u.",
+        rows, decoding.size(), pieces.size(), tables_.rows, tables_.sequences, kernels::kMaxPieces);
+  }
+  return {};
+}
+
+Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
+  kernels::StepRequest request{.decoding = static_cast<uint32_t>(decoding.size()),
+                               .pieces = static_cast<uint32_t>(pieces.size())};
+  std::ranges::copy(decoding, request.slots);
+  std::vector<uint32_t> tokens;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    request.piece[i] = {.slot = piece.slot,
+                        .pos = piece.pos,
+                        .rows = static_cast<uint32_t>(piece.tokens.size()),
+                        .sample = piece.sample ? 1u : 0u};
+    tokens.insert(tokens.end(), piece.tokens.begin(), piece.tokens.end());
+    Slot& slot = slots_[piece.slot];
+    keep_recent(slot.recent, piece.tokens);
+    if (piece.sample && slot.penalised) {
+      DP_CHECK(write_penalties(piece.slot, piece.pos + static_cast<uint32_t>(piece.tokens.size())));
+    }
+  }
+  if (!tokens.empty()) DP_CHECK(device_.write(*buffers_.tokens, decoding.size() * kWord, bytes_of(tokens)));
+  return device_.write(*buffers_.state, kernels::StepTables::request(), bytes_of(request));
+}
+
+bool SequencePlans::all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const {
+  return std::ranges::all_of(decoding, [&](uint32_t slot) { return slots_[slot].greedy; }) &&
+         std::ranges::all_of(pieces, [&](const Piece& p) { return !p.sample || slots_[p.slot].greedy; });
+}
+
+Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
+  if (pieces.empty()) return decode(decoding, 1);
+  DP_CHECK(check_step(decoding, pieces));
+  DP_CHECK(write_request(decoding, pieces));
+  const bool samples = !decoding.empty() || std::ranges::any_of(pieces, &Piece::sample);
+  size_t rows = decoding.size();
+  for (const Piece& piece : pieces) rows += piece.tokens.size();
+  const gpu::Plan& chosen = pieces_plan(all_greedy(decoding, pieces), samples);
+  return submit(chosen, static_cast<uint32_t>(rows), samples ? 1 : 0);
+}
+
+Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, uint32_t steps) {
+  DP_CHECK(check_step(decoding, {}));
+  DP_CHECK(write_request(decoding, {}));
+  // A ticket is one contiguous copy out of the ring.
+  const uint32_t until_wrap = kernels::kStepRing - ring_index_ % kernels::kStepRing;
+  const auto rows = static_cast<uint32_t>(decoding.size());
+  return submit(decode_plan(all_greedy(decoding, {}), rows), rows,
+                std::min({steps, max_steps(), until_wrap}));
+}
+
+// steps 0: one step in which no row chooses a token. Its ticket brings one word that means nothing, at its end.
+Result<Ticket> SequencePlans::submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps) {
+  const TraceSpan span(chosen.name);
+  const gpu::Work works[] = {{.plan = &plan("many.arrange")},
+                             {.plan = &chosen, .rows = rows, .times = std::max(1u, steps)}};
+  const Ticket ticket{.slot = next_ticket_, .count = steps};
+  const uint64_t step_bytes = tables_.sequences * kWord;
+  const gpu::ReadbackRequest request{.ring = &readback_,
+                                     .slot = ticket.slot,
+                                     .from = {.buffer = buffers_.ring->id(),
+                                              .offset = ring_index_ % kernels::kStepRing * step_bytes,
+                                              .bytes = std::max(steps * step_bytes, kWord)}};
+  DP_CHECK(device_.submit(works, &request));
+  next_ticket_ = (next_ticket_ + 1) % tickets_;
+  ring_index_ += steps;
+  return ticket;
+}
+
+Task<Result<std::vector<uint32_t>>> SequencePlans::tokens(Ticket ticket) {
+  const TraceSpan span("wait for tokens");
+  const uint64_t count = uint64_t{ticket.count} * tables_.sequences;
+  DP_CO_TRY(const std::vector<uint8_t> bytes,
+            co_await device_.read(readback_, ticket.slot, std::max(count, uint64_t{1}) * kWord));
+  std::vector<uint32_t> ids(count);
+  std::memcpy(ids.data(), bytes.data(), count * kWord);
+  co_return ids;
+}
+
+const gpu::Plan& SequencePlans::plan(const std::string& name) const {
+  return *std::ranges::find(plans_, name, &gpu::Plan::name);  // names are those that PlanRunner records
+}
+
+const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows) const {
+  const uint32_t largest = *std::ranges::find_if(classes_, [&](uint32_t most) { return rows <= most; });
+  return plan("many." + std::to_string(largest) + (greedy ? ".greedy" : ".sample"));
+}
+
+const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples) const {
+  if (!samples) return plan("many.pieces");
+  return plan(greedy ? "many.pieces.greedy" : "many.pieces.sample");
+}
+
+}  // namespace doppler::model

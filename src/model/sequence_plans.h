@@ -1,0 +1,90 @@
+// The GPU's side of many sequences: what the host writes before a step, which plan it submits, what it reads back.
+// PlanRunner loads it: buffers, cache and plans are that one's (plan_runner.h). Contract: sequence_runner.h.
+// Read next: kernels/common/step_tables.h, kernels/step/arrange.h and advance.h (what the GPU does with the tables).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gpu/device.h"
+#include "kernels/common/step_tables.h"
+#include "model/sequence_runner.h"
+
+namespace doppler::model {
+
+// Keys or values of one layer: blocks one after another.
+struct CachePlace {
+  gpu::Buffer* buffer = nullptr;
+  uint64_t offset = 0;
+};
+
+// What a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
+struct SequenceBuffers {
+  gpu::Buffer *state = nullptr, *tokens = nullptr, *params = nullptr, *bias = nullptr, *counts = nullptr,
+              *recent = nullptr, *ring = nullptr;
+  gpu::Buffer* block = nullptr;    // one block of all layers, on the way to another or to the host
+  std::vector<CachePlace> caches;  // keys and values of each layer
+  uint64_t cache_block_bytes = 0;  // of one block in one of them
+};
+
+class SequencePlans final : public SequenceRunner {
+ public:
+  // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample".
+  SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables, uint32_t ctx_len,
+                uint32_t block_count, uint32_t vocab_size, uint32_t tickets, std::vector<uint32_t> classes,
+                const std::vector<gpu::Plan>& plans);
+  Task<Result<void>> make_readback();
+
+  uint32_t max_sequences() const override { return tables_.sequences; }
+  uint32_t ctx_len() const override { return ctx_len_; }
+  uint32_t block_len() const override { return tables_.block_len; }
+  uint32_t block_count() const override { return block_count_; }
+  uint32_t max_rows() const override { return tables_.rows; }
+  uint32_t max_pieces() const override { return kernels::kMaxPieces; }
+  uint32_t max_steps() const override;
+  uint32_t max_tickets() const override { return tickets_; }
+  uint32_t max_block_reads() const override { return block_readback_.size(); }
+
+  Result<void> begin(uint32_t slot, const GenerationSettings& settings,
+                     std::span<const uint32_t> before) override;
+  Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
+  Result<void> copy_block(uint32_t from, uint32_t to) override;
+  Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
+  Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
+  Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
+  Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
+  Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
+
+  // The plan that a decode step of so many rows replays, and that of a step with pieces: for profiles and tests.
+  const gpu::Plan& decode_plan(bool greedy, uint32_t rows) const;
+  const gpu::Plan& pieces_plan(bool greedy, bool samples) const;
+
+ private:
+  struct Slot {
+    bool greedy = true, penalised = false;
+    std::vector<uint32_t> recent;  // the last tokens of its text, for the penalties
+  };
+  const gpu::Plan& plan(const std::string& name) const;
+  Result<void> check_slot(uint32_t slot) const;
+  Result<void> check_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
+  Result<void> write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
+  Result<void> write_penalties(uint32_t slot, uint32_t end);
+  bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
+  Result<Ticket> submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps);
+  gpu::Plan block_copy(uint32_t block, bool into_cache) const;
+  Result<void> check_block(uint32_t block) const;
+  uint64_t block_bytes() const { return buffers_.cache_block_bytes * buffers_.caches.size(); }
+
+  gpu::Device& device_;
+  SequenceBuffers buffers_;
+  kernels::StepTables tables_;
+  uint32_t ctx_len_, block_count_, vocab_size_, tickets_;
+  std::vector<uint32_t> classes_;
+  const std::vector<gpu::Plan>& plans_;
+  gpu::ReadbackRing readback_, block_readback_;
+  std::vector<bool> reading_;  // slots of block_readback_ in use
+  std::vector<Slot> slots_;
+  uint32_t next_ticket_ = 0, ring_index_ = 0;
+};
+
+}  // namespace doppler::model

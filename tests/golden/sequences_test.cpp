@@ -1,0 +1,257 @@
+// Many sequences on the GPU: what each gets in company is what it gets alone. Prompts in pieces beside decoding slots,
+// blocks in no order, sequences that stop while others go on, shared and copied blocks. Models: those of golden_test.
+// Lanes: exact (bit for bit the tokens of one sequence), and those that a device chooses by itself.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "engine/generator.h"
+#include "golden_helpers.h"
+#include "kernels/common/step_state.h"
+#include "model/plan_runner.h"
+
+namespace doppler {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kCtx = 64, kBlockLen = 8, kSlots = 5, kNew = 14;
+
+struct Case {
+  std::string folder, lane;
+};
+
+std::vector<Case> cases() {
+  const char* folder = std::getenv("DOPPLER_GOLDEN_DIR");
+  std::vector<Case> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder && *folder ? folder : GOLDEN_DIR)) {
+    if (entry.path().filename() != "refs.safetensors") continue;
+    for (const char* lane : {"exact", "fast", "portable"})
+      out.push_back({entry.path().parent_path().string(), lane});
+  }
+  std::ranges::sort(out, {}, [](const Case& c) { return c.folder + c.lane; });
+  return out;
+}
+
+// A sequence under way: a scheduler in a few lines.
+struct Sequence {
+  std::vector<uint32_t> text;  // prompt, then what was chosen
+  size_t prompt = 0, fed = 0;
+  uint32_t slot = 0;
+  std::vector<uint32_t> blocks;
+  std::vector<uint32_t> chosen;
+  bool decodes() const { return !chosen.empty(); }
+  bool ended() const { return chosen.size() >= kNew; }
+};
+
+class Sequences : public testing::TestWithParam<Case> {
+ protected:
+  std::unique_ptr<model::PlanRunner> load(uint32_t max_sequences) {
+    auto files = formats::open_file_set(GetParam().folder);
+    EXPECT_TRUE(files) << files.error().message();
+    const auto checkpoint = open_golden(std::move(*files));
+    auto policy = kernels::make_policy(GetParam().lane);
+    EXPECT_TRUE(policy);
+    auto runner =
+        gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
+                                                                 {.policy = *policy,
+                                                                  .ctx_len = kCtx,
+                                                                  .chunk = 9,
+                                                                  .cache_format = kernels::CacheFormat::kF32,
+                                                                  .max_sequences = max_sequences,
+                                                                  .block_len = kBlockLen},
+                                                                 {}));
+    EXPECT_TRUE(runner) << runner.error().message();
+    return runner ? std::move(*runner) : nullptr;
+  }
+
+  std::vector<std::vector<uint32_t>> prompts() {
+    const References refs = read_references(GetParam().folder);
+    const auto a = refs.get<uint32_t>("prompt_a"), b = refs.get<uint32_t>("prompt_b");
+    const auto part = [](const std::vector<uint32_t>& all, size_t count) {
+      return std::vector<uint32_t>(all.begin(),
+                                   all.begin() + static_cast<ptrdiff_t>(std::min(count, all.size())));
+    };
+    return {a, part(b, 23), part(b, 1), part(b, 17), part(a, 4)};
+  }
+
+  // The tokens that each prompt gets from plans of one sequence.
+  std::vector<std::vector<uint32_t>> alone() {
+    const auto runner = load(0);
+    std::vector<std::vector<uint32_t>> out;
+    for (const std::vector<uint32_t>& prompt : prompts()) {
+      std::vector<uint32_t> cached_tokens;
+      const std::atomic<bool> cancelled = false;
+      engine::Generator generator(*runner, nullptr,
+                                  {.vocab_size = runner->config().vocab_size, .stop_tokens = {}},
+                                  cached_tokens, cancelled);
+      GenerateOptions options;
+      options.sampling.temperature = 0;
+      options.max_tokens = kNew;
+      EXPECT_TRUE(generator.start(prompt, options));
+      while (true) {
+        auto piece = gpu::run_to_completion(device(), generator.next());
+        EXPECT_TRUE(piece) << piece.error().message();
+        if (!piece || !*piece) break;
+      }
+      const Generation& result = generator.result();
+      out.emplace_back(result.tokens.begin(), result.tokens.end());
+    }
+    return out;
+  }
+
+  void begin(model::SequencePlans& plans, Sequence& sequence, size_t cached) {
+    sequence.fed = cached;
+    ASSERT_TRUE(plans.begin(sequence.slot, {.max_tokens = kNew}, std::span(sequence.text).first(cached)));
+    ASSERT_TRUE(plans.map(sequence.slot, 0, sequence.blocks));
+  }
+
+  std::vector<uint32_t> collect(model::SequencePlans& plans, const Result<model::Ticket>& ticket) {
+    EXPECT_TRUE(ticket) << ticket.error().message();
+    if (!ticket) return {};
+    auto tokens = gpu::run_to_completion(device(), plans.tokens(*ticket));
+    EXPECT_TRUE(tokens) << tokens.error().message();
+    return tokens ? *tokens : std::vector<uint32_t>();
+  }
+
+  static void deal(std::span<const uint32_t> tokens, std::span<Sequence*> sequences) {
+    for (size_t at = 0; at < tokens.size(); at += kSlots) {
+      for (Sequence* sequence : sequences) {
+        const uint32_t token = tokens[at + sequence->slot];
+        if (token == kernels::kNoToken) continue;
+        sequence->chosen.push_back(token);
+        sequence->text.push_back(token);
+      }
+    }
+  }
+
+  // Runs all to their end; a sequence joins every second step, and its prompt comes in pieces of `piece` tokens.
+  void run(model::SequencePlans& plans, std::vector<Sequence>& sequences, size_t piece) {
+    for (size_t turn = 0;; ++turn) {
+      std::vector<uint32_t> decoding;
+      std::vector<model::Piece> pieces;
+      std::vector<Sequence*> there;
+      for (size_t i = 0; i < sequences.size() && i <= turn / 2; ++i) {
+        Sequence& sequence = sequences[i];
+        if (sequence.ended()) continue;
+        there.push_back(&sequence);
+        if (sequence.decodes()) {
+          decoding.push_back(sequence.slot);
+          continue;
+        }
+        const size_t count = std::min(piece, sequence.prompt - sequence.fed);
+        pieces.push_back({.slot = sequence.slot,
+                          .pos = static_cast<uint32_t>(sequence.fed),
+                          .tokens = std::span(sequence.text).subspan(sequence.fed, count),
+                          .sample = sequence.fed + count == sequence.prompt});
+        sequence.fed += count;
+      }
+      if (there.empty() && turn / 2 >= sequences.size()) return;
+      if (there.empty()) continue;
+      deal(collect(plans, pieces.empty() ? plans.decode(decoding, 3) : plans.step(decoding, pieces)), there);
+      ASSERT_LT(turn, 400u);
+    }
+  }
+
+  std::vector<Sequence> sequences_of(model::SequencePlans& plans) {
+    std::vector<uint32_t> blocks(plans.block_count());
+    std::iota(blocks.begin(), blocks.end(), 0);
+    std::ranges::shuffle(blocks, std::mt19937(7));
+    std::vector<Sequence> out;
+    const uint32_t each = kCtx / kBlockLen;
+    for (const std::vector<uint32_t>& prompt : prompts()) {
+      const size_t i = out.size();
+      Sequence sequence{
+          .text = prompt, .prompt = prompt.size(), .slot = static_cast<uint32_t>((i * 3 + 1) % kSlots)};
+      sequence.blocks.assign(blocks.begin() + static_cast<ptrdiff_t>(i * each),
+                             blocks.begin() + static_cast<ptrdiff_t>((i + 1) * each));
+      out.push_back(std::move(sequence));
+    }
+    return out;
+  }
+};
+
+TEST_P(Sequences, GetInCompanyWhatTheyGetAlone) {
+  const auto wanted = alone();
+  const auto runner = load(kSlots);
+  ASSERT_TRUE(runner);
+  model::SequencePlans& plans = *runner->sequences();
+  for (const size_t piece : {3u, 9u}) {
+    std::vector<Sequence> sequences = sequences_of(plans);
+    for (Sequence& sequence : sequences) begin(plans, sequence, 0);
+    run(plans, sequences, piece);
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      EXPECT_EQ(sequences[i].chosen, wanted[i]) << "sequence " << i << ", pieces of " << piece;
+    }
+  }
+}
+
+// One begins behind blocks that another wrote; a third behind a copy of them, a block of which is not full.
+TEST_P(Sequences, GoOnBehindSharedAndCopiedBlocks) {
+  const auto wanted = alone();
+  const auto runner = load(kSlots);
+  ASSERT_TRUE(runner);
+  model::SequencePlans& plans = *runner->sequences();
+  std::vector<Sequence> sequences = sequences_of(plans);
+  std::vector<Sequence> first{sequences[1]};
+  begin(plans, first[0], 0);
+  run(plans, first, 9);
+  EXPECT_EQ(first[0].chosen, wanted[1]);
+
+  Sequence sharing = sequences[1], copying = sequences[1];
+  sharing.slot = sequences[2].slot;
+  sharing.blocks = sequences[2].blocks;
+  std::copy_n(first[0].blocks.begin(), 2, sharing.blocks.begin());  // 16 of its 23 tokens
+  copying.slot = sequences[3].slot;
+  copying.blocks = sequences[3].blocks;
+  for (size_t i = 0; i < 3; ++i) ASSERT_TRUE(plans.copy_block(first[0].blocks[i], copying.blocks[i]));
+  begin(plans, sharing, 2 * kBlockLen);
+  begin(plans, copying, 22);
+  std::vector<Sequence> both{sharing, copying};
+  run(plans, both, 4);
+  EXPECT_EQ(both[0].chosen, wanted[1]);
+  EXPECT_EQ(both[1].chosen, wanted[1]);
+}
+
+TEST_P(Sequences, KeepTheirBlocksOutsideThePool) {
+  const auto wanted = alone();
+  const auto runner = load(kSlots);
+  ASSERT_TRUE(runner);
+  model::SequencePlans& plans = *runner->sequences();
+  std::vector<Sequence> sequences = sequences_of(plans);
+  std::vector<Sequence> one{sequences[1]};
+  begin(plans, one[0], 0);
+  run(plans, one, 9);
+  std::vector<std::vector<uint8_t>> saved;
+  for (size_t i = 0; i < 2; ++i) {
+    auto bytes = gpu::run_to_completion(device(), plans.read_block(one[0].blocks[i]));
+    ASSERT_TRUE(bytes) << bytes.error().message();
+    saved.push_back(std::move(*bytes));
+  }
+  Sequence again = sequences[1];
+  again.blocks = sequences[4].blocks;
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(gpu::run_to_completion(device(), plans.write_block(again.blocks[i], saved[i])));
+  }
+  begin(plans, again, 2 * kBlockLen);
+  std::vector<Sequence> restored{again};
+  run(plans, restored, 9);
+  EXPECT_EQ(restored[0].chosen, wanted[1]);
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  const fs::path folder(info.param.folder);
+  std::string name =
+      folder.parent_path().filename().string() + "_" + folder.filename().string() + "_" + info.param.lane;
+  std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Sequences, testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace doppler
