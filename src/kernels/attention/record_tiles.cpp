@@ -6,6 +6,7 @@
 #include "kernels/attention/attention_prefill.wgsl.h"
 #include "kernels/attention/attention_prefill_matrix.wgsl.h"
 #include "kernels/attention/recording.h"
+#include "kernels/common/tables.h"
 #include "kernels/linear/linear.h"
 
 namespace doppler::kernels {
@@ -37,7 +38,7 @@ void add_shared(const Context& ctx, const Attention& op, Launch& launch) {
                    f32_const("SOFTCAP", op.softcap),
                    bool_const("HAS_SOFTCAP", op.softcap > 0),
                    bool_const("HAS_SINKS", op.sinks.valid())};
-  add_tables(ctx, launch);
+  add_tables(launch, ctx.tables);
   if (ctx.tables.sequences != 0) launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));
   if (op.cache.format == CacheFormat::kF32) {
     launch.substitutions.emplace_back("attention/attention_cache_f16", "attention/attention_cache_f32");

@@ -6,18 +6,6 @@
 
 namespace doppler::kernels {
 
-void add_tables(const Context& ctx, Launch& launch) {
-  const StepTables& tables = ctx.tables;
-  if (tables.sequences == 0) return;
-  launch.substitutions.emplace_back("common/one_sequence", "common/many_sequences");
-  launch.substitutions.emplace_back("common/step_state", "common/step_tables");
-  for (const gpu::WgslConst& value :
-       {u32_const("TABLE_SEQUENCES", tables.sequences), u32_const("TABLE_ROWS", tables.rows),
-        u32_const("TABLE_BLOCKS", tables.blocks), u32_const("BLOCK_LEN", tables.block_len)}) {
-    launch.consts.push_back(value);
-  }
-}
-
 namespace {
 
 gpu::Grid fixed_grid(const Context& ctx, gpu::Grid grid) {

@@ -27,10 +27,6 @@ struct Launch {
   uint64_t bytes = 0, fixed_bytes = 0, operations = 0;  // gpu/plan.h, PlanEntry
   uint32_t keys = 0;                                    // likewise
 };
-// Gives a kernel that is written for the rows of one sequence (common/one_sequence) those of many instead, in plans for
-// many sequences. The caller adds N_KV_HEADS where the kernel reads the cache.
-void add_tables(const Context& ctx, Launch& launch);
-
 // Label: ctx.op_label.
 Result<void> dispatch(Context& ctx, const Launch& launch);
 

@@ -2,6 +2,7 @@
 #include "kernels/rms_norm/rms_norm.h"
 
 #include "kernels/common/dispatch.h"
+#include "kernels/common/tables.h"
 #include "kernels/rms_norm/variants.h"
 
 namespace doppler::kernels {
@@ -62,7 +63,7 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                    u32_const("Q8_PLANE1", q8_plane1_offset(out_rows, op.n) / 4)};
   if (op.rows == SelectedRows::kSampled) {
     launch.substitutions.emplace_back("rms_norm/selected_row_last", "rms_norm/selected_row_sampled");
-    add_tables(ctx, launch);
+    add_tables(launch, ctx.tables);
   }
   launch.subgroups = (row->needs & kNeedSubgroups) != 0;
   launch.bindings = {ctx.state,

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/common/tables.h"
 #include "kernels/rope/rope_kv_norm_portable.wgsl.h"
 #include "kernels/rope/rope_kv_norm_subgroup.wgsl.h"
 #include "kernels/rope/rope_kv_portable.wgsl.h"
@@ -105,7 +106,7 @@ Result<void> record(Context& ctx, const RopeKv& op) {
                    bool_const("INTERLEAVED", op.interleaved),
                    bool_const("CACHE_F16", f16),
                    f32_const("ATTENTION_FACTOR", op.attention_factor)};
-  add_tables(ctx, launch);
+  add_tables(launch, ctx.tables);
   launch.bindings = {ctx.state, op.qkv, op.rotary_dim > 0 ? op.table : op.qkv, op.q_out, cache.k, cache.v};
   if (norms) {
     launch.consts.push_back(f32_const("NORM_EPS", op.norm_eps));

@@ -1,9 +1,11 @@
 // Checks and records the choice of a token: two dispatches for argmax, four for the sampling chain.
 #include "kernels/sample/sample.h"
 
-#include "kernels/common/dispatch.h"
+#include "kernels/common/tables.h"
 #include "kernels/sample/sample_argmax_segments.wgsl.h"
+#include "kernels/sample/sample_argmax_segments_many.wgsl.h"
 #include "kernels/sample/sample_argmax_token.wgsl.h"
+#include "kernels/sample/sample_argmax_token_many.wgsl.h"
 #include "kernels/sample/sample_draw.wgsl.h"
 #include "kernels/sample/sample_gather.wgsl.h"
 #include "kernels/sample/sample_histogram.wgsl.h"
@@ -16,8 +18,7 @@ namespace {
 constexpr uint64_t kWord = sizeof(uint32_t);
 constexpr uint32_t kSegment = 1024;  // tokens of a workgroup: 126 to 256 workgroups for today's vocabularies
 constexpr uint32_t kBins = 1024;     // sample_values.wgsl
-constexpr uint32_t kMetaWords = 4;   // sample_values.wgsl
-constexpr uint64_t kParamsBytes = 256;
+constexpr uint32_t kMetaWords = 4;   // sample_values.wgsl, without the bests of the segments
 
 constexpr uint32_t kSegmentInvocations = 256;
 // The last dispatch is a single workgroup, so it takes all the invocations it can get.
@@ -31,12 +32,14 @@ struct Shape {
   uint32_t vocab_size;
   uint32_t segments;
   uint32_t workgroup;
+  uint32_t rows;  // most that choose a token
 };
 
 Shape shape_of(const Context& ctx, const Sample& op) {
   return {.vocab_size = op.vocab_size,
           .segments = (op.vocab_size + kSegment - 1) / kSegment,
-          .workgroup = workgroup_for(ctx.plan.caps(), kSegment, kSegmentInvocations)};
+          .workgroup = workgroup_for(ctx.plan.caps(), kSegment, kSegmentInvocations),
+          .rows = std::max(ctx.tables.sequences, 1u)};
 }
 
 std::vector<gpu::WgslConst> shape_consts(const Shape& shape) {
@@ -44,67 +47,98 @@ std::vector<gpu::WgslConst> shape_consts(const Shape& shape) {
           u32_const("SEGMENTS", shape.segments), u32_const("WORKGROUP", shape.workgroup)};
 }
 
+// Workgroups over each row that chooses a token: as many rows as the step has, or in steps with pieces of prompts, of
+// which most rows choose none, as there are slots. `bytes` is what a row reads and writes.
+Result<void> dispatch_rows(Context& ctx, const Shape& shape, Launch launch, uint32_t groups, uint64_t bytes) {
+  launch.grid.x = groups;
+  if (ctx.tables.sequences == 0) {
+    launch.fixed_bytes = bytes;
+    return dispatch(ctx, launch);
+  }
+  add_tables(launch, ctx.tables);
+  launch.substitutions.emplace_back("sample/sample_place", "sample/sample_place_many");
+  if (ctx.max_rows <= shape.rows) {
+    launch.grid.rows_axis = 1;
+    launch.grid.rows_per_group = 1;
+    launch.bytes = bytes;
+  } else {
+    launch.grid.y = shape.rows;
+    launch.fixed_bytes = shape.rows * bytes;
+  }
+  return dispatch(ctx, launch);
+}
+
 Result<void> record_argmax(Context& ctx, const Sample& op, const Shape& shape) {
   DP_TRY(const auto row, select("argmax", argmax_variants(), op, format_text("%u", op.vocab_size), ctx));
+  const bool many = ctx.tables.sequences > 0;
   TensorView best = op.best;
   uint32_t count = op.best_count;
   if (!best.valid()) {
     count = shape.segments;
-    best = ctx.plan.scratch("sample.segment_best", count * 2 * kWord);
-    DP_CHECK(dispatch(ctx, {.variant = row->name,
-                            .entry = "sample/sample_argmax_segments",
-                            .layout = wgsl::sample_argmax_segments::kLayout,
-                            .consts = shape_consts(shape),
-                            .bindings = {op.logits, best},
-                            .grid = {.x = shape.segments},
-                            .fixed_bytes = op.vocab_size * kWord}));
+    best = ctx.plan.scratch("sample.segment_best", uint64_t{shape.rows} * count * 2 * kWord);
+    Launch segments{.variant = row->name,
+                    .entry = "sample/sample_argmax_segments",
+                    .layout = wgsl::sample_argmax_segments::kLayout,
+                    .consts = shape_consts(shape),
+                    .bindings = {op.logits, best}};
+    if (many) {
+      segments.entry = "sample/sample_argmax_segments_many";
+      segments.layout = wgsl::sample_argmax_segments_many::kLayout;
+      segments.bindings = {ctx.state, op.logits, best};
+    }
+    DP_CHECK(dispatch_rows(ctx, shape, std::move(segments), shape.segments, op.vocab_size * kWord));
   }
-  return dispatch(ctx, {.variant = row->name,
-                        .entry = "sample/sample_argmax_token",
-                        .layout = wgsl::sample_argmax_token::kLayout,
-                        .consts = {u32_const("COUNT", count), u32_const("WORKGROUP", shape.workgroup)},
-                        .bindings = {best, op.token},
-                        .fixed_bytes = count * 2 * kWord});
+  Launch token{.variant = row->name,
+               .entry = "sample/sample_argmax_token",
+               .layout = wgsl::sample_argmax_token::kLayout,
+               .consts = {u32_const("COUNT", count), u32_const("WORKGROUP", shape.workgroup)},
+               .bindings = {best, op.token}};
+  if (many) {
+    token.entry = "sample/sample_argmax_token_many";
+    token.layout = wgsl::sample_argmax_token_many::kLayout;
+    token.bindings = {ctx.state, best, op.token};
+  }
+  return dispatch_rows(ctx, shape, std::move(token), 1, count * 2 * kWord);
 }
 
 Result<void> record_chain(Context& ctx, const Sample& op, const Shape& shape) {
-  DP_CHECK(check_view(op.params, kParamsBytes, "params of sample"));
-  DP_CHECK(check_view(op.bias, kMaxLogitBias * 2 * kWord, "bias of sample"));
-  DP_CHECK(check_view(op.counts, op.vocab_size * kWord, "counts of sample"));
+  const uint64_t rows = shape.rows;
+  DP_CHECK(check_view(ctx.state, sizeof(StepState), "step state"));
+  DP_CHECK(check_view(op.params, rows * kSampleParamsStride, "params of sample"));
+  DP_CHECK(check_view(op.bias, rows * kMaxLogitBias * 2 * kWord, "bias of sample"));
+  DP_CHECK(check_view(op.counts, rows * op.vocab_size * kWord, "counts of sample"));
   DP_TRY(const auto row, select("sample", sample_variants(), op, format_text("%u", op.vocab_size), ctx));
 
-  const TensorView segment_max = ctx.plan.scratch("sample.segment_max", shape.segments * kWord);
-  const TensorView histogram = ctx.plan.scratch("sample.histogram", 3 * kBins * kWord);
-  const TensorView between = ctx.plan.scratch("sample.between", kMetaWords * kWord);
-  const TensorView candidates = ctx.plan.scratch("sample.candidates", op.vocab_size * 2 * kWord);
+  const TensorView segment_max = ctx.plan.scratch("sample.segment_max", rows * shape.segments * kWord);
+  const TensorView histogram = ctx.plan.scratch("sample.histogram", rows * 3 * kBins * kWord);
+  const TensorView between =
+      ctx.plan.scratch("sample.between", rows * (kMetaWords + 2 * shape.segments) * kWord);
+  const TensorView candidates = ctx.plan.scratch("sample.candidates", rows * op.vocab_size * 2 * kWord);
   const uint64_t pass_bytes = op.vocab_size * kWord;
 
-  Launch prepare{.variant = row->name,
-                 .entry = "sample/sample_prepare",
-                 .layout = wgsl::sample_prepare::kLayout,
-                 .consts = shape_consts(shape),
-                 .bindings = {op.params, op.bias, op.counts, op.logits, segment_max, histogram, between},
-                 .grid = {.x = shape.segments},
-                 .fixed_bytes = 3 * pass_bytes};
+  Launch prepare{
+      .variant = row->name,
+      .entry = "sample/sample_prepare",
+      .layout = wgsl::sample_prepare::kLayout,
+      .consts = shape_consts(shape),
+      .bindings = {ctx.state, op.params, op.bias, op.counts, op.logits, segment_max, histogram, between}};
   prepare.consts.push_back(f32_const("SOFTCAP", op.softcap));
   prepare.consts.push_back(f32_const("LOGIT_SCALE", op.logit_scale));
   prepare.consts.push_back(u32_const("MAX_BIAS", kMaxLogitBias));
-  DP_CHECK(dispatch(ctx, prepare));
+  DP_CHECK(dispatch_rows(ctx, shape, std::move(prepare), shape.segments, 3 * pass_bytes));
 
-  DP_CHECK(dispatch(ctx, {.variant = row->name,
-                          .entry = "sample/sample_histogram",
-                          .layout = wgsl::sample_histogram::kLayout,
-                          .consts = shape_consts(shape),
-                          .bindings = {op.logits, segment_max, histogram},
-                          .grid = {.x = shape.segments},
-                          .fixed_bytes = pass_bytes}));
-  DP_CHECK(dispatch(ctx, {.variant = row->name,
-                          .entry = "sample/sample_gather",
-                          .layout = wgsl::sample_gather::kLayout,
-                          .consts = shape_consts(shape),
-                          .bindings = {op.params, op.logits, segment_max, histogram, candidates, between},
-                          .grid = {.x = shape.segments},
-                          .fixed_bytes = 2 * pass_bytes}));
+  Launch histogram_of{.variant = row->name,
+                      .entry = "sample/sample_histogram",
+                      .layout = wgsl::sample_histogram::kLayout,
+                      .consts = shape_consts(shape),
+                      .bindings = {ctx.state, op.params, op.logits, segment_max, histogram}};
+  DP_CHECK(dispatch_rows(ctx, shape, std::move(histogram_of), shape.segments, pass_bytes));
+  Launch gather{.variant = row->name,
+                .entry = "sample/sample_gather",
+                .layout = wgsl::sample_gather::kLayout,
+                .consts = shape_consts(shape),
+                .bindings = {ctx.state, op.params, op.logits, segment_max, histogram, candidates, between}};
+  DP_CHECK(dispatch_rows(ctx, shape, std::move(gather), shape.segments, 2 * pass_bytes));
 
   const gpu::Caps& caps = ctx.plan.caps();
   Shape draw = shape;
@@ -114,12 +148,12 @@ Result<void> record_chain(Context& ctx, const Sample& op, const Shape& shape) {
   if ((3 * kBins + 2 * draw.workgroup + kSmallWords) * kWord > caps.max_workgroup_bytes) {
     draw.workgroup = shape.workgroup;
   }
-  return dispatch(ctx, {.variant = row->name,
-                        .entry = "sample/sample_draw",
-                        .layout = wgsl::sample_draw::kLayout,
-                        .consts = shape_consts(draw),
-                        .bindings = {ctx.state, op.params, between, candidates, op.token},
-                        .fixed_bytes = kMetaWords * kWord});
+  Launch draw_of{.variant = row->name,
+                 .entry = "sample/sample_draw",
+                 .layout = wgsl::sample_draw::kLayout,
+                 .consts = shape_consts(draw),
+                 .bindings = {ctx.state, op.params, between, candidates, op.token}};
+  return dispatch_rows(ctx, shape, std::move(draw_of), 1, kMetaWords * kWord);
 }
 
 }  // namespace
@@ -136,17 +170,19 @@ Result<void> record(Context& ctx, const Sample& op) {
     return fail(ErrorKind::kInvalidInput, "Logit scale (%g) must be above 0 and softcap (%g) at least 0.",
                 static_cast<double>(op.logit_scale), static_cast<double>(op.softcap));
   }
+  if (ctx.tables.sequences > 0) DP_CHECK(check_tables(ctx));
+  const Shape shape = shape_of(ctx, op);
+  const uint64_t rows = shape.rows;
   if (op.best.valid()) {
     if (!op.greedy || op.best_count == 0) {
       return fail(ErrorKind::kInternal,
                   "The %u bests of tiles are for the greedy choice only, and at least 1.", op.best_count);
     }
-    DP_CHECK(check_view(op.best, uint64_t{op.best_count} * 2 * kWord, "best of sample"));
+    DP_CHECK(check_view(op.best, rows * op.best_count * 2 * kWord, "best of sample"));
   } else {
-    DP_CHECK(check_view(op.logits, op.vocab_size * kWord, "logits of sample"));
+    DP_CHECK(check_view(op.logits, rows * op.vocab_size * kWord, "logits of sample"));
   }
-  DP_CHECK(check_view(op.token, kWord, "token of sample"));
-  const Shape shape = shape_of(ctx, op);
+  DP_CHECK(check_view(op.token, rows * kWord, "token of sample"));
   return op.greedy ? record_argmax(ctx, op, shape) : record_chain(ctx, op, shape);
 }
 

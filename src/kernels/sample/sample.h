@@ -20,8 +20,12 @@
 //      (generated, 0, 0, 0). The token is the first, from the best on, at which the running sum exceeds
 //      floor(S * r / 2^32).
 // So the same seed gives the same text on the same device and lane, however the steps are batched.
+// A greedy request in a sampled plan (SampleParams::greedy) gets the greedy plan's token, from the plain logits: none of
+// the steps above apply.
 // Dispatches: greedy 2, or 1 where the product that made the logits left the best of its tiles; sampled 4. Vocabularies
 // up to kMaxVocab.
+// Many sequences (common/step_tables.h): one choice for each entry i of the table `sampled`, (slot, row). logits, best and
+// token are those of i; params, bias, counts, the counter and the key those of the slot. Each draws as it would alone.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +38,7 @@ namespace doppler::kernels {
 
 // Written by the host when a generation starts; the WGSL twin is in sample/sample_values.wgsl.
 struct SampleParams {
-  float temperature = 0.8f;     // > 0 (below 1e-7 counts as 1e-7); greedy is a plan of its own
+  float temperature = 0.8f;     // > 0 (below 1e-7 counts as 1e-7)
   float top_p = 0.95f;          // 1 or more: off; 0 or less: the best one only
   float min_p = 0.0f;           // 0: off
   uint32_t top_k = 40;          // 0: off
@@ -42,20 +46,25 @@ struct SampleParams {
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;
   uint32_t bias_count = 0;  // entries of the bias list in use
+  uint32_t greedy = 0;      // 1: argmax of the plain logits, for a greedy request beside sampled ones
 };
+inline constexpr uint64_t kSampleParamsStride = 256;  // bytes from one slot's to the next's
 inline constexpr uint32_t kMaxLogitBias = 1024;
 inline constexpr uint32_t kMaxVocab = 1u << 18;
 
+// n: the sequences of the tables, or 1.
 struct Sample {
-  TensorView logits;  // f32 [vocab_size]; may be changed; invalid with `best`
-  // Optional, with greedy: the best logit and its id of each part of the vocabulary, as Linear::best leaves them.
+  TensorView logits;  // f32 [n, vocab_size]; may be changed; invalid with `best`
+  // Optional, with greedy: the best logit and its id of each part of the vocabulary, as Linear::best leaves them; [n,
+  // best_count].
   TensorView best;
   uint32_t best_count = 0;
-  TensorView params;  // SampleParams, 256 bytes
-  TensorView bias;    // kMaxLogitBias x (u32 token, f32 added)
-  TensorView counts;  // u32 [vocab_size]: how often each token is among the penalised recent ones; maintained
-                      // by the step kernel and, for the prompt, by the host
-  TensorView token;   // u32 [1]: the choice
+  TensorView params;  // SampleParams [n], each in kSampleParamsStride bytes
+  TensorView bias;    // [n, kMaxLogitBias] x (u32 token, f32 added)
+  TensorView
+      counts;  // u32 [n, vocab_size]: how often each token is among the penalised recent ones; maintained by the
+               // step kernel and, for the prompt, by the host
+  TensorView token;  // u32 [n]: the choice
   uint32_t vocab_size = 0;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)

@@ -1,27 +1,38 @@
-// Sampling, third dispatch: finds the last bin that top-k (or without it, top-p) can reach into, and gathers the tokens of all bins
-// up to it as candidates, in no particular order. One workgroup takes SEGMENT consecutive tokens; each works out the
-// last bin for itself. Shared: the bins (sample_bins), the workgroup's place among the candidates.
+// Sampling, third dispatch: finds the last bin that top-k (or without it, top-p) can reach into, and gathers the tokens of
+// all bins up to it as candidates, in no particular order. One workgroup takes SEGMENT consecutive tokens of a row; each
+// works out the last bin for itself. Shared: the bins (sample_bins), the workgroup's place among the candidates.
 //!import common/mul_wide
+//!import sample/sample_place
 //!import sample/sample_values
 //!import sample/sample_bins
 //!import sample/sample_highest
-@group(0) @binding(0) var<storage, read> params: SampleParams;
-@group(0) @binding(1) var<storage, read> logits: array<f32>;
-@group(0) @binding(2) var<storage, read> segment_max: array<f32>;
-@group(0) @binding(3) var<storage, read> histogram: array<u32>;
-@group(0) @binding(4) var<storage, read_write> candidates: array<vec2u>; // (order_of(l), id)
-@group(0) @binding(5) var<storage, read_write> between: array<atomic<u32>>;
+@group(0) @binding(0) var<storage, read> state: StepState;
+@group(0) @binding(1) var<storage, read> params: array<SampleParams>;
+@group(0) @binding(2) var<storage, read> logits: array<f32>;
+@group(0) @binding(3) var<storage, read> segment_max: array<f32>;
+@group(0) @binding(4) var<storage, read> histogram: array<u32>;
+@group(0) @binding(5) var<storage, read_write> candidates: array<vec2u>; // (order_of(l), id)
+@group(0) @binding(6) var<storage, read_write> between: array<atomic<u32>>;
 
 var<workgroup> gathered: atomic<u32>;
 var<workgroup> first_place: u32;
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
-  let highest = highest_l(t);
+  if (!chooses(group.y)) {
+    return;
+  }
+  let place = place_of(group.y);
+  let slot = place.slot;
+  if (params[slot].greedy != 0u) {
+    return;
+  }
+  let highest = highest_l(t, place);
+  let bins_at = place.row * kHistogramWords;
   for (var bin = t; bin < kBins; bin += WORKGROUP) {
-    atomicStore(&bin_counts[bin], histogram[bin]);
-    atomicStore(&bin_lows[bin], histogram[kBins + bin]);
-    atomicStore(&bin_highs[bin], histogram[2u * kBins + bin]);
+    atomicStore(&bin_counts[bin], histogram[bins_at + bin]);
+    atomicStore(&bin_lows[bin], histogram[bins_at + kBins + bin]);
+    atomicStore(&bin_highs[bin], histogram[bins_at + 2u * kBins + bin]);
   }
   if (t == 0u) {
     atomicStore(&gathered, 0u);
@@ -29,38 +40,40 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   scan_bins(t, false);
   let total = bins_total();
   var last_bin = kBins - 1u;
-  if (is_top_k(params.top_k)) { // top-p then needs the sum of all of them: it may not cut earlier
+  if (is_top_k(params[slot].top_k)) { // top-p then needs the sum of all of them: it may not cut earlier
     scan_bins(t, true);
-    last_bin = find_bin(t, true, vec2u(params.top_k, 0u)).x;
-  } else if (params.top_p < 1.0) {
-    last_bin = find_bin(t, false, top_p_target(total, params.top_p)).x;
+    last_bin = find_bin(t, true, vec2u(params[slot].top_k, 0u)).x;
+  } else if (params[slot].top_p < 1.0) {
+    last_bin = find_bin(t, false, top_p_target(total, params[slot].top_p)).x;
   }
 
+  let logits_at = place.row * VOCAB_SIZE;
+  let meta_at = place.row * kMetaWords;
   let first = group.x * SEGMENT;
   let end = min(first + SEGMENT, VOCAB_SIZE);
   var mine = 0u;
   for (var id = first + t; id < end; id += WORKGROUP) {
-    if (bin_of(logits[id], highest) <= last_bin) {
+    if (bin_of(logits[logits_at + id], highest) <= last_bin) {
       mine++;
     }
   }
-  var place = atomicAdd(&gathered, mine);
+  var to = atomicAdd(&gathered, mine);
   workgroupBarrier(); // all have added
   if (t == 0u) {
-    first_place = atomicAdd(&between[kMetaCount], atomicLoad(&gathered));
+    first_place = atomicAdd(&between[meta_at + kMetaCount], atomicLoad(&gathered));
   }
   workgroupBarrier();
-  place += first_place;
+  to += first_place;
   for (var id = first + t; id < end; id += WORKGROUP) {
-    let l = logits[id];
+    let l = logits[logits_at + id];
     if (bin_of(l, highest) <= last_bin) {
-      candidates[place] = vec2u(order_of(l), id);
-      place++;
+      candidates[logits_at + to] = vec2u(order_of(l), id);
+      to++;
     }
   }
   if (group.x == 0u && t == 0u) {
-    atomicStore(&between[kMetaHighest], bitcast<u32>(highest));
-    atomicStore(&between[kMetaTotalLow], total.x);
-    atomicStore(&between[kMetaTotalHigh], total.y);
+    atomicStore(&between[meta_at + kMetaHighest], bitcast<u32>(highest));
+    atomicStore(&between[meta_at + kMetaTotalLow], total.x);
+    atomicStore(&between[meta_at + kMetaTotalHigh], total.y);
   }
 }

@@ -1,11 +1,11 @@
-// The highest l of the vocabulary, from the maxima of the segments (segment_max, which the kernel declares).
+// The highest l of a row, from the maxima of the segments (segment_max, which the kernel declares).
 // Must be called in uniform control flow.
 var<workgroup> maxima: array<f32, WORKGROUP>;
 
-fn highest_l(t: u32) -> f32 {
+fn highest_l(t: u32, place: Place) -> f32 {
   var highest = -kLimit;
   for (var i = t; i < SEGMENTS; i += WORKGROUP) {
-    highest = max(highest, segment_max[i]);
+    highest = max(highest, segment_max[place.row * SEGMENTS + i]);
   }
   maxima[t] = highest;
   workgroupBarrier();

@@ -10,14 +10,18 @@ struct SampleParams { // sample.h
   presence_penalty: f32,
   frequency_penalty: f32,
   bias_count: u32,
+  @size(224) greedy: u32,
 }
 
-// Between the dispatches.
+// Between the dispatches, for each row (sample_place).
 const kBins = 1024u;
+const kHistogramWords = 3u * kBins; // counts, low sums, high sums
 const kMetaCount = 0u;    // candidates gathered
 const kMetaHighest = 1u;  // bits of the highest l
 const kMetaTotalLow = 2u; // sum of the weights (temperature 1) of the whole vocabulary
 const kMetaTotalHigh = 3u;
+const kMetaBests = 4u; // greedy: the best of each segment, as (key, id)
+const kMetaWords = kMetaBests + 2u * SEGMENTS;
 
 const kLimit = 1e30;     // |l| is at most this
 const kExcluded = -1e29; // at or below: excluded by -infinity, NaN or a bias

@@ -1,0 +1,17 @@
+// What a launch needs in plans for many sequences (common/step_tables.h): the sizes its tables are compiled for, and the
+// state with the tables behind it in place of the plain one.
+#pragma once
+
+#include "kernels/common/dispatch.h"
+
+namespace doppler::kernels {
+
+// Adds the constants TABLE_SEQUENCES, TABLE_ROWS, TABLE_BLOCKS and BLOCK_LEN, and puts common/step_tables in place of
+// common/step_state and common/many_sequences in place of common/one_sequence, which asks for N_KV_HEADS too. Nothing for
+// plans of one sequence.
+void add_tables(Launch& launch, const StepTables& tables);
+
+// An error unless ctx.state holds the tables.
+Result<void> check_tables(const Context& ctx);
+
+}  // namespace doppler::kernels

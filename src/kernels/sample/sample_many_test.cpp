@@ -1,0 +1,257 @@
+// The choice of a token for many sequences: every row of a step gets the token that its sequence would get alone, from
+// the same logits, params, biases, counts, counter and key.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernels/sample/sample_oracle.h"
+#include "kernels/sample/variants.h"
+#include "kernels/step/step.h"
+#include "kernels/testing/tables_image.h"
+
+namespace doppler::kernels::testing {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// A sequence's end of a step, alone or in company.
+struct Ask {
+  SampleInput in;
+  uint64_t seed = 1;
+  uint32_t generated = 0;
+};
+
+std::vector<uint32_t> bias_words(const Ask& ask) {
+  std::vector<uint32_t> words(kMaxLogitBias * 2, kPoison);
+  for (size_t i = 0; i < ask.in.bias.size(); ++i) {
+    words[2 * i] = ask.in.bias[i].first;
+    words[2 * i + 1] = std::bit_cast<uint32_t>(ask.in.bias[i].second);
+  }
+  return words;
+}
+
+std::vector<uint8_t> params_bytes(const SampleParams& params) {
+  std::vector<uint8_t> bytes(kSampleParamsStride);
+  std::memcpy(bytes.data(), &params, sizeof(params));
+  return bytes;
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T> values, size_t count = 0) {
+  if (count != 0) values.resize(count);
+  to.insert(to.end(), values.begin(), values.end());
+}
+
+// nothing: the variant does not run here.
+std::vector<uint32_t> choose_alone(const Policy& policy, const Ask& ask, bool greedy) {
+  KernelRun run(policy);
+  const auto vocab = static_cast<uint32_t>(ask.in.logits.size());
+  std::vector<uint32_t> counts;
+  append(counts, ask.in.counts, vocab);
+  const TensorView token = run.output(4);
+  const Sample op{.logits = run.inout(ask.in.logits),
+                  .params = run.input(params_bytes(ask.in.params)),
+                  .bias = run.input(bias_words(ask)),
+                  .counts = run.input(counts),
+                  .token = token,
+                  .vocab_size = vocab,
+                  .greedy = greedy,
+                  .softcap = ask.in.softcap,
+                  .logit_scale = ask.in.logit_scale};
+  run.state.generated = ask.generated;
+  run.state.seed_low = static_cast<uint32_t>(ask.seed);
+  run.state.seed_high = static_cast<uint32_t>(ask.seed >> 32);
+  if (!run.record([&](Context& ctx) { return record(ctx, op); })) return {};
+  run.replay();
+  return run.read<uint32_t>(token, 1);
+}
+
+struct Company {
+  uint32_t sequences = 7;
+  uint32_t max_rows = 7;        // of the plan
+  std::vector<uint32_t> slots;  // of each row that chooses a token
+  std::vector<Ask> asks;        // of each of them
+  bool greedy = false;
+};
+
+std::vector<uint32_t> choose_together(const Policy& policy, const Company& company) {
+  KernelRun run(policy, company.max_rows);
+  const Ask& any = company.asks[0];
+  const auto vocab = static_cast<uint32_t>(any.in.logits.size());
+  TablesImage image({.sequences = company.sequences, .rows = 100, .blocks = 3, .block_len = 8});
+  image.state().rows = 90;
+  image.sampled_state().rows = static_cast<uint32_t>(company.asks.size());
+  std::vector<float> logits;
+  std::vector<uint8_t> params(company.sequences * kSampleParamsStride, 0xFF);
+  std::vector<uint32_t> bias(company.sequences * kMaxLogitBias * 2, kPoison);
+  std::vector<uint32_t> counts(company.sequences * vocab, 3);
+  for (uint32_t i = 0; i < company.asks.size(); ++i) {
+    const Ask& ask = company.asks[i];
+    const uint32_t slot = company.slots[i];
+    image.sampled(i) = {slot, 80 + i};
+    image.record(slot).generated = ask.generated;
+    image.record(slot).seed_low = static_cast<uint32_t>(ask.seed);
+    image.record(slot).seed_high = static_cast<uint32_t>(ask.seed >> 32);
+    append(logits, ask.in.logits);
+    std::ranges::copy(params_bytes(ask.in.params), params.begin() + slot * kSampleParamsStride);
+    std::ranges::copy(bias_words(ask), bias.begin() + slot * kMaxLogitBias * 2);
+    std::vector<uint32_t> counted = ask.in.counts;
+    counted.resize(vocab);
+    std::ranges::copy(counted, counts.begin() + slot * vocab);
+  }
+  logits.resize(company.sequences * vocab, 1e9f);
+  const TensorView state = run.input(image.bytes);
+  const TensorView token = run.output(company.sequences * 4);
+  const Sample op{.logits = run.inout(logits),
+                  .params = run.input(params),
+                  .bias = run.input(bias),
+                  .counts = run.input(counts),
+                  .token = token,
+                  .vocab_size = vocab,
+                  .greedy = company.greedy,
+                  .softcap = any.in.softcap,
+                  .logit_scale = any.in.logit_scale};
+  const bool ready = run.record([&](Context& ctx) {
+    Context many = with_tables(ctx, image, state);
+    return record(many, op);
+  });
+  if (!ready) return {};
+  run.replay(static_cast<uint32_t>(company.asks.size()));
+  std::vector<uint32_t> tokens = run.read<uint32_t>(token, company.sequences);
+  for (size_t i = company.asks.size(); i < tokens.size(); ++i) EXPECT_EQ(tokens[i], kPoison) << i;
+  tokens.resize(company.asks.size());
+  return tokens;
+}
+
+// Requests that differ in everything a request may say.
+std::vector<Ask> different_asks(uint32_t vocab, uint32_t count) {
+  std::vector<Ask> asks;
+  for (uint32_t i = 0; i < count; ++i) {
+    Ask ask{.in = {.logits = random_floats(vocab, 50 + i, 3), .params = {}},
+            .seed = 0x123456789ull * (i + 1),
+            .generated = 11 * i};
+    for (float& l : ask.in.logits) l = std::fmin(l, 12.0f);
+    SampleParams& p = ask.in.params;
+    if (i % 3 == 1) p = {.temperature = 2, .top_p = 1, .min_p = 0.01f, .top_k = 0};
+    if (i % 3 == 2) p = {.temperature = 5, .top_p = 0.9f, .top_k = 300, .repeat_penalty = 1.5f};
+    if (i % 2 == 1) {
+      ask.in.bias = {{i, 11.0f}, {vocab - 1, -kInf}, {3 * i, 12.0f}};
+      p.bias_count = 3;
+    }
+    ask.in.counts.resize(vocab);
+    for (uint32_t id = 0; id < vocab; id += i + 2) ask.in.counts[id] = id % 5;
+    asks.push_back(std::move(ask));
+  }
+  return asks;
+}
+
+TEST(SampleMany, EachDrawsAsItWouldAlone) {
+  for_each_variant("sample", sample_variants(), [](const Policy& policy) {
+    for (const uint32_t vocab : {40u, 5003u}) {
+      for (const uint32_t max_rows : {7u, 90u}) {  // of a decode plan, and of one with pieces of prompts
+        SCOPED_TRACE(format_text("%u tokens, %u rows", vocab, max_rows));
+        Company company{.max_rows = max_rows, .slots = {6, 2, 0, 5, 1}, .asks = different_asks(vocab, 5)};
+        const std::vector<uint32_t> got = choose_together(policy, company);
+        for (size_t i = 0; i < got.size(); ++i) {
+          SCOPED_TRACE(i);
+          const Ask& ask = company.asks[i];
+          const uint32_t random =
+              philox4x32_10({ask.generated, 0, 0, 0},
+                            {static_cast<uint32_t>(ask.seed), static_cast<uint32_t>(ask.seed >> 32)})[0];
+          EXPECT_EQ(got[i], choose_alone(policy, ask, false).at(0));
+          EXPECT_EQ(got[i], sample_oracle(ask.in).draw(random));
+        }
+      }
+    }
+  });
+}
+
+TEST(SampleMany, RowsPastTheSampledOnesAreLeft) {
+  for_each_variant("sample", sample_variants(), [](const Policy& policy) {
+    Company company{.slots = {3}, .asks = different_asks(2000, 1)};
+    const std::vector<uint32_t> got = choose_together(policy, company);  // which checks the rest
+    EXPECT_EQ(got, choose_alone(policy, company.asks[0], false));
+  });
+}
+
+TEST(SampleMany, AllSlotsOfTheLargestStep) {
+  for_each_variant("sample", sample_variants(), [](const Policy& policy) {
+    Company company{
+        .sequences = kMaxSequences, .max_rows = kMaxSequences, .asks = different_asks(600, kMaxSequences)};
+    for (uint32_t i = 0; i < kMaxSequences; ++i) company.slots.push_back(kMaxSequences - 1 - i);
+    const std::vector<uint32_t> got = choose_together(policy, company);
+    for (size_t i = 0; i < got.size(); i += 13)
+      EXPECT_EQ(got[i], choose_alone(policy, company.asks[i], false)[0]);
+  });
+}
+
+// What a greedy plan chooses is hard to say with floats: infinities, NaN, ties that softcap and clamps would make.
+std::vector<Ask> greedy_asks(uint32_t vocab) {
+  std::vector<Ask> asks = different_asks(vocab, 6);
+  asks[0].in.logits[17] = 100;
+  asks[1].in.logits[30] = kInf;
+  asks[1].in.logits[20] = 3e38f;
+  asks[2].in.logits[20] = 2e30f;
+  asks[2].in.logits[30] = 3e30f;
+  asks[3].in.logits.assign(vocab, kNan);
+  asks[4].in.logits.assign(vocab, -kInf);
+  asks[4].in.logits[0] = kNan;
+  asks[4].in.logits[33] = -3e38f;
+  asks[5].in.logits[35] = asks[5].in.logits[21] = 50;
+  for (Ask& ask : asks) ask.in.softcap = 2;
+  return asks;
+}
+const std::vector<uint32_t> kGreedyTokens = {17, 30, 30, 0, 33, 21};
+
+TEST(SampleMany, GreedyPlansChooseTheHighestOfEachRow) {
+  for_each_variant("argmax", argmax_variants(), [](const Policy& policy) {
+    for (const uint32_t vocab : {40u, 3000u}) {
+      Company company{.slots = {6, 2, 0, 5, 1, 3}, .asks = greedy_asks(vocab), .greedy = true};
+      const std::vector<uint32_t> got = choose_together(policy, company);
+      EXPECT_EQ(got, kGreedyTokens) << vocab;
+    }
+  });
+}
+
+TEST(SampleMany, GreedyRequestsBesideSampledOnesChooseAsTheGreedyPlan) {
+  for_each_variant("sample", sample_variants(), [](const Policy& policy) {
+    for (const uint32_t vocab : {40u, 3000u}) {
+      Company company{.slots = {6, 2, 0, 5, 1, 3}, .asks = greedy_asks(vocab)};
+      for (Ask& ask : company.asks) ask.in.params.greedy = 1;
+      EXPECT_EQ(choose_together(policy, company), kGreedyTokens) << vocab;
+      company.asks[1] = different_asks(vocab, 2)[1];
+      company.asks[1].in.softcap = 2;
+      const std::vector<uint32_t> mixed = choose_together(policy, company);
+      EXPECT_EQ(mixed[1], choose_alone(policy, company.asks[1], false)[0]);
+      EXPECT_EQ(mixed[5], 21u);
+      EXPECT_EQ(choose_alone(policy, company.asks[4], false)[0], 33u);
+    }
+  });
+}
+
+TEST(SampleMany, TheBestOfTilesHaveARowEach) {
+  for_each_variant("argmax", argmax_variants(), [](const Policy& policy) {
+    KernelRun run(policy, 4);
+    TablesImage image({.sequences = 4, .rows = 4});
+    image.sampled_state().rows = 2;
+    const TensorView state = run.input(image.bytes);
+    const TensorView token = run.output(4 * 4);
+    std::vector<uint32_t> pairs(4 * 3 * 2, 0x80000000u);
+    pairs[1] = 5, pairs[2] = 0xC0000000u, pairs[3] = 7, pairs[5] = 9;
+    pairs[7] = 50, pairs[9] = 41, pairs[11] = 40;
+    const Sample op{
+        .best = run.input(pairs), .best_count = 3, .token = token, .vocab_size = 100, .greedy = true};
+    if (!run.record([&](Context& ctx) {
+          Context many = with_tables(ctx, image, state);
+          return record(many, op);
+        })) {
+      return;
+    }
+    run.replay(2);
+    EXPECT_EQ(run.read<uint32_t>(token, 4), (std::vector<uint32_t>{7, 40, kPoison, kPoison}));
+  });
+}
+
+}  // namespace
+}  // namespace doppler::kernels::testing
