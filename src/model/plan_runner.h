@@ -127,7 +127,6 @@ class PlanRunner final : public StepRunner {
   // Many sequences: plan_runner_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
   void make_tables();
-  uint32_t many_logits_rows() const;
   std::vector<PlanRow> many_plan_rows() const;
   Result<void> record_arrange(gpu::PlanBuilder& builder);
   Result<void> record_many_end(kernels::Context& ctx, const lowering::Logits& logits, const PlanRow& row);

@@ -145,7 +145,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t vocab = config_.vocab_size;
   const uint64_t sequences = std::max(1u, tables_.sequences);
   const uint64_t rows = has_many() ? tables_.rows : options_.chunk;
-  const uint64_t logits_rows = options_.all_logits ? rows : has_many() ? many_logits_rows() : 1;
+  const uint64_t logits_rows = options_.all_logits ? rows : sequences;
   DP_CO_TRY(state_,
             co_await buffer(builder, "step_state", has_many() ? tables_.bytes() : sizeof(kernels::StepState),
                             &views_.state));

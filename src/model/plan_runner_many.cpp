@@ -16,10 +16,14 @@ using lowering::LogitsRows;
 // Rows that decode plans are made for, besides one for all slots.
 constexpr uint32_t kClasses[] = {1, 8, 16, 32};
 
-// The exact lane has one plan for all numbers of rows, with the products of the plan with pieces, so that what a sequence
-// gets does not depend on its company.
+// The exact lane has one plan for all numbers of rows, and with the products of the plan with pieces, which those of more
+// than kMaxSkinnyRows rows are: so what a sequence gets does not depend on its company.
+uint32_t slots_of(const kernels::Policy& policy, uint32_t sequences) {
+  return policy.name == "exact" ? std::max(sequences, kernels::kMaxSkinnyRows + 1) : sequences;
+}
+
 std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequences) {
-  if (policy.name == "exact") return {std::max(sequences, kernels::kMaxSkinnyRows + 1)};
+  if (policy.name == "exact") return {sequences};
   std::vector<uint32_t> classes;
   for (const uint32_t rows : kClasses) {
     if (rows < sequences) classes.push_back(rows);
@@ -32,16 +36,11 @@ std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequenc
 
 void PlanRunner::make_tables() {
   if (options_.max_sequences == 0) return;
-  tables_ = {.sequences = options_.max_sequences,
-             .rows = options_.chunk + options_.max_sequences,
+  const uint32_t slots = slots_of(options_.policy, options_.max_sequences);
+  tables_ = {.sequences = slots,
+             .rows = options_.chunk + slots,
              .blocks = (options_.ctx_len + options_.block_len - 1) / options_.block_len,
              .block_len = options_.block_len};
-  // A step's tables have a row for every row of its plan.
-  tables_.rows = std::max(tables_.rows, classes_of(options_.policy, tables_.sequences).back());
-}
-
-uint32_t PlanRunner::many_logits_rows() const {
-  return std::max(tables_.sequences, classes_of(options_.policy, tables_.sequences).back());
 }
 
 std::vector<PlanRunner::PlanRow> PlanRunner::many_plan_rows() const {
@@ -76,7 +75,7 @@ Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::
                                          const PlanRow& row) {
   if (row.logits_rows == LogitsRows::kNone) return {};
   kernels::Context of_slots = ctx;
-  of_slots.max_rows = std::min(row.max_rows, tables_.sequences);
+  if (row.logits_rows == LogitsRows::kSampled) of_slots.max_rows = tables_.sequences;
   if (row.logits_rows == LogitsRows::kSampled) of_slots.fixed_rows = of_slots.max_rows;
   of_slots.op_label = "sample";
   const kernels::Sample sample{.logits = logits.all,

@@ -39,7 +39,10 @@ void add_shared(const Context& ctx, const Attention& op, Launch& launch) {
                    bool_const("HAS_SOFTCAP", op.softcap > 0),
                    bool_const("HAS_SINKS", op.sinks.valid())};
   add_tables(launch, ctx.tables);
-  if (ctx.tables.sequences != 0) launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));
+  if (ctx.tables.sequences != 0) {
+    launch.substitutions.emplace_back("attention/attention_one_run", "attention/attention_many_runs");
+    launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));
+  }
   if (op.cache.format == CacheFormat::kF32) {
     launch.substitutions.emplace_back("attention/attention_cache_f16", "attention/attention_cache_f32");
     launch.substitutions.emplace_back("attention/attention_cache_f16_store",
