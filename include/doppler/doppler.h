@@ -6,8 +6,9 @@
 //   auto answer = session.generate("The fox and the crow", {}, [](std::string_view text) { print(text);
 //   return true; });
 //
-// Calls block until they are done. A Model and its sessions belong to one thread at a time; cancel() may come
-// from any thread. Link with find_package(doppler) and the target doppler::doppler.
+// Calls block until they are done. A Model and its sessions belong to one thread at a time, unless it was loaded for
+// several sequences (LoadOptions::sequences): then each session may have a thread of its own. cancel() may come from any
+// thread. Many requests at once, with priorities and streams: scheduler.h. Link with find_package(doppler) and the target doppler::doppler.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,12 @@ struct LoadOptions {
   std::string kv = "f16";     // cache: "f16" or "f32"; the exact lane always takes f32
   uint32_t ctx_len = 0;       // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;         // tokens of a prefill chunk; 0: 512
+  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions then
+  // take turns, and switching between them costs evaluating what differs again. More: each session has its own sequence.
+  uint32_t sequences = 1;
+  uint32_t pool_tokens =
+      0;  // of all sequences' caches together; 0: ctx_len for each, or what fits the device
+  uint64_t cache_host_bytes = 0;  // host memory for prefixes that left the GPU's; 0: they are forgotten
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
   uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4
@@ -81,7 +88,9 @@ const char* stop_reason_name(StopReason reason);  // "end-of-text", "stop-string
 struct Timings {
   uint32_t prompt_tokens = 0;     // of the prompt
   uint32_t evaluated_tokens = 0;  // of these, not found in the cache
+  uint32_t cached_tokens = 0;     // of these, found there
   uint32_t generated_tokens = 0;
+  double queued_seconds = 0;  // of several sequences: from the call to a place among those that run
   double ttft_seconds = 0;    // from the call to the first token
   double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals
   double prefill_rate() const { return ttft_seconds > 0 ? evaluated_tokens / ttft_seconds : 0; }
@@ -152,6 +161,8 @@ class Session {
   Result<std::optional<std::string>> next();
   Result<Generation> finish();
 
+  // A session of its own with the same text; what is evaluated already is shared.
+  Session fork() const;
   void cancel();  // from any thread; the generation under way ends with StopReason::kCancelled
   void reset();   // forgets the text
   std::span<const int32_t> tokens() const;
@@ -170,6 +181,8 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
+class Scheduler;  // scheduler.h
+
 class Model {
  public:
   // A GGUF file or a Hugging Face folder.
@@ -184,8 +197,9 @@ class Model {
   Result<std::string> detokenize(std::span<const int32_t> ids) const;
   Result<std::string> apply_chat_template(std::span<const Message> messages,
                                           bool add_generation_prompt) const;
-  // Sessions share the model's cache: switching between them costs evaluating what differs again.
   Session new_session();
+  // Error: the model was loaded for one sequence. All calls give the same scheduler.
+  Result<Scheduler> scheduler();
 
   struct Impl;
   Impl& impl() { return *impl_; }

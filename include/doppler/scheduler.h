@@ -1,0 +1,85 @@
+// Many generations at once over one model: requests go in, streams of text come out. Sequences that are decoded together
+// share the reading of the weights, and prompts that begin alike share the evaluation of what they have in common.
+//
+//   auto model = doppler::Model::load("model.gguf", {.sequences = 16});
+//   auto scheduler = model->scheduler();
+//   auto stream = scheduler->submit({.prompt = "The fox and the crow"});
+//   while (auto piece = stream->next(); piece && *piece) print(**piece);
+//   auto answer = stream->finish();
+//
+// A Scheduler and its streams may be used from any threads; a Stream by one at a time. The GPU's work goes on in a
+// thread of its own.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "doppler/doppler.h"
+
+namespace doppler {
+
+struct Request {
+  // Text, token ids, or a conversation for the model's chat template.
+  std::variant<std::string, std::vector<int32_t>, std::vector<Message>> prompt;
+  GenerateOptions options = {};
+  uint64_t client = 0;          // who asks: clients of one priority get equal shares
+  int32_t priority = 0;         // 0 to 7; higher ones begin earlier
+  double deadline_seconds = 0;  // to begin within; then it ends with an error. 0: none
+};
+
+class Stream {
+ public:
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+  ~Stream();  // cancels what has not ended
+
+  // Waits for more text, which may be empty while a character or a possible stop string is incomplete. No value: the
+  // generation has ended.
+  Result<std::optional<std::string>> next();
+  // The whole answer; waits for its end.
+  Result<Generation> finish();
+  // From any thread: the stream ends at once, with StopReason::kCancelled.
+  void cancel();
+
+  struct Impl;
+
+ private:
+  friend class Scheduler;
+  friend class Session;
+  explicit Stream(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// How busy a scheduler is now.
+struct SchedulerLoad {
+  uint32_t running = 0, waiting = 0;     // streams
+  uint32_t free_blocks = 0, blocks = 0;  // of the cache
+  uint32_t block_len = 0;                // tokens of a block
+  uint64_t host_cache_bytes = 0;         // of prefixes that left the GPU's memory
+};
+
+class Scheduler {
+ public:
+  Scheduler(Scheduler&&) noexcept;
+  Scheduler& operator=(Scheduler&&) noexcept;
+  ~Scheduler();
+
+  // Errors: what a request cannot be (empty prompt, a prompt longer than the context, options out of range, a full
+  // queue). What happens later, the stream tells.
+  Result<Stream> submit(Request request);
+  // A stream that goes on from all that `parent` has come to: n answers of one prompt, whose evaluation they share.
+  Result<Stream> fork(const Stream& parent, const GenerateOptions& options);
+  SchedulerLoad load() const;
+
+  struct Impl;
+
+ private:
+  friend class Model;
+  explicit Scheduler(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace doppler

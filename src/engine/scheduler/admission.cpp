@@ -1,0 +1,209 @@
+// Who begins and with which blocks: checks of a request, deadlines, the prefix that is there already.
+#include <algorithm>
+
+#include "engine/scheduler/scheduler.h"
+#include "kernels/common/step_state.h"
+
+namespace doppler::engine {
+
+Result<void> Scheduler::check_request(const Request& request) const {
+  if (request.tokens.empty())
+    return fail(ErrorKind::kInvalidInput, "The prompt is empty; at least one token is needed.");
+  for (const uint32_t token : request.tokens) {
+    if (token >= config_.vocab_size) {
+      return fail(ErrorKind::kInvalidInput, "Token %u is outside the vocabulary; allowed is 0 to %u.", token,
+                  config_.vocab_size - 1);
+    }
+  }
+  if (request.tokens.size() >= runner_.ctx_len()) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "The prompt has %zu tokens, but the context holds %u and needs room for an answer; raise --ctx.",
+        request.tokens.size(), runner_.ctx_len());
+  }
+  if (request.priority < 0 || request.priority > kMaxPriority) {
+    return fail(ErrorKind::kInvalidInput, "The priority is %d; allowed is 0 to %d.", request.priority,
+                kMaxPriority);
+  }
+  const model::GenerationSettings& settings = request.settings;
+  if (settings.stop_tokens.size() > kernels::kMaxStopTokens) {
+    return fail(ErrorKind::kInvalidInput, "%zu stop tokens were given; at most %u are allowed.",
+                settings.stop_tokens.size(), kernels::kMaxStopTokens);
+  }
+  if (settings.logit_bias.size() > kernels::kMaxLogitBias) {
+    return fail(ErrorKind::kInvalidInput, "%zu logit biases were given; at most %u are allowed.",
+                settings.logit_bias.size(), kernels::kMaxLogitBias);
+  }
+  if (waiting_.size() >= config_.max_waiting) {
+    return fail(ErrorKind::kOutOfMemory, "%zu requests wait already; at most %u may.", waiting_.size(),
+                config_.max_waiting);
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
+  if (broken_) return forward(*broken_);
+  DP_CHECK(check_request(request));
+  const uint32_t ctx_len = runner_.ctx_len();
+  auto sequence = std::make_unique<Sequence>();
+  sequence->prompt_len = static_cast<uint32_t>(request.tokens.size());
+  const uint32_t room = ctx_len - sequence->prompt_len + 1;
+  const uint32_t max_tokens = request.settings.max_tokens;
+  sequence->limit_is_context = max_tokens == 0 || max_tokens > room;
+  sequence->limit = sequence->limit_is_context ? room : max_tokens;
+  const uint32_t most = blocks_of(sequence->prompt_len + sequence->limit - 1, runner_.block_len());
+  if (most > runner_.block_count()) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "The prompt of %u tokens and an answer of at most %u need %u blocks, but the cache has %u; lower the "
+        "token limit or give the cache more memory.",
+        sequence->prompt_len, sequence->limit, most, runner_.block_count());
+  }
+  sequence->serial = next_serial_++;
+  sequence->submitted_at = config_.now();
+  sequence->stream = std::make_shared<Stream>(sequence->serial, std::move(request.tokens));
+  sequence->request = std::move(request);
+  sequence->request.settings.max_tokens = sequence->limit;
+  sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
+  waiting_.push(*sequence);
+  std::shared_ptr<Stream> stream = sequence->stream;
+  sequences_.emplace(sequence->serial, std::move(sequence));
+  return stream;
+}
+
+Result<std::shared_ptr<Stream>> Scheduler::fork(const Stream& parent, Request request) {
+  request.tokens = parent.sequence();
+  DP_TRY(std::shared_ptr<Stream> stream, submit(std::move(request)));
+  sequences_.at(stream->id())->forked_from = parent.id();
+  return stream;
+}
+
+// Requests that can no longer begin in time.
+void Scheduler::expire() {
+  const Clock::time_point now = config_.now();
+  for (Sequence* sequence : waiting_.expired(now)) {
+    const auto seconds = [&](Clock::time_point until) {
+      return std::chrono::duration<double>(until - sequence->submitted_at).count();
+    };
+    auto error =
+        fail(ErrorKind::kCancelled, "The request waited %.3f s for its turn; its deadline allowed %.3f s.",
+             seconds(now), seconds(*sequence->request.deadline));
+    end(*sequence, std::move(error).error());
+  }
+}
+
+// Requests begin while a step with `budget` rows of prompts has room for them.
+Result<void> Scheduler::admit(uint32_t budget) {
+  std::vector<uint64_t> passed;  // clients whose request waits for a prefix that is under way
+  while (!free_slots_.empty() && !waiting_.empty()) {
+    uint64_t rows = 0;
+    uint32_t prompts = 0;
+    std::vector<uint64_t> evaluating;  // clients that have a prompt under way
+    for (const Sequence* sequence : running_) {
+      if (sequence->phase != Phase::kPrefill) continue;
+      rows += sequence->feed_to - sequence->fed;
+      evaluating.push_back(sequence->request.client);
+      ++prompts;
+    }
+    if (prompts == runner_.max_pieces()) return {};
+    const auto among = [](const std::vector<uint64_t>& clients, uint64_t client) {
+      return std::ranges::find(clients, client) != clients.end();
+    };
+    // When a step is full already, another client may begin still: split_rows() gives it its part.
+    Sequence* next = waiting_.pick(config_.now(), [&](uint64_t client) {
+      return !among(passed, client) && (rows < budget || !among(evaluating, client));
+    });
+    if (!next) return {};
+    DP_TRY(const Beginning beginning, begin(*next));
+    if (beginning == Beginning::kNoBlocks) return {};  // nobody overtakes it
+    if (beginning == Beginning::kPrefixSoon) passed.push_back(next->request.client);
+  }
+  return {};
+}
+
+// Gives the sequence a slot and the blocks of its prompt.
+Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
+  BlockPool& pool = blocks_.pool();
+  const auto feed_to = static_cast<uint32_t>(sequence.tokens().size());
+  std::vector<uint32_t> blocks = pool.find_prefix(sequence.keys);
+  const std::span<const PrefixKey> missing = std::span(sequence.keys).subspan(blocks.size());
+  const size_t in_host = blocks_.in_host(missing);
+  const size_t found = blocks.size() + in_host;
+  // One more where the prefix is the whole prompt, for the copy; and a block of growth for each that runs, so that
+  // beginning does not lead to preempting.
+  const size_t whole = found * pool.block_len() == feed_to ? 1 : 0;
+  const size_t needed = blocks_of(feed_to, pool.block_len()) - blocks.size() + whole;
+  const size_t spare = running_.size();
+  const bool soon = comes_soon(sequence, found);
+  if (soon || (!running_.empty() && needed + spare > pool.free_count())) {
+    for (size_t i = blocks.size(); i-- > 0;) pool.release(blocks[i]);
+    return soon ? Beginning::kPrefixSoon : Beginning::kNoBlocks;
+  }
+  for (size_t i = 0; i < in_host; ++i) {
+    DP_TRY(const uint32_t block, blocks_.restore(missing[i]));
+    blocks.push_back(block);
+  }
+  sequence.published = static_cast<uint32_t>(blocks.size());
+  // The prompt's last token is always evaluated: its row chooses the first token.
+  uint32_t start = std::min(static_cast<uint32_t>(blocks.size()) * pool.block_len(), feed_to - 1);
+  if (whole == 1) {
+    DP_TRY(const uint32_t own, blocks_.make_writable(blocks.back()));
+    blocks.back() = own;
+    --sequence.published;
+  }
+  DP_CHECK(copy_forked(sequence, blocks, start));
+  while (blocks.size() < blocks_of(feed_to, pool.block_len())) {
+    DP_TRY(const uint32_t block, blocks_.take());
+    blocks.push_back(block);
+  }
+
+  waiting_.charge(sequence);
+  waiting_.remove(sequence);
+  sequence.slot = free_slots_.back();
+  free_slots_.pop_back();
+  sequence.blocks = std::move(blocks);
+  sequence.phase = Phase::kPrefill;
+  sequence.fed = start;
+  sequence.feed_to = feed_to;
+  sequence.asked = sequence.seen();
+  running_.push_back(&sequence);
+  if (!sequence.begun) {
+    sequence.begun = true;
+    StreamTimings& timings = sequence.stream->timings_;
+    timings.cached_tokens = start;
+    timings.queued_seconds = std::chrono::duration<double>(config_.now() - sequence.submitted_at).count();
+  }
+  model::GenerationSettings settings = sequence.request.settings;
+  settings.generated = sequence.seen();
+  DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));
+  DP_CHECK(runner_.map(sequence.slot, 0, sequence.blocks));
+  return Beginning::kBegun;
+}
+
+// Whether the block behind the `found` ones is being evaluated for another sequence: then it is better waited for.
+bool Scheduler::comes_soon(const Sequence& sequence, size_t found) const {
+  if (found >= sequence.keys.size()) return false;
+  return std::ranges::any_of(running_, [&](const Sequence* other) {
+    return other->phase == Phase::kPrefill && other->published <= found && other->keys.size() > found &&
+           other->keys[found] == sequence.keys[found];
+  });
+}
+
+// Where only the last, partial block is missing and the sequence it was forked from has it, a copy of that.
+Result<void> Scheduler::copy_forked(Sequence& sequence, std::vector<uint32_t>& blocks, uint32_t& start) {
+  const uint32_t block_len = blocks_.pool().block_len();
+  const uint32_t last =
+      static_cast<uint32_t>(sequence.tokens().size()) - 1;  // position of the token to evaluate
+  if (sequence.begun) return {};  // preempted: it may have gone on otherwise than its parent
+  const auto parent = sequences_.find(sequence.forked_from);
+  if (parent == sequences_.end() || parent->second->blocks.empty()) return {};
+  if (blocks.size() != last / block_len || last % block_len == 0) return {};
+  if (parent->second->known_positions() < last) return {};
+  DP_TRY(const uint32_t block, blocks_.take());
+  blocks.push_back(block);
+  DP_CHECK(runner_.copy_block(parent->second->blocks[last / block_len], block));
+  start = last;
+  return {};
+}
+
+}  // namespace doppler::engine

@@ -1,0 +1,107 @@
+// Blocks of sequences in slots: growth before a decode step, preemption where the pool is used up, publishing of full
+// blocks, release when the last ticket is collected.
+#include <algorithm>
+
+#include "engine/scheduler/scheduler.h"
+
+namespace doppler::engine {
+
+Scheduler::Rank Scheduler::rank(const Sequence& sequence, Clock::time_point now) const {
+  return {.level = waiting_.level(sequence, now), .serial = sequence.serial};
+}
+
+// Maps the blocks that `steps` decode steps may write. Where the pool has too few, it takes fewer steps, then leaves
+// out those of the lowest rank, for which room is made.
+Result<void> Scheduler::grow(std::vector<Sequence*>& decoding, uint32_t& steps) {
+  BlockPool& pool = blocks_.pool();
+  const auto lacking = [&](const Sequence* s) {
+    const uint32_t needed = blocks_of(s->positions(steps), pool.block_len());
+    return needed > s->blocks.size() ? needed - static_cast<uint32_t>(s->blocks.size()) : 0;
+  };
+  const auto fits = [&] {
+    uint64_t sum = 0;
+    for (const Sequence* s : decoding) sum += lacking(s);
+    return sum <= pool.free_count();
+  };
+  while (steps > 1 && !fits()) steps /= 2;
+  while (!fits() && make_room()) {
+    std::erase_if(decoding, [](const Sequence* s) { return !s->running(); });
+  }
+  if (!fits()) {
+    const Clock::time_point now = config_.now();
+    std::ranges::stable_sort(
+        decoding, [&](const Sequence* a, const Sequence* b) { return rank(*b, now).below(rank(*a, now)); });
+    uint64_t left = pool.free_count();
+    std::erase_if(decoding, [&](const Sequence* s) {
+      const uint32_t need = lacking(s);
+      if (need > left) return true;
+      left -= need;
+      return false;
+    });
+  }
+  for (Sequence* s : decoding) {
+    const auto first = static_cast<uint32_t>(s->blocks.size());
+    for (uint32_t more = lacking(s); more > 0; --more) {
+      DP_TRY(const uint32_t block, blocks_.take());
+      s->blocks.push_back(block);
+    }
+    if (s->blocks.size() > first) DP_CHECK(runner_.map(s->slot, first, std::span(s->blocks).subspan(first)));
+  }
+  return {};
+}
+
+// Preempts the running sequence of the lowest rank, unless blocks are on their way back already or it is the only one.
+// true: its blocks are free now; false: they come when its tickets are collected, if at all.
+bool Scheduler::make_room() {
+  const Clock::time_point now = config_.now();
+  Sequence* lowest = nullptr;
+  size_t count = 0;
+  for (Sequence* s : running_) {
+    if (s->leaving()) return false;
+    ++count;
+    if (!lowest || rank(*s, now).below(rank(*lowest, now))) lowest = s;
+  }
+  if (count < 2) return false;
+  lowest->phase = Phase::kPreempted;
+  ++lowest->stream->timings_.preemptions;
+  if (lowest->in_flight > 0) return false;
+  release(*lowest);
+  return true;
+}
+
+// Offers the blocks that have become full to the pool, under the keys of their tokens.
+void Scheduler::publish(Sequence& sequence) {
+  BlockPool& pool = blocks_.pool();
+  const uint32_t full = sequence.known_positions() / pool.block_len();
+  for (; sequence.published < full; ++sequence.published) {
+    const uint32_t at = sequence.published;
+    if (sequence.keys.size() == at) {
+      const PrefixKey parent = at == 0 ? pool.root_key(sequence.request.extras) : sequence.keys[at - 1];
+      const auto tokens =
+          std::span(sequence.tokens()).subspan(size_t{at} * pool.block_len(), pool.block_len());
+      sequence.keys.push_back(pool.key_of(parent, tokens));
+    }
+    pool.publish(sequence.blocks[at], sequence.keys[at]);
+  }
+}
+
+// Slot and blocks are free again. One that was preempted goes back to the queue; one that has ended is gone.
+void Scheduler::release(Sequence& sequence) {
+  BlockPool& pool = blocks_.pool();
+  // Last block first: the pool reuses them in this order, and a prefix is of use only from its beginning on.
+  for (size_t i = sequence.blocks.size(); i-- > 0;) pool.release(sequence.blocks[i]);
+  sequence.blocks.clear();
+  free_slots_.push_back(sequence.slot);
+  std::erase(running_, &sequence);
+  if (sequence.phase == Phase::kPreempted) {
+    sequence.phase = Phase::kWaiting;
+    sequence.fed = sequence.feed_to = sequence.published = 0;
+    sequence.keys = pool.keys_of(sequence.tokens(), sequence.request.extras);
+    waiting_.push(sequence);
+  } else {
+    waiting_.refund(sequence);
+    sequences_.erase(sequence.serial);
+  }
+}
+
+}  // namespace doppler::engine

@@ -1,0 +1,258 @@
+#include "engine/scheduler/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/common/step_state.h"
+
+namespace doppler::engine {
+namespace {
+
+double seconds(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+Scheduler::Scheduler(model::SequenceRunner& runner, SchedulerConfig config)
+    : runner_(runner),
+      config_(std::move(config)),
+      blocks_(runner, config_.secret, config_.host_cache_bytes),
+      waiting_(config_.aging, config_.quantum) {
+  for (uint32_t slot = runner.max_sequences(); slot-- > 0;) free_slots_.push_back(slot);
+}
+
+Result<std::unique_ptr<Scheduler>> Scheduler::create(model::SequenceRunner& runner, SchedulerConfig config) {
+  const std::pair<const char*, uint64_t> at_least_one[] = {
+      {"vocab-size", config.vocab_size},
+      {"tickets-ahead", config.tickets_ahead},
+      {"prefill-share", config.prefill_share},
+      {"decode-steps", config.decode_steps},
+      {"quantum", config.quantum},
+      {"max-waiting", config.max_waiting},
+      {"aging", config.aging.count() > 0},
+  };
+  for (const auto& [name, value] : at_least_one) {
+    if (value == 0)
+      return fail(ErrorKind::kInvalidInput, "The scheduler's %s is 0; at least 1 is needed.", name);
+  }
+  if (runner.max_rows() <= runner.max_sequences()) {
+    return fail(ErrorKind::kInvalidInput,
+                "A step has %u rows; %u sequences that decode and a row of a prompt need %u.",
+                runner.max_rows(), runner.max_sequences(), runner.max_sequences() + 1);
+  }
+  return std::unique_ptr<Scheduler>(new Scheduler(runner, std::move(config)));
+}
+
+void Scheduler::cancel(Stream& stream) {
+  const auto found = sequences_.find(stream.id());
+  if (found != sequences_.end() && !stream.ended()) end(*found->second, StopReason::kCancelled);
+}
+
+Task<Result<bool>> Scheduler::turn() {
+  if (broken_) co_return forward(*broken_);
+  Task<Result<bool>> task = advance();
+  Result<bool> result = co_await std::move(task);
+  if (!result) fail_all(result.error());
+  co_return result;
+}
+
+Task<Result<bool>> Scheduler::advance() {
+  DP_CO_CHECK(blocks_.settle());
+  expire();
+  const size_t ahead = std::min(config_.tickets_ahead, runner_.max_tickets());
+  while (in_flight_.size() < ahead) {
+    DP_CO_TRY(const bool queued, queue_step());
+    if (!queued) break;
+  }
+  if (in_flight_.empty()) {
+    if (waiting_.empty()) co_return false;
+    co_return fail(ErrorKind::kInternal, "%zu requests wait, but none can begin and nothing runs.",
+                   waiting_.size());
+  }
+  const InFlight oldest = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  DP_CO_TRY(const std::vector<uint32_t> tokens, co_await runner_.tokens(oldest.ticket));
+  hand_out(oldest, tokens);
+  co_return true;
+}
+
+// The next step: the decoding slots, and pieces of prompts where there are any. false: nothing can be queued now.
+Result<bool> Scheduler::queue_step() {
+  std::vector<Sequence*> decoding;
+  std::ranges::copy_if(running_, std::back_inserter(decoding), &Sequence::may_decode);
+  const auto decode_rows = static_cast<uint32_t>(decoding.size());
+  const uint32_t rows_left = runner_.max_rows() - decode_rows;
+  const uint32_t budget = decoding.empty() ? rows_left : std::min(config_.prefill_share, rows_left);
+  DP_CHECK(admit(budget));
+
+  const auto in_prefill = [](const Sequence* s) { return s->phase == Phase::kPrefill; };
+  uint32_t steps = 1;
+  if (!decoding.empty()) {
+    if (std::ranges::none_of(running_, in_prefill)) {
+      StepLimits limits{.most = std::min(config_.decode_steps, runner_.max_steps()),
+                        .least_left = ~0u,
+                        .others_wait = !waiting_.empty()};
+      for (const Sequence* s : decoding) limits.least_left = std::min(limits.least_left, s->limit - s->asked);
+      steps = decode_steps(limits);
+    }
+    DP_CHECK(grow(decoding, steps));
+  }
+  std::vector<Sequence*> prompts;  // after grow(), which may have preempted one
+  std::ranges::copy_if(running_, std::back_inserter(prompts), in_prefill);
+  if (!prompts.empty()) {
+    DP_CHECK(queue_mixed(decoding, prompts, budget));
+  } else if (!decoding.empty()) {
+    DP_CHECK(queue_decode(decoding, steps));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
+                                    const std::vector<Sequence*>& prompts, uint32_t budget) {
+  std::vector<PromptNeed> needs;
+  for (const Sequence* s : prompts)
+    needs.push_back({.client = s->request.client, .rows = s->feed_to - s->fed});
+  const std::vector<uint32_t> rows = split_rows(needs, budget, runner_.max_pieces());
+
+  InFlight out;
+  std::vector<uint32_t> slots;
+  for (Sequence* s : decoding) {
+    slots.push_back(s->slot);
+    out.members.push_back({.sequence = s, .chooses = true});
+  }
+  std::vector<model::Piece> pieces;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    if (rows[i] == 0) continue;
+    Sequence* s = prompts[i];
+    const bool last = rows[i] == needs[i].rows;
+    pieces.push_back({.slot = s->slot,
+                      .pos = s->fed,
+                      .tokens = std::span(s->tokens()).subspan(s->fed, rows[i]),
+                      .sample = last});
+    out.members.push_back({.sequence = s, .chooses = last});
+  }
+  DP_TRY(out.ticket, runner_.step(slots, pieces));
+  for (Sequence* s : decoding) ++s->asked;
+  for (const model::Piece& piece : pieces) {
+    Sequence* s = *std::ranges::find(prompts, piece.slot, &Sequence::slot);
+    s->fed += static_cast<uint32_t>(piece.tokens.size());
+    if (piece.sample) {
+      s->phase = Phase::kDecode;
+      ++s->asked;
+    }
+    publish(*s);  // whoever reads these blocks is queued behind this step
+  }
+  for (const InFlight::Member& member : out.members) ++member.sequence->in_flight;
+  in_flight_.push_back(std::move(out));
+  return {};
+}
+
+Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, uint32_t steps) {
+  InFlight out;
+  std::vector<uint32_t> slots;
+  for (Sequence* s : decoding) {
+    slots.push_back(s->slot);
+    out.members.push_back({.sequence = s, .chooses = true});
+  }
+  DP_TRY(out.ticket, runner_.decode(slots, steps));
+  for (Sequence* s : decoding) {
+    s->asked += out.ticket.count;
+    ++s->in_flight;
+  }
+  in_flight_.push_back(std::move(out));
+  return {};
+}
+
+void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens) {
+  for (const auto& [sequence, chooses] : in_flight.members) {
+    for (uint32_t step = 0; chooses && step < in_flight.ticket.count; ++step)
+      accept(*sequence, tokens[size_t{step} * runner_.max_sequences() + sequence->slot]);
+    publish(*sequence);
+  }
+  for (const auto& [sequence, chooses] : in_flight.members) {
+    if (--sequence->in_flight == 0 && sequence->leaving()) release(*sequence);
+  }
+}
+
+void Scheduler::accept(Sequence& sequence, uint32_t token) {
+  if (sequence.phase == Phase::kEnded) return;
+  if (token == kernels::kNoToken) {
+    auto error = fail(ErrorKind::kInternal,
+                      "The device gave no token for slot %u, whose sequence has not ended.", sequence.slot);
+    end(sequence, std::move(error).error());
+    return;
+  }
+  Stream& stream = *sequence.stream;
+  stream.sequence_.push_back(token);
+  const Clock::time_point now = config_.now();
+  if (sequence.seen() == 1) {
+    sequence.first_token_at = now;
+    stream.timings_.ttft_seconds = seconds(sequence.submitted_at, now);
+  }
+  stream.timings_.generated_tokens = sequence.seen();
+  stream.timings_.decode_seconds = seconds(sequence.first_token_at, now);
+  const model::GenerationSettings& settings = sequence.request.settings;
+  const bool is_stop = std::ranges::find(settings.stop_tokens, token) != settings.stop_tokens.end();
+  if (is_stop && !settings.ignore_stop) {
+    end(sequence, StopReason::kEndOfText);
+  } else if (sequence.seen() == sequence.limit) {
+    end(sequence, sequence.limit_is_context ? StopReason::kContextFull : StopReason::kTokenLimit);
+  }
+}
+
+void Scheduler::end(Sequence& sequence, StopReason reason) {
+  sequence.stream->reason_ = reason;
+  leave(sequence);
+}
+
+void Scheduler::end(Sequence& sequence, Error error) {
+  sequence.stream->error_ = std::move(error);
+  leave(sequence);
+}
+
+void Scheduler::leave(Sequence& sequence) {
+  if (sequence.phase == Phase::kWaiting) {
+    waiting_.remove(sequence);
+    waiting_.refund(sequence);
+    sequences_.erase(sequence.serial);
+    return;
+  }
+  sequence.phase = Phase::kEnded;
+  if (sequence.in_flight == 0) release(sequence);
+}
+
+void Scheduler::fail_all(const Error& error) {
+  broken_ = error;
+  for (const auto& [serial, sequence] : sequences_) {
+    if (!sequence->stream->ended()) sequence->stream->error_ = error;
+  }
+  in_flight_.clear();
+  running_.clear();
+  waiting_ = WaitingQueue(config_.aging, config_.quantum);
+  sequences_.clear();
+}
+
+Result<void> Scheduler::check() const {
+  std::vector<uint32_t> held(blocks_.pool().block_count(), 0);
+  std::vector<uint32_t> slots = free_slots_;
+  for (const Sequence* s : running_) {
+    slots.push_back(s->slot);
+    for (const uint32_t block : s->blocks) ++held[block];
+  }
+  std::ranges::sort(slots);
+  if (slots.size() != runner_.max_sequences() || std::ranges::adjacent_find(slots) != slots.end())
+    return fail(ErrorKind::kInternal, "%zu slots are free or held, of %u.", slots.size(),
+                runner_.max_sequences());
+  for (uint32_t block = 0; block < held.size(); ++block) {
+    if (held[block] != blocks_.pool().references(block)) {
+      return fail(ErrorKind::kInternal, "Block %u is in %u tables and has %u references.", block, held[block],
+                  blocks_.pool().references(block));
+    }
+  }
+  return blocks_.pool().check();
+}
+
+}  // namespace doppler::engine

@@ -1,0 +1,133 @@
+// Many requests over one SequenceRunner: who gets a slot, what goes into each step, which blocks a sequence holds. The
+// host queues a few tickets ahead and reads tokens behind, so that the device does not wait for it.
+// A turn queues what fits and collects the oldest ticket:
+//
+//   auto stream = scheduler.submit({.tokens = prompt, .settings = settings});
+//   while (co_await scheduler.turn()) print((*stream)->take());
+//
+// One thread; submit(), fork() and cancel() may also be called while a turn waits for its ticket. Whatever is scheduled
+// when, a stream's tokens are those of the same request alone (up to the rounding of other kernels).
+// Read next: sequence.h (positions), admission.cpp (who begins), scheduler.cpp (steps and tickets),
+// docs/design/sequences.md (what is promised).
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "base/task.h"
+#include "engine/scheduler/block_tiers.h"
+#include "engine/scheduler/sequence.h"
+#include "engine/scheduler/step_policy.h"
+#include "engine/scheduler/stream.h"
+#include "engine/scheduler/waiting_queue.h"
+#include "model/sequence_runner.h"
+
+namespace doppler::engine {
+
+struct SchedulerConfig {
+  uint32_t vocab_size = 0;
+  uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
+  uint32_t prefill_share = kPrefillShare;
+  uint32_t decode_steps = model::kDefaultBatch;      // of a ticket, where nobody waits
+  uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
+  Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority
+  uint32_t quantum = 512;                            // tokens of a client's turn: a chunk of a prompt
+  uint64_t host_cache_bytes = 0;                     // for prefixes that leave the pool
+  PrefixSecret secret = random_prefix_secret();
+  std::function<Clock::time_point()> now = Clock::now;
+};
+
+class Scheduler {
+ public:
+  // `runner` must outlive it. Errors: a configuration or a runner that leaves no step for a prompt.
+  static Result<std::unique_ptr<Scheduler>> create(model::SequenceRunner& runner, SchedulerConfig config);
+
+  // Errors at once: empty prompt, token out of range, prompt longer than the context or than the pool has blocks for,
+  // priority out of range, more stop tokens or biases than the device takes, a full queue. Later ones are in the stream.
+  // The values of settings.sampling are the caller's to check.
+  Result<std::shared_ptr<Stream>> submit(Request request);
+  // A request whose prompt is everything that `parent` has come to; request.tokens is not read. Full blocks are shared,
+  // and the parent's last one is copied while it is in a slot; of one that has ended it is evaluated again.
+  Result<std::shared_ptr<Stream>> fork(const Stream& parent, Request request);
+  // The stream ends at once with StopReason::kCancelled and gets no more tokens.
+  void cancel(Stream& stream);
+
+  // Queues steps while tickets are free, then waits for the oldest ticket and hands out its tokens. false: there is
+  // nothing to do. An error is the runner's: all streams end with it, and the scheduler does nothing any more.
+  Task<Result<bool>> turn();
+
+  size_t waiting_count() const { return waiting_.size(); }
+  size_t running_count() const { return running_.size(); }  // in slots, also those that are leaving
+  const BlockTiers& blocks() const { return blocks_; }
+  // Whether slots and blocks are held by exactly those that should. For tests.
+  Result<void> check() const;
+
+ private:
+  struct InFlight {
+    struct Member {
+      Sequence* sequence;
+      bool chooses;  // or else it only fed a piece of its prompt
+    };
+    model::Ticket ticket;
+    std::vector<Member> members;
+  };
+  struct Rank {  // who keeps blocks when they run out: higher level, then older
+    int64_t level;
+    uint64_t serial;
+    bool below(const Rank& other) const {
+      return level != other.level ? level < other.level : serial > other.serial;
+    }
+  };
+  Scheduler(model::SequenceRunner& runner, SchedulerConfig config);
+
+  // admission.cpp
+  Result<void> check_request(const Request& request) const;
+  Result<void> admit(uint32_t budget);
+  enum class Beginning : uint8_t {
+    kBegun,
+    kNoBlocks,    // too few are free
+    kPrefixSoon,  // a part of its prefix is being evaluated for another sequence: better waited for
+  };
+  Result<Beginning> begin(Sequence& sequence);
+  bool comes_soon(const Sequence& sequence, size_t found) const;
+  Result<void> copy_forked(Sequence& sequence, std::vector<uint32_t>& blocks, uint32_t& start);
+  void expire();
+
+  // scheduler.cpp
+  Task<Result<bool>> advance();
+  Result<bool> queue_step();
+  Result<void> queue_mixed(const std::vector<Sequence*>& decoding, const std::vector<Sequence*>& prompts,
+                           uint32_t budget);
+  Result<void> queue_decode(const std::vector<Sequence*>& decoding, uint32_t steps);
+  void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens);
+  void accept(Sequence& sequence, uint32_t token);
+  void end(Sequence& sequence, StopReason reason);
+  void end(Sequence& sequence, Error error);
+  void leave(Sequence& sequence);
+  void fail_all(const Error& error);
+
+  // growth.cpp
+  Result<void> grow(std::vector<Sequence*>& decoding, uint32_t& steps);
+  bool make_room();
+  void publish(Sequence& sequence);
+  void release(Sequence& sequence);
+  Rank rank(const Sequence& sequence, Clock::time_point now) const;
+
+  model::SequenceRunner& runner_;
+  SchedulerConfig config_;
+  BlockTiers blocks_;
+  WaitingQueue waiting_;
+  std::map<uint64_t, std::unique_ptr<Sequence>> sequences_;  // waiting and running, by serial
+  std::vector<Sequence*> running_;                           // in slots, in order of their beginning
+  std::vector<uint32_t> free_slots_;
+  std::deque<InFlight> in_flight_;
+  uint64_t next_serial_ = 1;
+  std::optional<Error> broken_;
+};
+
+}  // namespace doppler::engine

@@ -1,0 +1,73 @@
+// What a caller gives the scheduler and what it gets back: a request, and a stream to which tokens come while the
+// scheduler's turns run. Tokens only: text, stop strings and templates are their caller's matter.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "doppler/doppler.h"
+#include "model/step_runner.h"
+
+namespace doppler::engine {
+
+using Clock = std::chrono::steady_clock;
+
+inline constexpr int32_t kMaxPriority = 7;
+
+struct Request {
+  std::vector<uint32_t> tokens;  // the prompt
+  // max_tokens 0: until the model stops or the context is full. `generated` is the scheduler's own.
+  model::GenerationSettings settings;
+  uint64_t client = 0;                        // who asks: clients of one priority get equal shares
+  int32_t priority = 0;                       // 0 to kMaxPriority; higher ones begin earlier
+  std::optional<Clock::time_point> deadline;  // to begin by; later it ends with an error
+  std::vector<uint32_t> extras;  // what else keys and values depend on; prefixes are shared among equal ones
+};
+
+struct StreamTimings {
+  uint32_t prompt_tokens = 0;
+  uint32_t cached_tokens = 0;  // of the prompt, found in blocks: not evaluated
+  uint32_t generated_tokens = 0;
+  uint32_t preemptions = 0;   // how often its blocks were taken away and computed again
+  double queued_seconds = 0;  // from submit to the slot
+  double ttft_seconds = 0;    // from submit to the first token
+  double decode_seconds = 0;  // from the first token to the last
+};
+
+// One generation, held by the caller and by the scheduler. It belongs to the scheduler's thread.
+class Stream {
+ public:
+  Stream(uint64_t id, std::vector<uint32_t> prompt) : id_(id), sequence_(std::move(prompt)) {
+    timings_.prompt_tokens = static_cast<uint32_t>(sequence_.size());
+  }
+
+  uint64_t id() const { return id_; }
+  // The tokens that came since the last take().
+  std::vector<uint32_t> take() {
+    std::vector<uint32_t> out(sequence_.begin() + static_cast<ptrdiff_t>(timings_.prompt_tokens + taken_),
+                              sequence_.end());
+    taken_ += static_cast<uint32_t>(out.size());
+    return out;
+  }
+  const std::vector<uint32_t>& sequence() const { return sequence_; }  // prompt and all tokens so far
+  const StreamTimings& timings() const { return timings_; }
+  bool ended() const { return reason_ || error_; }
+  // Why it ended: one of the two, once ended().
+  const std::optional<StopReason>& reason() const { return reason_; }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  friend class Scheduler;
+  uint64_t id_;
+  std::vector<uint32_t> sequence_;
+  uint32_t taken_ = 0;
+  StreamTimings timings_;
+  std::optional<StopReason> reason_;
+  std::optional<Error> error_;
+};
+
+}  // namespace doppler::engine

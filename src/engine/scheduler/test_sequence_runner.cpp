@@ -1,0 +1,264 @@
+#include "engine/scheduler/test_sequence_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/common/step_state.h"
+
+namespace doppler::engine::testing {
+namespace {
+
+constexpr uint32_t kNone = 0xFFFFFFFFu;
+constexpr uint64_t kEmptyPrefix = 0x9E3779B97F4A7C15ull;
+
+// Steele, Lea and Flood's splitmix64: any good mixer does.
+uint64_t mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+uint64_t behind(uint64_t prefix, uint32_t token) { return mix(prefix ^ mix(token)) | 1; }
+
+uint32_t chosen_token(uint64_t prefix, const model::GenerationSettings& settings, uint32_t generated,
+                      uint32_t vocab) {
+  return static_cast<uint32_t>(mix(prefix ^ mix(settings.seed ^ mix(generated))) % vocab);
+}
+
+bool stops(const model::GenerationSettings& settings, uint32_t token) {
+  return !settings.ignore_stop &&
+         std::ranges::find(settings.stop_tokens, token) != settings.stop_tokens.end();
+}
+
+}  // namespace
+
+TestSequenceRunner::TestSequenceRunner(RunnerShape shape)
+    : shape_(shape),
+      blocks_(shape.blocks, std::vector<Position>(shape.block_len)),
+      slots_(shape.sequences),
+      uses_(shape.blocks, std::vector<uint32_t>(shape.sequences, 0)) {}
+
+Result<void> TestSequenceRunner::begin(uint32_t slot, const model::GenerationSettings& settings,
+                                       std::span<const uint32_t> before) {
+  EXPECT_EQ(slots_[slot].outstanding, 0u) << "slot " << slot << " begins before its tickets are collected";
+  slots_[slot] = {
+      .settings = settings,
+      .table = std::vector<uint32_t>((shape_.ctx_len + shape_.block_len - 1) / shape_.block_len, kNone),
+      .before = {before.begin(), before.end()},
+      .pos = static_cast<uint32_t>(before.size()),
+      .generated = settings.generated,
+      .begun = true};
+  ++begins;
+  return {};
+}
+
+Result<void> TestSequenceRunner::map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) {
+  Slot& s = slots_[slot];
+  EXPECT_TRUE(s.begun);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_LT(first + i, s.table.size()) << "slot " << slot;
+    EXPECT_LT(blocks[i], shape_.blocks);
+    EXPECT_EQ(s.table[first + i], kNone) << "slot " << slot << " has entry " << first + i << " mapped twice";
+    EXPECT_EQ(std::ranges::find(s.table, blocks[i]), s.table.end())
+        << "block twice in the table of slot " << slot;
+    s.table[first + i] = blocks[i];
+  }
+  return {};
+}
+
+Result<void> TestSequenceRunner::copy_block(uint32_t from, uint32_t to) {
+  EXPECT_NE(from, to);
+  check_writable(to, kNone);
+  blocks_[to] = blocks_[from];
+  ++copies;
+  return {};
+}
+
+TestSequenceRunner::Position& TestSequenceRunner::at(uint32_t slot, uint32_t pos) {
+  static Position nowhere;
+  const uint32_t block = pos < shape_.ctx_len ? slots_[slot].table[pos / shape_.block_len] : kNone;
+  EXPECT_NE(block, kNone) << "position " << pos << " of slot " << slot << " is not mapped";
+  return block == kNone ? nowhere : blocks_[block][pos % shape_.block_len];
+}
+
+void TestSequenceRunner::check_writable(uint32_t block, uint32_t slot) {
+  EXPECT_TRUE(!may_write || may_write(block)) << "block " << block << " is shared or published and written";
+  for (uint32_t other = 0; other < shape_.sequences; ++other) {
+    if (other == slot) continue;
+    EXPECT_EQ(uses_[block][other], 0u)
+        << "block " << block << " is written while slot " << other << " uses it";
+  }
+}
+
+// Writes a position behind all that stand before it, whose prefixes must be of this very text.
+uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) {
+  uint64_t prefix = kEmptyPrefix;
+  for (uint32_t p = 0; p < pos; ++p) {
+    const Position& position = at(slot, p);
+    const std::vector<uint32_t>& before = slots_[slot].before;
+    EXPECT_TRUE(p >= before.size() || position.token == before[p])
+        << "slot " << slot << ": position " << p << " is not what it begins behind";
+    prefix = behind(prefix, position.token);
+    EXPECT_EQ(position.prefix, prefix) << "slot " << slot << ": position " << p << " is of another text";
+  }
+  Position& position = at(slot, pos);
+  check_writable(slots_[slot].table[pos / shape_.block_len], slot);
+  position = {.token = token, .prefix = behind(prefix, token)};
+  return position.prefix;
+}
+
+uint32_t TestSequenceRunner::choose(uint32_t slot, uint64_t prefix) {
+  Slot& s = slots_[slot];
+  s.token = chosen_token(prefix, s.settings, s.generated, shape_.vocab);
+  s.chosen = true;
+  ++s.generated;
+  s.stopped = stops(s.settings, s.token) || s.generated >= s.settings.max_tokens || s.pos >= shape_.ctx_len;
+  return s.token;
+}
+
+uint32_t TestSequenceRunner::decode_row(uint32_t slot) {
+  Slot& s = slots_[slot];
+  if (s.stopped) return kernels::kNoToken;
+  const uint64_t prefix = write(slot, s.pos, s.token);
+  ++s.pos;
+  return choose(slot, prefix);
+}
+
+void TestSequenceRunner::check_decoding(std::span<const uint32_t> decoding) {
+  std::vector<uint32_t> sorted(decoding.begin(), decoding.end());
+  std::ranges::sort(sorted);
+  EXPECT_EQ(std::ranges::adjacent_find(sorted), sorted.end()) << "a slot twice in a step";
+  for (const uint32_t slot : decoding)
+    EXPECT_TRUE(slots_[slot].begun && slots_[slot].chosen) << "slot " << slot << " has no token to decode";
+  for (uint32_t slot = 0; all_must_decode && slot < shape_.sequences; ++slot) {
+    EXPECT_TRUE(!slots_[slot].chosen || slots_[slot].stopped || std::ranges::binary_search(sorted, slot))
+        << "slot " << slot << " is left out";
+  }
+}
+
+Result<model::Ticket> TestSequenceRunner::step(std::span<const uint32_t> decoding,
+                                               std::span<const model::Piece> pieces) {
+  check_decoding(decoding);
+  Call call{.decoding = {decoding.begin(), decoding.end()}, .steps = 1};
+  std::vector<uint32_t> slots(decoding.begin(), decoding.end());
+  std::vector<uint32_t> result(shape_.sequences, kernels::kNoToken);
+  for (const uint32_t slot : decoding) result[slot] = decode_row(slot);
+  EXPECT_FALSE(pieces.empty() && decoding.empty());
+  EXPECT_LE(pieces.size(), shape_.pieces);
+  for (const model::Piece& piece : pieces) {
+    Slot& s = slots_[piece.slot];
+    EXPECT_EQ(std::ranges::find(slots, piece.slot), slots.end())
+        << "slot " << piece.slot << " twice in a step";
+    EXPECT_FALSE(piece.tokens.empty());
+    EXPECT_FALSE(s.chosen) << "slot " << piece.slot << " has chosen a token before its prompt ends";
+    EXPECT_EQ(piece.pos, s.pos) << "slot " << piece.slot << " skips or repeats positions";
+    uint64_t prefix = 0;
+    for (const uint32_t token : piece.tokens) prefix = write(piece.slot, s.pos++, token);
+    if (piece.sample) result[piece.slot] = choose(piece.slot, prefix);
+    slots.push_back(piece.slot);
+    call.piece_slots.push_back(piece.slot);
+    call.piece_rows += static_cast<uint32_t>(piece.tokens.size());
+  }
+  EXPECT_LE(call.piece_rows + decoding.size(), shape_.rows);
+  calls.push_back(std::move(call));
+  return issue(std::move(slots), std::move(result), 1);
+}
+
+Result<model::Ticket> TestSequenceRunner::decode(std::span<const uint32_t> decoding, uint32_t steps) {
+  check_decoding(decoding);
+  EXPECT_FALSE(decoding.empty());
+  EXPECT_GE(steps, 1u);
+  EXPECT_LE(steps, shape_.steps);
+  while (steps > 1 && gives_fewer_steps && gives_fewer_steps()) --steps;
+  std::vector<uint32_t> result;
+  for (uint32_t i = 0; i < steps; ++i) {
+    result.resize(result.size() + shape_.sequences, kernels::kNoToken);
+    for (const uint32_t slot : decoding) result[size_t{i} * shape_.sequences + slot] = decode_row(slot);
+  }
+  calls.push_back({.decoding = {decoding.begin(), decoding.end()}, .steps = steps});
+  return issue({decoding.begin(), decoding.end()}, std::move(result), steps);
+}
+
+Result<model::Ticket> TestSequenceRunner::issue(std::vector<uint32_t> slots, std::vector<uint32_t> result,
+                                                uint32_t count) {
+  if (fail_after > 0 && --fail_after == 0) return fail(ErrorKind::kDevice, "The device is lost.");
+  Outstanding out{.id = next_ticket_++, .slots = std::move(slots), .result = std::move(result)};
+  for (const uint32_t slot : out.slots) {
+    ++slots_[slot].outstanding;
+    for (const uint32_t block : slots_[slot].table) {
+      if (block == kNone) continue;
+      ++uses_[block][slot];
+      out.uses.emplace_back(block, slot);
+    }
+  }
+  outstanding_.push_back(std::move(out));
+  most_outstanding = std::max(most_outstanding, outstanding_.size());
+  EXPECT_LE(outstanding_.size(), shape_.tickets);
+  return model::Ticket{.slot = outstanding_.back().id, .count = count};
+}
+
+void TestSequenceRunner::let_go() {
+  const Completion<bool> gate = *gate_;
+  gate_.reset();
+  gate.complete(true);
+}
+
+void TestSequenceRunner::arrive() {
+  for (const Completion<bool>& reading : std::exchange(reading_, {})) reading.complete(true);
+}
+
+Task<Result<std::vector<uint32_t>>> TestSequenceRunner::tokens(model::Ticket ticket) {
+  arrive();
+  if (holds) {
+    gate_.emplace();
+    const Completion<bool> gate = *gate_;
+    co_await gate;
+  }
+  EXPECT_FALSE(outstanding_.empty());
+  Outstanding out = std::move(outstanding_.front());
+  outstanding_.pop_front();
+  EXPECT_EQ(out.id, ticket.slot) << "tickets are collected in order";
+  for (const uint32_t slot : out.slots) --slots_[slot].outstanding;
+  for (const auto& [block, slot] : out.uses) --uses_[block][slot];
+  co_return std::move(out.result);
+}
+
+// The bytes are those of the time of the call; they arrive with the next ticket.
+Task<Result<std::vector<uint8_t>>> TestSequenceRunner::read_block(uint32_t block) {
+  ++reads;
+  std::vector<uint8_t> bytes(blocks_[block].size() * sizeof(Position));
+  std::memcpy(bytes.data(), blocks_[block].data(), bytes.size());
+  const Completion<bool> arrives;
+  reading_.push_back(arrives);
+  co_await arrives;
+  co_return std::move(bytes);
+}
+
+Task<Result<void>> TestSequenceRunner::write_block(uint32_t block, std::span<const uint8_t> bytes) {
+  ++writes;
+  check_writable(block, kNone);
+  EXPECT_EQ(bytes.size(), blocks_[block].size() * sizeof(Position));
+  std::memcpy(blocks_[block].data(), bytes.data(), bytes.size());
+  co_return Result<void>();
+}
+
+std::vector<uint32_t> TestSequenceRunner::alone(const RunnerShape& shape, std::vector<uint32_t> prompt,
+                                                const model::GenerationSettings& settings) {
+  std::vector<uint32_t> out;
+  uint64_t prefix = kEmptyPrefix;
+  for (const uint32_t token : prompt) prefix = behind(prefix, token);
+  const size_t room = shape.ctx_len - prompt.size() + 1;
+  const size_t most = settings.max_tokens == 0 ? room : std::min<size_t>(room, settings.max_tokens);
+  while (out.size() < most) {
+    const auto generated = static_cast<uint32_t>(out.size());
+    out.push_back(chosen_token(prefix, settings, generated, shape.vocab));
+    if (stops(settings, out.back())) break;
+    prefix = behind(prefix, out.back());
+  }
+  return out;
+}
+
+}  // namespace doppler::engine::testing

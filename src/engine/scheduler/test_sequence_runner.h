@@ -1,0 +1,110 @@
+// A SequenceRunner without a GPU that checks what the scheduler asks of it. Its model chooses each token by a hash of
+// all tokens before it, as it finds them in the slot's blocks, and of seed and random counter; each position also
+// remembers a hash of its whole prefix, as keys and values do. So a wrong block, a lost or doubled step or a stale prefix
+// changes the text, which alone() predicts.
+// A violation of the contract (model/sequence_runner.h) is a test failure at once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/task.h"
+#include "model/sequence_runner.h"
+
+namespace doppler::engine::testing {
+
+struct RunnerShape {
+  uint32_t sequences = 4, ctx_len = 64, block_len = 4, blocks = 64;
+  uint32_t rows = 32, pieces = 4, steps = 16, tickets = 4;
+  uint32_t vocab = 97;
+};
+
+class TestSequenceRunner final : public model::SequenceRunner {
+ public:
+  explicit TestSequenceRunner(RunnerShape shape);
+
+  uint32_t max_sequences() const override { return shape_.sequences; }
+  uint32_t ctx_len() const override { return shape_.ctx_len; }
+  uint32_t block_len() const override { return shape_.block_len; }
+  uint32_t block_count() const override { return shape_.blocks; }
+  uint32_t max_rows() const override { return shape_.rows; }
+  uint32_t max_pieces() const override { return shape_.pieces; }
+  uint32_t max_steps() const override { return shape_.steps; }
+  uint32_t max_tickets() const override { return shape_.tickets; }
+  uint32_t max_block_reads() const override { return 16; }
+
+  Result<void> begin(uint32_t slot, const model::GenerationSettings& settings,
+                     std::span<const uint32_t> before) override;
+  Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
+  Result<void> copy_block(uint32_t from, uint32_t to) override;
+  Result<model::Ticket> step(std::span<const uint32_t> decoding,
+                             std::span<const model::Piece> pieces) override;
+  Result<model::Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
+  Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override;
+  Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
+  Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
+
+  // What a request gets when nothing else runs, and whether its last token is a stop.
+  static std::vector<uint32_t> alone(const RunnerShape& shape, std::vector<uint32_t> prompt,
+                                     const model::GenerationSettings& settings);
+
+  // What a ticket held, for tests that look at the order of things.
+  struct Call {
+    std::vector<uint32_t> decoding;
+    uint32_t steps = 0, piece_rows = 0;
+    std::vector<uint32_t> piece_slots;
+  };
+  std::vector<Call> calls;
+  uint32_t begins = 0, copies = 0, reads = 0, writes = 0;
+  size_t most_outstanding = 0;
+  uint32_t fail_after = 0;  // tickets until one fails; 0: never
+
+  // Asked at each write: whether the scheduler lets this block be written (held once, not published).
+  std::function<bool(uint32_t block)> may_write;
+  bool all_must_decode = false;             // a slot that can decode and is left out of a ticket is a failure
+  std::function<bool()> gives_fewer_steps;  // decode() may do fewer steps than asked
+  // Holds tokens() back until let_go(), as a device does.
+  bool holds = false;
+  bool waiting() const { return gate_.has_value(); }
+  void let_go();
+  void arrive();  // what read_block() has read so far; tokens() does it too
+
+ private:
+  struct Position {
+    uint32_t token = 0;
+    uint64_t prefix = 0;  // hash of the tokens up to here; 0: never written
+  };
+  struct Slot {
+    model::GenerationSettings settings;
+    std::vector<uint32_t> table, before;
+    uint32_t pos = 0, token = 0, generated = 0, outstanding = 0;
+    bool begun = false, chosen = false, stopped = false;
+  };
+  struct Outstanding {
+    uint32_t id = 0;
+    std::vector<uint32_t> slots, result;
+    std::vector<std::pair<uint32_t, uint32_t>> uses;  // block, slot
+  };
+  Position& at(uint32_t slot, uint32_t pos);
+  uint64_t write(uint32_t slot, uint32_t pos, uint32_t token);
+  uint32_t choose(uint32_t slot, uint64_t prefix);
+  uint32_t decode_row(uint32_t slot);
+  void check_writable(uint32_t block, uint32_t slot);
+  void check_decoding(std::span<const uint32_t> decoding);
+  Result<model::Ticket> issue(std::vector<uint32_t> slots, std::vector<uint32_t> result, uint32_t count);
+
+  RunnerShape shape_;
+  std::vector<std::vector<Position>> blocks_;
+  std::vector<Slot> slots_;
+  std::vector<std::vector<uint32_t>> uses_;  // [block, slot]: outstanding tickets
+  std::deque<Outstanding> outstanding_;
+  std::optional<Completion<bool>> gate_;
+  std::vector<Completion<bool>> reading_;
+  uint32_t next_ticket_ = 1;
+};
+
+}  // namespace doppler::engine::testing
