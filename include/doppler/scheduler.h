@@ -70,7 +70,7 @@ class Scheduler {
   // Errors: what a request cannot be (empty prompt, a prompt longer than the context, options out of range, a full
   // queue). What happens later, the stream tells.
   Result<Stream> submit(Request request);
-  // A stream that goes on from all that `parent` has come to: n answers of one prompt, whose evaluation they share.
+  // A stream that goes on from all that was read of `parent`: n answers of one prompt, whose evaluation they share.
   Result<Stream> fork(const Stream& parent, const GenerateOptions& options);
   SchedulerLoad load() const;
 

@@ -3,40 +3,60 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "doppler/doppler.h"
+#include "doppler/scheduler.h"
 #include "engine/generator.h"
 #include "engine/loaded_model.h"
 
 namespace doppler {
 
+namespace engine {
+class SchedulerThread;
+}
+
 struct Model::Impl {
   std::unique_ptr<gpu::Device> device;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded;
   ModelInfo info;
-  std::vector<uint32_t> cached_tokens;  // tokens in the cache
+  std::vector<uint32_t> cached_tokens;  // tokens in the cache of a model for one sequence
+  // Of a model for several: it owns the device. Last, since it uses the others.
+  std::unique_ptr<engine::SchedulerThread> thread;
 
+  ~Impl();
   Result<const tokenizer::Tokenizer*> tokenizer() const;
+  // Error: an id is negative.
+  static Result<std::vector<uint32_t>> checked_ids(std::span<const int32_t> ids);
   static Model wrap(std::shared_ptr<Impl> impl) { return Model(std::move(impl)); }
 };
 
 struct Session::Impl {
-  explicit Impl(std::shared_ptr<Model::Impl> owner) : model(std::move(owner)) {}
+  explicit Impl(std::shared_ptr<Model::Impl> owner);
+  ~Impl();
 
   Result<void> start_ids(std::span<const int32_t> ids, const GenerateOptions& options);
   Result<void> start_chat(std::span<const Message> conversation, const GenerateOptions& options);
   Result<std::optional<std::string>> next();
   Result<Generation> finish();
   Result<Generation> run(const TextCallback& on_text);
+  void cancel();
 
   std::shared_ptr<Model::Impl> model;
   std::vector<uint32_t> sequence;  // the text so far
   std::vector<Message> messages;   // the conversation that it is; empty if it is plain text
-  std::optional<engine::Generator> generator;
+  bool is_generating() const;
+  Result<void> begin(std::vector<uint32_t> prompt, const GenerateOptions& options);
+  void forget();
+  const Generation& result() const;
+  void stop();
+
+  std::optional<engine::Generator> generator;  // of a model for one sequence
+  std::unique_ptr<Stream::Impl> stream;        // of a model for several
+  std::mutex mutex;                            // of the pointer `stream`: cancel() comes from any thread
   std::atomic<bool> cancelled = false;
 };
 

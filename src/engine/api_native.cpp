@@ -7,6 +7,7 @@
 #include "doppler/doppler.h"
 #include "engine/api_impl.h"
 #include "engine/model_options.h"
+#include "engine/scheduler_thread_native.h"
 #include "engine/session_file.h"
 #include "engine/tuning.h"
 #include "engine/tuning_file_native.h"
@@ -26,6 +27,7 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
   DP_TRY(model::RunnerOptions runner, engine::runner_options(options));
   runner.all_logits = extras.all_logits;
   runner.hidden = extras.hidden;
+  if (extras.all_logits) runner.max_sequences = 0;  // logits() is of one sequence
   gpu::DeviceOptions device_options{
       .provider = options.webgpu, .adapter = options.device, .cache_dir = options.cache_dir};
   auto opening = gpu::Device::open(std::move(device_options));
@@ -49,6 +51,12 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
                                             options.chat_template, std::move(progress),
                                             {.verify = options.verify, .stamp_folder = options.cache_dir})));
   impl->info = engine::describe(*impl->loaded, *impl->device);
+  if (model::SequencePlans* sequences = impl->loaded->runner->sequences()) {
+    engine::SchedulerConfig config{.vocab_size = impl->info.vocab_size,
+                                   .decode_steps = engine::default_batch(*impl->loaded),
+                                   .host_cache_bytes = options.cache_host_bytes};
+    DP_TRY(impl->thread, engine::SchedulerThread::start(*impl->device, *sequences, std::move(config)));
+  }
   return Model::Impl::wrap(std::move(impl));
 }
 
@@ -114,7 +122,13 @@ Result<void> Session::start(std::string_view prompt, const GenerateOptions& opti
 
 Result<std::optional<std::string>> Session::next() { return impl_->next(); }
 Result<Generation> Session::finish() { return impl_->finish(); }
-void Session::cancel() { impl_->cancelled.store(true, std::memory_order_relaxed); }
+void Session::cancel() { impl_->cancel(); }
+Session Session::fork() const {
+  auto made = std::make_unique<Impl>(impl_->model);
+  made->sequence = impl_->sequence;
+  made->messages = impl_->messages;
+  return Session(std::move(made));
+}
 void Session::reset() {
   impl_->sequence.clear();
   impl_->messages.clear();
@@ -127,12 +141,15 @@ std::span<const int32_t> Session::tokens() const {
 Result<void> Session::save(const std::string& path) {
   Model::Impl& model = *impl_->model;
   // Only what this session and the cache share is worth keeping; the rest is evaluated again after a restore.
+  // Of several sequences none is: the prefix cache has what it has.
   const auto [a, b] = std::ranges::mismatch(model.cached_tokens, impl_->sequence);
   const auto shared = static_cast<uint32_t>(a - model.cached_tokens.begin());
   engine::SessionFile session;
   session.tokens = impl_->sequence;
   session.messages = impl_->messages;
-  DP_TRY(session.cache, gpu::run_to_completion(*model.device, model.loaded->runner->save_cache(shared)));
+  if (!model.thread) {
+    DP_TRY(session.cache, gpu::run_to_completion(*model.device, model.loaded->runner->save_cache(shared)));
+  }
   return write_file_atomically(
       path, engine::encode_session(engine::session_fingerprint(*model.loaded->runner), session));
 }
@@ -151,9 +168,10 @@ Result<void> Session::restore(const std::string& path) {
                 "The session in %s has %u tokens in its cache; the context holds %u (--ctx).", path.c_str(),
                 cached, runner.ctx_len());
   }
-  DP_CHECK(gpu::run_to_completion(*model.device, runner.restore_cache(cached, decoded->cache)));
   impl_->sequence = std::move(decoded->tokens);
   impl_->messages = std::move(decoded->messages);
+  if (model.thread) return {};  // its text is evaluated when it goes on
+  DP_CHECK(gpu::run_to_completion(*model.device, runner.restore_cache(cached, decoded->cache)));
   model.cached_tokens.assign(impl_->sequence.begin(), impl_->sequence.begin() + cached);
   return {};
 }

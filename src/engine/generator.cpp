@@ -19,76 +19,6 @@ double seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-struct Bound {
-  const char* name;
-  double value, least, most;
-};
-
-Result<void> check_options(const GenerateOptions& o, uint32_t max_batch) {
-  const SamplingOptions& s = o.sampling;
-  const Bound bounds[] = {
-      {"temperature", s.temperature, 0, 100},
-      {"top-p", s.top_p, 0, 1},
-      {"min-p", s.min_p, 0, 1},
-      {"repeat-penalty", s.repeat_penalty, 0.01, 100},
-      {"presence-penalty", s.presence_penalty, -100, 100},
-      {"frequency-penalty", s.frequency_penalty, -100, 100},
-      {"batch", static_cast<double>(o.batch), 1, static_cast<double>(max_batch)},
-      {"readback-interval", static_cast<double>(o.readback_interval), 1,
-       static_cast<double>(max_batch / std::max(1u, o.batch))},
-  };
-  for (const Bound& bound : bounds) {
-    if (!(bound.value >= bound.least && bound.value <= bound.most)) {
-      return fail(ErrorKind::kInvalidInput, "Option %s is %g; allowed is %g to %g.", bound.name, bound.value,
-                  bound.least, bound.most);
-    }
-  }
-  return {};
-}
-
-Result<void> check_biases(const SamplingOptions& options, uint32_t vocab_size) {
-  for (const auto& [token, bias] : options.logit_bias) {
-    if (token < 0 || static_cast<uint32_t>(token) >= vocab_size) {
-      return fail(ErrorKind::kInvalidInput,
-                  "The logit bias names token %d, outside the vocabulary; allowed is 0 to %u.", token,
-                  vocab_size - 1);
-    }
-    if (std::isnan(bias)) {
-      return fail(ErrorKind::kInvalidInput, "The logit bias of token %d is not a number.", token);
-    }
-  }
-  return {};
-}
-
-// What remains of a full context that slides: the newer half, and at least the token to go on from.
-ptrdiff_t kept_by_slide(uint32_t ctx_len) { return std::max<ptrdiff_t>(1, ctx_len / 2); }
-
-model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorConfig& config,
-                                      uint32_t max_tokens, uint64_t seed) {
-  const SamplingOptions& s = o.sampling;
-  model::GenerationSettings out;
-  // Penalties and biases change the choice even without randomness, so only the plain case takes the greedy
-  // plan.
-  const bool plain =
-      s.repeat_penalty == 1.0f && s.presence_penalty == 0 && s.frequency_penalty == 0 && s.logit_bias.empty();
-  out.greedy = s.top_k == 1 ? plain : s.temperature == 0 && plain;
-  out.sampling = {.temperature = s.temperature == 0 ? 1.0f : s.temperature,
-                  .top_p = s.top_p,
-                  .min_p = s.min_p,
-                  .top_k = s.temperature == 0 ? 1 : s.top_k,
-                  .repeat_penalty = s.repeat_penalty,
-                  .presence_penalty = s.presence_penalty,
-                  .frequency_penalty = s.frequency_penalty,
-                  .bias_count = 0};
-  for (const auto& [token, bias] : s.logit_bias)
-    out.logit_bias.emplace_back(static_cast<uint32_t>(token), bias);
-  out.seed = seed;
-  out.max_tokens = max_tokens;
-  if (o.stop_on_device) out.stop_tokens = config.stop_tokens;
-  out.ignore_stop = o.ignore_eos;
-  return out;
-}
-
 }  // namespace
 
 Generator::Generator(model::StepRunner& runner, const tokenizer::Tokenizer* tokenizer, GeneratorConfig config,
@@ -103,8 +33,7 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
   started_ = Clock::now();
   options_ = std::move(options);
   if (options_.batch == 0) options_.batch = config_.batch;
-  DP_CHECK(check_options(options_, runner_.max_batch()));
-  DP_CHECK(check_biases(options_.sampling, config_.vocab_size));
+  DP_CHECK(check_options(options_, config_, runner_.max_batch()));
   if (prompt.empty())
     return fail(ErrorKind::kInvalidInput, "The prompt is empty; at least one token is needed.");
   for (const uint32_t token : prompt) {
@@ -114,11 +43,9 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
     }
   }
   sequence_ = std::move(prompt);
-  result_.timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
+  answer_.emplace(tokenizer_, config_.stop_tokens, options_);
+  answer_->result().timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
   limit_ = options_.max_tokens == 0 ? kMaxTokens : options_.max_tokens;
-  stops_ = StopStrings(options_.stop);
-  if (tokenizer_)
-    decoder_.emplace(*tokenizer_, tokenizer::DecodeOptions{.skip_special = true}, /*at_start=*/false);
   if (sequence_.size() >= runner_.ctx_len()) {
     if (options_.when_full == WhenFull::kStop) {
       return fail(ErrorKind::kInvalidInput,
@@ -140,11 +67,13 @@ Result<void> Generator::queue_prompt(size_t max_tokens_left) {
   const size_t kept = std::min<size_t>(static_cast<size_t>(a - cached_tokens_.begin()), sequence_.size() - 1);
   cached_tokens_.resize(kept);
   segment_limit_ = static_cast<uint32_t>(max_tokens_left);
-  const uint64_t seed =
-      options_.sampling.seed + segments_ * 0x9E3779B97F4A7C15ull;  // golden ratio: another stream
+  const uint64_t seed = seed_of_segment(options_.sampling.seed, segments_);
   DP_CHECK(
       runner_.begin(settings_of(options_, config_, segment_limit_, seed), std::span(sequence_).first(kept)));
-  if (segments_ == 0) result_.timings.evaluated_tokens = static_cast<uint32_t>(sequence_.size() - kept);
+  if (segments_ == 0) {
+    answer_->result().timings.evaluated_tokens = static_cast<uint32_t>(sequence_.size() - kept);
+    answer_->result().timings.cached_tokens = static_cast<uint32_t>(kept);
+  }
   scheduled_ = seen_ = 0;
   exhausted_ = false;
   for (size_t at = kept; at < sequence_.size();) {
@@ -175,35 +104,35 @@ Result<void> Generator::queue_decode(size_t ahead) {
 
 Task<Result<std::optional<std::string>>> Generator::next() {
   using Piece = std::optional<std::string>;
-  if (ended_) co_return Piece();
+  Answer& answer = *answer_;
+  if (answer.ended()) co_return Piece();
   const model::Ticket ticket = in_flight_.front();
   in_flight_.pop_front();
   DP_CO_TRY(const std::vector<uint32_t> tokens, co_await runner_.tokens(ticket));
   last_token_at_ = Clock::now();
-  if (result_.tokens.empty()) {
+  if (answer.result().tokens.empty()) {
     first_token_at_ = last_token_at_;
-    result_.timings.ttft_seconds = seconds(started_, first_token_at_);
+    answer.result().timings.ttft_seconds = seconds(started_, first_token_at_);
   }
   std::string text = accept(tokens);
-  if (!ended_ && cancelled_.load(std::memory_order_relaxed)) end(StopReason::kCancelled);
-  if (!ended_ && caller_stopped_) end(StopReason::kCancelled);
-  if (!ended_ && !exhausted_) DP_CO_CHECK(queue_decode(kAhead));
-  if (!ended_ && (exhausted_ || in_flight_.empty())) {
+  if (!answer.ended() && cancelled_.load(std::memory_order_relaxed)) answer.end(StopReason::kCancelled);
+  if (!answer.ended() && caller_stopped_) answer.end(StopReason::kCancelled);
+  if (!answer.ended() && !exhausted_) DP_CO_CHECK(queue_decode(kAhead));
+  if (!answer.ended() && (exhausted_ || in_flight_.empty())) {
     DP_CO_CHECK(co_await drain());
     DP_CO_TRY(const bool slid, slide());
-    if (!slid) end(StopReason::kContextFull);
+    if (!slid) answer.end(StopReason::kContextFull);
   }
-  if (ended_) {
+  if (answer.ended()) {
     DP_CO_CHECK(co_await drain());
-    if (decoder_ && !stops_.found()) text += stops_.push(decoder_->flush());
-    text += stops_.flush();
+    text += answer.flush();
   }
-  result_.text += text;
   co_return Piece(std::move(text));
 }
 
 // Takes the tokens of one submit; ends at a stop.
 std::string Generator::accept(std::span<const uint32_t> tokens) {
+  Answer& answer = *answer_;
   std::string text;
   for (const uint32_t token : tokens) {
     if (token ==
@@ -215,38 +144,21 @@ std::string Generator::accept(std::span<const uint32_t> tokens) {
     if (seen_ > 0) cached_tokens_.push_back(sequence_.back());
     ++seen_;
     sequence_.push_back(token);
-    result_.tokens.push_back(static_cast<int32_t>(token));
-    result_.timings.generated_tokens = static_cast<uint32_t>(result_.tokens.size());
-    if (result_.tokens.size() > 1) result_.timings.decode_seconds = seconds(first_token_at_, last_token_at_);
-    const bool is_stop = std::ranges::find(config_.stop_tokens, token) != config_.stop_tokens.end();
-    if (is_stop && !options_.ignore_eos) {
-      end(StopReason::kEndOfText);
-      return text;
+    text += answer.accept(token);
+    if (answer.result().tokens.size() > 1) {
+      answer.result().timings.decode_seconds = seconds(first_token_at_, last_token_at_);
     }
-    if (decoder_) text += stops_.push(decoder_->feed(static_cast<int32_t>(token)));
-    if (stops_.found()) {
-      end(StopReason::kStopString);
-      return text;
-    }
-    if (result_.tokens.size() >= limit_) {
-      end(StopReason::kTokenLimit);
-      return text;
-    }
+    if (answer.ended()) return text;
   }
   return text;
 }
 
-void Generator::end(StopReason reason) {
-  ended_ = true;
-  result_.stop = reason;
-}
-
 // The context is full: with WhenFull::kSlide, drops the older half and evaluates the rest again.
 Result<bool> Generator::slide() {
-  if (options_.when_full != WhenFull::kSlide || result_.tokens.size() >= limit_) return false;
+  if (options_.when_full != WhenFull::kSlide || answer_->result().tokens.size() >= limit_) return false;
   ++segments_;
   sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
-  DP_CHECK(queue_prompt(limit_ - result_.tokens.size()));
+  DP_CHECK(queue_prompt(limit_ - answer_->result().tokens.size()));
   return true;
 }
 

@@ -11,18 +11,12 @@
 
 #include "base/task.h"
 #include "doppler/doppler.h"
-#include "engine/stop_strings.h"
+#include "engine/answer.h"
+#include "engine/generation_settings.h"
 #include "model/step_runner.h"
-#include "tokenizer/stream_decoder.h"
 #include "tokenizer/tokenizer.h"
 
 namespace doppler::engine {
-
-struct GeneratorConfig {
-  uint32_t vocab_size = 0;
-  std::vector<uint32_t> stop_tokens;
-  uint32_t batch = model::kDefaultBatch;  // decode steps of a submit, where the options do not say
-};
 
 // One generation. Step by step: start(), then next() until it gives nothing, then result().
 class Generator {
@@ -40,13 +34,12 @@ class Generator {
   Task<Result<std::optional<std::string>>> next();
   // The caller wants no more tokens: the generation ends.
   void stop() { caller_stopped_ = true; }
-  const Generation& result() const { return result_; }
+  const Generation& result() const { return answer_->result(); }
 
  private:
   Result<void> queue_prompt(size_t max_tokens_left);
   Result<void> queue_decode(size_t ahead);
   std::string accept(std::span<const uint32_t> tokens);
-  void end(StopReason reason);
   Result<bool> slide();
   Task<Result<void>> drain();
 
@@ -64,11 +57,9 @@ class Generator {
   uint32_t limit_ = 0;          // generated tokens in all
   uint32_t segment_limit_ = 0;  // generated tokens since the last begin()
   uint32_t segments_ = 0;       // slides so far: varies the seed
-  bool ended_ = false, caller_stopped_ = false;
-  bool exhausted_ = false;  // the context is full: tickets in flight hold no more tokens
-  std::optional<tokenizer::StreamDecoder> decoder_;
-  StopStrings stops_{{}};
-  Generation result_;
+  bool caller_stopped_ = false;
+  bool exhausted_ = false;        // the context is full: tickets in flight hold no more tokens
+  std::optional<Answer> answer_;  // once started
   std::chrono::steady_clock::time_point started_, first_token_at_, last_token_at_;
 };
 

@@ -21,6 +21,12 @@ const char* stop_reason_name(StopReason reason) {
 }  // namespace doppler
 
 namespace doppler::engine {
+namespace {
+
+// Blocks on their way to the host's cache at a time; what leaves the pool beyond that is forgotten.
+constexpr uint32_t kBlockReads = 16;
+
+}  // namespace
 
 Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   model::RunnerOptions out;
@@ -36,6 +42,15 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   out.ctx_len = options.ctx_len;
   out.chunk = options.chunk;
   out.tickets = options.ring;
+  if (options.sequences == 0 || options.sequences > kernels::kMaxSequences) {
+    return fail(ErrorKind::kInvalidInput, "%u sequences at once were asked for; allowed are 1 to %u.",
+                options.sequences, kernels::kMaxSequences);
+  }
+  if (options.sequences > 1) {
+    out.max_sequences = options.sequences;
+    out.pool_tokens = options.pool_tokens;
+    if (options.cache_host_bytes > 0) out.block_reads = kBlockReads;
+  }
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "engine/api_impl.h"
+#include "engine/stream_impl.h"
 #include "engine/tuning.h"
 
 namespace doppler {
@@ -18,50 +19,101 @@ Result<const tokenizer::Tokenizer*> Model::Impl::tokenizer() const {
               loaded->text.tokenizer_problem.c_str());
 }
 
-Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const GenerateOptions& options) {
-  if (generator) {  // the last one was not finished
-    DP_TRY([[maybe_unused]] const Generation unfinished, finish());
-  }
-  std::vector<uint32_t> prompt = sequence;
+Result<std::vector<uint32_t>> Model::Impl::checked_ids(std::span<const int32_t> ids) {
+  std::vector<uint32_t> out;
+  out.reserve(ids.size());
   for (const int32_t id : ids) {
     if (id < 0) return fail(ErrorKind::kInvalidInput, "Token %d is negative; token ids start at 0.", id);
-    prompt.push_back(static_cast<uint32_t>(id));
+    out.push_back(static_cast<uint32_t>(id));
   }
-  cancelled.store(false, std::memory_order_relaxed);
+  return out;
+}
+
+Model::Impl::~Impl() = default;
+Session::Impl::Impl(std::shared_ptr<Model::Impl> owner) : model(std::move(owner)) {}
+Session::Impl::~Impl() = default;
+
+// ---- The generation under way: a Generator of the one sequence, or a stream of several.
+
+bool Session::Impl::is_generating() const { return generator || stream; }
+
+Result<void> Session::Impl::begin(std::vector<uint32_t> prompt, const GenerateOptions& options) {
+  if (model->thread) {
+    DP_TRY(std::unique_ptr<Stream::Impl> begun,
+           Stream::Impl::begin(model, std::move(prompt), options, engine::Request()));
+    const std::lock_guard lock(mutex);
+    stream = std::move(begun);
+    return {};
+  }
   const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size,
                                        .stop_tokens = model->loaded->text.stop_tokens,
                                        .batch = engine::default_batch(*model->loaded)};
   generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->cached_tokens,
                     cancelled);
-  auto started = generator->start(prompt, options);
-  if (!started) {  // the session's text stays as it was
-    generator.reset();
-    return started;
-  }
-  sequence = std::move(prompt);
-  messages.clear();  // start_chat() sets them
+  auto started = generator->start(std::move(prompt), options);
+  if (!started) generator.reset();
   return started;
 }
 
+void Session::Impl::forget() {
+  const std::lock_guard lock(mutex);
+  generator.reset();
+  stream.reset();
+}
+
+const Generation& Session::Impl::result() const {
+  return stream ? stream->answer.result() : generator->result();
+}
+
+void Session::Impl::stop() {
+  if (!stream) {
+    generator->stop();
+  } else if (!stream->answer.ended()) {
+    stream->cancel();
+  }
+}
+
+void Session::Impl::cancel() {
+  cancelled.store(true, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex);
+  if (stream) stream->cancel();
+}
+
+// ---- What a session is asked
+
+Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const GenerateOptions& options) {
+  if (is_generating()) {  // the last one was not finished
+    DP_TRY([[maybe_unused]] const Generation unfinished, finish());
+  }
+  DP_TRY(const std::vector<uint32_t> added, Model::Impl::checked_ids(ids));
+  std::vector<uint32_t> prompt = sequence;
+  prompt.insert(prompt.end(), added.begin(), added.end());
+  cancelled.store(false, std::memory_order_relaxed);
+  DP_CHECK(begin(prompt, options));  // after an error the session's text stays as it was
+  sequence = std::move(prompt);
+  messages.clear();  // start_chat() sets them
+  return {};
+}
+
 Result<std::optional<std::string>> Session::Impl::next() {
-  if (!generator) return fail(ErrorKind::kInternal, "next() was called without start().");
-  auto piece = gpu::run_to_completion(*model->device, generator->next());
-  if (!piece) generator.reset();  // a device that failed: there is nothing to finish
+  if (!is_generating()) return fail(ErrorKind::kInternal, "next() was called without start().");
+  auto piece = stream ? stream->next() : gpu::run_to_completion(*model->device, generator->next());
+  if (!piece) forget();  // a device that failed: there is nothing to finish
   return piece;
 }
 
 Result<Generation> Session::Impl::finish() {
-  if (!generator) return fail(ErrorKind::kInternal, "finish() was called without start().");
-  generator->stop();
+  if (!is_generating()) return fail(ErrorKind::kInternal, "finish() was called without start().");
+  stop();
   while (true) {
     DP_TRY(const std::optional<std::string> piece, next());
     if (!piece) break;
   }
-  Generation result = generator->result();
-  for (const int32_t token : result.tokens) sequence.push_back(static_cast<uint32_t>(token));
-  if (!messages.empty()) messages.push_back({"assistant", result.text});
-  generator.reset();
-  return result;
+  Generation done = result();
+  for (const int32_t token : done.tokens) sequence.push_back(static_cast<uint32_t>(token));
+  if (!messages.empty()) messages.push_back({"assistant", done.text});
+  forget();
+  return done;
 }
 
 Result<void> Session::Impl::start_chat(std::span<const Message> conversation,
@@ -72,7 +124,7 @@ Result<void> Session::Impl::start_chat(std::span<const Message> conversation,
   // The template writes the special tokens itself.
   DP_TRY(const std::vector<int32_t> ids,
          tokenizer->encode(text, {.add_special = false, .parse_special = true}));
-  if (generator) {  // the last one was not finished
+  if (is_generating()) {  // the last one was not finished
     DP_TRY([[maybe_unused]] const Generation unfinished, finish());
   }
   std::vector<uint32_t> before = std::exchange(sequence, {});
@@ -89,7 +141,7 @@ Result<Generation> Session::Impl::run(const TextCallback& on_text) {
   while (true) {
     DP_TRY(const std::optional<std::string> piece, next());
     if (!piece) return finish();
-    if (on_text && !piece->empty() && !on_text(*piece)) generator->stop();
+    if (on_text && !piece->empty() && !on_text(*piece)) stop();
   }
 }
 

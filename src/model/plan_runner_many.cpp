@@ -116,7 +116,7 @@ Task<Result<void>> PlanRunner::make_many() {
   many_ = std::make_unique<SequencePlans>(device_, std::move(buffers), tables_, options_.ctx_len,
                                           views_.cache.front().blocks, config_.vocab_size, options_.tickets,
                                           classes_of(options_.policy, tables_.sequences), built_.plans);
-  co_return co_await many_->make_readback();
+  co_return co_await many_->make_readback(options_.block_reads);
 }
 
 }  // namespace doppler::model

@@ -12,7 +12,6 @@ namespace {
 
 // Decode steps of a ticket: enough that the host never holds the device up, few enough that a stop wastes little.
 constexpr uint32_t kMostSteps = 64;
-constexpr uint32_t kBlockReads = 2;  // blocks on their way to the host
 constexpr uint64_t kWord = sizeof(uint32_t);
 
 template <class T>
@@ -51,11 +50,11 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
       plans_(plans),
       slots_(tables.sequences) {}
 
-Task<Result<void>> SequencePlans::make_readback() {
+Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
   DP_CO_TRY(readback_,
             co_await device_.create_readback_ring(tickets_, max_steps() * tables_.sequences * kWord));
-  DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(kBlockReads, block_bytes()));
-  reading_.assign(kBlockReads, false);
+  DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(block_reads, block_bytes()));
+  reading_.assign(block_reads, false);
   co_return Result<void>();
 }
 
@@ -167,7 +166,7 @@ Task<Result<std::vector<uint8_t>>> SequencePlans::read_block(uint32_t block) {
   const auto unused = std::ranges::find(reading_, false);
   if (unused == reading_.end()) {
     co_return fail(ErrorKind::kInternal, "%u blocks are being read already; no more are allowed.",
-                   kBlockReads);
+                   max_block_reads());
   }
   const auto slot = static_cast<uint32_t>(unused - reading_.begin());
   const gpu::Plan out = block_copy(block, false);

@@ -33,7 +33,8 @@ class SequencePlans final : public SequenceRunner {
   SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables, uint32_t ctx_len,
                 uint32_t block_count, uint32_t vocab_size, uint32_t tickets, std::vector<uint32_t> classes,
                 const std::vector<gpu::Plan>& plans);
-  Task<Result<void>> make_readback();
+  // block_reads: blocks on their way to the host at a time.
+  Task<Result<void>> make_readback(uint32_t block_reads);
 
   uint32_t max_sequences() const override { return tables_.sequences; }
   uint32_t ctx_len() const override { return ctx_len_; }

@@ -1,0 +1,46 @@
+// The answer that a generation comes to, token by token: its text in whole characters, and the reason of its end as the
+// host sees it (end tokens, stop strings, the token limit). Where tokens come from is the caller's matter: Generator
+// (generator.h) or a stream of the scheduler (stream_native.cpp).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "doppler/doppler.h"
+#include "engine/stop_strings.h"
+#include "tokenizer/stream_decoder.h"
+#include "tokenizer/tokenizer.h"
+
+namespace doppler::engine {
+
+class Answer {
+ public:
+  // `tokenizer` may be null: ids only, no text. It must outlive the answer.
+  Answer(const tokenizer::Tokenizer* tokenizer, std::vector<uint32_t> stop_tokens,
+         const GenerateOptions& options);
+
+  // Takes one token; gives the text that is certain now. Precondition: not ended().
+  std::string accept(uint32_t token);
+  // It ends for a reason that its tokens do not show.
+  void end(StopReason reason);
+  bool ended() const { return ended_; }
+  // Behind the end: the text that was held back. Once.
+  std::string flush();
+  bool is_stopped_by_text() const { return stops_.found(); }
+
+  const Generation& result() const { return result_; }
+  Generation& result() { return result_; }
+
+ private:
+  std::vector<uint32_t> stop_tokens_;
+  bool ignore_eos_;
+  uint32_t limit_;  // 0: none
+  std::optional<tokenizer::StreamDecoder> decoder_;
+  StopStrings stops_;
+  bool ended_ = false;
+  Generation result_;
+};
+
+}  // namespace doppler::engine

@@ -1,0 +1,145 @@
+#include "engine/scheduler_thread_native.h"
+
+#include <semaphore>
+
+namespace doppler::engine {
+namespace {
+
+// How long the device is waited for before calls are looked at again.
+constexpr uint64_t kPollMicroseconds = 300;
+
+}  // namespace
+
+Arrived StreamLine::wait() {
+  std::unique_lock lock(mutex_);
+  came_.wait(lock, [&] { return !arrived_.tokens.empty() || arrived_.ended; });
+  Arrived out = arrived_;
+  arrived_.tokens.clear();
+  return out;
+}
+
+bool StreamLine::deliver() {
+  std::vector<uint32_t> tokens = stream_->take();
+  const bool ended = stream_->ended();
+  if (tokens.empty() && !ended) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived_.tokens.insert(arrived_.tokens.end(), tokens.begin(), tokens.end());
+    arrived_.ended = ended;
+    arrived_.reason = stream_->reason();
+    arrived_.error = stream_->error();
+    arrived_.timings = stream_->timings();
+  }
+  came_.notify_one();
+  return ended;
+}
+
+Result<std::unique_ptr<SchedulerThread>> SchedulerThread::start(gpu::Device& device,
+                                                                model::SequenceRunner& runner,
+                                                                SchedulerConfig config) {
+  DP_TRY(std::unique_ptr<engine::Scheduler> scheduler, engine::Scheduler::create(runner, std::move(config)));
+  std::unique_ptr<SchedulerThread> made(new SchedulerThread(device, std::move(scheduler)));
+  made->thread_ = std::thread([thread = made.get()] { thread->run(); });
+  return made;
+}
+
+SchedulerThread::~SchedulerThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  called_.notify_one();
+  thread_.join();
+}
+
+void SchedulerThread::run() {
+  bool is_busy = false;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      called_.wait(lock, [&] { return is_busy || stopping_ || !calls_.empty(); });
+      if (stopping_ && calls_.empty()) {
+        lock.unlock();
+        for (const auto& line : lines_) scheduler_->cancel(*line->stream_);
+        while (turn()) {
+        }
+        return;
+      }
+    }
+    run_calls();
+    is_busy = turn();
+  }
+}
+
+// One turn; false: there is nothing more to do.
+bool SchedulerThread::turn() {
+  Task<Result<bool>> turn = scheduler_->turn();
+  turn.start();
+  while (!turn.done()) {
+    device_.poll(kPollMicroseconds);
+    run_calls();
+  }
+  const Result<bool> more = turn.take();
+  deliver();
+  return more && *more;
+}
+
+void SchedulerThread::deliver() {
+  std::erase_if(lines_, [](const std::shared_ptr<StreamLine>& line) { return line->deliver(); });
+}
+
+void SchedulerThread::run_calls() {
+  std::deque<std::function<void()>> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    calls.swap(calls_);
+  }
+  for (const std::function<void()>& call : calls) call();
+  if (!calls.empty()) deliver();
+}
+
+void SchedulerThread::call(const std::function<void()>& body) {
+  std::binary_semaphore done(0);
+  {
+    const std::lock_guard lock(mutex_);
+    calls_.push_back([&] {
+      body();
+      done.release();
+    });
+  }
+  called_.notify_one();
+  done.acquire();
+}
+
+Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request request) {
+  Result<std::shared_ptr<engine::Stream>> stream = nullptr;
+  std::shared_ptr<StreamLine> line;
+  call([&] {
+    stream = scheduler_->submit(std::move(request));
+    if (stream) line = lines_.emplace_back(std::make_shared<StreamLine>(*stream));
+  });
+  if (!stream) return forward(std::move(stream).error());
+  return line;
+}
+
+void SchedulerThread::cancel(StreamLine& line) {
+  call([&] {
+    if (!line.stream_->ended()) scheduler_->cancel(*line.stream_);
+  });
+}
+
+SchedulerLoad SchedulerThread::load() {
+  SchedulerLoad load;
+  call([&] {
+    const BlockTiers& blocks = scheduler_->blocks();
+    load = {.running = static_cast<uint32_t>(scheduler_->running_count()),
+            .waiting = static_cast<uint32_t>(scheduler_->waiting_count()),
+            .free_blocks = blocks.pool().free_count(),
+            .blocks = blocks.pool().block_count(),
+            .block_len = blocks.pool().block_len(),
+            .host_cache_bytes = blocks.host().used_bytes()};
+  });
+  return load;
+}
+
+}  // namespace doppler::engine

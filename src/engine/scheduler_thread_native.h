@@ -1,0 +1,76 @@
+// The thread that runs a scheduler's turns, and the lines by which tokens go from it to whoever reads them. It owns the
+// device from its start on. Everything public may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "doppler/scheduler.h"
+#include "engine/scheduler/scheduler.h"
+#include "gpu/device.h"
+
+namespace doppler::engine {
+
+// What came of a stream since the reader last asked.
+struct Arrived {
+  std::vector<uint32_t> tokens;
+  bool ended = false;  // with one of the two
+  std::optional<StopReason> reason;
+  std::optional<Error> error;
+  StreamTimings timings;
+};
+
+// One stream between the two threads.
+class StreamLine {
+ public:
+  explicit StreamLine(std::shared_ptr<engine::Stream> stream) : stream_(std::move(stream)) {}
+  // Waits until there are tokens or the end.
+  Arrived wait();
+
+ private:
+  friend class SchedulerThread;
+  bool deliver();  // on the scheduler's thread; true: the stream has ended
+
+  std::shared_ptr<engine::Stream> stream_;  // the scheduler's thread alone
+  std::mutex mutex_;
+  std::condition_variable came_;
+  Arrived arrived_;
+};
+
+class SchedulerThread {
+ public:
+  // Both must outlive the thread, and nobody else uses the device from here on.
+  static Result<std::unique_ptr<SchedulerThread>> start(gpu::Device& device, model::SequenceRunner& runner,
+                                                        SchedulerConfig config);
+  ~SchedulerThread();
+
+  Result<std::shared_ptr<StreamLine>> submit(engine::Request request);
+  void cancel(StreamLine& line);
+  SchedulerLoad load();
+
+ private:
+  SchedulerThread(gpu::Device& device, std::unique_ptr<engine::Scheduler> scheduler)
+      : device_(device), scheduler_(std::move(scheduler)) {}
+  void run();
+  void call(const std::function<void()>& body);  // on the scheduler's thread; waits for it
+  void run_calls();
+  void deliver();
+  bool turn();
+
+  gpu::Device& device_;
+  std::unique_ptr<engine::Scheduler> scheduler_;
+  std::list<std::shared_ptr<StreamLine>> lines_;  // the scheduler's thread alone
+  std::mutex mutex_;
+  std::condition_variable called_;
+  std::deque<std::function<void()>> calls_;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace doppler::engine

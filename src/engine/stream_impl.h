@@ -1,0 +1,52 @@
+// What Stream and Scheduler hold behind the public API (include/doppler/scheduler.h); sessions of a model with several
+// sequences read their streams too.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "doppler/scheduler.h"
+#include "engine/answer.h"
+#include "engine/api_impl.h"
+#include "engine/scheduler_thread_native.h"
+
+namespace doppler {
+
+struct Stream::Impl {
+  using Clock = std::chrono::steady_clock;
+
+  // Begins a stream for these tokens. `cancelled` may be set by another thread while it is read.
+  static Result<std::unique_ptr<Impl>> begin(std::shared_ptr<Model::Impl> model, std::vector<uint32_t> tokens,
+                                             GenerateOptions options, engine::Request request);
+  Impl(std::shared_ptr<Model::Impl> owner, std::vector<uint32_t> tokens, GenerateOptions chosen,
+       engine::Request asked);
+  ~Impl();
+
+  Result<std::optional<std::string>> next();
+  Result<Generation> finish();
+  void cancel();
+
+  engine::GeneratorConfig config() const;
+  // Begins, or begins again where a full context slid.
+  Result<void> submit(std::vector<uint32_t> tokens);
+  Result<bool> slide();
+  std::shared_ptr<engine::StreamLine> line_now();
+
+  std::shared_ptr<Model::Impl> model;
+  GenerateOptions options;
+  engine::Request request;         // all but its tokens and settings
+  std::vector<uint32_t> sequence;  // prompt and what was generated
+  engine::Answer answer;
+  bool line_ended = false;
+  bool was_cancelled = false;  // under mutex
+  uint32_t segments = 0;       // slides so far: varies the seed
+  Clock::time_point started, first_token_at;
+  std::mutex mutex;  // of line and was_cancelled: cancel() comes from any thread
+  std::shared_ptr<engine::StreamLine> line;
+};
+
+struct Scheduler::Impl {
+  std::shared_ptr<Model::Impl> model;
+};
+
+}  // namespace doppler

@@ -1,0 +1,195 @@
+// The public API with several sequences, on the shipped model: sessions in threads of their own, forks, streams of the
+// scheduler, cancellation, and a soak. What each gets is what it gets alone (the lane exact promises it).
+// DOPPLER_SOAK_TOKENS=100000 lets the soak run as long as a release wants it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "doppler/doppler.h"
+#include "doppler/scheduler.h"
+
+namespace doppler {
+namespace {
+
+constexpr uint32_t kNew = 12;
+constexpr const char* kPrompts[] = {"The fox and the crow", "In the spring of the year",
+                                    "There was once a king who had", "An old woman lived with her son"};
+
+Result<Model> load(uint32_t sequences) {
+  LoadOptions options;
+  options.lane = "exact";
+  options.ctx_len = 128;
+  options.chunk = 32;
+  options.sequences = sequences;
+  options.tuned = false;
+  return Model::load(DOPPLER_SOURCE_DIR "/models/storyteller.gguf", options);
+}
+
+GenerateOptions greedy(uint32_t tokens = kNew) {
+  GenerateOptions options;
+  options.sampling.temperature = 0;
+  options.max_tokens = tokens;
+  options.ignore_eos = true;
+  return options;
+}
+
+std::vector<std::string> alone() {
+  auto model = load(1);
+  EXPECT_TRUE(model) << model.error().message();
+  std::vector<std::string> texts;
+  for (const char* prompt : kPrompts) {
+    Session session = model->new_session();
+    auto answer = session.generate(prompt, greedy());
+    EXPECT_TRUE(answer) << answer.error().message();
+    texts.push_back(answer->text);
+  }
+  return texts;
+}
+
+struct ManySessions : testing::Test {
+  static void SetUpTestSuite() {
+    auto loaded = load(4);
+    ASSERT_TRUE(loaded) << loaded.error().message();
+    model = new Model(std::move(*loaded));
+    wanted = new std::vector<std::string>(alone());
+  }
+  static void TearDownTestSuite() {
+    delete model;
+    delete wanted;
+  }
+  static Model* model;
+  static std::vector<std::string>* wanted;
+};
+Model* ManySessions::model = nullptr;
+std::vector<std::string>* ManySessions::wanted = nullptr;
+
+TEST_F(ManySessions, GenerateAtOnceFromSeveralThreads) {
+  std::vector<std::string> texts(std::size(kPrompts));
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < std::size(kPrompts); ++i) {
+    threads.emplace_back([&, i] {
+      Session session = model->new_session();
+      auto answer = session.generate(kPrompts[i], greedy(), [&](std::string_view text) {
+        texts[i] += text;
+        return true;
+      });
+      EXPECT_TRUE(answer) << answer.error().message();
+      EXPECT_EQ(answer->tokens.size(), kNew);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(texts, *wanted);
+}
+
+TEST_F(ManySessions, ForksGoOnFromTheSameText) {
+  Session session = model->new_session();
+  auto first = session.generate(kPrompts[0], greedy(6));
+  ASSERT_TRUE(first) << first.error().message();
+  Session fork = session.fork();
+  auto rest = session.generate(std::vector<int32_t>{}, greedy(6));
+  auto same = fork.generate(std::vector<int32_t>{}, greedy(6));
+  ASSERT_TRUE(rest) << rest.error().message();
+  ASSERT_TRUE(same) << same.error().message();
+  EXPECT_EQ(first->text + rest->text, (*wanted)[0]);
+  EXPECT_EQ(rest->text, same->text);
+  EXPECT_EQ(session.tokens().size(), fork.tokens().size());
+}
+
+TEST_F(ManySessions, StreamsOfTheSchedulerShareAPrefix) {
+  auto scheduler = model->scheduler();
+  ASSERT_TRUE(scheduler) << scheduler.error().message();
+  const std::string story =
+      "Once upon a time there was a fox who lived in a wood beside a river, and every morning he went to the "
+      "village to "
+      "see what the people had left for him, and every evening he went home again, until one day he met a "
+      "crow who";
+  auto first = scheduler->submit({.prompt = story, .options = greedy()});
+  ASSERT_TRUE(first) << first.error().message();
+  auto answer = first->finish();
+  ASSERT_TRUE(answer) << answer.error().message();
+  auto second = scheduler->submit({.prompt = story, .options = greedy(), .client = 2, .priority = 1});
+  ASSERT_TRUE(second);
+  auto again = second->finish();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->text, answer->text);
+  EXPECT_EQ(answer->timings.cached_tokens, 0u);
+  EXPECT_GE(again->timings.cached_tokens, 32u);
+  EXPECT_EQ(again->timings.cached_tokens + again->timings.evaluated_tokens, again->timings.prompt_tokens);
+}
+
+TEST_F(ManySessions, CancelledStreamsGiveTheirPlaceBack) {
+  auto scheduler = model->scheduler();
+  ASSERT_TRUE(scheduler);
+  std::vector<Stream> streams;
+  for (int i = 0; i < 8; ++i) {
+    auto stream = scheduler->submit({.prompt = kPrompts[0], .options = greedy(100)});
+    ASSERT_TRUE(stream) << stream.error().message();
+    streams.push_back(std::move(*stream));
+  }
+  auto piece = streams[0].next();
+  ASSERT_TRUE(piece && *piece);
+  for (Stream& stream : streams) stream.cancel();
+  for (Stream& stream : streams) {
+    auto answer = stream.finish();
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->stop, StopReason::kCancelled);
+  }
+  auto after = scheduler->submit({.prompt = kPrompts[1], .options = greedy()});
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->finish()->text, (*wanted)[1]);
+  EXPECT_EQ(scheduler->load().waiting, 0u);
+}
+
+TEST_F(ManySessions, RefusesWhatCannotBe) {
+  auto scheduler = model->scheduler();
+  ASSERT_TRUE(scheduler);
+  EXPECT_FALSE(scheduler->submit({.prompt = std::vector<int32_t>{}}));
+  EXPECT_FALSE(scheduler->submit({.prompt = std::vector<int32_t>{-1}}));
+  EXPECT_FALSE(scheduler->submit({.prompt = std::vector<int32_t>(4000, 5)}));
+  EXPECT_FALSE(scheduler->submit({.prompt = kPrompts[0], .options = greedy(), .priority = 9}));
+  auto one = load(1);
+  ASSERT_TRUE(one);
+  EXPECT_FALSE(one->scheduler());
+}
+
+// Requests of many lengths, some sampled, some cancelled, come and go: nothing is created, no block is lost.
+TEST_F(ManySessions, SoakCreatesNothing) {
+  const char* asked = std::getenv("DOPPLER_SOAK_TOKENS");
+  const uint64_t goal = asked && *asked ? std::strtoull(asked, nullptr, 10) : 300;
+  auto scheduler = model->scheduler();
+  ASSERT_TRUE(scheduler);
+  const uint64_t created = model->counters().objects_created;
+  std::vector<Stream> streams;
+  uint64_t tokens = 0;
+  for (uint32_t i = 0; tokens < goal; ++i) {
+    GenerateOptions options = greedy(4 + i * 7 % 23);
+    if (i % 3 == 1) {
+      options.sampling.temperature = 0.8f;
+      options.sampling.repeat_penalty = 1.1f;
+      options.sampling.seed = i;
+    }
+    auto stream = scheduler->submit(
+        {.prompt = std::string(kPrompts[i % 4]).substr(0, 5 + i % 16), .options = options, .client = i % 3});
+    ASSERT_TRUE(stream) << stream.error().message();
+    streams.push_back(std::move(*stream));
+    if (streams.size() < 16) continue;
+    if (i % 5 == 0) streams.front().cancel();
+    auto answer = streams.front().finish();
+    ASSERT_TRUE(answer) << answer.error().message();
+    tokens += answer->tokens.size();
+    streams.erase(streams.begin());
+  }
+  for (Stream& stream : streams) ASSERT_TRUE(stream.finish());
+  streams.clear();
+  EXPECT_EQ(model->counters().objects_created, created);
+  SchedulerLoad load = scheduler->load();
+  for (int i = 0; i < 1000 && load.running > 0; ++i) load = scheduler->load();  // the last step is collected
+  EXPECT_EQ(load.running, 0u);
+  EXPECT_EQ(load.free_blocks, load.blocks);
+}
+
+}  // namespace
+}  // namespace doppler
