@@ -96,7 +96,6 @@ void Scheduler::release(Sequence& sequence) {
   if (sequence.phase == Phase::kPreempted) {
     sequence.phase = Phase::kWaiting;
     sequence.fed = sequence.feed_to = sequence.published = 0;
-    sequence.keys = pool.keys_of(sequence.tokens(), sequence.request.extras);
     waiting_.push(sequence);
   } else {
     waiting_.refund(sequence);

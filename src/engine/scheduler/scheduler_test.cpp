@@ -18,7 +18,7 @@ using testing::TestSequenceRunner;
 using testing::text;
 
 TEST(Scheduler, OneRequestIsEvaluatedInFullStepsAndDecodedInBatches) {
-  Script s({.ctx_len = 128});
+  Script s({.ctx_len = 128}, {.prefill_share = 8});
   const Request request = ask(text(50), 40);
   const StreamPtr stream = s.submit(request);
   s.run();
@@ -182,9 +182,6 @@ TEST(Scheduler, NobodyStarvesBehindHigherPriorities) {
   EXPECT_GT(turns, 60) << "higher ones did come first";
 }
 
-// Three answers that together need more blocks than there are. The youngest goes back to the queue; its text does not
-// show it, with random numbers too.
-// A fork that is preempted has a text of its own by then: its parent's last block is of another.
 TEST(Scheduler, BadRequestsAreOneSentence) {
   Script s({.sequences = 1, .blocks = 5}, {.max_waiting = 2});
   Request priority = ask(text(1), 1), stops = priority, biases = priority;

@@ -20,7 +20,7 @@ TEST(Sharing, ACommonPrefixIsEvaluatedOnce) {
   for (uint32_t i = 0; i < 4; ++i) {
     std::vector<uint32_t> prompt = text(40);
     prompt.push_back(i);
-    requests.push_back(ask(prompt, 10));
+    requests.push_back(ask(prompt, 10, /*client=*/i));
     streams.push_back(s.submit(requests.back()));
   }
   s.run();
@@ -63,6 +63,7 @@ TEST(Sharing, AWholePromptInAPoolWithoutAnotherBlockNeedsNoCopy) {
     const StreamPtr stream = s.submit(request);
     s.run();
     s.expect_alone(stream, request);
+    EXPECT_EQ(stream->timings().cached_tokens, i == 0 ? 0u : 15u);
   }
   EXPECT_EQ(s.runner.copies, 0u);
 }
@@ -106,6 +107,8 @@ TEST(Sharing, PrefixesThatLeftThePoolComeBackFromTheHost) {
   s.expect_alone(again, request);
 }
 
+// Three answers that together need more blocks than there are. The youngest goes back to the queue; its text does not
+// show it, with random numbers too.
 TEST(Sharing, APreemptedStreamGoesOnAsIfNothingHadHappened) {
   Script s({.ctx_len = 100, .blocks = 26});
   std::vector<StreamPtr> streams;
@@ -163,21 +166,43 @@ TEST(Sharing, AForkSharesFullBlocksAndCopiesTheLast) {
   s.expect_alone(of_ended, late);
 }
 
+// A fork that is preempted has a text of its own by then: its parent's last block is of another. A third request ends
+// early, in some of the cases just when the fork was preempted, so that it begins again while its parent still runs.
 TEST(Sharing, APreemptedForkDoesNotTakeItsParentsTextForItsOwn) {
-  uint32_t preemptions = 0;
-  for (uint32_t blocks = 18; blocks < 30; ++blocks) {
-    Script s({.ctx_len = 64, .block_len = 4, .blocks = blocks, .steps = 3});
-    const StreamPtr parent = s.submit(ask(text(6), 50));
-    s.run_to(*parent, 1);
-    Request request = ask({}, 45);
-    request.settings.seed = 1;
-    const StreamPtr fork = *s.scheduler->fork(*parent, request);
-    request.tokens = parent->sequence();
-    s.run();
-    s.expect_alone(fork, request);
-    preemptions += fork->timings().preemptions;
+  for (uint32_t answer = 5; answer < 45; ++answer) {
+    for (uint32_t blocks = 15; blocks < 40; ++blocks) {
+      Script s({.blocks = blocks, .steps = 3});
+      s.submit(ask(text(8, 40), answer));
+      const StreamPtr parent = s.submit(ask(text(6), 50));
+      s.run_to(*parent, 1);
+      Request request = ask({}, 45);
+      request.settings.seed = 1;
+      const StreamPtr fork = *s.scheduler->fork(*parent, request);
+      request.tokens = parent->sequence();
+      s.run();
+      s.expect_alone(fork, request);
+    }
   }
-  EXPECT_GT(preemptions, 3u);
+}
+
+// 16 steps would need 8 blocks more, and 4 are free; after 8 steps the first has met its stop.
+TEST(Sharing, FewerStepsComeBeforePreempting) {
+  Script s({.blocks = 8}, {.tickets_ahead = 1});
+  Request stops = ask(text(8, 1), 24);
+  stops.settings.stop_tokens = {TestSequenceRunner::alone(s.shape, stops.tokens, stops.settings)[5]};
+  const StreamPtr first = s.submit(stops), second = s.submit(ask(text(8, 2), 24));
+  s.run();
+  EXPECT_EQ(first->reason(), StopReason::kEndOfText);
+  EXPECT_EQ(second->timings().preemptions, 0u);
+}
+
+// The second prompt would fit, but not the next block of the first answer then.
+TEST(Sharing, WhoBeginsLeavesRoomForThoseThatRun) {
+  Script s({.blocks = 8});
+  const StreamPtr first = s.submit(ask(text(8, 1), 12)), second = s.submit(ask(text(24, 2), 4));
+  s.run();
+  EXPECT_EQ(first->timings().preemptions + second->timings().preemptions, 0u);
+  EXPECT_TRUE(second->ended());
 }
 
 }  // namespace
