@@ -34,7 +34,8 @@ const BenchShape kShapes[] = {
     {"8B skinny 16", 32, 8, 128, 16, {127, 1023, 8191}},
     {"small prefill", 8, 2, 64, 128, {0}},
     {"1B prefill", 32, 8, 64, 512, {0}},
-    {"8B prefill", 32, 8, 128, 512, {0}},
+    {"8B prefill", 32, 8, 128, 512, {0, 15872}},
+    {"gemma prefill", 4, 1, 256, 512, {0, 4096}},
 };
 
 bool is_skinny(const BenchShape& shape) { return shape.rows > 1 && shape.rows <= kMaxSkinnyRows; }

@@ -115,14 +115,17 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
 
   for (var tile = begin; tile < end; tile += kWorkers * KEYS) {
     if (tile != begin) { load_tile(&k, &values, row, kv_head, tile, worker, rank); }
-    for (var u = 0u; u < KEYS; u++) {
-      let is_newest = tile_position(tile, u, worker) == row_position(row);  // of a full context: none
-      let counts = tile + u * kWorkers + worker < end;
-      for (var v = 0u; v < VECTORS; v++) {
-        let column = min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u);
-        k[u * VECTORS + v] = key_at(k[u * VECTORS + v], column, is_newest);
-        // What lies past the end may be infinite, and zero times that is not zero.
-        values[u * VECTORS + v] = eight_if(value_at(values[u * VECTORS + v], column, is_newest), counts);
+    // What only a last tile has: the newest key, and keys that do not count.
+    if (tile + kWorkers * KEYS >= end) {
+      for (var u = 0u; u < KEYS; u++) {
+        let is_newest = tile_position(tile, u, worker) == row_position(row);  // of a full context: none
+        let counts = tile + u * kWorkers + worker < end;
+        for (var v = 0u; v < VECTORS; v++) {
+          let column = min(rank + v * INVOCATIONS_PER_KEY, D8 - 1u);
+          k[u * VECTORS + v] = key_at(k[u * VECTORS + v], column, is_newest);
+          // What lies past the end may be infinite, and zero times that is not zero.
+          values[u * VECTORS + v] = eight_if(value_at(values[u * VECTORS + v], column, is_newest), counts);
+        }
       }
     }
 

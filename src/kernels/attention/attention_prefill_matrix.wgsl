@@ -1,14 +1,17 @@
 // Prefill attention on the matrix units: f16 inputs, f32 sums (fragments of 16 x 16 x 16), online softmax in tiles.
-// One workgroup: 16 query rows of one head for each of SUBGROUPS subgroups, which holds their q and their results in
-// fragments. It walks over tiles of KEYS keys, the longest rows first. A fragment's numbers cannot be touched one by
-// one, so logits pass through workgroup memory on their way to probabilities; results stay where they are, because
-// the maximum they are relative to is only raised when a row's logits exceed it by kSlack: then, rarely, they pass too.
-// A subgroup's invocations: two to a row, each every other key.
-// Workgroup memory: `tile`, KEYS keys, then as many values, [key][dimension], zeros behind HEAD_DIM; `logits` and
-// `probabilities`, of each subgroup [row][key]. Barriers: around each filling of `tile`, and where a subgroup reads
-// its own logits.
-// Needs a head_dim of whole fragments, at most 256, and a cache in f16. Error: q and probabilities rounded to f16:
-// relative L2 below 1e-3.
+// One workgroup: rows of one head, the longest first. A pair of subgroups shares ROW_TILES fragments of rows: both hold
+// their q; of logits each makes half the keys of a tile, of results half the dimensions. So a fragment of keys or
+// values that a subgroup loads serves ROW_TILES products, and results take half the registers.
+// A fragment's numbers cannot be touched one by one, so logits pass through workgroup memory on their way to
+// probabilities, kLanes invocations a row; results stay where they are, because the maximum they are relative to is only
+// raised when a row's logits exceed it by kSlack: then, rarely, they pass too.
+// Workgroup memory, in elements of 16 bytes, which matrix loads take as well, so that invocations store 16 at once:
+// `tile`, KEYS keys, then as many values, [key][dimension], zeros behind HEAD_DIM; `logits` and `probabilities`,
+// [row][key]. Barriers: logits are complete, and no keys or values are needed any more; probabilities, values and the
+// next keys are complete. What the cache holds is asked for right behind a barrier and stored before the next one: asked
+// for a barrier earlier, it made the kernel 7 to 20 % slower.
+// Needs a head_dim of whole fragments, at most 256 (above 128 with ROW_TILES of 1), and a cache in f16. Error: q and
+// probabilities rounded to f16: relative L2 below 1e-3.
 // Read next: attention_prefill.wgsl (the twin), common/fragments.
 //!import attention/attention_one_run
 //!import common/fragments
@@ -23,41 +26,31 @@
 @group(0) @binding(6) var<storage, read_write> y_f16: array<vec2<u32>>;
 
 const KEYS = 32u;
-const ROWS = 16u * SUBGROUPS;
+const PAIR_ROWS = 16u * ROW_TILES;
+const ROWS = PAIR_ROWS * (SUBGROUPS / 2u);
 const WORKGROUP = 32u * SUBGROUPS;
 const kQuads = (HEAD_DIM + 63u) / 64u;  // four fragments each
 const kEights = kQuads * 8u;
-const kStride = kQuads * 64u + 8u;  // 16 bytes more, so that rows begin in different banks
-const kLogitStride = KEYS + 4u;
-const kProbabilityStride = KEYS + 8u;
+const kStride = kEights + 1u;  // 16 bytes more, so that rows begin in different banks
+const kLogitStride = KEYS / 4u + 1u;
+const kProbabilityStride = KEYS / 8u + 1u;
+const kValues = KEYS * kStride;  // where they begin in `tile`
 const kEach = KEYS * kEights / WORKGROUP;
-const kHalfKeys = KEYS / 2u;
+const kLanes = WORKGROUP / ROWS;
+const kOwnQuads = KEYS / 4u / kLanes;
+const kFragmentLanes = 2u / ROW_TILES;  // invocations of a row of results on their way through `logits`
 const kUnseen: f32 = -1e29;  // logits below are masked ones
 const kSlack: f32 = 8.0;     // probabilities reach 2^8, far from the end of f16
 
-var<workgroup> tile: array<f16, KEYS * kStride>;
-var<workgroup> logits: array<f32, SUBGROUPS * 16u * kLogitStride>;
-var<workgroup> probabilities: array<f16, SUBGROUPS * 16u * kProbabilityStride>;
+var<workgroup> tile: array<vec4<u32>, 2u * KEYS * kStride>;
+var<workgroup> logits: array<vec4<f32>, ROWS * kLogitStride>;
+var<workgroup> probabilities: array<vec4<u32>, ROWS * kProbabilityStride>;
+var<workgroup> factors: array<f32, ROWS>;      // of results
 var<workgroup> raised: array<u32, SUBGROUPS>;  // whether a row's maximum was
 
 // Position of a row; a row past the cache (it was not stored) sees what the last one sees.
 fn position_of(run: Run, row: u32) -> u32 {
   return min(run.position + row - run.first_row, CTX_LEN - 1u);
-}
-
-fn put_pair(at: u32, word: u32) {
-  let pair = bitcast<vec2<f16>>(word);
-  tile[at] = pair.x;
-  tile[at + 1u] = pair.y;
-}
-
-// The i-th eight numbers of `tile`.
-fn put_eight(i: u32, eight: vec4<u32>) {
-  let at = i / kEights * kStride + i % kEights * 8u;
-  put_pair(at, eight.x);
-  put_pair(at + 2u, eight.y);
-  put_pair(at + 4u, eight.z);
-  put_pair(at + 6u, eight.w);
 }
 
 fn q_eight(row: u32, head: u32, d8: u32) -> vec4<u32> {
@@ -69,57 +62,60 @@ fn q_eight(row: u32, head: u32, d8: u32) -> vec4<u32> {
 }
 
 fn load_query(at: u32) -> Left {
-  return subgroupMatrixLoad<Left>(&tile, at, false, kStride);
+  return subgroupMatrixLoad<Left, row_major>(&tile, at, kStride);
 }
 
 fn load_keys(at: u32) -> Right {
-  return subgroupMatrixLoad<Right>(&tile, at, true, kStride);
+  return subgroupMatrixLoad<Right, col_major>(&tile, at, kStride);
 }
 
 fn load_values(at: u32) -> Right {
-  return subgroupMatrixLoad<Right>(&tile, at, false, kStride);
+  return subgroupMatrixLoad<Right, row_major>(&tile, kValues + at, kStride);
 }
 
-// What an invocation knows of its row.
-struct Row {
-  logits_at: u32,  // of the subgroup
-  at: u32,         // of the invocation's eight of a fragment
-  out: u32,        // row of y
+fn load_probabilities(at: u32) -> Left {
+  return subgroupMatrixLoad<Left, row_major>(&probabilities, at, kProbabilityStride);
+}
+
+// Where a subgroup has its fragments in `logits`, and an invocation its part of one row of them.
+struct Part {
+  logits_at: u32,
+  at: u32,
+  row: u32,  // of the workgroup
+  out: u32,  // of y
   is_there: bool,
-  head: u32,
-  odd: u32,
+  column: u32,  // of y, of the head's first fragment
 }
 
-// Multiplies the fragment that the subgroup stored at its logits.
-fn scale_stored(row: Row, factor: f32) {
+// One below the other; the second only with two ROW_TILES.
+fn store_sums(part: Part, upper: Sum, lower: Sum) {
+  subgroupMatrixStore<row_major>(&logits, part.logits_at, upper, kLogitStride);
+  if (ROW_TILES > 1u) {
+    subgroupMatrixStore<row_major>(&logits, part.logits_at + 16u * kLogitStride, lower, kLogitStride);
+  }
+}
+
+// Multiplies what the subgroup stored.
+fn scale_stored(part: Part) {
   workgroupBarrier();
-  for (var i = 0u; i < 8u; i++) { logits[row.at + i] *= factor; }
+  for (var i = 0u; i < 2u * ROW_TILES; i++) { logits[part.at + i] *= factors[part.row]; }
   workgroupBarrier();
 }
 
-fn load_stored(row: Row) -> Sum {
-  let sum = subgroupMatrixLoad<Sum>(&logits, row.logits_at, false, kLogitStride);
-  workgroupBarrier();
-  return sum;
+fn load_sum(part: Part, row_tile: u32) -> Sum {
+  return subgroupMatrixLoad<Sum, row_major>(&logits, part.logits_at + row_tile * 16u * kLogitStride, kLogitStride);
 }
 
-fn write_sum(sum: Sum, row: Row, d: u32, factor: f32) {
+fn write_sums(upper: Sum, lower: Sum, part: Part, head: u32, d: u32) {
   workgroupBarrier();
-  subgroupMatrixStore(&logits, row.logits_at, sum, false, kLogitStride);
+  store_sums(part, upper, lower);
   workgroupBarrier();
-  let i = row.at;
-  let low = vec4<f32>(logits[i], logits[i + 1u], logits[i + 2u], logits[i + 3u]) * factor;
-  let high = vec4<f32>(logits[i + 4u], logits[i + 5u], logits[i + 6u], logits[i + 7u]) * factor;
-  if (row.is_there && d < HEAD_DIM) {
-    let column = row.head * HEAD_DIM + d + row.odd * 8u;
-    if (HAS_F32) {
-      let at = (row.out * N_HEADS * HEAD_DIM + column) / 4u;
-      result[at] = low;
-      result[at + 1u] = high;
-    }
-    if (HAS_F16) {
-      store_f16_quad(row.out, column, low);
-      store_f16_quad(row.out, column + 4u, high);
+  for (var i = 0u; i < 2u * ROW_TILES; i++) {
+    let values = logits[part.at + i] * factors[part.row];
+    let column = part.column + d + i * 4u;
+    if (part.is_there && column < HEAD_DIM) {
+      if (HAS_F32) { result[((part.out * N_HEADS + head) * HEAD_DIM + column) / 4u] = values; }
+      if (HAS_F16) { store_f16_quad(part.out, head * HEAD_DIM + column, values); }
     }
   }
 }
@@ -139,280 +135,258 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let end = position_of(run, min(first_row + ROWS - 1u, last_row)) + 1u;
   let first_position = position_of(run, first_row);
   let begin = (first_position - min(first_position, WINDOW - 1u)) / KEYS * KEYS;
+  let pair_row = subgroup / 2u * PAIR_ROWS;
+  let half = subgroup % 2u;
 
-  // q through `tile`, KEYS rows at a time.
-  var q0: Left;
-  var q1: Left;
-  var q2: Left;
-  var q3: Left;
-  var q4: Left;
-  var q5: Left;
-  var q6: Left;
-  var q7: Left;
-  var q8: Left;
-  var q9: Left;
-  var q10: Left;
-  var q11: Left;
-  var q12: Left;
-  var q13: Left;
-  var q14: Left;
-  var q15: Left;
-  for (var part = 0u; part < ROWS; part += KEYS) {
+  // q through `tile`, KEYS rows at a time. With two ROW_TILES the lower fragments begin with q8.
+  var q0: Left; var q1: Left; var q2: Left; var q3: Left;
+  var q4: Left; var q5: Left; var q6: Left; var q7: Left;
+  var q8: Left; var q9: Left; var q10: Left; var q11: Left;
+  var q12: Left; var q13: Left; var q14: Left; var q15: Left;
+  for (var first = 0u; first < ROWS; first += KEYS) {
     workgroupBarrier();
     for (var i = thread; i < KEYS * kEights; i += WORKGROUP) {
-      put_eight(i, q_eight(min(first_row + part + i / kEights, last_row), head, i % kEights));
+      let row = min(first_row + first + i / kEights, last_row);
+      tile[i / kEights * kStride + i % kEights] = q_eight(row, head, i % kEights);
     }
     workgroupBarrier();
-    if (subgroup * 16u >= part && subgroup * 16u < part + KEYS) {
-      let at = (subgroup * 16u - part) * kStride;
-      q0 = load_query(at);
-      q1 = load_query(at + 16u);
-      q2 = load_query(at + 32u);
-      q3 = load_query(at + 48u);
+    if (pair_row >= first && pair_row < first + KEYS) {
+      let at = (pair_row - first) * kStride;
+      let second = at + select(16u, 16u * kStride, ROW_TILES > 1u);
+      q0 = load_query(at + 0u);
+      q1 = load_query(at + 2u);
+      q2 = load_query(at + 4u);
+      q3 = load_query(at + 6u);
       if (kQuads > 1u) {
-        q4 = load_query(at + 64u);
-        q5 = load_query(at + 80u);
-        q6 = load_query(at + 96u);
-        q7 = load_query(at + 112u);
+        q4 = load_query(at + 8u);
+        q5 = load_query(at + 10u);
+        q6 = load_query(at + 12u);
+        q7 = load_query(at + 14u);
       }
-      if (kQuads > 2u) {
-        q8 = load_query(at + 128u);
-        q9 = load_query(at + 144u);
-        q10 = load_query(at + 160u);
-        q11 = load_query(at + 176u);
+      if (kQuads > 2u || ROW_TILES > 1u) {
+        q8 = load_query(second + 0u);
+        q9 = load_query(second + 2u);
+        q10 = load_query(second + 4u);
+        q11 = load_query(second + 6u);
       }
-      if (kQuads > 3u) {
-        q12 = load_query(at + 192u);
-        q13 = load_query(at + 208u);
-        q14 = load_query(at + 224u);
-        q15 = load_query(at + 240u);
+      if (kQuads > 3u || (ROW_TILES > 1u && kQuads > 1u)) {
+        q12 = load_query(second + 8u);
+        q13 = load_query(second + 10u);
+        q14 = load_query(second + 12u);
+        q15 = load_query(second + 14u);
       }
     }
   }
+  workgroupBarrier();
 
-  var row: Row;
-  row.odd = subgroup_invocation & 1u;
-  row.head = head;
-  row.out = first_row + subgroup * 16u + subgroup_invocation / 2u;
-  row.is_there = row.out <= last_row;
-  row.logits_at = subgroup * 16u * kLogitStride;
-  row.at = row.logits_at + subgroup_invocation / 2u * kLogitStride + row.odd * 8u;
-  let position = position_of(run, min(row.out, last_row));
-  let first_logit = row.logits_at + subgroup_invocation / 2u * kLogitStride + row.odd;
-  let probabilities_at = subgroup * 16u * kProbabilityStride;
-  let first_probability = probabilities_at + subgroup_invocation / 2u * kProbabilityStride + row.odd;
-  var highest = kLowest;
+  var part: Part;
+  part.row = pair_row + subgroup_invocation / kFragmentLanes;
+  part.out = first_row + part.row;
+  part.is_there = part.out <= last_row;
+  part.logits_at = pair_row * kLogitStride + half * 4u;
+  part.at = part.row * kLogitStride + half * 4u + subgroup_invocation % kFragmentLanes * 2u;
+  part.column = half * kQuads * 32u + subgroup_invocation % kFragmentLanes * 8u;
+  // Softmax: a row of the workgroup, and which of its keys.
+  let own_row = thread / kLanes;
+  let lane = thread % kLanes;
+  let position = position_of(run, min(first_row + own_row, last_row));
+  let own_logits = own_row * kLogitStride + lane * kOwnQuads;
+  let own_probabilities = own_row * kProbabilityStride + lane * (kOwnQuads / 2u);
+  var highest = kUnseen;
   var sum = 0.0;
-  var y0: Sum;
-  var y1: Sum;
-  var y2: Sum;
-  var y3: Sum;
-  var y4: Sum;
-  var y5: Sum;
-  var y6: Sum;
-  var y7: Sum;
-  var y8: Sum;
-  var y9: Sum;
-  var y10: Sum;
-  var y11: Sum;
-  var y12: Sum;
-  var y13: Sum;
-  var y14: Sum;
-  var y15: Sum;
+  // With two ROW_TILES the lower fragments of results begin with y4.
+  var y0: Sum; var y1: Sum; var y2: Sum; var y3: Sum;
+  var y4: Sum; var y5: Sum; var y6: Sum; var y7: Sum;
 
-  // Of keys and values alike: the eights this invocation brings, held in registers until their turn.
-  var fetched: array<vec4<u32>, kEach>;
+  var values: array<vec4<u32>, kEach>;
+  var next_keys: array<vec4<u32>, kEach>;
   for (var e = 0u; e < kEach; e++) {
     let i = thread + e * WORKGROUP;
-    fetched[e] = k_cache[cache_row(first_row, kv_head, min(begin + i / kEights, end - 1u)) * D8 + min(i % kEights, D8 - 1u)];
+    let key = min(begin + i / kEights, end - 1u);
+    tile[i / kEights * kStride + i % kEights] = k_cache[cache_row(first_row, kv_head, key) * D8 + min(i % kEights, D8 - 1u)];
   }
+  workgroupBarrier();
   for (var first_key = begin; first_key < end; first_key += KEYS) {
-    workgroupBarrier();
-    for (var e = 0u; e < kEach; e++) { put_eight(thread + e * WORKGROUP, fetched[e]); }
-    workgroupBarrier();
-    for (var e = 0u; e < kEach; e++) {
-      let i = thread + e * WORKGROUP;
-      fetched[e] = v_cache[cache_row(first_row, kv_head, min(first_key + i / kEights, end - 1u)) * D8 + min(i % kEights, D8 - 1u)];
-    }
-    var low = Sum();
-    var high = Sum();
-    low = subgroupMatrixMultiplyAccumulate(q0, load_keys(0u), low);
-    high = subgroupMatrixMultiplyAccumulate(q0, load_keys(16u * kStride + 0u), high);
-    low = subgroupMatrixMultiplyAccumulate(q1, load_keys(16u), low);
-    high = subgroupMatrixMultiplyAccumulate(q1, load_keys(16u * kStride + 16u), high);
-    low = subgroupMatrixMultiplyAccumulate(q2, load_keys(32u), low);
-    high = subgroupMatrixMultiplyAccumulate(q2, load_keys(16u * kStride + 32u), high);
-    low = subgroupMatrixMultiplyAccumulate(q3, load_keys(48u), low);
-    high = subgroupMatrixMultiplyAccumulate(q3, load_keys(16u * kStride + 48u), high);
+    var s0 = Sum();
+    var s1 = Sum();
+    let keys_at = half * 16u * kStride;
+    let k0 = load_keys(keys_at + 0u);
+    s0 = subgroupMatrixMultiplyAccumulate(q0, k0, s0);
+    if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q8, k0, s1); }
+    let k1 = load_keys(keys_at + 2u);
+    s0 = subgroupMatrixMultiplyAccumulate(q1, k1, s0);
+    if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q9, k1, s1); }
+    let k2 = load_keys(keys_at + 4u);
+    s0 = subgroupMatrixMultiplyAccumulate(q2, k2, s0);
+    if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q10, k2, s1); }
+    let k3 = load_keys(keys_at + 6u);
+    s0 = subgroupMatrixMultiplyAccumulate(q3, k3, s0);
+    if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q11, k3, s1); }
     if (kQuads > 1u) {
-      low = subgroupMatrixMultiplyAccumulate(q4, load_keys(64u), low);
-      high = subgroupMatrixMultiplyAccumulate(q4, load_keys(16u * kStride + 64u), high);
-      low = subgroupMatrixMultiplyAccumulate(q5, load_keys(80u), low);
-      high = subgroupMatrixMultiplyAccumulate(q5, load_keys(16u * kStride + 80u), high);
-      low = subgroupMatrixMultiplyAccumulate(q6, load_keys(96u), low);
-      high = subgroupMatrixMultiplyAccumulate(q6, load_keys(16u * kStride + 96u), high);
-      low = subgroupMatrixMultiplyAccumulate(q7, load_keys(112u), low);
-      high = subgroupMatrixMultiplyAccumulate(q7, load_keys(16u * kStride + 112u), high);
+      let k4 = load_keys(keys_at + 8u);
+      s0 = subgroupMatrixMultiplyAccumulate(q4, k4, s0);
+      if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q12, k4, s1); }
+      let k5 = load_keys(keys_at + 10u);
+      s0 = subgroupMatrixMultiplyAccumulate(q5, k5, s0);
+      if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q13, k5, s1); }
+      let k6 = load_keys(keys_at + 12u);
+      s0 = subgroupMatrixMultiplyAccumulate(q6, k6, s0);
+      if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q14, k6, s1); }
+      let k7 = load_keys(keys_at + 14u);
+      s0 = subgroupMatrixMultiplyAccumulate(q7, k7, s0);
+      if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q15, k7, s1); }
     }
     if (kQuads > 2u) {
-      low = subgroupMatrixMultiplyAccumulate(q8, load_keys(128u), low);
-      high = subgroupMatrixMultiplyAccumulate(q8, load_keys(16u * kStride + 128u), high);
-      low = subgroupMatrixMultiplyAccumulate(q9, load_keys(144u), low);
-      high = subgroupMatrixMultiplyAccumulate(q9, load_keys(16u * kStride + 144u), high);
-      low = subgroupMatrixMultiplyAccumulate(q10, load_keys(160u), low);
-      high = subgroupMatrixMultiplyAccumulate(q10, load_keys(16u * kStride + 160u), high);
-      low = subgroupMatrixMultiplyAccumulate(q11, load_keys(176u), low);
-      high = subgroupMatrixMultiplyAccumulate(q11, load_keys(16u * kStride + 176u), high);
+      s0 = subgroupMatrixMultiplyAccumulate(q8, load_keys(keys_at + 16u), s0);
+      s0 = subgroupMatrixMultiplyAccumulate(q9, load_keys(keys_at + 18u), s0);
+      s0 = subgroupMatrixMultiplyAccumulate(q10, load_keys(keys_at + 20u), s0);
+      s0 = subgroupMatrixMultiplyAccumulate(q11, load_keys(keys_at + 22u), s0);
     }
     if (kQuads > 3u) {
-      low = subgroupMatrixMultiplyAccumulate(q12, load_keys(192u), low);
-      high = subgroupMatrixMultiplyAccumulate(q12, load_keys(16u * kStride + 192u), high);
-      low = subgroupMatrixMultiplyAccumulate(q13, load_keys(208u), low);
-      high = subgroupMatrixMultiplyAccumulate(q13, load_keys(16u * kStride + 208u), high);
-      low = subgroupMatrixMultiplyAccumulate(q14, load_keys(224u), low);
-      high = subgroupMatrixMultiplyAccumulate(q14, load_keys(16u * kStride + 224u), high);
-      low = subgroupMatrixMultiplyAccumulate(q15, load_keys(240u), low);
-      high = subgroupMatrixMultiplyAccumulate(q15, load_keys(16u * kStride + 240u), high);
+      s0 = subgroupMatrixMultiplyAccumulate(q12, load_keys(keys_at + 24u), s0);
+      s0 = subgroupMatrixMultiplyAccumulate(q13, load_keys(keys_at + 26u), s0);
+      s0 = subgroupMatrixMultiplyAccumulate(q14, load_keys(keys_at + 28u), s0);
+      s0 = subgroupMatrixMultiplyAccumulate(q15, load_keys(keys_at + 30u), s0);
     }
-    subgroupMatrixStore(&logits, row.logits_at, low, false, kLogitStride);
-    subgroupMatrixStore(&logits, row.logits_at + 16u, high, false, kLogitStride);
+    store_sums(part, s0, s1);
     workgroupBarrier();
-    for (var e = 0u; e < kEach; e++) { put_eight(thread + e * WORKGROUP, fetched[e]); }
 
-    var l: array<f32, kHalfKeys>;
-    var top = kLowest;
-    for (var i = 0u; i < kHalfKeys; i++) {
-      let key = first_key + 2u * i + row.odd;
-      let seen = key <= position && position - key < WINDOW;
-      l[i] = select(kLowest, logit(logits[first_logit + 2u * i]), seen);
-      top = max(top, l[i]);
+    for (var e = 0u; e < kEach; e++) {
+      let i = thread + e * WORKGROUP;
+      let column = min(i % kEights, D8 - 1u);
+      values[e] = v_cache[cache_row(first_row, kv_head, min(first_key + i / kEights, end - 1u)) * D8 + column];
+      next_keys[e] = k_cache[cache_row(first_row, kv_head, min(first_key + KEYS + i / kEights, end - 1u)) * D8 + column];
     }
-    top = max(top, subgroupShuffleXor(top, 1u));
+    var l: array<vec4<f32>, kOwnQuads>;
+    for (var i = 0u; i < kOwnQuads; i++) {
+      let x = logits[own_logits + i];
+      l[i] = vec4<f32>(logit(x.x), logit(x.y), logit(x.z), logit(x.w));
+    }
+    if (first_key + KEYS > first_position + 1u || end - 1u - first_key >= WINDOW) {
+      for (var i = 0u; i < kOwnQuads; i++) {
+        let key = first_key + (lane * kOwnQuads + i) * 4u + vec4<u32>(0u, 1u, 2u, 3u);
+        let seen = (key <= vec4<u32>(position)) & (vec4<u32>(position) - key < vec4<u32>(WINDOW));
+        l[i] = select(vec4<f32>(kLowest), l[i], seen);
+      }
+    }
+    var tops = l[0];
+    for (var i = 1u; i < kOwnQuads; i++) { tops = max(tops, l[i]); }
+    var top = max(max(tops.x, tops.y), max(tops.z, tops.w));
+    for (var distance = 1u; distance < kLanes; distance <<= 1u) {
+      top = max(top, subgroupShuffleXor(top, distance));
+    }
     let is_raised = top > highest + kSlack;
     let factor = select(1.0, exp2(highest - top), is_raised);
     let any_passes = subgroupAny(is_raised && highest > kUnseen);
     highest = select(highest, top, is_raised);
-    var added = 0.0;
-    for (var i = 0u; i < kHalfKeys; i++) {
-      let p = f16(select(0.0, exp2(l[i] - highest), l[i] > kUnseen));
-      added += f32(p);
-      probabilities[first_probability + 2u * i] = p;
+    var added = vec4<f32>();
+    for (var i = 0u; i < kOwnQuads; i += 2u) {
+      let low = exp2(l[i] - highest);
+      let high = exp2(l[i + 1u] - highest);
+      added += low + high;
+      probabilities[own_probabilities + i / 2u] = vec4<u32>(pack2x16float(low.xy), pack2x16float(low.zw),
+                                                            pack2x16float(high.xy), pack2x16float(high.zw));
     }
-    sum = sum * factor + added;
+    sum = sum * factor + (added.x + added.y) + (added.z + added.w);
+    if (lane == 0u) { factors[own_row] = factor; }
     if (subgroup_invocation == 0u) { raised[subgroup] = u32(any_passes); }
-    let all_raised = workgroupUniformLoad(&raised);  // a barrier, too: values and probabilities are complete
+    for (var e = 0u; e < kEach; e++) {
+      let i = thread + e * WORKGROUP;
+      let at = i / kEights * kStride + i % kEights;
+      tile[kValues + at] = values[e];
+      tile[at] = next_keys[e];
+    }
+    let all_raised = workgroupUniformLoad(&raised);  // a barrier, too
     var passes = 0u;
     for (var i = 0u; i < SUBGROUPS; i++) { passes += all_raised[i]; }
     if (passes != 0u) {
-      subgroupMatrixStore(&logits, row.logits_at, y0, false, kLogitStride);
-      scale_stored(row, factor);
-      y0 = load_stored(row);
-      subgroupMatrixStore(&logits, row.logits_at, y1, false, kLogitStride);
-      scale_stored(row, factor);
-      y1 = load_stored(row);
-      subgroupMatrixStore(&logits, row.logits_at, y2, false, kLogitStride);
-      scale_stored(row, factor);
-      y2 = load_stored(row);
-      subgroupMatrixStore(&logits, row.logits_at, y3, false, kLogitStride);
-      scale_stored(row, factor);
-      y3 = load_stored(row);
+      store_sums(part, y0, y4);
+      scale_stored(part);
+      y0 = load_sum(part, 0u);
+      if (ROW_TILES > 1u) { y4 = load_sum(part, 1u); }
+      workgroupBarrier();
+      store_sums(part, y1, y5);
+      scale_stored(part);
+      y1 = load_sum(part, 0u);
+      if (ROW_TILES > 1u) { y5 = load_sum(part, 1u); }
+      workgroupBarrier();
       if (kQuads > 1u) {
-        subgroupMatrixStore(&logits, row.logits_at, y4, false, kLogitStride);
-        scale_stored(row, factor);
-        y4 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y5, false, kLogitStride);
-        scale_stored(row, factor);
-        y5 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y6, false, kLogitStride);
-        scale_stored(row, factor);
-        y6 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y7, false, kLogitStride);
-        scale_stored(row, factor);
-        y7 = load_stored(row);
+        store_sums(part, y2, y6);
+        scale_stored(part);
+        y2 = load_sum(part, 0u);
+        if (ROW_TILES > 1u) { y6 = load_sum(part, 1u); }
+        workgroupBarrier();
+        store_sums(part, y3, y7);
+        scale_stored(part);
+        y3 = load_sum(part, 0u);
+        if (ROW_TILES > 1u) { y7 = load_sum(part, 1u); }
+        workgroupBarrier();
       }
       if (kQuads > 2u) {
-        subgroupMatrixStore(&logits, row.logits_at, y8, false, kLogitStride);
-        scale_stored(row, factor);
-        y8 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y9, false, kLogitStride);
-        scale_stored(row, factor);
-        y9 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y10, false, kLogitStride);
-        scale_stored(row, factor);
-        y10 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y11, false, kLogitStride);
-        scale_stored(row, factor);
-        y11 = load_stored(row);
+        store_sums(part, y4, y4);
+        scale_stored(part);
+        y4 = load_sum(part, 0u);
+        workgroupBarrier();
+        store_sums(part, y5, y5);
+        scale_stored(part);
+        y5 = load_sum(part, 0u);
+        workgroupBarrier();
       }
       if (kQuads > 3u) {
-        subgroupMatrixStore(&logits, row.logits_at, y12, false, kLogitStride);
-        scale_stored(row, factor);
-        y12 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y13, false, kLogitStride);
-        scale_stored(row, factor);
-        y13 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y14, false, kLogitStride);
-        scale_stored(row, factor);
-        y14 = load_stored(row);
-        subgroupMatrixStore(&logits, row.logits_at, y15, false, kLogitStride);
-        scale_stored(row, factor);
-        y15 = load_stored(row);
+        store_sums(part, y6, y6);
+        scale_stored(part);
+        y6 = load_sum(part, 0u);
+        workgroupBarrier();
+        store_sums(part, y7, y7);
+        scale_stored(part);
+        y7 = load_sum(part, 0u);
+        workgroupBarrier();
       }
-    }
-    for (var e = 0u; e < kEach; e++) {
-      let i = thread + e * WORKGROUP;
-      fetched[e] = k_cache[cache_row(first_row, kv_head, min(first_key + KEYS + i / kEights, end - 1u)) * D8 + min(i % kEights, D8 - 1u)];
     }
     for (var j = 0u; j < KEYS; j += 16u) {
-      let left = subgroupMatrixLoad<Left>(&probabilities, probabilities_at + j, false, kProbabilityStride);
-      let at = j * kStride;
-      y0 = subgroupMatrixMultiplyAccumulate(left, load_values(at), y0);
-      y1 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 16u), y1);
-      y2 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 32u), y2);
-      y3 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 48u), y3);
+      let p0 = load_probabilities(pair_row * kProbabilityStride + j / 8u);
+      var p1: Left;
+      if (ROW_TILES > 1u) { p1 = load_probabilities((pair_row + 16u) * kProbabilityStride + j / 8u); }
+      let at = j * kStride + half * (kEights / 2u);
+      let v0 = load_values(at + 0u);
+      y0 = subgroupMatrixMultiplyAccumulate(p0, v0, y0);
+      if (ROW_TILES > 1u) { y4 = subgroupMatrixMultiplyAccumulate(p1, v0, y4); }
+      let v1 = load_values(at + 2u);
+      y1 = subgroupMatrixMultiplyAccumulate(p0, v1, y1);
+      if (ROW_TILES > 1u) { y5 = subgroupMatrixMultiplyAccumulate(p1, v1, y5); }
       if (kQuads > 1u) {
-        y4 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 64u), y4);
-        y5 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 80u), y5);
-        y6 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 96u), y6);
-        y7 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 112u), y7);
+        let v2 = load_values(at + 4u);
+        y2 = subgroupMatrixMultiplyAccumulate(p0, v2, y2);
+        if (ROW_TILES > 1u) { y6 = subgroupMatrixMultiplyAccumulate(p1, v2, y6); }
+        let v3 = load_values(at + 6u);
+        y3 = subgroupMatrixMultiplyAccumulate(p0, v3, y3);
+        if (ROW_TILES > 1u) { y7 = subgroupMatrixMultiplyAccumulate(p1, v3, y7); }
       }
       if (kQuads > 2u) {
-        y8 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 128u), y8);
-        y9 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 144u), y9);
-        y10 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 160u), y10);
-        y11 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 176u), y11);
+        y4 = subgroupMatrixMultiplyAccumulate(p0, load_values(at + 8u), y4);
+        y5 = subgroupMatrixMultiplyAccumulate(p0, load_values(at + 10u), y5);
       }
       if (kQuads > 3u) {
-        y12 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 192u), y12);
-        y13 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 208u), y13);
-        y14 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 224u), y14);
-        y15 = subgroupMatrixMultiplyAccumulate(left, load_values(at + 240u), y15);
+        y6 = subgroupMatrixMultiplyAccumulate(p0, load_values(at + 12u), y6);
+        y7 = subgroupMatrixMultiplyAccumulate(p0, load_values(at + 14u), y7);
       }
     }
   }
 
-  sum += subgroupShuffleXor(sum, 1u);
-  let factor = normalise(head, 1.0, highest, sum);
-  write_sum(y0, row, 0u, factor);
-  write_sum(y1, row, 16u, factor);
-  write_sum(y2, row, 32u, factor);
-  write_sum(y3, row, 48u, factor);
+  for (var distance = 1u; distance < kLanes; distance <<= 1u) { sum += subgroupShuffleXor(sum, distance); }
+  if (lane == 0u) { factors[own_row] = normalise(head, 1.0, highest, sum); }
+  write_sums(y0, y4, part, head, 0u);
+  write_sums(y1, y5, part, head, 16u);
   if (kQuads > 1u) {
-    write_sum(y4, row, 64u, factor);
-    write_sum(y5, row, 80u, factor);
-    write_sum(y6, row, 96u, factor);
-    write_sum(y7, row, 112u, factor);
+    write_sums(y2, y6, part, head, 32u);
+    write_sums(y3, y7, part, head, 48u);
   }
   if (kQuads > 2u) {
-    write_sum(y8, row, 128u, factor);
-    write_sum(y9, row, 144u, factor);
-    write_sum(y10, row, 160u, factor);
-    write_sum(y11, row, 176u, factor);
+    write_sums(y4, y4, part, head, 64u);
+    write_sums(y5, y5, part, head, 80u);
   }
   if (kQuads > 3u) {
-    write_sum(y12, row, 192u, factor);
-    write_sum(y13, row, 208u, factor);
-    write_sum(y14, row, 224u, factor);
-    write_sum(y15, row, 240u, factor);
+    write_sums(y6, y6, part, head, 96u);
+    write_sums(y7, y7, part, head, 112u);
   }
 }

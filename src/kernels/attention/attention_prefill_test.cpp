@@ -91,10 +91,27 @@ AttentionCase masks(uint32_t window, float softcap, bool sinks) {
 constexpr AttentionCase kFarBeyondTheCap{
     .n_heads = 2, .head_dim = 16, .ctx_len = 192, .softcap = 2, .q_scale = 100};
 
+// Logits so far apart that rows' maxima rise again and again.
+constexpr AttentionCase kMaximaRise{.n_heads = 4, .head_dim = 64, .ctx_len = 192, .q_scale = 10};
+
 INSTANTIATE_TEST_SUITE_P(Masks, AttentionPrefillTest,
                          ::testing::Values(masks(40, 0, false), masks(0, 5, false), masks(0, 0, true),
                                            masks(5, 5, false), masks(100, 0, true), masks(0, 5, true),
-                                           masks(1, 5, true), kFarBeyondTheCap));
+                                           masks(1, 5, true), kFarBeyondTheCap, kMaximaRise));
+
+// So many heads that matrix_sizes() takes its large workgroups, with two row tiles and with one.
+TEST(AttentionPrefill, LargeWorkgroupsOfTheMatrixUnits) {
+  const AttentionPrefillRow& row = attention_prefill_variants().front();
+  ASSERT_EQ(row.kernel, PrefillKernel::kMatrix);
+  if (!refuse_by_device(row.lane, row.needs, device().caps(), Policy()).empty()) return;
+  const auto expect = [&](const AttentionCase& c) {
+    expect_every_variant("attention_prefill", {&row, 1}, kMaxRows, c, {{0, 1}, {0, 37}, {122, 70}});
+  };
+  expect({.n_heads = 68, .n_kv_heads = 34, .head_dim = 128, .ctx_len = 192, .q8 = true});
+  expect({.n_heads = 68, .n_kv_heads = 68, .head_dim = 80, .ctx_len = 192, .window = 50, .sinks = true});
+  expect({.n_heads = 45, .n_kv_heads = 9, .head_dim = 144, .ctx_len = 192, .softcap = 5});
+  expect({.n_heads = 45, .n_kv_heads = 45, .head_dim = 256, .ctx_len = 192, .window = 90, .q_scale = 10});
+}
 
 // Not those that are prefill's tiles under another name.
 void expect_each_row(const AttentionCase& c, uint32_t max_rows, const Chunks& chunks) {

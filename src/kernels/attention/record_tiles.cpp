@@ -16,12 +16,12 @@ constexpr float kLog2E = 1.44269504f;
 constexpr uint32_t kMostValueKeys = 32;
 
 // z: the pieces of the step, where tables say which there are.
-gpu::Grid grid_of_tiles(const Context& ctx, const Attention& op, const AttentionPrefillRow& row) {
+gpu::Grid grid_of_tiles(const Context& ctx, const Attention& op, uint32_t rows) {
   return {.x = 1,
           .y = op.n_heads,
           .z = ctx.tables.sequences == 0 ? 1u : kMaxPieces,
           .rows_axis = 0,
-          .rows_per_group = row.rows};
+          .rows_per_group = rows};
 }
 
 }  // namespace
@@ -68,14 +68,16 @@ Result<void> record_other_forms(Context& ctx, const Attention& op, const Rows& y
 }
 
 Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPrefillRow& row, const Rows& y) {
+  const MatrixSizes sizes = matrix_sizes(op, ctx.max_rows, ctx.plan.caps());
   Launch launch{.variant = row.name,
                 .entry = "attention/attention_prefill_matrix",
                 .layout = wgsl::attention_prefill_matrix::kLayout};
   launch.matrix = true;
   add_shared(ctx, op, launch);
   for (const gpu::WgslConst& value :
-       {u32_const("SUBGROUPS", row.rows / 16), bool_const("HAS_F16", y.f16.valid()),
-        bool_const("HAS_F32", y.f32.valid()), u32_const("F16_COLUMNS", row_floats(op))}) {
+       {u32_const("SUBGROUPS", sizes.subgroups), u32_const("ROW_TILES", sizes.row_tiles),
+        bool_const("HAS_F16", y.f16.valid()), bool_const("HAS_F32", y.f32.valid()),
+        u32_const("F16_COLUMNS", row_floats(op))}) {
     launch.consts.push_back(value);
   }
   launch.bindings = {ctx.state,
@@ -85,7 +87,7 @@ Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPre
                      op.sinks.valid() ? op.sinks : op.q,
                      y.f32.valid() ? y.f32 : unused_binding(ctx),
                      y.f16.valid() ? y.f16 : unused_binding(ctx)};
-  launch.grid = grid_of_tiles(ctx, op, row);
+  launch.grid = grid_of_tiles(ctx, op, sizes.rows());
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
   return record_other_forms(ctx, op, y, false, true);
@@ -104,7 +106,7 @@ Result<void> record_tiles(Context& ctx, const Attention& op, const AttentionPref
     launch.consts.push_back(value);
   }
   launch.bindings = {ctx.state, op.q, op.cache.k, op.cache.v, op.sinks.valid() ? op.sinks : op.q, y.f32};
-  launch.grid = grid_of_tiles(ctx, op, row);
+  launch.grid = grid_of_tiles(ctx, op, row.rows);
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
   return record_other_forms(ctx, op, y, false, false);

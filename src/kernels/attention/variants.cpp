@@ -27,9 +27,12 @@ constexpr uint32_t kReducedPart = 5, kReducedParts = 8;
 constexpr uint32_t kSplitHeads = 2;
 constexpr uint32_t kFewHeads = 8;  // see attention_decode.rope.few_splits
 constexpr uint32_t kMostDimsOfNarrowTile = 64;
-constexpr uint32_t kFragment = 16;         // dimensions
-constexpr uint32_t kMostMatrixDims = 256;  // attention_prefill_matrix.wgsl names that many fragments
+constexpr uint32_t kFragment = 16;                // dimensions
+constexpr uint32_t kMostMatrixDims = 256;         // attention_prefill_matrix.wgsl names that many fragments
+constexpr uint32_t kMostDimsOfTwoRowTiles = 128;  // q of more fills the registers
 constexpr uint32_t kMatrixSubgroup = 32;
+// Workgroups of attention_prefill_matrix.wgsl that run at once on an H200: one for each multiprocessor.
+constexpr uint32_t kMatrixWorkgroups = 132;
 
 uint32_t eights(const Attention& op) { return op.cache.padded_head_dim() / 8; }
 
@@ -69,11 +72,16 @@ std::string only_narrow(const Attention& op, const gpu::Caps&) {
                      kMostDimsOfNarrowTile);
 }
 
-// tile, logits, probabilities and flags of attention_prefill_matrix.wgsl.
-uint32_t matrix_workgroup_bytes(uint32_t head_dim) {
-  constexpr uint32_t kKeys = 32, kRows = 64;
+// tile, logits, probabilities, factors and flags of attention_prefill_matrix.wgsl.
+uint32_t matrix_workgroup_bytes(uint32_t head_dim, const MatrixSizes& sizes) {
+  constexpr uint32_t kKeys = 32;
   const uint32_t padded = (head_dim + 63) / 64 * 64;
-  return kKeys * (padded + 8) * 2 + kRows * (kKeys + 4) * 4 + kRows * (kKeys + 8) * 2 + 16;
+  const uint32_t row = (kKeys + 4) * 4 + (kKeys + 8) * 2 + 4;
+  return 2 * kKeys * (padded + 8) * 2 + sizes.rows() * row + sizes.subgroups * 4;
+}
+
+MatrixSizes small_matrix_sizes(const Attention& op) {
+  return {.subgroups = 4, .row_tiles = op.cache.head_dim > kMostDimsOfTwoRowTiles ? 1u : 2u};
 }
 
 std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
@@ -86,7 +94,7 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
     return format_text("head_dim %u is not a multiple of %u up to %u", op.cache.head_dim, kFragment,
                        kMostMatrixDims);
   }
-  const uint32_t bytes = matrix_workgroup_bytes(op.cache.head_dim);
+  const uint32_t bytes = matrix_workgroup_bytes(op.cache.head_dim, small_matrix_sizes(op));
   if (bytes <= caps.max_workgroup_bytes) return "";
   return format_text("it needs %u bytes of workgroup memory, this device has %u", bytes,
                      caps.max_workgroup_bytes);
@@ -183,11 +191,13 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
       .keys_at_once = 8,
       .rope = true,
       .heads = 1}},
+    // 8B on an H200, us of its two dispatches with 4 and with 8 keys at once: behind 8,191 keys 32.1 and 30.2, behind
+    // 31,999 70.1 and 62.3, behind 129,999 198 and 168 (where reading keys and values takes 127).
     {{.name = "attention_decode.rope.split", .lane = kSub, .needs = kNeedSubgroups, .refuse = with_rope},
      {.kernel = DecodeKernel::kSubgroup,
       .splits = true,
       .workgroup = kDecodeWorkgroup,
-      .keys_at_once = 4,
+      .keys_at_once = 8,
       .rope = true,
       .heads = kSplitHeads}},
     {{.name = "attention_decode.subgroup.single",
@@ -209,8 +219,7 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
 constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
 // What attention_prefill and attention_skinny have in common.
-constexpr PrefillConstants kMatrixTiles = {
-    .kernel = PrefillKernel::kMatrix, .workgroup = 128, .rows = 64, .keys = 32};
+constexpr PrefillConstants kMatrixTiles = {.kernel = PrefillKernel::kMatrix};
 constexpr PrefillConstants kNarrowTiles = {.kernel = PrefillKernel::kTiles,
                                            .workgroup = 128,
                                            .rows = 32,
@@ -225,6 +234,8 @@ constexpr PrefillConstants kPortableTiles = {.kernel = PrefillKernel::kTiles,
                                              .value_vec4s = 256};
 
 const std::array<AttentionPrefillRow, 4> kPrefill = {{
+    // H200, Dawn, 512 rows of 32 heads of 128: 45 TFLOP/s at the begin and 134 behind 15,872 keys with rows of subgroups
+    // apart, 55 and 185 with pairs.
     {{.name = "attention_prefill.matrix",
       .lane = Lane::kMatrix,
       .needs = kNeedMatrix,
@@ -280,6 +291,17 @@ uint32_t visible_keys(const Attention& op) {
   if (op.window != 0) keys = std::min(keys, op.window);
   if (op.max_keys != 0) keys = std::min(keys, op.max_keys);
   return keys;
+}
+
+// H200, Dawn, 512 rows: 32 heads of 64 behind 15,872 keys take 464 us with four subgroups and 553 with eight, four heads
+// of 256 behind 4,096 186 and 232; 32 heads of 128, of which eight subgroups are one workgroup a multiprocessor, 735
+// with eight and 1,011 with four.
+MatrixSizes matrix_sizes(const Attention& op, uint32_t max_rows, const gpu::Caps& caps) {
+  const MatrixSizes small = small_matrix_sizes(op);
+  const MatrixSizes large = {.subgroups = 8, .row_tiles = small.row_tiles};
+  const uint32_t workgroups = (max_rows + small.rows() - 1) / small.rows() * op.n_heads;
+  if (op.cache.head_dim <= kMostDimsOfNarrowTile || workgroups <= kMatrixWorkgroups) return small;
+  return matrix_workgroup_bytes(op.cache.head_dim, large) <= caps.max_workgroup_bytes ? large : small;
 }
 
 DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps) {

@@ -52,14 +52,14 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
 // attention_prefill_matrix, attention_prefill, and a kernel of decode for each row.
 enum class PrefillKernel : uint8_t { kMatrix, kTiles, kEachRow };
 
-// What a row of attention_prefill and attention_skinny sets.
+// What a row of attention_prefill and attention_skinny sets; of kMatrix nothing more, see MatrixSizes.
 struct PrefillConstants {
   PrefillKernel kernel = PrefillKernel::kTiles;
   uint32_t workgroup = 0;
-  uint32_t rows = 0;         // query rows of a workgroup, a multiple of 4; 16 for each subgroup of kMatrix
-  uint32_t keys = 0;         // of a tile; a multiple of 4 * workgroup / (rows / 4)
-  uint32_t chunk = 0;        // dimensions staged at once, a multiple of 8
-  uint32_t value_vec4s = 0;  // of workgroup memory for values
+  uint32_t rows = 0;             // query rows of a workgroup, a multiple of 4
+  uint32_t keys = 0;             // of a tile; a multiple of 4 * workgroup / (rows / 4)
+  uint32_t chunk = 0;            // dimensions staged at once, a multiple of 8
+  uint32_t value_vec4s = 0;      // of workgroup memory for values
   std::string_view decode = {};  // of kEachRow, which has no other numbers: the row of decode
 };
 struct AttentionPrefillRow : Variant<Attention>, PrefillConstants {};
@@ -68,6 +68,14 @@ std::span<const AttentionPrefillRow> attention_prefill_variants();
 std::span<const AttentionPrefillRow> attention_skinny_variants();
 // What a row of kEachRow takes for each row of q: its row of decode, under its own name.
 AttentionDecodeRow each_row(const AttentionPrefillRow& row);
+
+// The workgroup of attention_prefill_matrix for a shape and a plan of max_rows (names as in the WGSL).
+struct MatrixSizes {
+  uint32_t subgroups = 4;  // in pairs
+  uint32_t row_tiles = 1;  // fragments of query rows of a pair
+  uint32_t rows() const { return subgroups / 2 * row_tiles * 16; }
+};
+MatrixSizes matrix_sizes(const Attention& op, uint32_t max_rows, const gpu::Caps& caps);
 
 // Keys a row can see at most: the window or the context.
 uint32_t visible_keys(const Attention& op);
