@@ -64,7 +64,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
                      .refusal = refuse(row, shape, caps, policy)});
     }
   };
-  for (const uint32_t rows : {1u, kMaxSkinnyRows, kChunk}) {
+  for (const uint32_t rows : {1u, kMaxSkinnyRows, kMaxNarrowRows, kChunk}) {
     for (int format = 0; format < kWeightFormatCount; ++format) {
       const ProductShape shape = {
           .format = static_cast<WeightFormat>(format), .n = kHidden, .k = kHidden, .max_rows = rows};

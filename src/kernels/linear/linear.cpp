@@ -3,6 +3,7 @@
 #include "kernels/linear/linear.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/product.h"
@@ -146,7 +147,10 @@ Result<void> record_product(Context& ctx, const Product& op) {
       return record_matvec_tile(ctx, op);
     case Algorithm::kOnce:
     case Algorithm::kOnceOfCpu:
+    case Algorithm::kFew:
       return record_matmul_skinny(ctx, op);
+    case Algorithm::kNarrow:
+      return record_matmul_narrow(ctx, op);
     default:
       return ctx.max_rows == 1 ? record_matvec(ctx, op) : record_matmul(ctx, op);
   }
@@ -250,18 +254,19 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
   Product product = product_of(op, *choice.row, noted);
   const ProductRow& row = product.row;
   DP_CHECK(convert_input(ctx, product));
-  const bool writes_q8 = is_tiled(choice) || is_once_q8(row);
-  const bool writes_f16 = row.algorithm == Algorithm::kMatrix;
-  const bool needs_q8 = product.y_q8.valid() && !writes_q8, needs_f16 = product.y_f16.valid() && !writes_f16;
-  const bool may_skip_f32 = is_tiled(choice) || writes_f16;
+  const TensorView q8 = std::exchange(product.y_q8, writes_q8(row) ? product.y_q8 : TensorView{});
+  const TensorView f16 = std::exchange(product.y_f16, writes_f16(row) ? product.y_f16 : TensorView{});
+  const bool needs_q8 = q8.valid() && !product.y_q8.valid();
+  const bool needs_f16 = f16.valid() && !product.y_f16.valid();
+  const bool may_skip_f32 = is_tiled(choice) || writes_f16(row);
   if (!product.y.valid() && (needs_q8 || needs_f16 || !may_skip_f32)) {
     product.y = ctx.plan.scratch("gated", uint64_t{ctx.max_rows} * op.weight.n / 2 * sizeof(float));
   }
   DP_CHECK(record_product(ctx, product));
   note_choice(ctx, noted);
   const uint32_t columns = op.weight.n / 2;  // only gated products write other forms
-  if (needs_q8) DP_CHECK(record(ctx, QuantizeQ8{.x = product.y, .q8 = product.y_q8, .k = columns}));
-  if (needs_f16) DP_CHECK(record(ctx, FragmentF16{.x = product.y, .f16 = product.y_f16, .k = columns}));
+  if (needs_q8) DP_CHECK(record(ctx, QuantizeQ8{.x = product.y, .q8 = q8, .k = columns}));
+  if (needs_f16) DP_CHECK(record(ctx, FragmentF16{.x = product.y, .f16 = f16, .k = columns}));
   return {};
 }
 

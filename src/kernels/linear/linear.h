@@ -1,5 +1,5 @@
-// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul_skinny for a few, matmul for a prefill
-// chunk, chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats). What happens to x before
+// y = x W^T, the operation that takes nearly all the time: matvec for one row, matmul_skinny for a few, matmul_narrow for
+// some more, matmul for a prefill chunk, chosen by ctx.max_rows. Weights are read as stored (base/dtype.h lists the formats). What happens to x before
 // (prologue) and to the sums behind (epilogue) is part of the call; a variant says which of them it has, with reasons.
 // Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision on the same weights; dp4a variants the same
 // against an oracle that quantises the activations likewise. Matrix variants: below 3e-5 against one that rounds x and
@@ -26,6 +26,8 @@ namespace doppler::kernels {
 // Plans of more rows than one and at most so many have kernels of their own. More sums would not fit an invocation's
 // registers.
 inline constexpr uint32_t kMaxSkinnyRows = 16;
+// Plans of more and at most so many likewise: a step of many sequences.
+inline constexpr uint32_t kMaxNarrowRows = 64;
 
 // Whole rows of a weight matrix in one GPU buffer (layout: base/dtype.h). More than one piece when the matrix
 // is larger than a binding may be.

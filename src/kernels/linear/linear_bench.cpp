@@ -1,9 +1,9 @@
 // kernel_bench: times linear products of given shapes in every variant the device runs, and says how much of
 // the weights' bytes each moves a second. Weights are zeros, in enough copies to miss the caches.
 //   kernel_bench [--rows 1,2,4,8,16] [--shape q4_k:4096x14336 ...] [--model 1b|8b|storyteller] [--only once,matrix]
-//                [--constants] [--json]
+//                [--constants] [--set slices=8,splits=2 ...] [--json]
 // --only: variants whose names contain one of these. --constants: also with each other value of each constant that
-// `doppler tune` may change, one at a time.
+// `doppler tune` may change, one at a time. --set: also with these together.
 // alone: GPU timestamps of one dispatch in a pass of its own (median). chain: wall clock a dispatch, many
 // dispatches a submit; each waits for the one before, because all write the same y. Read next: product.h (the
 // tables).
@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "base/text.h"
 #include "gpu/device.h"
@@ -24,6 +25,10 @@ namespace {
 
 constexpr uint64_t kWorkingSet = 400ull << 20;  // bytes of all copies together: beyond any cache of today
 constexpr uint32_t kMostCopies = 64, kMostCopiesOfCpu = 4, kReplays = 20, kRepetitions = 3;
+// An H200 that compiled for a while before runs at half its speed for some 100 ms.
+constexpr std::chrono::milliseconds kWarmUp(250);
+
+using Constants = std::map<std::string, uint32_t, std::less<>>;
 
 struct Shape {
   WeightFormat format;
@@ -34,6 +39,7 @@ struct Options {
   std::vector<uint32_t> rows = {1};
   std::vector<Shape> shapes;
   std::vector<std::string> only;
+  std::vector<Constants> sets;
   bool constants = false;
   bool json = false;
 
@@ -44,11 +50,10 @@ struct Options {
   }
 };
 
-// A row of a table, perhaps with a constant other than its own.
+// A row of a table, perhaps with constants other than its own.
 struct Candidate {
   const ProductRow& row;
-  std::string constant;
-  uint32_t value = 0;
+  Constants constants;
 };
 
 struct Timing {
@@ -100,6 +105,18 @@ bool parse_rows(const char* text, std::vector<uint32_t>& rows) {
   return !rows.empty();
 }
 
+bool parse_constants(const char* text, std::vector<Constants>& sets) {
+  Constants constants;
+  for (const std::string& part : split(text, ',')) {
+    const size_t equals = part.find('=');
+    const int value = equals == part.npos ? 0 : std::atoi(part.c_str() + equals + 1);
+    if (value <= 0) return false;
+    constants[part.substr(0, equals)] = static_cast<uint32_t>(value);
+  }
+  sets.push_back(std::move(constants));
+  return true;
+}
+
 Result<Options> parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -113,6 +130,7 @@ Result<Options> parse(int argc, char** argv) {
     if (flag == "--rows" && parse_rows(value, options.rows)) {
       continue;
     }
+    if (flag == "--set" && parse_constants(value, options.sets)) continue;
     if (flag == "--only") {
       for (const std::string& part : split(value, ',')) options.only.push_back(part);
     } else if (flag == "--shape" && parse_shape(value, shape)) {
@@ -123,7 +141,7 @@ Result<Options> parse(int argc, char** argv) {
       return fail(
           ErrorKind::kInvalidInput,
           "%s %s is not understood; there are --rows N,N, --shape FORMAT:NxK, --model 1b|8b|storyteller, "
-          "--only VARIANT,VARIANT, --constants, --json.",
+          "--only VARIANT,VARIANT, --constants, --set NAME=VALUE,NAME=VALUE, --json.",
           argv[i - (value[0] != 0)], value);
     }
   }
@@ -162,10 +180,10 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
   const ProductShape product{.format = shape.format, .n = shape.n, .k = shape.k, .max_rows = rows};
   const std::string operation = product_operation(product);
   policy.forced[operation] = row.name;
-  if (!candidate.constant.empty()) {
+  if (!candidate.constants.empty()) {
     TuningTable table;
     table.choices[{operation, shape_name(shape)}] = {.variant = std::string(row.name),
-                                                     .constants = {{candidate.constant, candidate.value}}};
+                                                     .constants = candidate.constants};
     policy.tuning = std::make_shared<const TuningTable>(std::move(table));
   }
   std::vector<Choice> choices;
@@ -192,7 +210,10 @@ Result<Timing> measure(gpu::Device& device, const Shape& shape, uint32_t rows, c
     for (uint32_t i = 0; i < times; ++i) DP_CHECK(device.submit({&work, 1}));
     return gpu::run_to_completion(device, device.idle());
   };
-  DP_CHECK(replay(kReplays));  // warm: pipelines compile on first use, and clocks rise
+  // Warm: pipelines compile on first use, and clocks rise slowly.
+  const auto warm = std::chrono::steady_clock::now() + kWarmUp;
+  do DP_CHECK(replay(kReplays));
+  while (std::chrono::steady_clock::now() < warm);
   double best_us = 0;
   for (uint32_t repetition = 0; repetition < kRepetitions; ++repetition) {
     const auto start = std::chrono::steady_clock::now();
@@ -237,14 +258,18 @@ void print(const Timing& t, bool json) {
 // The row as it is, and with other constants if that is asked for.
 Result<void> measure_row(gpu::Device& device, const Shape& shape, uint32_t rows, const ProductRow& row,
                          const Options& options) {
-  DP_TRY(const Timing standard, measure(device, shape, rows, {.row = row, .constant = {}}));
+  DP_TRY(const Timing standard, measure(device, shape, rows, {.row = row, .constants = {}}));
   print(standard, options.json);
+  for (const Constants& set : options.sets) {
+    DP_TRY(const Timing other, measure(device, shape, rows, {.row = row, .constants = set}));
+    print(other, options.json);
+  }
   if (!options.constants) return {};
   for (const ChosenConstant& constant : standard.constants) {
     for (const uint32_t value : constant.alternatives) {
       if (value == constant.value) continue;
       DP_TRY(const Timing other,
-             measure(device, shape, rows, {.row = row, .constant = constant.name, .value = value}));
+             measure(device, shape, rows, {.row = row, .constants = {{constant.name, value}}}));
       print(other, options.json);
     }
   }

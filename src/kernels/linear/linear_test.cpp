@@ -179,6 +179,22 @@ TEST_P(LinearTest, ChunksOnMatrixUnits) {
        {.n = 192, .k = 512, .max_rows = 300, .rows = 300, .bias = true, .gate = ActivationFn::kGeluTanh}});
 }
 
+// One to four tiles of rows, all and few of them there; weight rows that end within a workgroup and a fragment; steps of
+// columns that are not full; splits of the columns, and none; y smaller than a fragment.
+TEST_P(LinearTest, FewTilesOfRowsOnMatrixUnits) {
+  run_matrix(
+      {{.n = 128, .k = 512, .max_rows = 64, .rows = 64},
+       {.n = 200, .k = 1312, .max_rows = 64, .rows = 50, .bias = true, .accumulate = true},
+       {.n = 8224, .k = 256, .max_rows = 32, .rows = 32},
+       {.n = 8200, .k = 256, .max_rows = 40, .rows = 33, .accumulate = true, .y_stride = 8300, .y_column = 9},
+       {.n = 70, .k = 768, .max_rows = 17, .rows = 3, .rows_per_piece = 24, .bias = true},
+       {.n = 3, .k = 256, .max_rows = 20, .rows = 20},
+       {.n = 128, .k = 256, .max_rows = 48, .rows = 41, .gate = ActivationFn::kSilu, .y_q8 = true},
+       {.n = 192, .k = 2304, .max_rows = 16, .rows = 16, .bias = true, .gate = ActivationFn::kGeluTanh},
+       {.n = 320, .k = 2304, .max_rows = 16, .rows = 9, .accumulate = true},
+       {.n = 33, .k = 128, .max_rows = 12, .rows = 1, .bias = true}});
+}
+
 // The smallest and oddest shapes differ by how x is read and rows are counted, not by format: two of them are
 // enough.
 class OddChunks : public LinearTest {};

@@ -12,13 +12,15 @@ namespace doppler::kernels {
 std::string product_operation(const ProductShape& shape) {
   const char* operation = shape.max_rows == 1                ? "matvec"
                           : shape.max_rows <= kMaxSkinnyRows ? "matmul_skinny"
+                          : shape.max_rows <= kMaxNarrowRows ? "matmul_narrow"
                                                              : "matmul";
   return format_text("%s.%s", operation, weight_format_info(shape.format).name);
 }
 
 std::span<const ProductRow> product_variants(const ProductShape& shape) {
   if (shape.max_rows == 1) return matvec_variants(shape.format);
-  return shape.max_rows <= kMaxSkinnyRows ? matmul_skinny_variants(shape.format)
+  if (shape.max_rows <= kMaxSkinnyRows) return matmul_skinny_variants(shape.format);
+  return shape.max_rows <= kMaxNarrowRows ? matmul_narrow_variants(shape.format)
                                           : matmul_variants(shape.format);
 }
 
@@ -93,6 +95,24 @@ std::string refuse_unless_matrix(const ProductShape& shape, const gpu::Caps& cap
                        caps.max_workgroup_bytes);
   }
   return refuse_unless_whole_units(shape, caps);
+}
+
+std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps) {
+  constexpr uint32_t kMostRows = 8, kMostOutputs = 8191;
+  if (shape.max_rows > kMostRows) return format_text("it is for %u rows at most", kMostRows);
+  const uint32_t outputs = shape.gate == ActivationFn::kNone ? shape.n : shape.n / 2;
+  if (outputs > kMostOutputs) {
+    return format_text("%u outputs are workgroups enough to stage x piece by piece", outputs);
+  }
+  return refuse_unless_whole_units(shape, caps);
+}
+
+std::string refuse_unless_narrow(const ProductShape& shape, const gpu::Caps& caps) {
+  constexpr uint32_t kFewRows = 8;  // H200, trial kernels of 2026-11-22: a tie with 8-bit dot products there
+  if (shape.max_rows <= kFewRows && caps.dp4a && weight_format_info(shape.format).quantised()) {
+    return format_text("8-bit dot products are as fast for %u rows at most", kFewRows);
+  }
+  return refuse_unless_matrix(shape, caps);
 }
 
 PieceViews piece_views(const Weight& weight, const WeightPiece& piece) {

@@ -1,6 +1,6 @@
-// What matvec, matmul_skinny and matmul share: the shape their tables decide by, the rows of those tables, and one product
+// What matvec, matmul_skinny, matmul_narrow and matmul share: the shape their tables decide by, the rows of those tables, and one product
 // as their recordings take it.
-// Read next: matvec/variants.cpp, skinny/variants.cpp, matmul/variants.cpp.
+// Read next: matvec/variants.cpp, skinny/variants.cpp, narrow/variants.cpp, matmul/variants.cpp.
 #pragma once
 
 #include <span>
@@ -31,7 +31,9 @@ enum class Algorithm : uint8_t {
   kTileOfCpu,
   kOnce,  // each weight unpacked once for a few rows of x
   kOnceOfCpu,
+  kFew,  // likewise, with x staged seldom
   kMatrix,
+  kNarrow,  // matrix units, for rows that fill no tile of kMatrix
   kPortable
 };
 
@@ -46,6 +48,7 @@ struct ProductRow : Variant<ProductShape>, ProductKernel {};
 // Rows of one format, best first; names "matvec.q4_k.dp4a". The operation they are forced by: "matvec.q4_k".
 std::span<const ProductRow> matvec_variants(WeightFormat format);
 std::span<const ProductRow> matmul_skinny_variants(WeightFormat format);
+std::span<const ProductRow> matmul_narrow_variants(WeightFormat format);
 std::span<const ProductRow> matmul_variants(WeightFormat format);
 std::string product_operation(const ProductShape& shape);
 std::span<const ProductRow> product_variants(const ProductShape& shape);
@@ -74,10 +77,20 @@ std::string refuse_unless_eights(const ProductShape& shape, const gpu::Caps& cap
 std::string refuse_unless_cpu_and_eights(const ProductShape& shape, const gpu::Caps& caps);
 // What matmul_matrix.wgsl is written for, besides kNeedMatrix.
 std::string refuse_unless_matrix(const ProductShape& shape, const gpu::Caps& caps);
+// What matmul_few.wgsl is for.
+std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps);
+// refuse_unless_matrix, and there are rows enough for it, or no better way.
+std::string refuse_unless_narrow(const ProductShape& shape, const gpu::Caps& caps);
 inline constexpr uint32_t kNeedMatrix = kNeedMatrixF16 | kNeedF16 | kNeedSubgroups | kNeedTint;
 
 // What is asked of a chosen row.
-inline bool is_once_q8(const ProductRow& row) { return row.algorithm == Algorithm::kOnce && row.q8; }
+inline bool writes_f16(const ProductRow& row) {
+  return row.algorithm == Algorithm::kMatrix || row.algorithm == Algorithm::kNarrow;
+}
+inline bool writes_q8(const ProductRow& row) {
+  return row.algorithm == Algorithm::kTiled || (row.algorithm == Algorithm::kOnce && row.q8) ||
+         row.algorithm == Algorithm::kFew || row.algorithm == Algorithm::kNarrow;
+}
 inline bool is_tiled(const ProductChoice& choice) { return choice.row->algorithm == Algorithm::kTiled; }
 inline std::string name_of(const ProductChoice& choice) { return std::string(choice.row->name); }
 
@@ -115,6 +128,15 @@ struct XViews {
 };
 XViews x_views(const Product& op, uint32_t max_rows);
 
+// Sums of each split of a piece's columns, still to be added up: [split][row of x][weight row], strides in numbers, both
+// multiples of four.
+struct SplitSums {
+  TensorView partials;
+  uint32_t splits = 1, row_stride = 0, split_stride = 0;
+};
+// Adds them up and does what `op` wants done with the sums, in a dispatch of its own.
+Result<void> record_sum(Context& ctx, const Product& op, const WeightPiece& piece, const SplitSums& sums);
+
 // What a dispatch that makes one piece's outputs moves and computes, for profiles.
 struct Launch;
 void set_costs(const Product& op, const WeightPiece& piece, Launch& launch);
@@ -133,6 +155,7 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op);
 Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weight& second,
                                      const ProductRow& second_row);
 Result<void> record_matmul_skinny(Context& ctx, const Product& op);
+Result<void> record_matmul_narrow(Context& ctx, const Product& op);
 Result<void> record_matmul(Context& ctx, const Product& op);
 Result<void> record_matmul_matrix(Context& ctx, const Product& op);
 

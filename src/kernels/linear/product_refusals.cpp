@@ -95,7 +95,7 @@ std::string refuse_partials(const Context& ctx, const Weight& weight, const Prod
 // A matvec gates, and whole tiles of gates do on matrix units or, in 8 bits, of a few rows.
 std::string refuse_gate(const Weight& weight, const ProductChoice& choice) {
   if (!refuse_pieces(weight).empty() || choice.max_rows == 1) return refuse_pieces(weight);
-  if (choice.row->algorithm != Algorithm::kMatrix && !is_once_q8(*choice.row)) {
+  if (!writes_f16(*choice.row) && !writes_q8(*choice.row)) {
     return name_of(choice) + " has no gate";
   }
   if (weight.n % (2 * kTileRows) == 0) return "";

@@ -145,7 +145,7 @@ const Refusal kRefusals[] = {
      {.n = 96, .variant = "matrix", .gate = kSilu, .max_rows = 64},
      "half of 96 rows are not whole tiles of 32"},
     {kGate, {.variant = "once", .gate = kSilu, .max_rows = 4}, "matmul_skinny.tile_q4.once has no gate"},
-    {kGate, {.variant = "tile64", .gate = kSilu, .max_rows = 64}, "matmul.tile_q4.tile64 has no gate"},
+    {kGate, {.variant = "tile64", .gate = kSilu, .max_rows = 64}, "matmul_narrow.tile_q4.tile64 has no gate"},
 
     {kArgmax, {.n = 72, .pieces = 2}},
     {kArgmax, {.variant = "portable"}, kNoTiles},

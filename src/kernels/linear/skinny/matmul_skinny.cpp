@@ -24,6 +24,7 @@ struct SkinnyShape {
   uint32_t slices = 1;
   uint32_t depth = 1;
   uint32_t x_vec4s = 3;
+  uint32_t chunk = 0;  // units of x at a time, of matmul_few
   bool gated = false, q8_out = false;
 
   uint32_t threads() const { return rows * slices; }
@@ -31,7 +32,8 @@ struct SkinnyShape {
   // A subgroup of 32 reads more than one unit of x at once.
   uint32_t padding() const { return rows < kTileRows ? 1 : 0; }
   uint32_t shared_vec4s() const {
-    return std::max(slices * depth * (batch * x_vec4s + padding()), threads() * pair);
+    const uint32_t x = chunk != 0 ? chunk * batch * x_vec4s : slices * depth * (batch * x_vec4s + padding());
+    return std::max(x, threads() * pair);
   }
   uint32_t block_values() const { return q8_out ? batch * rows : 1; }
   uint32_t bytes() const { return shared_vec4s() * kVec4Bytes + block_values() * 4; }
@@ -61,7 +63,7 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
     const bool two = q8 && outputs / (2 * kTileRows) >= kEnoughWorkgroups;
     shape.pair = tunable(ctx.policy, op.choice, "pair", two ? 2 : 1, {1, 2});
   }
-  const uint32_t invocations = shape.batch * shape.pair > kManySums ? kInvocationsOfMany : kInvocations;
+  const uint32_t invocations = shape.batch * shape.pair >= kManySums ? kInvocationsOfMany : kInvocations;
   const uint32_t fitting = std::min({kInvocations, caps.max_invocations, caps.max_workgroup_size_x});
   const uint32_t most =
       std::max(1u, std::min(std::bit_floor(fitting) / shape.rows, std::bit_floor(shape.units)));
@@ -74,6 +76,35 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
   const uint32_t allowed = std::min(kMostBytes, caps.max_workgroup_bytes);
   while (shape.bytes() > allowed && shape.depth > 1) shape.depth /= 2;
   while (shape.bytes() > allowed && shape.slices > 1) shape.slices /= 2;
+  return shape;
+}
+
+// H200, 2 and 8 rows, 6144 x 4096, 4096 x 4096 and 4096 x 14336 in tile_q4 (kernel_bench --only few --set ...): the more
+// subgroups the better up to 16 with few rows of x, 8 with many; two weight rows an invocation only where x is long and the
+// workgroups still are enough.
+SkinnyShape few_shape(Context& ctx, const Product& op) {
+  constexpr uint32_t kSlices = 16, kSlicesOfMany = 8;
+  constexpr uint32_t kManyRows = 8, kEnoughWorkgroups = 96;
+  constexpr uint32_t kBytesOfX = 24576;  // of workgroup memory: several workgroups share a multiprocessor
+  const gpu::Caps& caps = ctx.plan.caps();
+  SkinnyShape shape{.units = op.weight.k / kUnitOfQ8,
+                    .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
+                    .pair = 2,
+                    .gated = op.gate != ActivationFn::kNone,
+                    .q8_out = op.y_q8.valid()};
+  const bool many = shape.batch >= kManyRows;
+  if (!shape.gated) {
+    const bool two = many && op.weight.pieces.front().rows / (2 * shape.rows) >= kEnoughWorkgroups;
+    shape.pair = tunable(ctx.policy, op.choice, "pair", two ? 2 : 1, {1, 2});
+  }
+  shape.slices = tunable(ctx.policy, op.choice, "slices", many ? kSlicesOfMany : kSlices, {1, 2, 4, 8, 16});
+  const uint32_t fitting =
+      std::min({shape.units, caps.max_invocations / shape.rows, caps.max_workgroup_size_x / shape.rows});
+  while (shape.slices > std::max(1u, fitting)) shape.slices /= 2;
+  const uint32_t turn = 2 * shape.slices;  // units of a turn of the loop
+  const uint32_t allowed = std::min(kBytesOfX, caps.max_workgroup_bytes - 4 * shape.block_values());
+  const uint32_t turns = std::max(1u, allowed / (shape.batch * shape.x_vec4s * kVec4Bytes) / turn);
+  shape.chunk = std::min((shape.units + turn - 1) / turn, turns) * turn;
   return shape;
 }
 
@@ -92,20 +123,24 @@ SkinnyShape cpu_shape(Context& ctx, const Product& op) {
 Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
   const gpu::Caps& caps = ctx.plan.caps();
-  const bool gated = op.gate != ActivationFn::kNone;
   const ProductRow& row = op.row;
-  const bool of_cpu = row.algorithm == Algorithm::kOnceOfCpu;
-  const SkinnyShape shape = of_cpu ? cpu_shape(ctx, op) : skinny_shape(ctx, op);
+  const bool of_cpu = row.algorithm == Algorithm::kOnceOfCpu, of_few = row.algorithm == Algorithm::kFew;
+  const bool gated = op.gate != ActivationFn::kNone;
+  const SkinnyShape shape = of_cpu ? cpu_shape(ctx, op) : of_few ? few_shape(ctx, op) : skinny_shape(ctx, op);
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
   const XViews x = x_views(op, ctx.max_rows);
 
   Launch launch{.variant = row.name,
-                .entry = of_cpu ? "linear/skinny/matmul_skinny_cpu" : "linear/skinny/matmul_skinny",
+                .entry = of_cpu   ? "linear/skinny/matmul_skinny_cpu"
+                         : of_few ? "linear/skinny/matmul_few"
+                                  : "linear/skinny/matmul_skinny",
                 .layout = wgsl::skinny_bindings::kLayout};
   launch.substitutions = {
       {"linear/weights/format", weight_fragment(weight.format, row.q8)},
       {"linear/skinny/unit", row.q8 ? "linear/skinny/skinny_unit_q8" : "linear/skinny/skinny_unit_f32"},
-      {"linear/skinny/x", of_cpu ? "linear/skinny/skinny_x_direct" : "linear/skinny/skinny_x_staged"}};
+      {"linear/skinny/x", of_cpu   ? "linear/skinny/skinny_x_direct"
+                          : of_few ? "linear/skinny/skinny_x_chunk"
+                                   : "linear/skinny/skinny_x_staged"}};
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
     const uint32_t outputs = gated ? piece.rows / 2 : piece.rows;
@@ -134,11 +169,15 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
       add_consts({u32_const("THREADS", shape.rows)});
     } else {
       add_consts({u32_const("ROWS", shape.rows), u32_const("SLICES", shape.slices),
-                  u32_const("DEPTH", shape.depth), u32_const("PADDING", shape.padding()),
                   u32_const("SHARED_VEC4S", shape.shared_vec4s()), u32_const("WEIGHT_ROWS", piece.rows),
                   bool_const("GATED", gated), u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
                   bool_const("HAS_Q8", shape.q8_out), u32_const("BLOCK_VALUES", shape.block_values()),
                   u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, outputs) / 4)});
+      if (of_few) {
+        add_consts({u32_const("CHUNK", shape.chunk)});
+      } else {
+        add_consts({u32_const("DEPTH", shape.depth), u32_const("PADDING", shape.padding())});
+      }
     }
     launch.bindings = {views.weights,
                        views.scales,

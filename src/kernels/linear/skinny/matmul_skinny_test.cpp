@@ -109,7 +109,10 @@ class MatmulSkinnyTest : public ::testing::TestWithParam<WeightFormat> {
   void run_all(std::initializer_list<Case> cases) {
     for (const Case& c : cases) {
       for (const ProductRow& row : matmul_skinny_variants(GetParam())) {
-        if (row.algorithm != Algorithm::kOnce && row.algorithm != Algorithm::kOnceOfCpu) continue;
+        if (row.algorithm != Algorithm::kOnce && row.algorithm != Algorithm::kOnceOfCpu &&
+            row.algorithm != Algorithm::kFew) {
+          continue;
+        }
         const std::string reason = refuse_by_device(row.lane, row.needs, device().caps(), Policy{});
         if (reason.empty()) {
           run_case(c, GetParam(), row);
@@ -157,6 +160,23 @@ TEST_P(OtherConstants, ComputeTheSame) {
             .max_rows = 4,
             .rows = {4, 3},
             .constants = {{"rows", 16}, {"pair", 2}, {"slices", 1}, {"depth", 1}}},
+           {.n = 150,
+            .k = 1312,
+            .max_rows = 6,
+            .rows = {6, 1},
+            .rows_per_piece = 128,
+            .bias = true,
+            .accumulate = true,
+            .y_stride = 160,
+            .y_column = 3,
+            .constants = {{"pair", 1}, {"slices", 2}}},
+           {.n = 192,
+            .k = 1024,
+            .max_rows = 8,
+            .rows = {8, 5},
+            .bias = true,
+            .gated = true,
+            .constants = {{"slices", 4}}},
            {.n = 192,
             .k = 1312,
             .max_rows = 13,

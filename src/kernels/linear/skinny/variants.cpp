@@ -1,5 +1,5 @@
-// The table of matmul_skinny, best first: kernels of this folder, which unpack each weight once for all rows of x, then those
-// of matmul/ for larger chunks. Read next: matmul_skinny.cpp.
+// The table of matmul_skinny, best first: kernels of this folder, which unpack each weight once for all rows of x, that of
+// narrow/, then those of matmul/ for larger chunks. Read next: matmul_skinny.cpp.
 #include "kernels/linear/product.h"
 
 namespace doppler::kernels {
@@ -14,6 +14,24 @@ constexpr ProductTemplate kTemplates[] = {
      .q8 = true,
      .tiled = true},
     {.suffix = "cpu", .refuse = refuse_unless_cpu_and_eights, .algorithm = Algorithm::kTileOfCpu},
+    // H200, Dawn, 2026-11-22, all products of a step of an 8B model in Q4_K_M (linear_chain_bench), ms with 16 rows: narrow
+    // 4.02, once.dp4a 6.38, dp4a 41.6.
+    {.suffix = "narrow",
+     .lane = Lane::kMatrix,
+     .needs = kNeedMatrix,
+     .refuse = refuse_unless_narrow,
+     .algorithm = Algorithm::kNarrow,
+     .tiled = true,
+     .f16 = true},
+    // Likewise with 2, 4 and 8 rows, in plans of so many: few.dp4a, and once.dp4a where that is refused, 1.98, 2.44 and 3.46;
+    // once.dp4a alone 2.21, 2.64 and 3.68. 2 and 4 rows in a plan of 8: 2.84 and 2.86.
+    {.suffix = "few.dp4a",
+     .lane = Lane::kDp4a,
+     .needs = kNeedDp4a,
+     .refuse = refuse_unless_few,
+     .algorithm = Algorithm::kFew,
+     .q8 = true,
+     .tiled = true},
     {.suffix = "once.dp4a",
      .lane = Lane::kDp4a,
      .needs = kNeedDp4a,

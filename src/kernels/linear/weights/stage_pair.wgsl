@@ -1,4 +1,5 @@
-// What the stage_* fragments share: where a unit lies, and numbers two at a time out of bytes 0 and 2 of a word.
+// What the stage_* fragments share: where a unit lies, numbers two at a time out of bytes 0 and 2 of a word, and
+// stage_unit(), by way of each fragment's stage_eight().
 // 0x6400 is 1024 in f16, whose last ten bits count ones.
 
 // Entry p of `count` a unit, in either plane of a tile format (base/dtype.h).
@@ -22,9 +23,14 @@ fn put_pair(at: u32, pair: vec2<f16>) {
 }
 
 // Eight columns from the bytes of two words.
-fn put_bytes(at: u32, early: u32, late: u32, offset: vec2<f16>, scale: vec2<f16>) {
+fn put_bytes(at: u32, step: u32, early: u32, late: u32, offset: vec2<f16>, scale: vec2<f16>) {
   put_pair(at, (byte_pair(early) - offset) * scale);
-  put_pair(at + 2u, (byte_pair(early >> 8u) - offset) * scale);
-  put_pair(at + 4u, (byte_pair(late) - offset) * scale);
-  put_pair(at + 6u, (byte_pair(late >> 8u) - offset) * scale);
+  put_pair(at + step, (byte_pair(early >> 8u) - offset) * scale);
+  put_pair(at + 2u * step, (byte_pair(late) - offset) * scale);
+  put_pair(at + 3u * step, (byte_pair(late >> 8u) - offset) * scale);
+}
+
+// All 32 columns of a unit.
+fn stage_unit(unit: StageUnit, at: u32) {
+  for (var i = 0u; i < 4u; i++) { stage_eight(unit, i, at + 8u * i, 2u); }
 }

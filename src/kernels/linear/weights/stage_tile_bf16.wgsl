@@ -19,16 +19,15 @@ fn put_two(at: u32, bits: vec2<u32>) {
 }
 
 // Eight numbers, in the order that x has: 0 and 2, 1 and 3, 4 and 6, 5 and 7.
-fn put_eight(at: u32, e: vec4<u32>) {
+fn put_eight(at: u32, step: u32, e: vec4<u32>) {
   put_two(at, e.xy << vec2<u32>(16u));
-  put_two(at + 2u, e.xy & vec2<u32>(0xffff0000u));
-  put_two(at + 4u, e.zw << vec2<u32>(16u));
-  put_two(at + 6u, e.zw & vec2<u32>(0xffff0000u));
+  put_two(at + step, e.xy & vec2<u32>(0xffff0000u));
+  put_two(at + 2u * step, e.zw << vec2<u32>(16u));
+  put_two(at + 3u * step, e.zw & vec2<u32>(0xffff0000u));
 }
 
-fn stage_unit(unit: StageUnit, at: u32) {
-  put_eight(at, unit.a);
-  put_eight(at + 8u, unit.b);
-  put_eight(at + 16u, unit.c);
-  put_eight(at + 24u, unit.d);
+fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {
+  let early = select(unit.a, unit.b, i == 1u);
+  let late = select(unit.c, unit.d, i == 3u);
+  put_eight(at, step, select(early, late, i >= 2u));
 }

@@ -14,16 +14,15 @@ fn fetch_unit(row: u32, u: u32) -> StageUnit {
 }
 
 // Eight numbers, in the order that x has: 0 and 2, 1 and 3, 4 and 6, 5 and 7.
-fn put_eight(at: u32, e: vec4<u32>) {
+fn put_eight(at: u32, step: u32, e: vec4<u32>) {
   put_pair(at, bitcast<vec2<f16>>((e.x & 0xffffu) | (e.y << 16u)));
-  put_pair(at + 2u, bitcast<vec2<f16>>((e.x >> 16u) | (e.y & 0xffff0000u)));
-  put_pair(at + 4u, bitcast<vec2<f16>>((e.z & 0xffffu) | (e.w << 16u)));
-  put_pair(at + 6u, bitcast<vec2<f16>>((e.z >> 16u) | (e.w & 0xffff0000u)));
+  put_pair(at + step, bitcast<vec2<f16>>((e.x >> 16u) | (e.y & 0xffff0000u)));
+  put_pair(at + 2u * step, bitcast<vec2<f16>>((e.z & 0xffffu) | (e.w << 16u)));
+  put_pair(at + 3u * step, bitcast<vec2<f16>>((e.z >> 16u) | (e.w & 0xffff0000u)));
 }
 
-fn stage_unit(unit: StageUnit, at: u32) {
-  put_eight(at, unit.a);
-  put_eight(at + 8u, unit.b);
-  put_eight(at + 16u, unit.c);
-  put_eight(at + 24u, unit.d);
+fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {
+  let early = select(unit.a, unit.b, i == 1u);
+  let late = select(unit.c, unit.d, i == 3u);
+  put_eight(at, step, select(early, late, i >= 2u));
 }

@@ -12,23 +12,18 @@ fn fetch_unit(row: u32, u: u32) -> StageUnit {
                    scales[unit_at(row, u, 0u, 2u)]);
 }
 
-fn put_sums(at: u32, early: u32, late: u32, minimum: vec2<f16>, scale: vec2<f16>) {
-  put_pair(at, fma(byte_pair(early), scale, -minimum));
-  put_pair(at + 2u, fma(byte_pair(early >> 8u), scale, -minimum));
-  put_pair(at + 4u, fma(byte_pair(late), scale, -minimum));
-  put_pair(at + 6u, fma(byte_pair(late >> 8u), scale, -minimum));
-}
-
-fn stage_unit(unit: StageUnit, at: u32) {
+// Columns 16 to 31 have the upper four of the fifth bits.
+fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {
   let scale_minimum = bitcast<vec2<f16>>(unit.scale);
   let scale = scale_minimum.xx;
   let minimum = scale_minimum.yy;
-  let fifth = vec4<u32>(unit.fifth);
-  let low = (unit.q & vec4<u32>(0x0f0f0f0fu)) | ((fifth << vec4<u32>(4u, 3u, 2u, 1u)) & vec4<u32>(0x10101010u));
-  let high = ((unit.q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu)) |
-             ((fifth >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(0x10101010u));
-  put_sums(at, low.x, low.y, minimum, scale);
-  put_sums(at + 8u, low.z, low.w, minimum, scale);
-  put_sums(at + 16u, high.x, high.y, minimum, scale);
-  put_sums(at + 24u, high.z, high.w, minimum, scale);
+  let is_high = i >= 2u;
+  let word = 2u * (i & 1u) + vec2<u32>(0u, 1u);
+  let q = select(unit.q.xy, unit.q.zw, (i & 1u) == 1u) >> vec2<u32>(4u * (i >> 1u));
+  let fifth = select(vec2<u32>(unit.fifth) << (vec2<u32>(4u) - word), vec2<u32>(unit.fifth) >> word, is_high);
+  let bytes = (q & vec2<u32>(0x0f0f0f0fu)) | (fifth & vec2<u32>(0x10101010u));
+  put_pair(at, fma(byte_pair(bytes.x), scale, -minimum));
+  put_pair(at + step, fma(byte_pair(bytes.x >> 8u), scale, -minimum));
+  put_pair(at + 2u * step, fma(byte_pair(bytes.y), scale, -minimum));
+  put_pair(at + 3u * step, fma(byte_pair(bytes.y >> 8u), scale, -minimum));
 }

@@ -13,15 +13,11 @@ fn fetch_unit(row: u32, u: u32) -> StageUnit {
   return StageUnit(weights[unit_at(row, u, 0u, 1u)], scales[at + 32u], scales[at + 64u], scales[at]);
 }
 
-fn stage_unit(unit: StageUnit, at: u32) {
+fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {
   let both = bitcast<vec2<f16>>(unit.scale);
-  let first = vec4<u32>(unit.first) << vec4<u32>(6u, 4u, 2u, 0u);
-  let second = vec4<u32>(unit.second) << vec4<u32>(6u, 4u, 2u, 0u);
-  let low = (unit.q & vec4<u32>(0x0f0f0f0fu)) | ((first & vec4<u32>(0xc0c0c0c0u)) >> vec4<u32>(2u));
-  let high = ((unit.q >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu)) | ((second & vec4<u32>(0xc0c0c0c0u)) >> vec4<u32>(2u));
-  let offset = vec2<f16>(32.0h);
-  put_bytes(at, low.x, low.y, offset, both.xx);
-  put_bytes(at + 8u, low.z, low.w, offset, both.xx);
-  put_bytes(at + 16u, high.x, high.y, offset, both.yy);
-  put_bytes(at + 24u, high.z, high.w, offset, both.yy);
+  let is_second = i >= 2u;
+  let q = select(unit.q.xy, unit.q.zw, (i & 1u) == 1u) >> vec2<u32>(4u * (i >> 1u));
+  let pairs = vec2<u32>(select(unit.first, unit.second, is_second)) << (vec2<u32>(6u, 4u) - 4u * (i & 1u));
+  let bytes = (q & vec2<u32>(0x0f0f0f0fu)) | ((pairs & vec2<u32>(0xc0c0c0c0u)) >> vec2<u32>(2u));
+  put_bytes(at, step, bytes.x, bytes.y, vec2<f16>(32.0h), select(both.xx, both.yy, is_second));
 }

@@ -12,13 +12,8 @@ fn fetch_unit(row: u32, u: u32) -> StageUnit {
   return StageUnit(weights[at], weights[at + 32u], scales[unit_at(row, u, 0u, 1u)]);
 }
 
-fn stage_unit(unit: StageUnit, at: u32) {
-  let scale = bitcast<vec2<f16>>(unit.scale).xx;
-  let low = unit.first ^ vec4<u32>(0x80808080u);
-  let high = unit.second ^ vec4<u32>(0x80808080u);
-  let offset = vec2<f16>(128.0h);
-  put_bytes(at, low.x, low.y, offset, scale);
-  put_bytes(at + 8u, low.z, low.w, offset, scale);
-  put_bytes(at + 16u, high.x, high.y, offset, scale);
-  put_bytes(at + 24u, high.z, high.w, offset, scale);
+fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {
+  let run = select(unit.first, unit.second, i >= 2u);
+  let bytes = select(run.xy, run.zw, (i & 1u) == 1u) ^ vec2<u32>(0x80808080u);
+  put_bytes(at, step, bytes.x, bytes.y, vec2<f16>(128.0h), bitcast<vec2<f16>>(unit.scale).xx);
 }

@@ -1,0 +1,141 @@
+// Records 16 to 64 rows of x times a weight on the matrix units: a dispatch per piece, and one that adds up the splits and
+// finishes what the first does not. Read next: matmul_narrow.wgsl, ../linear_sum.wgsl.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/dispatch.h"
+#include "kernels/linear/narrow/matmul_narrow_bindings.wgsl.h"
+#include "kernels/linear/product.h"
+#include "kernels/linear/weight_fragments.h"
+#include "kernels/tuning.h"
+
+namespace doppler::kernels {
+namespace {
+
+constexpr uint32_t kUnit = 32;      // columns
+constexpr uint32_t kStepUnits = 4;  // that the kernel takes at once
+constexpr uint32_t kFragment = 16;  // rows of a matrix unit's numbers
+constexpr uint32_t kFewRows = 32, kManyRows = 64;
+// What Tint wants behind y: a matrix unit's 16 x 16 results.
+constexpr uint64_t kFragmentBytes = uint64_t{kFragment} * kFragment * sizeof(float);
+
+// The constants of matmul_narrow.wgsl and its grid.
+struct NarrowSizes {
+  uint32_t tiles = 1;
+  uint32_t rows = kManyRows;
+  uint32_t subgroups = 2;
+  uint32_t splits = 1;
+  uint32_t split_units = 0;  // of all but the last
+
+  uint32_t group_rows() const { return rows * subgroups; }
+  uint32_t workgroup_bytes() const {
+    constexpr uint32_t kBuffer = kFragment * 40 * 2, kCorner = kFragmentBytes;
+    return subgroups * (2 * kBuffer + kCorner) + tiles * kBuffer;
+  }
+};
+
+// H200, 16 to 64 rows of the products of an 8B model in tile_q4 (kernel_bench --only .narrow --set ...): 64 weight rows a
+// subgroup; nearly as many workgroups as the device runs at once, so that all end together; and short splits only where it
+// would run half empty without, since each split's sums are written and read again.
+NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& piece, uint32_t units) {
+  constexpr uint32_t kMostSplits = 16, kLeastSteps = 2, kFewSteps = 4;
+  constexpr uint32_t kHead = 65536;  // weight rows: larger workgroups share more of x
+  // Workgroups of two subgroups that an H200 runs at once, by the registers they need; and half of them.
+  constexpr uint32_t kAtOnce = 528, kAtOnceOfOne = 924, kHalf = 264;
+  const gpu::Caps& caps = ctx.plan.caps();
+  NarrowSizes sizes{.tiles = (ctx.max_rows + kFragment - 1) / kFragment};
+  // Units of 16-bit weights fill twice the registers.
+  const uint32_t rows = weight_format_info(op.weight.format).quantised() ? kManyRows : kFewRows;
+  sizes.rows = tunable(ctx.policy, op.choice, "rows", rows, {kFewRows, kManyRows});
+  sizes.subgroups = tunable(ctx.policy, op.choice, "subgroups", piece.rows < kHead ? 2 : 4, {1, 2, 4, 8});
+  while (sizes.subgroups > 1 && (sizes.workgroup_bytes() > caps.max_workgroup_bytes ||
+                                 sizes.subgroups * 32 > caps.max_invocations)) {
+    sizes.subgroups /= 2;
+  }
+  const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
+  const uint32_t steps = (units + kStepUnits - 1) / kStepUnits;
+  const uint32_t most = std::clamp(steps / kLeastSteps, 1u, kMostSplits);
+  const uint32_t at_once = (sizes.tiles == 1 ? kAtOnceOfOne : kAtOnce) * 2 / sizes.subgroups;
+  uint32_t splits = std::bit_floor(std::clamp(at_once / groups, 1u, most));
+  if (steps / splits < kFewSteps && groups * splits / 2 >= kHalf) splits /= 2;
+  splits = std::min(most, tunable(ctx.policy, op.choice, "splits", splits, {1, 2, 4, 8, 16}));
+  const uint32_t split_steps = (steps + splits - 1) / splits;
+  sizes.splits = (steps + split_steps - 1) / split_steps;
+  sizes.split_units = split_steps * kStepUnits;
+  return sizes;
+}
+
+// Where the kernel's sums go.
+struct Target {
+  TensorView y;
+  uint32_t first = 0;   // column of output 0
+  uint32_t stride = 0;  // of a row
+  uint32_t split = 0;   // numbers of a split of the columns
+};
+
+Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
+  const Weight& weight = op.weight;
+  const bool gated = op.gate != ActivationFn::kNone;
+  const uint32_t units = weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
+  const NarrowSizes sizes = choose_sizes(ctx, op, piece, units);
+  const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
+  const bool split = sizes.splits > 1 || gated || op.y.bytes < kFragmentBytes;
+  Target target{
+      .y = op.y, .first = op.y_column + piece.first_row, .stride = op.y_stride != 0 ? op.y_stride : weight.n};
+  if (split) {
+    const uint32_t stride = groups * sizes.group_rows();
+    const uint32_t numbers = sizes.tiles * kFragment * stride;
+    target = {.y = ctx.plan.scratch("splits", uint64_t{numbers} * sizes.splits * sizeof(float)),
+              .stride = stride,
+              .split = numbers};
+  }
+
+  const wgsl::matmul_narrow_bindings::Params params{.rows = piece.rows,
+                                                    .first_row = piece.first_row,
+                                                    .y_first = target.first,
+                                                    .y_stride = target.stride,
+                                                    .y_split = target.split,
+                                                    .k_tiles = weight.k / kFragment,
+                                                    .units = units,
+                                                    .split_units = sizes.split_units,
+                                                    .x_tiles = sizes.tiles};
+  const PieceViews views = piece_views(weight, piece);
+  Launch launch{.variant = op.row.name,
+                .entry = "linear/narrow/matmul_narrow",
+                .layout = wgsl::matmul_narrow_bindings::kLayout};
+  launch.matrix = true;
+  launch.consts = {u32_const("ROWS", sizes.rows),
+                   u32_const("SUBGROUPS", sizes.subgroups),
+                   u32_const("TILES", sizes.tiles),
+                   bool_const("HAS_TAIL", units % kStepUnits != 0),
+                   bool_const("SPLIT", split),
+                   bool_const("HAS_BIAS", !split && op.bias.valid()),
+                   bool_const("ACCUMULATE", !split && op.accumulate)};
+  launch.substitutions = {{"linear/weights/stage", weight_fragments(weight.format).stage}};
+  launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
+  launch.bindings = {views.weights, views.scales, op.x.f16, op.bias.valid() ? op.bias : views.weights,
+                     target.y,      ctx.state};
+  launch.grid = {.x = groups, .y = sizes.splits};
+  launch.fixed_bytes = piece_bytes(weight, piece);
+  launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows *
+                                              (split           ? sizes.splits
+                                               : op.accumulate ? 2
+                                                               : 1);
+  launch.operations = uint64_t{2} * piece.rows * weight.k;
+  DP_CHECK(dispatch(ctx, launch));
+  if (!split) return {};
+  return record_sum(ctx, op, piece,
+                    {.partials = target.y,
+                     .splits = sizes.splits,
+                     .row_stride = target.stride,
+                     .split_stride = target.split});
+}
+
+}  // namespace
+
+Result<void> record_matmul_narrow(Context& ctx, const Product& op) {
+  for (const WeightPiece& piece : op.weight.pieces) DP_CHECK(record_piece(ctx, op, piece));
+  return {};
+}
+
+}  // namespace doppler::kernels
