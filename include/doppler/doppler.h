@@ -62,6 +62,21 @@ struct SamplingOptions {
   float frequency_penalty = 0.0f;
   std::vector<std::pair<int32_t, float>> logit_bias;  // token, added to its logit; at most 1024
   uint64_t seed = 0;
+  uint32_t min_tokens = 0;       // generated before an end token may be
+  float top_n_sigma = 0.0f;      // logits that many standard deviations below the highest leave; 0: off
+  float typical_p = 1.0f;        // the most typical tokens that make up this part stay; 1: off
+  float xtc_probability = 0.0f;  // of leaving out all but the last of the tokens above xtc_threshold; 0: off
+  float xtc_threshold = 0.1f;    // at most 0.5
+  float dynatemp_range = 0.0f;   // the temperature follows the entropy, this far up and down; 0: off
+  float dynatemp_exponent = 1.0f;
+  float mirostat_tau = 0.0f;    // bits of surprise to aim at, in place of the cuts above (mirostat 2); 0: off
+  float mirostat_eta = 0.1f;    // how fast it gets there
+  float dry_multiplier = 0.0f;  // weakens tokens that would repeat a run of earlier ones; 0: off
+  float dry_base = 1.75f;       // by multiplier * base^(length of the run - allowed length)
+  uint32_t dry_allowed_length = 2;
+  uint32_t dry_range = 0;  // tokens back, at most 1024; 0: that many
+  std::vector<std::string> dry_breakers = {"\n", ":", "\"",
+                                           "*"};  // no run reaches over a token with one of these
 };
 
 enum class WhenFull : uint8_t {

@@ -33,6 +33,28 @@ void add_generate_flags(Args& args, GenerateFlags& flags) {
               &s.presence_penalty);
   args.number("frequency-penalty", 0, "X", "subtract per occurrence among the last 64 (default 0)",
               &s.frequency_penalty);
+  args.number("top-n-sigma", 0, "N",
+              "drop logits N standard deviations below the highest; 0: off (default 0)", &s.top_n_sigma);
+  args.number("typical", 0, "P", "sample among the most typical that make up P; 1: off (default 1)",
+              &s.typical_p);
+  args.number("xtc-probability", 0, "P", "how often XTC leaves out the top choices (default 0)",
+              &s.xtc_probability);
+  args.number("xtc-threshold", 0, "P", "what makes a top choice, up to 0.5 (default 0.1)", &s.xtc_threshold);
+  args.number("dynatemp-range", 0, "T", "temperature by entropy, T up and down; 0: off (default 0)",
+              &s.dynatemp_range);
+  args.number("dynatemp-exponent", 0, "X", "of the entropy's part (default 1)", &s.dynatemp_exponent);
+  args.number("mirostat", 0, "TAU", "mirostat 2 at TAU bits, in place of the cuts; 0: off (default 0)",
+              &s.mirostat_tau);
+  args.number("mirostat-eta", 0, "ETA", "how fast mirostat gets there (default 0.1)", &s.mirostat_eta);
+  args.number("dry-multiplier", 0, "X", "weaken what would repeat a run of tokens; 0: off (default 0)",
+              &s.dry_multiplier);
+  args.number("dry-base", 0, "X", "DRY's growth with the run's length (default 1.75)", &s.dry_base);
+  args.count("dry-allowed-length", 0, "N", "runs shorter than N are free (default 2)", &s.dry_allowed_length);
+  args.count("dry-range", 0, "N", "tokens back that DRY looks, up to 1024 (default 0: 1024)", &s.dry_range);
+  args.texts("dry-breaker", 0, "TEXT", "no run reaches over it, beside newline : \" and *; may be repeated",
+             &s.dry_breakers);
+  args.count("min-tokens", 0, "N", "tokens to generate before an end token may come (default 0)",
+             &s.min_tokens);
   args.custom("logit-bias", 0, "TOKEN:B", "add B to a token's logit; may be repeated",
               [&s](std::string_view value) { return add_bias(value, &s.logit_bias); });
   args.big_count("seed", 's', "SEED", "same seed, same text (default 0)", &s.seed);

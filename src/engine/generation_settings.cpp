@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace doppler::engine {
 namespace {
+
+// Behind slides the random numbers are another stream each time.
+constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15ull;
 
 struct Bound {
   const char* name;
@@ -20,6 +24,18 @@ Result<void> check_numbers(const GenerateOptions& o, uint32_t max_batch) {
       {"repeat-penalty", s.repeat_penalty, 0.01, 100},
       {"presence-penalty", s.presence_penalty, -100, 100},
       {"frequency-penalty", s.frequency_penalty, -100, 100},
+      {"top-n-sigma", s.top_n_sigma, 0, 1000},
+      {"typical", s.typical_p, 0, 1},
+      {"xtc-probability", s.xtc_probability, 0, 1},
+      {"xtc-threshold", s.xtc_threshold, 0, 0.5},
+      {"dynatemp-range", s.dynatemp_range, 0, 100},
+      {"dynatemp-exponent", s.dynatemp_exponent, 0.01, 100},
+      {"mirostat", s.mirostat_tau, 0, 18},  // bits: those of the largest vocabulary
+      {"mirostat-eta", s.mirostat_eta, 0, 1},
+      {"dry-multiplier", s.dry_multiplier, 0, 100},
+      {"dry-base", s.dry_base, 1, 10},
+      {"dry-allowed-length", static_cast<double>(s.dry_allowed_length), 1, kernels::kDryLongest},
+      {"dry-range", static_cast<double>(s.dry_range), 0, kernels::kDryHistory},
       {"batch", static_cast<double>(o.batch), 1, static_cast<double>(max_batch)},
       {"readback-interval", static_cast<double>(o.readback_interval), 1,
        static_cast<double>(max_batch / std::max(1u, o.batch))},
@@ -47,6 +63,19 @@ Result<void> check_biases(const SamplingOptions& options, uint32_t vocab_size) {
   return {};
 }
 
+// The tokens that contain one of the texts.
+std::vector<uint32_t> tokens_with(const tokenizer::Tokenizer& tokenizer, std::span<const std::string> texts) {
+  std::vector<uint32_t> tokens;
+  for (uint32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    const std::string_view bytes = tokenizer.token_bytes(static_cast<int32_t>(id));
+    const auto is_in = [&](const std::string& text) {
+      return !text.empty() && bytes.find(text) != bytes.npos;
+    };
+    if (std::ranges::any_of(texts, is_in)) tokens.push_back(id);
+  }
+  return tokens;
+}
+
 }  // namespace
 
 Result<void> check_options(const GenerateOptions& options, const GeneratorConfig& config,
@@ -56,13 +85,13 @@ Result<void> check_options(const GenerateOptions& options, const GeneratorConfig
 }
 
 model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorConfig& config,
-                                      uint32_t max_tokens, uint64_t seed) {
+                                      const tokenizer::Tokenizer* tokenizer, const Segment& segment) {
   const SamplingOptions& s = o.sampling;
   model::GenerationSettings out;
   // Penalties and biases change the choice even without randomness, so only the plain case takes the greedy
   // plan.
-  const bool plain =
-      s.repeat_penalty == 1.0f && s.presence_penalty == 0 && s.frequency_penalty == 0 && s.logit_bias.empty();
+  const bool plain = s.repeat_penalty == 1.0f && s.presence_penalty == 0 && s.frequency_penalty == 0 &&
+                     s.logit_bias.empty() && s.dry_multiplier == 0 && s.min_tokens == 0;
   out.greedy = s.top_k == 1 ? plain : s.temperature == 0 && plain;
   out.sampling = {.temperature = s.temperature == 0 ? 1.0f : s.temperature,
                   .top_p = s.top_p,
@@ -71,21 +100,29 @@ model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorC
                   .repeat_penalty = s.repeat_penalty,
                   .presence_penalty = s.presence_penalty,
                   .frequency_penalty = s.frequency_penalty,
-                  .bias_count = 0};
+                  .min_tokens = s.min_tokens - std::min(s.min_tokens, segment.generated),
+                  .top_n_sigma = s.top_n_sigma,
+                  .typical_p = s.typical_p,
+                  .xtc_probability = s.xtc_probability,
+                  .xtc_threshold = s.xtc_threshold,
+                  .dynatemp_range = s.dynatemp_range,
+                  .dynatemp_exponent = s.dynatemp_exponent,
+                  .mirostat_tau = s.temperature == 0 ? 0 : s.mirostat_tau,  // which takes no top-k
+                  .mirostat_eta = s.mirostat_eta,
+                  .dry_multiplier = s.dry_multiplier,
+                  .dry_base = s.dry_base,
+                  .dry_allowed_length = s.dry_allowed_length,
+                  .dry_range = s.dry_range};
   for (const auto& [token, bias] : s.logit_bias)
     out.logit_bias.emplace_back(static_cast<uint32_t>(token), bias);
-  out.seed = seed;
-  out.max_tokens = max_tokens;
+  out.seed = s.seed + segment.slides * kGoldenRatio;
+  out.max_tokens = segment.max_tokens;
   if (o.stop_on_device) out.stop_tokens = config.stop_tokens;
   out.ignore_stop = o.ignore_eos;
+  if (tokenizer && s.dry_multiplier > 0) out.dry_breakers = tokens_with(*tokenizer, s.dry_breakers);
   return out;
 }
 
 ptrdiff_t kept_by_slide(uint32_t ctx_len) { return std::max<ptrdiff_t>(1, ctx_len / 2); }
-
-uint64_t seed_of_segment(uint64_t seed, uint32_t slides) {
-  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15ull;
-  return seed + slides * kGoldenRatio;
-}
 
 }  // namespace doppler::engine

@@ -3,6 +3,7 @@
 
 #include "doppler/doppler.h"
 #include "model/step_runner.h"
+#include "tokenizer/tokenizer.h"
 
 namespace doppler::engine {
 
@@ -14,12 +15,16 @@ struct GeneratorConfig {
 
 // Errors: a number out of its range, a logit bias outside the vocabulary. max_batch: StepRunner's.
 Result<void> check_options(const GenerateOptions& options, const GeneratorConfig& config, uint32_t max_batch);
+// A generation is one segment, or where a full context slides one behind another.
+struct Segment {
+  uint32_t max_tokens = 0;  // of this one
+  uint32_t slides = 0;      // before it
+  uint32_t generated = 0;   // tokens before it
+};
+// `tokenizer` says which tokens break repetitions (DRY); null: none do.
 model::GenerationSettings settings_of(const GenerateOptions& options, const GeneratorConfig& config,
-                                      uint32_t max_tokens, uint64_t seed);
+                                      const tokenizer::Tokenizer* tokenizer, const Segment& segment);
 
 // What remains of a full context that slides, in tokens: the newer half, and at least the token to go on from.
 ptrdiff_t kept_by_slide(uint32_t ctx_len);
-// Behind so many slides the random numbers are another stream.
-uint64_t seed_of_segment(uint64_t seed, uint32_t slides);
-
 }  // namespace doppler::engine

@@ -67,9 +67,11 @@ Result<void> Generator::queue_prompt(size_t max_tokens_left) {
   const size_t kept = std::min<size_t>(static_cast<size_t>(a - cached_tokens_.begin()), sequence_.size() - 1);
   cached_tokens_.resize(kept);
   segment_limit_ = static_cast<uint32_t>(max_tokens_left);
-  const uint64_t seed = seed_of_segment(options_.sampling.seed, segments_);
+  const Segment segment{.max_tokens = segment_limit_,
+                        .slides = segments_,
+                        .generated = static_cast<uint32_t>(answer_->result().tokens.size())};
   DP_CHECK(
-      runner_.begin(settings_of(options_, config_, segment_limit_, seed), std::span(sequence_).first(kept)));
+      runner_.begin(settings_of(options_, config_, tokenizer_, segment), std::span(sequence_).first(kept)));
   if (segments_ == 0) {
     answer_->result().timings.evaluated_tokens = static_cast<uint32_t>(sequence_.size() - kept);
     answer_->result().timings.cached_tokens = static_cast<uint32_t>(kept);

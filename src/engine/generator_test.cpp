@@ -179,6 +179,46 @@ TEST(Generator, LogitBiasesAreChecked) {
   }
 }
 
+TEST(Generator, SamplersReachTheRunner) {
+  Script run;
+  GenerateOptions options{.max_tokens = 3};
+  SamplingOptions& s = options.sampling;
+  s.typical_p = 0.5f;
+  s.xtc_probability = 0.25f;
+  s.mirostat_tau = 5;
+  s.dry_multiplier = 0.8f;
+  s.dry_range = 100;
+  s.min_tokens = 7;
+  run.go({1}, options);
+  const kernels::SampleParams& sent = run.runner.settings.sampling;
+  EXPECT_FALSE(run.runner.settings.greedy);
+  EXPECT_EQ(sent.typical_p, 0.5f);
+  EXPECT_EQ(sent.xtc_probability, 0.25f);
+  EXPECT_EQ(sent.mirostat_tau, 5.0f);
+  EXPECT_EQ(sent.dry_range, 100u);
+  EXPECT_EQ(sent.min_tokens, 7u);
+  s.temperature = 0;  // greedy, but for DRY and the least number of tokens
+  run.go({1}, options);
+  EXPECT_FALSE(run.runner.settings.greedy);
+  EXPECT_EQ(run.runner.settings.sampling.mirostat_tau, 0.0f);
+  s.dry_multiplier = 0;
+  s.min_tokens = 0;
+  run.go({1}, options);
+  EXPECT_TRUE(run.runner.settings.greedy);
+  s.xtc_threshold = 0.6f;
+  run.go({1}, options);
+  EXPECT_NE(run.error.find("xtc-threshold is 0.6; allowed is 0 to 0.5"), std::string::npos) << run.error;
+}
+
+TEST(Generator, ASlideDoesNotAskForTheLeastTokensAgain) {
+  Script slide;
+  GenerateOptions options{.max_tokens = 200, .when_full = WhenFull::kSlide};
+  options.sampling.min_tokens = 20;
+  slide.go({1, 2, 3}, options);
+  EXPECT_GT(slide.runner.begun_at.size(), 1u);
+  EXPECT_EQ(slide.runner.settings.sampling.min_tokens, 0u);
+}
+
 TEST(Generator, ReusesCachedTokens) {
   Script run;
   run.go({1, 2, 3}, {.max_tokens = 5});

@@ -55,9 +55,10 @@ Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens) {
   if (checked.batch == 0) checked.batch = config().batch;
   DP_CHECK(engine::check_options(checked, config(), model::kMaxBatch));
   const auto done = static_cast<uint32_t>(answer.result().tokens.size());
-  const uint32_t left = options.max_tokens == 0 ? 0 : options.max_tokens - done;
-  request.settings =
-      engine::settings_of(options, config(), left, engine::seed_of_segment(options.sampling.seed, segments));
+  const engine::Segment segment{.max_tokens = options.max_tokens == 0 ? 0 : options.max_tokens - done,
+                                .slides = segments,
+                                .generated = done};
+  request.settings = engine::settings_of(options, config(), model->loaded->text.tokenizer.get(), segment);
   engine::Request asked = request;
   asked.tokens = std::move(tokens);
   DP_TRY(std::shared_ptr<engine::StreamLine> begun, model->thread->submit(std::move(asked)));

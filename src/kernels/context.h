@@ -81,6 +81,9 @@ struct Context {
   StepTables tables;      // of plans for many sequences; sequences 0: plans of one
   // Grids are of so many rows, not of as many as the replay has: behind a selection of rows. 0: of the replay's.
   uint32_t fixed_rows = 0;
+  // Products are chosen as for plans of so many rows at least, so that what a row gets does not depend on how many
+  // there are.
+  uint32_t least_rows = 0;
 };
 
 }  // namespace doppler::kernels

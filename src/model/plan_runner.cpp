@@ -34,6 +34,11 @@ Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<con
     return fail(ErrorKind::kInvalidInput, "%zu logit biases were given; at most %u are allowed.",
                 settings.logit_bias.size(), kernels::kMaxLogitBias);
   }
+  if (!settings.greedy && kernels::uses_more(settings.sampling)) {
+    return fail(ErrorKind::kUnsupported,
+                "This model was loaded without plans for DRY, XTC, typical, top-n-sigma, mirostat, a dynamic "
+                "temperature or a least number of tokens.");
+  }
   settings_ = settings;
   host_state_ = kernels::StepState{};
   host_state_.pos = static_cast<uint32_t>(before.size());

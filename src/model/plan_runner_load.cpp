@@ -248,6 +248,8 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
       .persistent = row.max_keys != 0 || row.only_persistent ? persistent_ : lowering::PersistentIo{},
       .hidden = row.logits_rows == LogitsRows::kAll ? views_.hidden : kernels::TensorView{}};
   if (has_many()) {
+    // What a sequence gets must not depend on its company: the same products in all plans.
+    if (options_.policy.name == "exact") ctx.least_rows = kernels::kMaxNarrowRows + 1;
     io.sampled_state = views_.state.sub(kernels::StepTables::sampled_state(), sizeof(kernels::StepState));
     io.single_rows = row.logits_rows == LogitsRows::kAll ? row.max_rows : tables_.sequences;
   }

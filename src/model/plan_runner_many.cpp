@@ -2,7 +2,6 @@
 // Read next: sequence_plans.h.
 #include <algorithm>
 
-#include "kernels/linear/linear.h"
 #include "kernels/sample/sample.h"
 #include "kernels/step/advance.h"
 #include "kernels/step/arrange.h"
@@ -13,17 +12,11 @@ namespace {
 
 using lowering::LogitsRows;
 
-// Rows that decode plans are made for, besides one for all slots.
+// Rows that decode plans are made for, besides one for all slots. The exact lane has one plan for all numbers of rows.
 constexpr uint32_t kClasses[] = {1, 8, 16, 32};
 
-// The exact lane has one plan for all numbers of rows, and with the products of the plan with pieces, which those of more
-// than kMaxSkinnyRows rows are: so what a sequence gets does not depend on its company.
-uint32_t slots_of(const kernels::Policy& policy, uint32_t sequences) {
-  return policy.name == "exact" ? std::max(sequences, kernels::kMaxSkinnyRows + 1) : sequences;
-}
-
 std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequences) {
-  if (policy.name == "exact") return {sequences};
+  if (policy.name == "exact") return {std::max(2u, sequences)};
   std::vector<uint32_t> classes;
   for (const uint32_t rows : kClasses) {
     if (rows < sequences) classes.push_back(rows);
@@ -36,9 +29,8 @@ std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequenc
 
 void PlanRunner::make_tables() {
   if (options_.max_sequences == 0) return;
-  const uint32_t slots = slots_of(options_.policy, options_.max_sequences);
-  tables_ = {.sequences = slots,
-             .rows = options_.chunk + slots,
+  tables_ = {.sequences = options_.max_sequences,
+             .rows = options_.chunk + options_.max_sequences,
              .blocks = (options_.ctx_len + options_.block_len - 1) / options_.block_len,
              .block_len = options_.block_len};
 }

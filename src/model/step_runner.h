@@ -25,6 +25,7 @@ struct GenerationSettings {
   uint32_t max_tokens = 0;  // generated at most, with those chosen before
   std::vector<uint32_t> stop_tokens;  // at most kMaxStopTokens
   bool ignore_stop = false;
+  std::vector<uint32_t> dry_breakers;  // tokens; of kernels/sample/more.h
 };
 
 // Names one queued submit whose tokens can be collected, once, in order.

@@ -14,6 +14,7 @@ namespace doppler::kernels {
 
 inline constexpr uint32_t kMaxSequences = 64;  // slots, most that a model may be loaded with
 inline constexpr uint32_t kMaxPieces = 8;      // runs of prompt tokens in a step
+inline constexpr uint32_t kStepRing = 1024;    // steps of the output ring: those of 4 tickets of 256
 inline constexpr uint32_t kNowhere =
     0xFFFFFFFFu;  // the position of a row whose sequence has stopped: nothing is read or written
 

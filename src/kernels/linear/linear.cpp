@@ -219,8 +219,11 @@ InputForm ProductChoice::reads() const {
 }
 
 Result<ProductChoice> resolve_product(const Context& ctx, const Weight& weight, ActivationFn gate) {
-  const ProductShape shape{
-      .format = weight.format, .n = weight.n, .k = weight.k, .max_rows = ctx.max_rows, .gate = gate};
+  const ProductShape shape{.format = weight.format,
+                           .n = weight.n,
+                           .k = weight.k,
+                           .max_rows = std::max(ctx.max_rows, ctx.least_rows),
+                           .gate = gate};
   DP_TRY(Resolved<ProductRow> resolved,
          (resolve<ProductRow, ProductShape>(product_operation(shape), product_variants(shape), shape,
                                             shape_text(shape), ctx.plan.caps(), ctx.policy)));

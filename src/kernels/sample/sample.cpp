@@ -1,7 +1,8 @@
 // Checks and records the choice of a token: two dispatches for argmax, four for the sampling chain.
 #include "kernels/sample/sample.h"
 
-#include "kernels/common/tables.h"
+#include "kernels/sample/logprobs.h"
+#include "kernels/sample/more.h"
 #include "kernels/sample/sample_argmax_segments.wgsl.h"
 #include "kernels/sample/sample_argmax_segments_many.wgsl.h"
 #include "kernels/sample/sample_argmax_token.wgsl.h"
@@ -16,11 +17,9 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint64_t kWord = sizeof(uint32_t);
-constexpr uint32_t kSegment = 1024;  // tokens of a workgroup: 126 to 256 workgroups for today's vocabularies
-constexpr uint32_t kBins = 1024;     // sample_values.wgsl
-constexpr uint32_t kMetaWords = 4;   // sample_values.wgsl, without the bests of the segments
+constexpr uint32_t kBins = 1024;    // sample_values.wgsl
+constexpr uint32_t kMetaWords = 4;  // sample_values.wgsl, without the bests of the segments
 
-constexpr uint32_t kSegmentInvocations = 256;
 // The last dispatch is a single workgroup, so it takes all the invocations it can get.
 constexpr uint32_t kDrawInvocations = 1024;
 
@@ -28,47 +27,7 @@ constexpr uint32_t kDrawInvocations = 1024;
 constexpr Variant<Sample> kArgmaxRows[] = {{.name = "argmax.portable"}};
 constexpr Variant<Sample> kSampleRows[] = {{.name = "sample.portable"}};
 
-struct Shape {
-  uint32_t vocab_size;
-  uint32_t segments;
-  uint32_t workgroup;
-  uint32_t rows;  // most that choose a token
-};
-
-Shape shape_of(const Context& ctx, const Sample& op) {
-  return {.vocab_size = op.vocab_size,
-          .segments = (op.vocab_size + kSegment - 1) / kSegment,
-          .workgroup = workgroup_for(ctx.plan.caps(), kSegment, kSegmentInvocations),
-          .rows = std::max(ctx.tables.sequences, 1u)};
-}
-
-std::vector<gpu::WgslConst> shape_consts(const Shape& shape) {
-  return {u32_const("VOCAB_SIZE", shape.vocab_size), u32_const("SEGMENT", kSegment),
-          u32_const("SEGMENTS", shape.segments), u32_const("WORKGROUP", shape.workgroup)};
-}
-
-// Workgroups over each row that chooses a token: as many rows as the step has, or in steps with pieces of prompts, of
-// which most rows choose none, as there are slots. `bytes` is what a row reads and writes.
-Result<void> dispatch_rows(Context& ctx, const Shape& shape, Launch launch, uint32_t groups, uint64_t bytes) {
-  launch.grid.x = groups;
-  if (ctx.tables.sequences == 0) {
-    launch.fixed_bytes = bytes;
-    return dispatch(ctx, launch);
-  }
-  add_tables(launch, ctx.tables);
-  launch.substitutions.emplace_back("sample/sample_place", "sample/sample_place_many");
-  if (ctx.max_rows <= shape.rows) {
-    launch.grid.rows_axis = 1;
-    launch.grid.rows_per_group = 1;
-    launch.bytes = bytes;
-  } else {
-    launch.grid.y = shape.rows;
-    launch.fixed_bytes = shape.rows * bytes;
-  }
-  return dispatch(ctx, launch);
-}
-
-Result<void> record_argmax(Context& ctx, const Sample& op, const Shape& shape) {
+Result<void> record_argmax(Context& ctx, const Sample& op, const SampleShape& shape) {
   DP_TRY(const auto row, select("argmax", argmax_variants(), op, format_text("%u", op.vocab_size), ctx));
   const bool many = ctx.tables.sequences > 0;
   TensorView best = op.best;
@@ -79,7 +38,7 @@ Result<void> record_argmax(Context& ctx, const Sample& op, const Shape& shape) {
     Launch segments{.variant = row->name,
                     .entry = "sample/sample_argmax_segments",
                     .layout = wgsl::sample_argmax_segments::kLayout,
-                    .consts = shape_consts(shape),
+                    .consts = sample_consts(shape),
                     .bindings = {op.logits, best}};
     if (many) {
       segments.entry = "sample/sample_argmax_segments_many";
@@ -101,13 +60,19 @@ Result<void> record_argmax(Context& ctx, const Sample& op, const Shape& shape) {
   return dispatch_rows(ctx, shape, std::move(token), 1, count * 2 * kWord);
 }
 
-Result<void> record_chain(Context& ctx, const Sample& op, const Shape& shape) {
+Result<void> record_chain(Context& ctx, const Sample& op, const SampleShape& shape) {
   const uint64_t rows = shape.rows;
   DP_CHECK(check_view(ctx.state, sizeof(StepState), "step state"));
   DP_CHECK(check_view(op.params, rows * kSampleParamsStride, "params of sample"));
   DP_CHECK(check_view(op.bias, rows * kMaxLogitBias * 2 * kWord, "bias of sample"));
   DP_CHECK(check_view(op.counts, rows * op.vocab_size * kWord, "counts of sample"));
   DP_TRY(const auto row, select("sample", sample_variants(), op, format_text("%u", op.vocab_size), ctx));
+
+  const bool more = op.more.valid();
+  TensorView bias = op.bias;
+  if (more) {
+    DP_TRY(bias, record_more_bias(ctx, op, shape));
+  }
 
   const TensorView segment_max = ctx.plan.scratch("sample.segment_max", rows * shape.segments * kWord);
   const TensorView histogram = ctx.plan.scratch("sample.histogram", rows * 3 * kBins * kWord);
@@ -120,38 +85,44 @@ Result<void> record_chain(Context& ctx, const Sample& op, const Shape& shape) {
       .variant = row->name,
       .entry = "sample/sample_prepare",
       .layout = wgsl::sample_prepare::kLayout,
-      .consts = shape_consts(shape),
-      .bindings = {ctx.state, op.params, op.bias, op.counts, op.logits, segment_max, histogram, between}};
+      .consts = sample_consts(shape),
+      .bindings = {ctx.state, op.params, bias, op.counts, op.logits, segment_max, histogram, between}};
   prepare.consts.push_back(f32_const("SOFTCAP", op.softcap));
   prepare.consts.push_back(f32_const("LOGIT_SCALE", op.logit_scale));
   prepare.consts.push_back(u32_const("MAX_BIAS", kMaxLogitBias));
+  if (more) add_more(prepare);
   DP_CHECK(dispatch_rows(ctx, shape, std::move(prepare), shape.segments, 3 * pass_bytes));
 
   Launch histogram_of{.variant = row->name,
                       .entry = "sample/sample_histogram",
                       .layout = wgsl::sample_histogram::kLayout,
-                      .consts = shape_consts(shape),
+                      .consts = sample_consts(shape),
                       .bindings = {ctx.state, op.params, op.logits, segment_max, histogram}};
   DP_CHECK(dispatch_rows(ctx, shape, std::move(histogram_of), shape.segments, pass_bytes));
   Launch gather{.variant = row->name,
                 .entry = "sample/sample_gather",
                 .layout = wgsl::sample_gather::kLayout,
-                .consts = shape_consts(shape),
+                .consts = sample_consts(shape),
                 .bindings = {ctx.state, op.params, op.logits, segment_max, histogram, candidates, between}};
+  if (more) add_more(gather);
   DP_CHECK(dispatch_rows(ctx, shape, std::move(gather), shape.segments, 2 * pass_bytes));
 
   const gpu::Caps& caps = ctx.plan.caps();
-  Shape draw = shape;
+  SampleShape draw = shape;
   draw.workgroup = workgroup_for(caps, kBins, kDrawInvocations);
   // Three words a bin, two an invocation, and a few more.
   constexpr uint64_t kSmallWords = 16;
   if ((3 * kBins + 2 * draw.workgroup + kSmallWords) * kWord > caps.max_workgroup_bytes) {
     draw.workgroup = shape.workgroup;
   }
+  if (more) {
+    DP_TRY(const TensorView spread, record_more_spread(ctx, op, shape, segment_max));
+    return record_more_draw(ctx, op, draw, between, candidates, spread);
+  }
   Launch draw_of{.variant = row->name,
                  .entry = "sample/sample_draw",
                  .layout = wgsl::sample_draw::kLayout,
-                 .consts = shape_consts(draw),
+                 .consts = sample_consts(draw),
                  .bindings = {ctx.state, op.params, between, candidates, op.token}};
   return dispatch_rows(ctx, shape, std::move(draw_of), 1, kMetaWords * kWord);
 }
@@ -171,7 +142,7 @@ Result<void> record(Context& ctx, const Sample& op) {
                 static_cast<double>(op.logit_scale), static_cast<double>(op.softcap));
   }
   if (ctx.tables.sequences > 0) DP_CHECK(check_tables(ctx));
-  const Shape shape = shape_of(ctx, op);
+  const SampleShape shape = sample_shape(ctx, op);
   const uint64_t rows = shape.rows;
   if (op.best.valid()) {
     if (!op.greedy || op.best_count == 0) {
@@ -183,7 +154,17 @@ Result<void> record(Context& ctx, const Sample& op) {
     DP_CHECK(check_view(op.logits, rows * op.vocab_size * kWord, "logits of sample"));
   }
   DP_CHECK(check_view(op.token, rows * kWord, "token of sample"));
-  return op.greedy ? record_argmax(ctx, op, shape) : record_chain(ctx, op, shape);
+  LogProbParts parts;
+  if (op.logprobs.valid()) {
+    if (op.best.valid())
+      return fail(ErrorKind::kInternal, "Log-probabilities need all logits, not the bests of tiles.");
+    DP_TRY(parts, record_logprob_parts(ctx, op, shape));
+  }
+  if (op.more.valid() && op.greedy) {
+    return fail(ErrorKind::kInternal, "The samplers of more.h were given to a greedy plan, which has none.");
+  }
+  DP_CHECK(op.greedy ? record_argmax(ctx, op, shape) : record_chain(ctx, op, shape));
+  return op.logprobs.valid() ? record_logprob_entry(ctx, op, shape, parts) : Result<void>();
 }
 
 }  // namespace doppler::kernels

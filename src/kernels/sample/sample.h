@@ -23,7 +23,7 @@
 // A greedy request in a sampled plan (SampleParams::greedy) gets the greedy plan's token, from the plain logits: none of
 // the steps above apply.
 // Dispatches: greedy 2, or 1 where the product that made the logits left the best of its tiles; sampled 4. Vocabularies
-// up to kMaxVocab.
+// up to kMaxVocab. Log-probabilities: 2 more, one before and one behind them (logprobs.h).
 // Many sequences (common/step_tables.h): one choice for each entry i of the table `sampled`, (slot, row). logits, best and
 // token are those of i; params, bias, counts, the counter and the key those of the slot. Each draws as it would alone.
 #pragma once
@@ -47,10 +47,59 @@ struct SampleParams {
   float frequency_penalty = 0.0f;
   uint32_t bias_count = 0;  // entries of the bias list in use
   uint32_t greedy = 0;      // 1: argmax of the plain logits, for a greedy request beside sampled ones
+  uint32_t logprobs = 0;    // 0: none; 1 + n: of the chosen token and of the n best, n at most kMaxLogProbs
+  // Only where Sample::more is given (more.h).
+  uint32_t min_tokens = 0;          // chosen before a stop token may be
+  float top_n_sigma = 0;            // 0: off
+  float typical_p = 1;              // 1 or more: off
+  float xtc_probability = 0;        // 0: off
+  float xtc_threshold = 0.1f;       // above 0.5: off
+  float dynatemp_range = 0;         // 0: off
+  float dynatemp_exponent = 1;      // > 0
+  float mirostat_tau = 0;           // 0: off; the surprise to aim at, in bits
+  float mirostat_eta = 0.1f;        // how fast
+  float dry_multiplier = 0;         // 0: off
+  float dry_base = 1.75f;           // at least 1
+  uint32_t dry_allowed_length = 2;  // at least 1
+  uint32_t dry_range = 0;           // tokens back, at most kDryHistory; 0: that many
 };
 inline constexpr uint64_t kSampleParamsStride = 256;  // bytes from one slot's to the next's
+inline constexpr uint32_t kMaxLogProbs = 20;
+static_assert(sizeof(SampleParams) <= kSampleParamsStride);
+
+// Of a token chosen with SampleParams::logprobs: the natural logarithms of the probabilities that the model gave, which
+// are those of step 1 at temperature 1, before all other steps. Absolute error: 1e-5, or as much as f32 rounds. A token
+// whose logit is -infinity or NaN has -1e30.
+struct LogProbEntry {
+  float chosen = 0;
+  uint32_t count = 0;  // of `best`: n, or the vocabulary
+  struct {
+    uint32_t token = 0;
+    float logprob = 0;
+  } best[kMaxLogProbs];  // the higher l first, then the lower id
+};
+static_assert(sizeof(LogProbEntry) == 4 * (2 + 2 * kMaxLogProbs));
 inline constexpr uint32_t kMaxLogitBias = 1024;
 inline constexpr uint32_t kMaxVocab = 1u << 18;
+
+inline constexpr uint32_t kDryHistory = 1024;  // tokens
+inline constexpr uint32_t kDryLongest = 64;    // of a match: longer ones count as that long
+
+// What the samplers of more.h keep of a slot from token to token. The host writes it when a generation starts; each choice
+// moves it on, so such a request is in plans with `more` from its first token to its last.
+struct MoreState {
+  float mu = 0;        // of mirostat: 2 * tau at first
+  uint32_t count = 0;  // tokens that went into the history
+  uint32_t reserved[2] = {};
+  uint32_t history[kDryHistory] =
+      {};  // token i at i % kDryHistory: the prompt's last ones, then the chosen ones
+};
+// Does a request need Sample::more?
+inline bool uses_more(const SampleParams& p) {
+  return p.min_tokens > 0 || p.top_n_sigma > 0 || p.typical_p < 1 || p.xtc_probability > 0 ||
+         p.dynatemp_range > 0 || p.mirostat_tau > 0 || p.dry_multiplier > 0;
+}
+inline uint32_t breaker_words(uint32_t vocab_size) { return (vocab_size + 31) / 32; }
 
 // n: the sequences of the tables, or 1.
 struct Sample {
@@ -65,6 +114,12 @@ struct Sample {
       counts;  // u32 [n, vocab_size]: how often each token is among the penalised recent ones; maintained by the
                // step kernel and, for the prompt, by the host
   TensorView token;  // u32 [n]: the choice
+  // Optional: LogProbEntry [kTokenRing], or with tables [kStepRing, n]; at ring_index, as the token's ring, and there the
+  // entry of each slot that asks for them. Others stay as they are. Not with `best`.
+  TensorView logprobs;
+  // Optional, without greedy: the samplers of more.h. MoreState [n]; and the tokens that end DRY's matches, u32 [n,
+  // breaker_words(vocab_size)]: bit token % 32 of word token / 32.
+  TensorView more, breakers;
   uint32_t vocab_size = 0;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)

@@ -6,6 +6,7 @@
 //!import sample/sample_values
 //!import sample/sample_bins
 //!import sample/sample_highest
+//!import sample/sample_reach
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> params: array<SampleParams>;
 @group(0) @binding(2) var<storage, read> logits: array<f32>;
@@ -40,10 +41,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   scan_bins(t, false);
   let total = bins_total();
   var last_bin = kBins - 1u;
-  if (is_top_k(params[slot].top_k)) { // top-p then needs the sum of all of them: it may not cut earlier
+  if (is_top_k(top_k_of(slot))) { // top-p then needs the sum of all of them: it may not cut earlier
     scan_bins(t, true);
-    last_bin = find_bin(t, true, vec2u(params[slot].top_k, 0u)).x;
-  } else if (params[slot].top_p < 1.0) {
+    last_bin = find_bin(t, true, vec2u(top_k_of(slot), 0u)).x;
+  } else if (is_top_p_first(slot)) {
     last_bin = find_bin(t, false, top_p_target(total, params[slot].top_p)).x;
   }
 

@@ -17,12 +17,20 @@ struct SampleInput {
   std::vector<uint32_t> counts;  // empty: all zero
   float softcap = 0;
   float logit_scale = 1;
+  // Of more.h; the defaults are those of a plan without.
+  uint32_t generated = 0;
+  float mu = 0;
+  uint32_t xtc_random = 0;
+  std::vector<uint32_t> stop_tokens;
+  std::vector<uint32_t> history;
+  std::vector<uint32_t> breakers;
 };
 
 struct SampleOracle {
   std::vector<uint32_t> kept;     // ids that can be drawn, best first
   std::vector<uint64_t> weights;  // of each, in units of 2^-31
   uint32_t draw(uint32_t random) const;
+  float mu_after(const SampleInput& input, uint32_t token) const;  // of mirostat
 };
 SampleOracle sample_oracle(const SampleInput& input);
 

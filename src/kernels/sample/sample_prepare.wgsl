@@ -4,6 +4,8 @@
 //!import common/mul_wide
 //!import sample/sample_place
 //!import sample/sample_values
+//!import sample/sample_plain
+//!import sample/sample_bias
 //!import sample/sample_argmax_best
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> params: array<SampleParams>;
@@ -16,29 +18,19 @@
 
 var<workgroup> maxima: array<f32, WORKGROUP>;
 
-// c tanh(l / c) from exp, since WGSL's tanh may be as coarse as 2^-11.
-fn soften(l: f32) -> f32 {
-  let e = exp(-2.0 * min(abs(l) / SOFTCAP, 40.0));
-  return sign(l) * SOFTCAP * (1.0 - e) / (1.0 + e);
-}
-
 fn prepared(place: Place, id: u32) -> f32 {
   let slot = place.slot;
-  var l = clean(logits[place.row * VOCAB_SIZE + id]);
+  var l = plain_l(logits[place.row * VOCAB_SIZE + id]);
   if (l <= kExcluded) {
     return -kLimit;
-  }
-  l *= LOGIT_SCALE;
-  if (SOFTCAP > 0.0) {
-    l = soften(l);
   }
   let count = counts[slot * VOCAB_SIZE + id];
   if (count > 0u) {
     l = select(l * params[slot].repeat_penalty, l / params[slot].repeat_penalty, l > 0.0);
     l -= params[slot].presence_penalty + params[slot].frequency_penalty * f32(count);
   }
-  for (var i = 0u; i < min(params[slot].bias_count, MAX_BIAS); i++) {
-    let entry = bias[slot * MAX_BIAS + i];
+  for (var i = 0u; i < bias_count_of(place); i++) {
+    let entry = bias_of(place, i);
     if (entry.x == id) {
       l += clean(entry.y);
     }

@@ -10,7 +10,21 @@ struct SampleParams { // sample.h
   presence_penalty: f32,
   frequency_penalty: f32,
   bias_count: u32,
-  @size(224) greedy: u32,
+  greedy: u32,
+  logprobs: u32,
+  min_tokens: u32, // from here on: more.h
+  top_n_sigma: f32,
+  typical_p: f32,
+  xtc_probability: f32,
+  xtc_threshold: f32,
+  dynatemp_range: f32,
+  dynatemp_exponent: f32,
+  mirostat_tau: f32,
+  mirostat_eta: f32,
+  dry_multiplier: f32,
+  dry_base: f32,
+  dry_allowed_length: u32,
+  @size(168) dry_range: u32,
 }
 
 // Between the dispatches, for each row (sample_place).

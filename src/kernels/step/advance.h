@@ -17,8 +17,6 @@
 
 namespace doppler::kernels {
 
-inline constexpr uint32_t kStepRing = 1024;  // steps of the output ring: those of 4 tickets of 256
-
 struct Advance {
   TensorView token;   // u32 [sequences]: the choice of each entry of `sampled`
   TensorView ring;    // u32 [kStepRing, sequences]
