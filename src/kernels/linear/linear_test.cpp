@@ -163,7 +163,9 @@ TEST_P(LinearTest, ChunksWithEpilogues) {
             .rows = 7,
             .rows_per_piece = 24,
             .gate = ActivationFn::kSilu,
-            .y_q8 = true}});
+            .y_q8 = true},
+           {.n = 70, .k = 256, .max_rows = 40, .rows = 37, .bias = true, .accumulate = true},
+           {.n = 64, .k = 256, .max_rows = 40, .rows = 33, .gate = ActivationFn::kSilu, .y_q8 = true}});
 }
 
 // Whole tiles and edges of them, every step width (k / 32 divisible by four, two and one), splits of the columns.

@@ -39,6 +39,11 @@ struct SkinnyShape {
   uint32_t bytes() const { return shared_vec4s() * kVec4Bytes + block_values() * 4; }
 };
 
+// Rows of x that a workgroup takes: all of them, but in plans of more than matmul_skinny's.
+uint32_t batch_of(const Context& ctx) {
+  return std::min(kMaxSkinnyRows, std::max(2u, std::bit_ceil(ctx.max_rows)));
+}
+
 // Every workgroup reads all of x, so that the more weight rows it makes the better, as long as there are workgroups for a
 // large GPU: one for each of an H200's 132 multiprocessors, nearly.
 SkinnyShape skinny_shape(Context& ctx, const Product& op) {
@@ -52,7 +57,7 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
   const bool gated = op.gate != ActivationFn::kNone;
   const uint32_t outputs = weight.pieces.front().rows / (gated ? 2 : 1);
   SkinnyShape shape{.units = weight.k / (q8 ? kUnitOfQ8 : kUnitOfF32),
-                    .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
+                    .batch = batch_of(ctx),
                     .x_vec4s = q8 ? kVec4sOfQ8 : kVec4sOfF32,
                     .gated = gated,
                     .q8_out = op.y_q8.valid()};
@@ -88,7 +93,7 @@ SkinnyShape few_shape(Context& ctx, const Product& op) {
   constexpr uint32_t kBytesOfX = 24576;  // of workgroup memory: several workgroups share a multiprocessor
   const gpu::Caps& caps = ctx.plan.caps();
   SkinnyShape shape{.units = op.weight.k / kUnitOfQ8,
-                    .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
+                    .batch = batch_of(ctx),
                     .pair = 2,
                     .gated = op.gate != ActivationFn::kNone,
                     .q8_out = op.y_q8.valid()};
@@ -111,9 +116,7 @@ SkinnyShape few_shape(Context& ctx, const Product& op) {
 // lavapipe, 2 cores: one subgroup of 8 a workgroup, as in matvec.cpp.
 SkinnyShape cpu_shape(Context& ctx, const Product& op) {
   constexpr uint32_t kWorkgroup = 8;
-  SkinnyShape shape{.units = op.weight.k / kUnitOfQ8,
-                    .batch = std::max(2u, std::bit_ceil(ctx.max_rows)),
-                    .rows = kWorkgroup};
+  SkinnyShape shape{.units = op.weight.k / kUnitOfQ8, .batch = batch_of(ctx), .rows = kWorkgroup};
   shape.pair = tunable(ctx.policy, op.choice, "pair", 1, {1, 2});
   return shape;
 }
@@ -145,7 +148,7 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
     const PieceViews views = piece_views(weight, piece);
     const uint32_t outputs = gated ? piece.rows / 2 : piece.rows;
     const uint32_t groups = (outputs + shape.group_rows() - 1) / shape.group_rows();
-    launch.grid = {.rows_axis = 2, .rows_per_group = shape.batch};  // one, for all rows
+    launch.grid = {.rows_axis = 2, .rows_per_group = shape.batch};
     launch.grid.x = std::min(groups, caps.max_workgroups);
     launch.grid.y = (groups + launch.grid.x - 1) / launch.grid.x;
     launch.consts = {u32_const("UNITS", shape.units),

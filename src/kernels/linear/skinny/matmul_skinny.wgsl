@@ -1,5 +1,5 @@
-// y = x W^T for 2 to BATCH rows of x: the weights are read once, as a matvec reads them. Gated: y = activate(gate) * up of
-// as many gates and ups.
+// y = x W^T for 2 to BATCH rows of x (z of the grid: the next BATCH rows): the weights are read once, as a matvec reads them.
+// Gated: y = activate(gate) * up of as many gates and ups.
 // Map: a workgroup makes ROWS (ungated: ROWS * PAIR) outputs of each row of x. An invocation owns one weight row, with PAIR
 // two of them two (ROWS apart, or a gate and its up), and every SLICES-th unit of columns; it holds the sums with all rows of x.
 // Shared: a chunk of SLICES * DEPTH units of x (linear/skinny/skinny_x_staged); at the end the slices' sums, four rows of x at a
@@ -39,7 +39,8 @@ fn join(four: Four, first: u32, group: u32, local: u32, rows: u32) {
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let group = id.y * GROUPS_X + id.x;
   if (group * GROUP_ROWS >= OUTPUTS) { return; }  // the grid, folded over y, may have more
-  let rows = state.rows;
+  first_x_row = id.z * BATCH;
+  let rows = min(BATCH, state.rows - id.z * BATCH);
   let slice = local / ROWS;
   let row = min(group * GROUP_ROWS + local % ROWS, OUTPUTS - 1u);
   let other_row = min(group * GROUP_ROWS + local % ROWS + OTHER_ROW, WEIGHT_ROWS - 1u);

@@ -11,6 +11,9 @@ struct Params {
 }
 const params = Params(COLUMNS / 32u, ROW_VEC4S, COLUMNS, FIRST_ROW);
 
+// The first row of x of this workgroup; what else is called a row of x counts from it.
+var<private> first_x_row: u32;
+
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;
 @group(0) @binding(2) var<storage, read> x: array<XElement>;

@@ -15,7 +15,7 @@ var<workgroup> block_values: array<f32, BLOCK_VALUES>;
 fn finish_output(group: u32, i: u32, row: u32, sum: f32, up: f32, rows: u32) {
   let output = group * GROUP_ROWS + i;
   if (output >= OUTPUTS || row >= rows) { return; }
-  let at = row * Y_STRIDE + Y_FIRST + output;
+  let at = (first_x_row + row) * Y_STRIDE + Y_FIRST + output;
   if (!GATED) {
     finish(output, sum, at);
     return;
@@ -45,7 +45,7 @@ fn store_blocks(group: u32, local: u32, rows: u32) {
     let d = block_quad(first + 12u);
     let most = max(max(abs(a), abs(b)), max(abs(c), abs(d)));
     let largest = max(max(most.x, most.y), max(most.z, most.w));
-    let to = row * (OUTPUTS / kBlock) + group * kGroupBlocks + block;
+    let to = (first_x_row + row) * (OUTPUTS / kBlock) + group * kGroupBlocks + block;
     y_q8[4u * to + i % 4u] = q8_word(q8_quantise(block_quad(first + i % 4u * 4u), largest));
     if (i % 4u == 0u) {
       let q = (q8_quantise(a, largest) + q8_quantise(b, largest)) + (q8_quantise(c, largest) + q8_quantise(d, largest));

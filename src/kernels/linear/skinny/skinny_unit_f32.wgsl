@@ -15,7 +15,7 @@ fn fetch(row: u32, u: u32) -> Fetched { return weight8(row, u); }
 fn unpack_unit(w: Fetched) -> Unit { return w; }
 
 // Vec4 i of a row, of X_LOADS * UNITS.
-fn load_x(row: u32, i: u32) -> vec4<u32> { return bitcast<vec4<u32>>(x[X_LOADS * UNITS * row + i]); }
+fn load_x(row: u32, i: u32) -> vec4<u32> { return bitcast<vec4<u32>>(x[X_LOADS * UNITS * (first_x_row + row) + i]); }
 fn load_factors(row: u32, u: u32) -> vec4<u32> { return vec4<u32>(0u); }
 
 fn unit_x(row: u32, c: u32) -> UnitX {

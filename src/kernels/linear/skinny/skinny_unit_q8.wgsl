@@ -21,9 +21,9 @@ fn fetch(row: u32, u: u32) -> Fetched { return load_words(row, u); }
 fn unpack_unit(w: Fetched) -> Unit { return unit_bytes(w); }
 
 // Vec4 i of a row, of X_LOADS * UNITS.
-fn load_x(row: u32, i: u32) -> vec4<u32> { return x[X_LOADS * UNITS * row + i]; }
+fn load_x(row: u32, i: u32) -> vec4<u32> { return x[X_LOADS * UNITS * (first_x_row + row) + i]; }
 fn load_factors(row: u32, u: u32) -> vec4<u32> {
-  let d = x_scales[UNITS * row + u];
+  let d = x_scales[UNITS * (first_x_row + row) + u];
   return bitcast<vec4<u32>>(vec4<f32>(d.x, d.z, d.y + d.w, 0.0));
 }
 
