@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "bench/plan_costs.h"
 #include "bench/statistics.h"
+#include "bench/streams.h"
 #include "engine/tuning.h"
 
 namespace doppler::bench {
@@ -122,6 +123,71 @@ Result<void> check(const Test& test, const Model& model) {
               test.name().c_str(), static_cast<unsigned long long>(test.positions()), model.info().ctx_len);
 }
 
+// Warm-ups and counted runs of one test, in order.
+Result<void> repeat(const Settings& settings, size_t test,
+                    const std::function<Result<void>(uint32_t repetition, bool counted)>& run) {
+  for (uint32_t repetition = 0; repetition < settings.warmups + settings.repetitions; ++repetition) {
+    const bool counted = repetition >= settings.warmups;
+    if (settings.progress) settings.progress(test, counted ? repetition - settings.warmups + 1 : 0);
+    DP_CHECK(run(repetition, counted));
+  }
+  return {};
+}
+
+Result<Row> run_alone(Model& model, const Settings& settings, size_t number, double read_bandwidth) {
+  const gpu::Counters& counters = model.impl().device->counters();
+  Row row{.test = settings.tests[number]};
+  std::vector<double> ttfts;
+  gpu::Counters before;
+  DP_CHECK(repeat(settings, number, [&](uint32_t repetition, bool counted) -> Result<void> {
+    Runner runner(model, settings.cadence);
+    DP_TRY(const Sample sample, runner.once(row.test, repetition));
+    before = sample.before;
+    if (!counted) return {};
+    row.rates.push_back(sample.rate);
+    ttfts.push_back(sample.ttft);
+    return {};
+  }));
+  // Of the last repetition; all are alike, since nothing but the replay happens.
+  const double tokens = row.test.prompt + row.test.generate;
+  row.ttft_seconds = median(ttfts);
+  row.submits_per_token = static_cast<double>(counters.submits - before.submits) / tokens;
+  row.readback_bytes_per_token =
+      static_cast<double>(counters.readback_bytes - before.readback_bytes) / tokens;
+  row.dispatches_per_token = static_cast<double>(counters.dispatches - before.dispatches) / tokens;
+  row.host_us_per_token = static_cast<double>(counters.submit_ns - before.submit_ns) / 1000 / tokens;
+  row.objects_created = counters.buffers_created + counters.bind_groups_created + counters.pipelines_created -
+                        before.buffers_created - before.bind_groups_created - before.pipelines_created;
+  if (read_bandwidth > 0 && row.test.prompt == 0) {
+    // Of the step in the middle of the test.
+    const StepShape shape{.depth = row.test.depth + row.test.generate / 2};
+    const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true, shape.depth + 1);
+    row.bandwidth_fraction =
+        median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth;
+  }
+  if (settings.intent == Intent::kInvestigate && row.test.prompt == 0 &&
+      model.impl().device->caps().timestamps) {
+    DP_TRY(row.gpu_seconds, Runner(model, settings.cadence).gpu_step(row.test));
+  }
+  return row;
+}
+
+Result<Row> run_streams(Model& model, const Settings& settings, size_t number) {
+  Row row{.test = settings.tests[number]};
+  std::vector<double> token_seconds, longest_waits;
+  DP_CHECK(repeat(settings, number, [&](uint32_t, bool counted) -> Result<void> {
+    DP_TRY(const StreamFigures figures, time_streams(model, row.test));
+    if (!counted) return {};
+    row.rates.push_back(figures.rate);
+    token_seconds.push_back(figures.token_seconds);
+    longest_waits.push_back(figures.longest_wait);
+    return {};
+  }));
+  row.token_seconds = median(token_seconds);
+  row.longest_wait_seconds = median(longest_waits);
+  return row;
+}
+
 }  // namespace
 
 const char* intent_name(Intent intent) { return intent == Intent::kCalibrate ? "calibrate" : "investigate"; }
@@ -138,45 +204,13 @@ Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, doubl
         "Calibration runs never trace: leave out --trace, or say --intent investigate (not to be quoted).");
   }
   for (const Test& test : settings.tests) DP_CHECK(check(test, model));
-  const gpu::Counters& counters = model.impl().device->counters();
   std::vector<Row> rows;
   for (size_t i = 0; i < settings.tests.size(); ++i) {
-    Row row{.test = settings.tests[i]};
-    std::vector<double> ttfts;
-    gpu::Counters before;
-    for (uint32_t repetition = 0; repetition < settings.warmups + settings.repetitions; ++repetition) {
-      const bool counted = repetition >= settings.warmups;
-      if (settings.progress) settings.progress(i, counted ? repetition - settings.warmups + 1 : 0);
-      Runner runner(model, settings.cadence);
-      DP_TRY(const Sample sample, runner.once(row.test, repetition));
-      before = sample.before;
-      if (!counted) continue;
-      row.rates.push_back(sample.rate);
-      ttfts.push_back(sample.ttft);
-    }
-    // Of the last repetition; all are alike, since nothing but the replay happens.
-    const double tokens = row.test.prompt + row.test.generate;
-    row.ttft_seconds = median(ttfts);
-    row.submits_per_token = static_cast<double>(counters.submits - before.submits) / tokens;
-    row.readback_bytes_per_token =
-        static_cast<double>(counters.readback_bytes - before.readback_bytes) / tokens;
-    row.dispatches_per_token = static_cast<double>(counters.dispatches - before.dispatches) / tokens;
-    row.host_us_per_token = static_cast<double>(counters.submit_ns - before.submit_ns) / 1000 / tokens;
-    row.objects_created = counters.buffers_created + counters.bind_groups_created +
-                          counters.pipelines_created - before.buffers_created - before.bind_groups_created -
-                          before.pipelines_created;
-    if (read_bandwidth > 0 && row.test.prompt == 0) {
-      // Of the step in the middle of the test.
-      const StepShape shape{.depth = row.test.depth + row.test.generate / 2};
-      const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true, shape.depth + 1);
-      row.bandwidth_fraction =
-          median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth;
-    }
-    if (settings.intent == Intent::kInvestigate && row.test.prompt == 0 &&
-        model.impl().device->caps().timestamps) {
-      DP_TRY(row.gpu_seconds, Runner(model, settings.cadence).gpu_step(row.test));
-    }
-    rows.push_back(std::move(row));
+    auto row = settings.tests[i].streams == 0 ? run_alone(model, settings, i, read_bandwidth)
+                                              : run_streams(model, settings, i);
+    if (!row) return forward(std::move(row).error());
+    if (settings.on_row) DP_CHECK(settings.on_row(*row));
+    rows.push_back(std::move(*row));
   }
   return rows;
 }

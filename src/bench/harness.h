@@ -1,7 +1,7 @@
 // Repeats tests (workload.h) on a loaded model and keeps every sample. The tests are llama-bench's: ppN evaluates an
 // N-token prompt, tgN generates N tokens, ppN+tgM does one after the other; @ dD means after D tokens in the cache.
 // Decode tok/s counts the N-1 intervals between N tokens. Prefill tok/s is prompt tokens over the time to their last
-// logits.
+// logits. Tests of many streams (tgN x8): streams.h.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,22 @@ struct Cadence {
   uint32_t readback_interval = 1;  // submits whose tokens come back together
 };
 
+struct Row {
+  Test test;
+  std::vector<double> rates;  // tok/s, one a repetition
+  double ttft_seconds = 0;    // median; 0 when nothing is evaluated
+  // Of one sequence; 0 for streams.
+  double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
+  uint64_t objects_created = 0;   // during the measurement; must be 0
+  double bandwidth_fraction = 0;  // decode: weight bytes a token / measured read bandwidth; 0: not measured
+  // GPU time of one decode step inside a submit of many, by two timestamps; 0: not measured, which only an investigation
+  // does. Wall clock a token over this time is 1 where the host keeps the device busy.
+  double gpu_seconds = 0;
+  double wall_over_gpu() const;
+  // Of streams: time for a token of one of them, and the longest that one waited for its next tokens. Medians.
+  double token_seconds = 0, longest_wait_seconds = 0;
+};
+
 struct Settings {
   std::vector<Test> tests;
   uint32_t repetitions = 5;
@@ -31,19 +47,7 @@ struct Settings {
   Intent intent = Intent::kCalibrate;
   // Called before each repetition: test number, repetition (0: warm-up).
   std::function<void(size_t test, uint32_t repetition)> progress;
-};
-
-struct Row {
-  Test test;
-  std::vector<double> rates;  // tok/s, one a repetition
-  double ttft_seconds = 0;    // median; 0 when nothing is evaluated
-  double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
-  uint64_t objects_created = 0;   // during the measurement; must be 0
-  double bandwidth_fraction = 0;  // decode: weight bytes a token / measured read bandwidth; 0: not measured
-  // GPU time of one decode step inside a submit of many, by two timestamps; 0: not measured, which only an investigation
-  // does. Wall clock a token over this time is 1 where the host keeps the device busy.
-  double gpu_seconds = 0;
-  double wall_over_gpu() const;
+  std::function<Result<void>(const Row& row)> on_row;  // as soon as it is measured
 };
 
 // Errors: a test that does not fit the context; tracing on with Intent::kCalibrate.

@@ -36,7 +36,7 @@ std::string size_text(uint64_t bytes) {
 // Two decimals below 1000, as llama-bench has them.
 std::string rate_text(double rate) { return format_text("%.2f", rate); }
 
-std::string markdown(const Report& report) {
+std::string markdown_head(const Report& report) {
   const RunFacts& f = report.facts;
   std::string out =
       format_text("%s%s; lane %s, cache %s, context %u, chunk %u, batch %u; doppler %s, %s\n\n",
@@ -47,19 +47,24 @@ std::string markdown(const Report& report) {
   out +=
       "| model | size | params | backend | lane | test | t/s | median | min | max |\n"
       "| --- | ---: | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |\n";
-  for (const Row& row : report.rows) {
-    out += format_text("| %s | %s | %s | %s %s | %s | %s | %s ± %s | %s | %s | %s |\n",
-                       model_label(f).c_str(), size_text(f.model_bytes).c_str(),
-                       parameters_text(f.parameters).c_str(), f.caps.provider.c_str(), f.caps.backend.c_str(),
-                       f.lane.c_str(), row.test.name().c_str(), rate_text(mean(row.rates)).c_str(),
-                       rate_text(stddev(row.rates)).c_str(), rate_text(median(row.rates)).c_str(),
-                       rate_text(least(row.rates)).c_str(), rate_text(most(row.rates)).c_str());
-  }
-  out +=
+  return out;
+}
+
+std::string markdown_row(const RunFacts& f, const Row& row) {
+  return format_text("| %s | %s | %s | %s %s | %s | %s | %s ± %s | %s | %s | %s |\n", model_label(f).c_str(),
+                     size_text(f.model_bytes).c_str(), parameters_text(f.parameters).c_str(),
+                     f.caps.provider.c_str(), f.caps.backend.c_str(), f.lane.c_str(), row.test.name().c_str(),
+                     rate_text(mean(row.rates)).c_str(), rate_text(stddev(row.rates)).c_str(),
+                     rate_text(median(row.rates)).c_str(), rate_text(least(row.rates)).c_str(),
+                     rate_text(most(row.rates)).c_str());
+}
+
+std::string markdown_of_one(const std::vector<Row>& rows) {
+  std::string out =
       "\n| test | TTFT ms | submits/token | dispatches/token | readback B/token | host us/token | of read "
       "bandwidth "
       "| wall/GPU | objects created |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
-  for (const Row& row : report.rows) {
+  for (const Row& row : rows) {
     const std::string ttft = row.ttft_seconds > 0 ? format_text("%.2f", row.ttft_seconds * 1e3) : "-";
     const std::string share =
         row.bandwidth_fraction > 0 ? format_text("%.1f %%", row.bandwidth_fraction * 100) : "-";
@@ -69,6 +74,27 @@ std::string markdown(const Report& report) {
                        row.readback_bytes_per_token, row.host_us_per_token, share.c_str(), busy.c_str(),
                        static_cast<unsigned long long>(row.objects_created));
   }
+  return out;
+}
+
+std::string markdown_of_streams(const std::vector<Row>& rows) {
+  std::string out =
+      "\n| test | t/s of each | ms for a token | longest wait ms |\n| --- | ---: | ---: | ---: |\n";
+  for (const Row& row : rows) {
+    out += format_text("| %s | %s | %.2f | %.2f |\n", row.test.name().c_str(),
+                       rate_text(median(row.rates) / row.test.streams).c_str(), row.token_seconds * 1e3,
+                       row.longest_wait_seconds * 1e3);
+  }
+  return out;
+}
+
+std::string markdown_tail(const Report& report) {
+  const RunFacts& f = report.facts;
+  std::vector<Row> alone, streams;
+  for (const Row& row : report.rows) (row.test.streams == 0 ? alone : streams).push_back(row);
+  std::string out;
+  if (!alone.empty()) out += markdown_of_one(alone);
+  if (!streams.empty()) out += markdown_of_streams(streams);
   out += "\n" + engine::load_line(f.load) + "\n";
   out += format_text("memory %s (weights %s, cache %s, scratch %s)\n",
                      format_bytes(f.weight_bytes + f.cache_bytes + f.scratch_bytes).c_str(),
@@ -100,7 +126,10 @@ Json row_json(const Row& row) {
           {"bandwidth_fraction", row.bandwidth_fraction},
           {"gpu_seconds_per_token", row.gpu_seconds},
           {"wall_over_gpu", row.wall_over_gpu()},
-          {"objects_created", row.objects_created}};
+          {"objects_created", row.objects_created},
+          {"streams", row.test.streams},
+          {"token_seconds", row.token_seconds},
+          {"longest_wait_seconds", row.longest_wait_seconds}};
 }
 
 Json report_json(const Report& report) {
@@ -119,6 +148,7 @@ Json report_json(const Report& report) {
             {"kv", f.kv},
             {"rules_off", f.rules_off},
             {"ctx_len", f.ctx_len},
+            {"sequences", f.sequences},
             {"chunk", f.chunk},
             {"batch", f.batch},
             {"readback_interval", f.readback_interval},
@@ -157,25 +187,20 @@ void flatten(const Json& value, const std::string& name,
   out.emplace_back(name, std::move(text));
 }
 
-// One line a test, with all that the JSON says.
-std::string csv(const Report& report) {
+// One line a test, with all that the JSON says; before the first the names of its fields.
+std::string csv_row(const Report& report, size_t number) {
   Json facts = report_json(report);
-  const Json tests = facts["tests"];
+  const Json test = facts["tests"][number];
   facts.erase("tests");
-  std::string out;
-  for (const Json& test : tests) {
-    std::vector<std::pair<std::string, std::string>> fields;
-    flatten(test, "", fields);
-    flatten(facts, "", fields);
-    std::string names, values;
-    for (const auto& [name, text] : fields) {
-      names += (names.empty() ? "" : ",") + name;
-      values += (values.empty() ? "" : ",") + text;
-    }
-    if (out.empty()) out = names + "\n";
-    out += values + "\n";
+  std::vector<std::pair<std::string, std::string>> fields;
+  flatten(test, "", fields);
+  flatten(facts, "", fields);
+  std::string names, values;
+  for (const auto& [name, text] : fields) {
+    names += (names.empty() ? "" : ",") + name;
+    values += (values.empty() ? "" : ",") + text;
   }
-  return out;
+  return (number == 0 ? names + "\n" : "") + values + "\n";
 }
 
 }  // namespace
@@ -227,16 +252,38 @@ Result<Format> parse_format(std::string_view name) {
               printable(name).c_str());
 }
 
-std::string to_text(const Report& report, Format format) {
+std::string head_text(const Report& report, Format format) {
+  return format == Format::kMarkdown ? markdown_head(report) : "";
+}
+
+std::string row_text(const Report& report, size_t number, Format format) {
   switch (format) {
     case Format::kMarkdown:
-      return markdown(report);
+      return markdown_row(report.facts, report.rows[number]);
     case Format::kCsv:
-      return csv(report);
+      return csv_row(report, number);
+    case Format::kJson:
+      return {};
+  }
+  return {};
+}
+
+std::string tail_text(const Report& report, Format format) {
+  switch (format) {
+    case Format::kMarkdown:
+      return markdown_tail(report);
+    case Format::kCsv:
+      return {};
     case Format::kJson:
       return doppler::to_text(report_json(report), 2) + "\n";
   }
   return {};
+}
+
+std::string to_text(const Report& report, Format format) {
+  std::string out = head_text(report, format);
+  for (size_t i = 0; i < report.rows.size(); ++i) out += row_text(report, i, format);
+  return out + tail_text(report, format);
 }
 
 Json device_json(const gpu::Caps& caps) {

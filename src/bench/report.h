@@ -22,6 +22,7 @@ struct RunFacts {
   gpu::Caps caps;
   std::string lane, kv;
   std::vector<std::string> rules_off;  // rules of lowering that were turned off
+  uint32_t sequences = 1;              // that the model was loaded for
   uint32_t ctx_len = 0, chunk = 0, batch = 0, readback_interval = 1, ring = 0, warmups = 0, repetitions = 0;
   LoadReport load;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
@@ -39,6 +40,11 @@ struct Report {
 enum class Format : uint8_t { kMarkdown, kCsv, kJson };
 Result<Format> parse_format(std::string_view name);  // "md", "csv", "json"
 std::string to_text(const Report& report, Format format);
+// The same in pieces, so that a row is seen as soon as it is measured: the head, each row, and what stands below them.
+// JSON is one piece, the last.
+std::string head_text(const Report& report, Format format);
+std::string row_text(const Report& report, size_t number, Format format);
+std::string tail_text(const Report& report, Format format);
 
 // Parts of the JSON that other reports of the same run share.
 Json device_json(const gpu::Caps& caps);

@@ -47,6 +47,33 @@ TEST(Report, MarkdownHasTheColumnsOfLlamaBench) {
   EXPECT_FALSE(contains(text, "INVESTIGATION"));
 }
 
+TEST(Report, StreamsHaveATableOfTheirOwn) {
+  Report report = sample_report();
+  EXPECT_FALSE(contains(to_text(report, Format::kMarkdown), "longest wait"));
+  report.rows = {{.test = {.generate = 128, .depth = 512, .streams = 8},
+                  .rates = {800},
+                  .token_seconds = 0.01,
+                  .longest_wait_seconds = 0.16}};
+  const std::string text = to_text(report, Format::kMarkdown);
+  EXPECT_TRUE(contains(text, "| tg128 x8 @ d512 | 800.00 ± 0.00 |")) << text;
+  EXPECT_TRUE(contains(text, "| tg128 x8 @ d512 | 100.00 | 10.00 | 160.00 |")) << text;
+  EXPECT_FALSE(contains(text, "TTFT")) << text;
+  const auto json = parse_json(to_text(report, Format::kJson), "report");
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["tests"][0]["streams"], 8);
+  EXPECT_EQ((*json)["tests"][0]["longest_wait_seconds"], 0.16);
+}
+
+TEST(Report, ItsPiecesAreTheWhole) {
+  const Report report = sample_report();
+  for (const Format format : {Format::kMarkdown, Format::kCsv, Format::kJson}) {
+    EXPECT_EQ(head_text(report, format) + row_text(report, 0, format) + row_text(report, 1, format) +
+                  tail_text(report, format),
+              to_text(report, format));
+  }
+  EXPECT_TRUE(row_text(report, 1, Format::kMarkdown).starts_with("| some model, 1B |"));
+}
+
 TEST(Report, SyntheticWeightsAndInvestigationsAreLabelledEverywhere) {
   Report report = sample_report();
   report.facts.synthetic = true;

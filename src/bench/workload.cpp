@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/common/step_tables.h"
+
 namespace doppler::bench {
 namespace {
 
@@ -13,6 +15,7 @@ std::string Test::name() const {
   std::string name;
   if (prompt != 0) name = format_text("pp%u", prompt);
   if (generate != 0) name += format_text("%stg%u", name.empty() ? "" : "+", generate);
+  if (streams != 0) name += format_text(" x%u", streams);
   if (depth != 0) name += format_text(" @ d%u", depth);
   return name;
 }
@@ -21,7 +24,16 @@ uint64_t Test::positions() const { return uint64_t{depth} + std::max(1u, prompt)
 
 Result<std::vector<Test>> make_tests(const TestLists& lists) {
   std::vector<Test> tests;
+  for (const uint32_t streams : lists.streams) {
+    if (streams >= 1 && streams <= kernels::kMaxSequences) continue;
+    return fail(ErrorKind::kInvalidInput, "Flag --streams was given %u; allowed is 1 to %u.", streams,
+                kernels::kMaxSequences);
+  }
   for (const uint32_t depth : lists.depths) {
+    for (const uint32_t generate : lists.generates) {
+      for (const uint32_t streams : lists.streams) tests.push_back({0, generate, depth, streams});
+    }
+    if (!lists.streams.empty()) continue;
     for (const uint32_t prompt : lists.prompts) tests.push_back({prompt, 0, depth});
     for (const uint32_t generate : lists.generates) tests.push_back({0, generate, depth});
     for (const auto& [prompt, generate] : lists.pairs) tests.push_back({prompt, generate, depth});
@@ -44,6 +56,12 @@ uint64_t positions_needed(const std::vector<Test>& tests) {
   uint64_t most = 0;
   for (const Test& test : tests) most = std::max(most, test.positions());
   return most;
+}
+
+uint32_t sequences_needed(const std::vector<Test>& tests) {
+  uint32_t most = 0;
+  for (const Test& test : tests) most = std::max(most, test.streams);
+  return most == 0 ? 1 : std::max(2u, most);
 }
 
 Result<std::vector<uint32_t>> parse_lengths(std::string_view flag, std::string_view text) {

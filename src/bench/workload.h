@@ -15,23 +15,28 @@ struct Test {
   uint32_t prompt = 0;       // tokens evaluated
   uint32_t generate = 0;     // tokens generated
   uint32_t depth = 0;        // tokens in the cache before
-  std::string name() const;  // "pp512", "tg128 @ d8192", "pp512+tg128"
-  // Positions that the cache must hold; a test that only generates starts from one token.
+  uint32_t streams = 0;      // that generate together, through the scheduler; 0: one, without it
+  std::string name() const;  // "pp512", "tg128 @ d8192", "pp512+tg128", "tg128 x8 @ d512"
+  // Positions that the cache must hold, of each stream; a test that only generates starts from one token.
   uint64_t positions() const;
   bool operator==(const Test&) const = default;
 };
 
 // -p, -n, -pg and -d. As in llama-bench: at each depth a test of each prompt length, of each generation
-// length and of each pair; 0 is no test.
+// length and of each pair; 0 is no test. With --streams: at each depth, of each generation length a test of each number
+// of streams, and nothing else, since a model loaded for several sequences has other kernels.
 struct TestLists {
   std::vector<uint32_t> prompts = {512};
   std::vector<uint32_t> generates = {128};
   std::vector<std::pair<uint32_t, uint32_t>> pairs;  // prompt, generate
   std::vector<uint32_t> depths = {0};
+  std::vector<uint32_t> streams;
 };
-// Errors: no test is left; a test that measures nothing (one generated token has no interval).
+// Errors: no test is left; a test that measures nothing (one generated token has no interval); no streams, or too many.
 Result<std::vector<Test>> make_tests(const TestLists& lists);
 uint64_t positions_needed(const std::vector<Test>& tests);
+// That the model must be loaded for: the most streams of a test, at least 2 if there are any; else 1.
+uint32_t sequences_needed(const std::vector<Test>& tests);
 
 // "128" or "128,512". `flag` is named in errors.
 Result<std::vector<uint32_t>> parse_lengths(std::string_view flag, std::string_view text);

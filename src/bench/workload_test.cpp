@@ -26,6 +26,16 @@ TEST(Workload, ListsBecomeTheTestsOfLlamaBench) {
             "pp8, tg4, pp8 @ d4096, tg4 @ d4096");
 }
 
+TEST(Workload, StreamsAreMeasuredAlone) {
+  EXPECT_EQ(names({.depths = {0, 512}, .streams = {1, 8}}),
+            "tg128 x1, tg128 x8, tg128 x1 @ d512, tg128 x8 @ d512");
+  EXPECT_NE(names({.streams = {0}}).find("--streams was given 0"), std::string::npos);
+  EXPECT_NE(names({.streams = {8, 65}}).find("--streams was given 65"), std::string::npos);
+  EXPECT_EQ(sequences_needed(*make_tests({})), 1u);
+  EXPECT_EQ(sequences_needed(*make_tests({.streams = {1}})), 2u);
+  EXPECT_EQ(sequences_needed(*make_tests({.streams = {1, 32, 8}})), 32u);
+}
+
 TEST(Workload, TestsThatMeasureNothingAreRefused) {
   EXPECT_NE(names({.prompts = {0}, .generates = {0}}).find("No test is left"), std::string::npos);
   EXPECT_NE(names({.prompts = {0}, .generates = {1}}).find("measures nothing"), std::string::npos);

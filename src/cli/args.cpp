@@ -17,6 +17,18 @@ Result<uint64_t> parse_count(std::string_view name, std::string_view value, uint
 
 }  // namespace
 
+std::optional<uint64_t> parse_bytes(std::string_view text) {
+  constexpr std::string_view kUnits = "KMG";
+  uint64_t unit = 1;
+  if (const size_t place = text.empty() ? text.npos : kUnits.find(text.back()); place != text.npos) {
+    unit = uint64_t{1} << (10 * (place + 1));
+    text.remove_suffix(1);
+  }
+  const auto number = parse_int(text);
+  if (!number || *number < 0 || static_cast<uint64_t>(*number) > UINT64_MAX / unit) return std::nullopt;
+  return static_cast<uint64_t>(*number) * unit;
+}
+
 Args& Args::add(std::string_view name, char letter, std::string_view value, std::string_view help,
                 std::function<Result<void>(std::string_view)> set) {
   flags_.push_back({.name = std::string(name),
@@ -71,6 +83,21 @@ Args& Args::big_count(std::string_view name, char letter, std::string_view value
   return add(name, letter, value, help,
              [out, name = std::string(name)](std::string_view given) -> Result<void> {
                DP_TRY(*out, parse_count(name, given, INT64_MAX));
+               return {};
+             });
+}
+
+Args& Args::bytes(std::string_view name, char letter, std::string_view value, std::string_view help,
+                  uint64_t* out) {
+  return add(name, letter, value, help,
+             [out, name = std::string(name)](std::string_view given) -> Result<void> {
+               const auto bytes = parse_bytes(given);
+               if (!bytes) {
+                 return fail(ErrorKind::kInvalidInput,
+                             "Flag --%s was given \"%s\"; it takes bytes, or a number with K, M or G.",
+                             name.c_str(), printable(given).c_str());
+               }
+               *out = *bytes;
                return {};
              });
 }

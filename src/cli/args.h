@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 #include "base/result.h"
 
 namespace doppler::cli {
+
+// "64M" -> 67108864: a whole number of bytes, or of KiB, MiB or GiB by one of the letters K, M and G.
+std::optional<uint64_t> parse_bytes(std::string_view text);
 
 class Args {
  public:
@@ -28,6 +32,8 @@ class Args {
               uint32_t* out);
   Args& big_count(std::string_view name, char letter, std::string_view value, std::string_view help,
                   uint64_t* out);
+  Args& bytes(std::string_view name, char letter, std::string_view value, std::string_view help,
+              uint64_t* out);  // 512M, 8G
   Args& number(std::string_view name, char letter, std::string_view value, std::string_view help, float* out);
   // A flag of any other kind: `set` gets the value and may refuse it.
   Args& custom(std::string_view name, char letter, std::string_view value, std::string_view help,

@@ -35,6 +35,11 @@ void add_flags(Args& args, BenchFlags& flags) {
                 return {};
               });
   lengths("depth", 'd', "tokens in the cache before each test (default 0)", &flags.lists.depths);
+  args.custom("streams", 0, "N[,N]", "so many streams generate -n tokens together; only these tests",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_TRY(flags.lists.streams, bench::parse_lengths("--streams", value));
+                return {};
+              });
   args.count("repetitions", 'r', "N", "counted runs of each test, after a warm-up (default 5)",
              &flags.settings.repetitions);
   args.count("batch", 0, "N", "decode steps of one submit (default: what tuning found best, or 16)",
@@ -74,29 +79,50 @@ Result<void> check(BenchFlags& flags) {
         "Calibration runs never trace: leave out --trace, or say --intent investigate (not to be quoted).");
   }
   DP_TRY(flags.settings.tests, bench::make_tests(flags.lists));
+  flags.model.load.sequences = bench::sequences_needed(flags.settings.tests);
   return {};
 }
 
-Result<bench::Report> measure(BenchFlags& flags) {
+// What a person sees at once: the report itself, or its table where the report goes to a file.
+void show(const std::string& text) {
+  end_progress();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+// Rows are shown, and the file is written anew, as soon as each is measured: a run that is interrupted leaves them.
+Result<void> measure(BenchFlags& flags) {
   DP_TRY(Model model, load_for(flags.model, bench::positions_needed(flags.settings.tests)));
   DP_TRY(const kernels::Ceilings ceilings, measure_ceilings(model));
+  bench::Report report{.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings),
+                       .intent = flags.settings.intent,
+                       .rows = {}};
+  if (flags.settings.cadence.batch != 0) report.facts.batch = flags.settings.cadence.batch;
+  report.facts.sequences = flags.model.load.sequences;
+  report.facts.readback_interval = flags.settings.cadence.readback_interval;
+  report.facts.warmups = flags.settings.warmups;
+  report.facts.repetitions = flags.settings.repetitions;
+
+  const bench::Format shown = flags.output.empty() ? flags.format : bench::Format::kMarkdown;
   if (stderr_is_terminal()) {
     flags.settings.progress = [&](size_t test, uint32_t repetition) {
       std::fprintf(stderr, "\r\033[K%s, run %u of %u", flags.settings.tests[test].name().c_str(), repetition,
                    flags.settings.repetitions);
     };
   }
-  auto rows = bench::run_tests(model, flags.settings, ceilings.read_bytes_per_second);
+  flags.settings.on_row = [&](const bench::Row& row) -> Result<void> {
+    report.rows.push_back(row);
+    show(bench::row_text(report, report.rows.size() - 1, shown));
+    if (flags.output.empty()) return {};
+    const std::string text = bench::to_text(report, flags.format);
+    return write_file_atomically(flags.output, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  };
+  show(bench::head_text(report, shown));
+  const auto rows = bench::run_tests(model, flags.settings, ceilings.read_bytes_per_second);
+  if (!report.rows.empty()) show(bench::tail_text(report, shown));
   end_progress();
-  if (!rows) return forward(std::move(rows).error());
-  bench::Report report{.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings),
-                       .intent = flags.settings.intent,
-                       .rows = std::move(*rows)};
-  if (flags.settings.cadence.batch != 0) report.facts.batch = flags.settings.cadence.batch;
-  report.facts.readback_interval = flags.settings.cadence.readback_interval;
-  report.facts.warmups = flags.settings.warmups;
-  report.facts.repetitions = flags.settings.repetitions;
-  return report;
+  if (!rows) return forward(rows.error());
+  return {};
 }
 
 }  // namespace
@@ -119,10 +145,8 @@ int bench_verb(std::span<const std::string> arguments) {
     }
     return dry_run(flags.model, flags.format == bench::Format::kJson);
   }
-  auto report = measure(flags);
-  if (!report) return exit_failed(report.error());
-  return deliver(flags.output, bench::to_text(*report, flags.format),
-                 bench::to_text(*report, bench::Format::kMarkdown));
+  const auto measured = measure(flags);
+  return measured ? 0 : exit_failed(measured.error());
 }
 
 }  // namespace doppler::cli

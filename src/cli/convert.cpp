@@ -74,20 +74,8 @@ void add_flags(Args& args, ConvertFlags& flags) {
 }
 
 Result<uint64_t> parse_size(std::string_view text) {
-  uint64_t unit = 1;
-  std::string_view digits = text;
-  if (!digits.empty()) {
-    constexpr std::string_view kUnits = "KMG";
-    const size_t place = kUnits.find(digits.back());
-    if (place != std::string_view::npos) {
-      unit = uint64_t{1} << (10 * (place + 1));
-      digits.remove_suffix(1);
-    }
-  }
-  const auto number = parse_int(digits);
-  if (number && *number > 0 && static_cast<uint64_t>(*number) <= formats::kRdrrMaxShardBytes / unit) {
-    return static_cast<uint64_t>(*number) * unit;
-  }
+  const auto bytes = parse_bytes(text);
+  if (bytes && *bytes > 0 && *bytes <= formats::kRdrrMaxShardBytes) return *bytes;
   return fail(ErrorKind::kInvalidInput,
               "Flag --shard-size was given \"%s\"; it takes bytes, or a number with K, M or G.",
               printable(text).c_str());

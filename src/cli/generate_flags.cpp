@@ -18,10 +18,8 @@ Result<void> add_bias(std::string_view text, std::vector<std::pair<int32_t, floa
 
 }  // namespace
 
-void add_generate_flags(Args& args, GenerateFlags& flags) {
-  GenerateOptions& o = flags.options;
+void add_sampling_flags(Args& args, GenerateOptions& o) {
   SamplingOptions& s = o.sampling;
-  args.group("Generation");
   args.count("max-tokens", 'n', "N", "tokens to generate at most (default: until the model stops)",
              &o.max_tokens);
   args.number("temp", 't', "T", "temperature; 0 takes the likeliest token (default 0.8)", &s.temperature);
@@ -71,6 +69,12 @@ void add_generate_flags(Args& args, GenerateFlags& flags) {
                 o.when_full = value == "slide" ? WhenFull::kSlide : WhenFull::kStop;
                 return {};
               });
+}
+
+void add_generate_flags(Args& args, GenerateFlags& flags) {
+  GenerateOptions& o = flags.options;
+  args.group("Generation");
+  add_sampling_flags(args, o);
   args.count("batch", 0, "N", "decode steps of one submit, 1 to 256 (default: what tuning found best, or 16)",
              &o.batch);
   args.count("readback-interval", 0, "N", "submits whose tokens come back together (default 1)",

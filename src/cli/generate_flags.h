@@ -9,6 +9,9 @@ namespace doppler::cli {
 struct GenerateFlags {
   GenerateOptions options;
 };
+// What to generate: sampling, the token limit, stops, what a full context means.
+void add_sampling_flags(Args& args, GenerateOptions& options);
+// The same, and how the device is driven for it.
 void add_generate_flags(Args& args, GenerateFlags& flags);
 
 }  // namespace doppler::cli

@@ -1,4 +1,4 @@
-// Ctrl-C ends the generation, not the program; a second one ends the program.
+// Ctrl-C ends the generation, or what else is under way, not the program; a second one ends the program.
 #pragma once
 
 #include "doppler/doppler.h"
@@ -11,6 +11,16 @@ class InterruptGuard {
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
+};
+
+// For work that looks whether it was interrupted.
+class InterruptFlag {
+ public:
+  InterruptFlag();
+  ~InterruptFlag();
+  InterruptFlag(const InterruptFlag&) = delete;
+  InterruptFlag& operator=(const InterruptFlag&) = delete;
+  bool raised() const;
 };
 
 }  // namespace doppler::cli

@@ -19,6 +19,7 @@ struct Verb {
 
 constexpr Verb kVerbs[] = {
     {"run", run_verb, "answer a prompt, or chat (-i)"},
+    {"batch", batch_verb, "answer a file of requests, many at a time"},
     {"pull", pull_verb, "fetch a model into the store"},
     {"list", list_verb, "the models of the store"},
     {"show", show_verb, "a stored model's source, hashes and contents"},

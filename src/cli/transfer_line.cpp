@@ -13,13 +13,13 @@ constexpr auto kRedraw = std::chrono::milliseconds(100);
 constexpr auto kRateWindow = std::chrono::seconds(5);
 constexpr size_t kBarCells = 24;
 
+}  // namespace
+
 std::string duration_text(double seconds) {
   const auto whole = static_cast<unsigned long long>(seconds + 0.5);
   if (whole >= 3600) return format_text("%llu:%02llu:%02llu", whole / 3600, whole / 60 % 60, whole % 60);
   return format_text("%llu:%02llu", whole / 60, whole % 60);
 }
-
-}  // namespace
 
 std::string transfer_text(std::string_view what, uint64_t done, uint64_t total, double rate) {
   std::string out(what);

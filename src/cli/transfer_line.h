@@ -36,4 +36,7 @@ class TransferLine {
 // The text of such a line, `rate` in bytes a second; 0: not known yet.
 std::string transfer_text(std::string_view what, uint64_t done, uint64_t total, double rate);
 
+// "1:05", "2:00:00": for a person who waits.
+std::string duration_text(double seconds);
+
 }  // namespace doppler::cli

@@ -8,6 +8,7 @@
 namespace doppler::cli {
 
 int run_verb(std::span<const std::string> arguments);
+int batch_verb(std::span<const std::string> arguments);
 int convert_verb(std::span<const std::string> arguments);
 int devices_verb(std::span<const std::string> arguments);
 int inspect_verb(std::span<const std::string> arguments);

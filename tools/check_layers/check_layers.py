@@ -22,6 +22,8 @@ MAY_INCLUDE = {
     "families": {"layers", "graph", "formats", "base"},
     "lowering": {"graph", "kernels", "gpu", "base"},
     "store": {"formats", "base"},
+    # doppler: the types of requests and answers, no calls.
+    "openai": {"doppler", "base"},
     "tokenizer": {"base"},
     "model": {"families", "lowering", "graph", "kernels", "gpu", "formats", "base"},
     # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
@@ -29,7 +31,8 @@ MAY_INCLUDE = {
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler graph`.
-    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "bench", "base"},
+    "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",
+            "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
     "web": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
 }

@@ -1,0 +1,138 @@
+#include "bench/streams.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <thread>
+
+#include "bench/statistics.h"
+#include "engine/scheduler/sequence.h"
+#include "engine/scheduler_thread_native.h"
+
+namespace doppler::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using engine::StreamLine;
+
+struct Reading {
+  std::vector<Arrival> arrivals;
+  std::optional<Error> error;
+};
+
+Result<std::shared_ptr<StreamLine>> begin(engine::SchedulerThread& thread, std::vector<uint32_t> prompt,
+                                          uint32_t generate) {
+  engine::Request request{.tokens = std::move(prompt), .settings = {}};
+  request.settings.greedy = true;
+  request.settings.ignore_stop = true;
+  request.settings.max_tokens = generate;
+  return thread.submit(std::move(request));
+}
+
+Reading read(StreamLine& line, Clock::time_point start) {
+  Reading out;
+  while (true) {
+    const engine::Arrived arrived = line.wait();
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (!arrived.tokens.empty())
+      out.arrivals.push_back({seconds, static_cast<uint32_t>(arrived.tokens.size())});
+    if (!arrived.ended) continue;
+    out.error = arrived.error;
+    return out;
+  }
+}
+
+// All prompts at once, a reader's thread each, to the end.
+Result<std::vector<std::vector<Arrival>>> run(engine::SchedulerThread& thread,
+                                              const std::vector<std::vector<uint32_t>>& prompts,
+                                              uint32_t generate) {
+  const auto start = Clock::now();
+  std::vector<std::shared_ptr<StreamLine>> lines;
+  for (const std::vector<uint32_t>& prompt : prompts) {
+    DP_TRY(std::shared_ptr<StreamLine> line, begin(thread, prompt, generate));
+    lines.push_back(std::move(line));
+  }
+  std::vector<Reading> readings(lines.size());
+  std::vector<std::thread> readers;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    readers.emplace_back([&, i] { readings[i] = read(*lines[i], start); });
+  }
+  for (std::thread& reader : readers) reader.join();
+  std::vector<std::vector<Arrival>> out;
+  for (Reading& reading : readings) {
+    if (reading.error) return forward(std::move(*reading.error));
+    out.push_back(std::move(reading.arrivals));
+  }
+  return out;
+}
+
+Result<void> check_room(const Test& test, const SchedulerLoad& load) {
+  // One to spare each, without which the scheduler would let the last ones wait.
+  const uint64_t needed = uint64_t{test.streams} *
+                          (engine::blocks_of(static_cast<uint32_t>(test.positions()), load.block_len) + 1);
+  if (needed <= load.blocks) return {};
+  return fail(ErrorKind::kInvalidInput,
+              "Test %s needs a cache of %llu blocks of %u tokens; this one has %u (--ctx).",
+              test.name().c_str(), static_cast<unsigned long long>(needed), load.block_len, load.blocks);
+}
+
+}  // namespace
+
+std::optional<StreamFigures> stream_figures(std::span<const std::vector<Arrival>> streams) {
+  double from = 0, to = std::numeric_limits<double>::max();
+  for (const std::vector<Arrival>& stream : streams) {
+    if (stream.empty()) return std::nullopt;
+    from = std::max(from, stream.front().seconds);
+    to = std::min(to, stream.back().seconds);
+  }
+  StreamFigures out;
+  std::vector<double> token_seconds;
+  for (const std::vector<Arrival>& stream : streams) {
+    const Arrival* first = nullptr;
+    const Arrival* last = nullptr;
+    double tokens = 0;
+    for (const Arrival& arrival : stream) {
+      if (arrival.seconds < from || arrival.seconds > to) continue;
+      if (last) {
+        const double wait = arrival.seconds - last->seconds;
+        token_seconds.push_back(wait / arrival.tokens);
+        out.longest_wait = std::max(out.longest_wait, wait);
+        tokens += arrival.tokens;
+      } else {
+        first = &arrival;
+      }
+      last = &arrival;
+    }
+    if (first == last || last->seconds <= first->seconds) return std::nullopt;
+    out.rate += tokens / (last->seconds - first->seconds);
+  }
+  out.token_seconds = median(token_seconds);
+  return out;
+}
+
+Result<StreamFigures> time_streams(Model& model, const Test& test) {
+  Model::Impl& impl = model.impl();
+  if (!impl.thread) {
+    return fail(ErrorKind::kInvalidInput, "Test %s needs a model that was loaded for several sequences.",
+                test.name().c_str());
+  }
+  DP_CHECK(check_room(test, impl.thread->load()));
+  std::vector<std::vector<uint32_t>> prompts;
+  for (uint32_t stream = 0; stream < test.streams; ++stream) {
+    prompts.push_back(make_prompt(test.depth, impl.info.vocab_size, stream));
+  }
+  // Streams that were evaluated one behind the other would decode at unequal depths: first all are evaluated, and then all
+  // begin at once, from one more token each.
+  if (test.depth != 0) DP_CHECK(run(*impl.thread, prompts, 1));
+  for (uint32_t stream = 0; stream < test.streams; ++stream) {
+    prompts[stream].push_back(make_prompt(1, impl.info.vocab_size, stream + 1000)[0]);
+  }
+  DP_TRY(const auto arrivals, run(*impl.thread, prompts, test.generate));
+  if (const auto figures = stream_figures(arrivals)) return *figures;
+  return fail(
+      ErrorKind::kInvalidInput,
+      "Test %s is too short: tokens must come to each stream twice while all of them decode; raise -n.",
+      test.name().c_str());
+}
+
+}  // namespace doppler::bench

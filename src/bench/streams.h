@@ -1,0 +1,33 @@
+// Many streams that generate together: what they make as a whole, and how smoothly one of them comes. Each has a prompt of
+// its own, whose first `depth` tokens are in the cache before the clock starts; the clock runs from the moment that all
+// streams have a token until the first of them ends, so that all of it is decoding of all of them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bench/workload.h"
+#include "engine/api_impl.h"
+
+namespace doppler::bench {
+
+// Tokens that came to a stream's reader at a time.
+struct Arrival {
+  double seconds = 0;
+  uint32_t tokens = 0;
+};
+
+struct StreamFigures {
+  double rate = 0;           // tok/s of all streams together: the sum of each one's
+  double token_seconds = 0;  // median over the arrivals of all streams: the wait for one, over its tokens
+  double longest_wait = 0;   // seconds between two arrivals of one stream, the most of all
+};
+// Each stream counts from its first arrival in the common window to its last one there. No value: one has not two.
+std::optional<StreamFigures> stream_figures(std::span<const std::vector<Arrival>> streams);
+
+// Runs the test once. Errors: a model loaded for fewer sequences, a cache without room for all of them, a test too short
+// for two arrivals.
+Result<StreamFigures> time_streams(Model& model, const Test& test);
+
+}  // namespace doppler::bench

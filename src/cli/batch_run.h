@@ -1,0 +1,72 @@
+// The work of `doppler batch`: lines of requests in, lines of answers out, in the order in which they are done. Several
+// times as many requests as the model has places are handed to the scheduler, so that no place waits for the next one;
+// of the files no more is in memory than those.
+// Read next: openai/batch_line.h (the lines), openai/batch_output.h (what is done already).
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/interrupt.h"
+#include "doppler/scheduler.h"
+#include "openai/batch_output.h"
+#include "openai/line_reader.h"
+
+namespace doppler::cli {
+
+struct BatchTotals {
+  uint64_t lines = 0;   // of the input
+  uint64_t before = 0;  // of these, done by an earlier run
+  uint64_t answered = 0, failed = 0;
+  uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  double seconds = 0;
+  uint64_t left() const { return lines - before - answered - failed; }
+  double rate() const { return seconds > 0 ? static_cast<double>(generated_tokens) / seconds : 0; }
+};
+
+struct BatchSettings {
+  GenerateOptions defaults;  // where a body does not say
+  uint32_t in_flight = 1;    // requests that the scheduler has at a time
+  std::string model;         // its name in the answers
+};
+
+class BatchRun {
+ public:
+  // All must outlive it. `lines`: of the input.
+  BatchRun(Scheduler& scheduler, openai::LineReader& input, openai::BatchOutput& output,
+           BatchSettings settings, uint64_t lines);
+
+  // Until the input is at its end, or Ctrl-C. Errors: of the device and of the files. A request that cannot be answered is
+  // no error: its line in the output says why.
+  Result<BatchTotals> run();
+
+ private:
+  void work();
+  std::optional<openai::BatchLine> next_line();
+  Result<std::optional<openai::BatchLine>> read_line();
+  void answer(const openai::BatchLine& line);
+  Result<std::vector<Stream>> submit(const openai::CompletionRequest& completion);
+  Result<std::vector<Generation>> read(std::vector<Stream>& streams);
+  void finish_line(const openai::BatchLine& line, const Result<std::vector<Generation>>& choices);
+  void stop();
+  void stop(Error error);
+  std::string progress() const;
+
+  Scheduler& scheduler_;
+  openai::LineReader& input_;
+  openai::BatchOutput& output_;
+  BatchSettings settings_;
+  std::mutex mutex_;  // of all below
+  std::condition_variable worker_ended_;
+  BatchTotals totals_;
+  std::set<Stream*> streams_;  // that are read now
+  uint32_t working_ = 0;
+  bool stopping_ = false;
+  std::optional<Error> error_;
+};
+
+}  // namespace doppler::cli

@@ -1,0 +1,28 @@
+// The body of an answer in OpenAI's API.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/json_fwd.h"
+#include "doppler/doppler.h"
+#include "openai/completion_request.h"
+
+namespace doppler::openai {
+
+struct CompletionAnswer {
+  Endpoint endpoint = Endpoint::kChatCompletions;
+  std::string id;       // unique among answers, such as "7"
+  std::string model;    // that answered
+  int64_t created = 0;  // seconds since 1970
+  std::span<const Generation> choices;
+};
+
+// "stop" behind an end token or a stop text, "length" behind a limit.
+const char* finish_reason(StopReason reason);
+
+// {"id", "object", "created", "model", "choices", "usage"}. The prompt counts once, however many choices there are.
+Json completion_body(const CompletionAnswer& answer);
+
+}  // namespace doppler::openai

@@ -1,0 +1,31 @@
+// The body of a request of OpenAI's API as one of ours. What the body asks for is done or refused by name: a field that
+// would change the answer and is not known is an error; the table in completion_request.cpp says which are harmless.
+// Read next: completion_body.h, the way back.
+#pragma once
+
+#include <cstdint>
+
+#include "base/json_fwd.h"
+#include "base/result.h"
+#include "doppler/scheduler.h"
+
+namespace doppler::openai {
+
+enum class Endpoint : uint8_t { kChatCompletions, kCompletions };
+inline constexpr const char* kChatPath = "/v1/chat/completions";
+inline constexpr const char* kCompletionsPath = "/v1/completions";
+
+inline constexpr uint32_t kMaxChoices = 8;
+
+struct CompletionRequest {
+  Endpoint endpoint = Endpoint::kChatCompletions;
+  Request request;       // of the first choice; the others differ in the seed
+  uint32_t choices = 1;  // `n`: 1 to kMaxChoices
+};
+
+// `defaults`: what holds where the body does not say. Fields beyond OpenAI's: top_k, min_p, ignore_eos. The ranges of
+// temperature and the like are the scheduler's to check. Errors: kInvalidInput, naming the field.
+Result<CompletionRequest> read_completion(Endpoint endpoint, const Json& body,
+                                          const GenerateOptions& defaults);
+
+}  // namespace doppler::openai

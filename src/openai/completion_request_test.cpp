@@ -1,0 +1,167 @@
+// Bodies of OpenAI's API: what each field becomes, and which sentence refuses it.
+#include "openai/completion_request.h"
+
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "openai/completion_body.h"
+
+namespace doppler::openai {
+namespace {
+
+Result<CompletionRequest> read(Endpoint endpoint, const std::string& body) {
+  const auto json = parse_json(body, "body");
+  EXPECT_TRUE(json) << body;
+  return read_completion(endpoint, *json, {});
+}
+
+// The fields of a chat's body beside its messages.
+Result<CompletionRequest> chat(const std::string& fields) {
+  return read(Endpoint::kChatCompletions, R"({"messages": [{"role": "user", "content": "hi"}])" +
+                                              (fields.empty() ? "" : ", " + fields) + "}");
+}
+
+std::string chat_error(const std::string& fields) {
+  const auto request = chat(fields);
+  return request ? "no error" : request.error().sentence();
+}
+
+std::string message_error(const std::string& messages) {
+  const auto request = read(Endpoint::kChatCompletions, R"({"messages": )" + messages + "}");
+  return request ? "no error" : request.error().sentence();
+}
+
+TEST(CompletionRequest, EachFieldIsTaken) {
+  const auto request = chat(
+      R"("max_completion_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": 3, "min_p": 0.125, "seed": -1,
+      "stop": ["a", "b"], "presence_penalty": 1, "frequency_penalty": -1, "logit_bias": {"17": -2.5}, "n": 8,
+      "ignore_eos": true)");
+  ASSERT_TRUE(request) << request.error().sentence();
+  const GenerateOptions& o = request->request.options;
+  EXPECT_EQ(o.max_tokens, 7u);
+  EXPECT_EQ(o.sampling.temperature, 0.5f);
+  EXPECT_EQ(o.sampling.top_p, 0.25f);
+  EXPECT_EQ(o.sampling.top_k, 3u);
+  EXPECT_EQ(o.sampling.min_p, 0.125f);
+  EXPECT_EQ(o.sampling.seed, UINT64_MAX);
+  EXPECT_EQ(o.stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(o.sampling.presence_penalty, 1.0f);
+  EXPECT_EQ(o.sampling.frequency_penalty, -1.0f);
+  ASSERT_EQ(o.sampling.logit_bias.size(), 1u);
+  EXPECT_EQ(o.sampling.logit_bias[0], (std::pair<int32_t, float>{17, -2.5f}));
+  EXPECT_EQ(request->choices, 8u);
+  EXPECT_TRUE(o.ignore_eos);
+}
+
+TEST(CompletionRequest, WhatTheBodyLeavesOutIsTheDefault) {
+  const auto body = parse_json(R"({"prompt": "x", "temperature": null})", "body");
+  GenerateOptions defaults;
+  defaults.max_tokens = 5;
+  defaults.sampling.temperature = 0.125f;
+  defaults.stop = {"end"};
+  const auto request = read_completion(Endpoint::kCompletions, *body, defaults);
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->request.options.max_tokens, 5u);
+  EXPECT_EQ(request->request.options.sampling.temperature, 0.125f);
+  EXPECT_EQ(request->request.options.stop, std::vector<std::string>{"end"});
+  EXPECT_EQ(request->choices, 1u);
+}
+
+TEST(CompletionRequest, MessagesAreTextsOrParts) {
+  const auto request = read(Endpoint::kChatCompletions, R"({"messages": [
+      {"role": "developer", "content": "be short"},
+      {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "name": null}]})");
+  ASSERT_TRUE(request) << request.error().sentence();
+  const auto& messages = std::get<std::vector<Message>>(request->request.prompt);
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[0].role, "system");
+  EXPECT_EQ(messages[0].content, "be short");
+  EXPECT_EQ(messages[1].content, "ab");
+}
+
+TEST(CompletionRequest, PromptsAreTextOrIds) {
+  const auto text = read(Endpoint::kCompletions, R"({"prompt": "once", "stop": "e"})");
+  ASSERT_TRUE(text);
+  EXPECT_EQ(std::get<std::string>(text->request.prompt), "once");
+  EXPECT_EQ(text->request.options.stop, std::vector<std::string>{"e"});
+  const auto ids = read(Endpoint::kCompletions, R"({"prompt": [1, 2, 300]})");
+  ASSERT_TRUE(ids);
+  EXPECT_EQ(std::get<std::vector<int32_t>>(ids->request.prompt), (std::vector<int32_t>{1, 2, 300}));
+  for (const char* wrong : {"{}", R"({"prompt": 1})", R"({"prompt": ["a", "b"]})", R"({"prompt": [-1]})",
+                            R"({"prompt": [1.5]})", R"({"prompt": [4294967296]})", R"({"prompt": [[1]]})"}) {
+    const auto request = read(Endpoint::kCompletions, wrong);
+    ASSERT_FALSE(request) << wrong;
+    EXPECT_NE(request.error().sentence().find("\"prompt\""), std::string::npos) << wrong;
+  }
+}
+
+TEST(CompletionRequest, HarmlessFieldsAreIgnored) {
+  for (const char* fields :
+       {R"("model": "x", "user": "y", "metadata": {"a": "b"}, "stream": true, "store": false)",
+        R"("logprobs": false, "top_logprobs": 0, "response_format": {"type": "text"}, "tools": [])",
+        R"("best_of": 1, "suffix": "", "whatever": null, "tool_choice": "none", "functions": {})"}) {
+    EXPECT_EQ(chat_error(fields), "no error") << fields;
+  }
+}
+
+TEST(CompletionRequest, WhatWouldChangeTheAnswerIsRefusedByName) {
+  EXPECT_EQ(chat_error(R"("tools": [{"type": "function"}])"),
+            "Field \"tools\" is not supported and would change the answer; leave it out.");
+  EXPECT_EQ(chat_error(R"("logprobs": true)"), "Field \"logprobs\" is true; allowed is false.");
+  EXPECT_EQ(chat_error(R"("temprature": 1)"),
+            "Field \"temprature\" is not supported; did you mean \"temperature\".");
+  EXPECT_NE(chat_error(R"("prompt": "x")").find("\"prompt\" is not supported"), std::string::npos);
+}
+
+TEST(CompletionRequest, ValuesOfOtherTypesAndRangesAreRefused) {
+  for (const char* fields :
+       {R"("max_tokens": 0)", R"("max_tokens": 1.5)", R"("max_tokens": "7")", R"("max_tokens": 1e300)",
+        R"("max_tokens": 3, "max_completion_tokens": 4)", R"("temperature": "hot")", R"("top_k": -1)",
+        R"("seed": 18446744073709551616)", R"("n": 0)", R"("n": 9)", R"("stop": "")", R"("stop": [1])",
+        R"("stop": {})", R"("logit_bias": [1])", R"("logit_bias": {"x": 1})", R"("logit_bias": {"1": "x"})",
+        R"("logit_bias": {"-1": 1})", R"("ignore_eos": 1)"}) {
+    EXPECT_NE(chat_error(fields), "no error") << fields;
+  }
+}
+
+TEST(CompletionRequest, MessagesThatAreNoneAreRefused) {
+  for (const char* messages :
+       {"null", "[]", "{}", R"("hi")", R"([1])", R"([{"content": "x"}])", R"([{"role": "user"}])",
+        R"([{"role": "robot", "content": "x"}])", R"([{"role": "user", "content": 1}])",
+        R"([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}])",
+        R"([{"role": "user", "content": [{"type": "text"}]}])", R"([{"role": "user", "content": ["x"]}])",
+        R"([{"role": "user", "content": "x", "name": "bob"}])",
+        R"([{"role": "assistant", "content": "x", "tool_calls": [{}]}])"}) {
+    EXPECT_NE(message_error(messages), "no error") << messages;
+  }
+  EXPECT_FALSE(read_completion(Endpoint::kChatCompletions, Json::array(), {}));
+}
+
+TEST(CompletionBody, IsOfItsEndpoint) {
+  Generation first;
+  first.text = "one\xff";
+  first.stop = StopReason::kEndOfText;
+  first.timings = {.prompt_tokens = 10, .cached_tokens = 8, .generated_tokens = 3};
+  Generation second = first;
+  second.stop = StopReason::kContextFull;
+  second.timings.generated_tokens = 4;
+  const Generation choices[] = {first, second};
+  const Json chat = completion_body(
+      {.endpoint = Endpoint::kChatCompletions, .id = "7", .model = "m", .created = 1, .choices = choices});
+  EXPECT_EQ(to_text(chat),
+            R"({"id":"chatcmpl-7","object":"chat.completion","created":1,"model":"m","choices":[)"
+            R"({"index":0,"message":{"role":"assistant","content":"one�"},"finish_reason":"stop"},)"
+            R"({"index":1,"message":{"role":"assistant","content":"one�"},"finish_reason":"length"}],)"
+            R"("usage":{"prompt_tokens":10,"completion_tokens":7,"total_tokens":17,)"
+            R"("prompt_tokens_details":{"cached_tokens":8}}})");
+  const Json text = completion_body({.endpoint = Endpoint::kCompletions,
+                                     .id = "7",
+                                     .model = "m",
+                                     .created = 1,
+                                     .choices = std::span(choices, 1)});
+  EXPECT_EQ(to_text(text["choices"]), R"([{"index":0,"text":"one�","finish_reason":"stop"}])");
+  EXPECT_EQ(text["object"], "text_completion");
+}
+
+}  // namespace
+}  // namespace doppler::openai

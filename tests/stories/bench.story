@@ -1,0 +1,41 @@
+# Speed: the tests of one sequence and of many, and where their rows go. No figure is checked, only that there is one.
+
+== a row stands on standard output and in the report
+needs webgpu
+$ doppler bench $FLAGS --synthetic llama-tiny:q8_0 -p 8 -n 4 -r 1 --ctx 64 --output report.json 2>/dev/null | grep -o '| pp8 | .*\|| tg4 | .*'
+~\| pp8 \| [\d.]+ ± 0\.00 \| .*
+~\| tg4 \| [\d.]+ ± 0\.00 \| .*
+~\| pp8 \| [\d.]+ \| .*
+~\| tg4 \| - \| .*
+$ grep '"test":\|"sequences"' report.json
+      "sequences": 1,
+~ +"test": "pp8",
+~ +"test": "tg4",
+
+== many streams together
+needs webgpu
+$ doppler bench $FLAGS --synthetic llama-tiny:q8_0 --streams 1,3 -d 40 -n 100 -r 1 --ctx 256 --output report.json 2>/dev/null | grep -o '| tg100 .*'
+~\| tg100 x1 @ d40 \| [\d.]+ ± 0\.00 \| .*
+~\| tg100 x3 @ d40 \| [\d.]+ ± 0\.00 \| .*
+~\| tg100 x1 @ d40 \| [\d.]+ \| [\d.]+ \| [\d.]+ \|
+~\| tg100 x3 @ d40 \| [\d.]+ \| [\d.]+ \| [\d.]+ \|
+$ grep '"sequences"\|"streams"' report.json
+      "sequences": 3,
+~ +"streams": 1,
+~ +"streams": 3,
+
+== rows that were measured stay when a later test cannot be
+needs webgpu
+$ doppler bench $FLAGS --synthetic llama-tiny:q8_0 --streams 2 -n 100,2 -r 1 --ctx 256 --output report.json 2>err >table
+exit 1
+$ cat err
+doppler: Test tg2 x2 is too short: tokens must come to each stream twice while all of them decode; raise -n.
+$ grep -c '| tg100 x2 |' table
+2
+$ grep '"test":' report.json
+~ +"test": "tg100 x2",
+
+== numbers of streams that cannot be
+$ doppler bench --streams 0
+doppler: Flag --streams was given 0; allowed is 1 to 64.
+exit 2
