@@ -13,7 +13,7 @@ namespace {
 using lowering::LogitsRows;
 
 // Rows that decode plans are made for, besides one for all slots. The exact lane has one plan for all numbers of rows.
-constexpr uint32_t kClasses[] = {1, 8, 16, 32};
+constexpr uint32_t kClasses[] = {1, 2, 4, 8, 16, 32};
 
 std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequences) {
   if (policy.name == "exact") return {std::max(2u, sequences)};
