@@ -13,7 +13,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 add_library(doppler_flags INTERFACE)
 target_compile_options(doppler_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers -Werror
-  # GCC 12 reports false positives inside its own std::expected and std::variant at -O2.
+  # GCC 12 reports false positives inside its own std::variant and in Result at -O2.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-free-nonheap-object -Wno-dangling-pointer>
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-stringop-overread>)
 target_include_directories(doppler_flags INTERFACE

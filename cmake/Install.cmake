@@ -1,6 +1,6 @@
 # libdoppler.so with its package file, and what `cmake --install` copies:
 #   bin/doppler, include/doppler, lib/libdoppler.so, lib/cmake/doppler (find_package(doppler), doppler::doppler),
-#   lib/libdawn.so and lib/libwgpu_native.so (the providers found by tools/setup), share/doppler/models.
+#   lib/pkgconfig/doppler.pc, lib/libdawn.so and lib/libwgpu_native.so (the providers found by tools/setup), share/doppler/models.
 # tests/install checks that a program builds and runs against the result.
 if(NOT TARGET doppler_api OR CMAKE_SYSTEM_NAME STREQUAL "WASI")
   return()
@@ -8,24 +8,29 @@ endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The public API whole (api, and base for Error), of the layers below what these use.
-add_library(doppler_shared SHARED $<TARGET_OBJECTS:doppler_api> $<TARGET_OBJECTS:doppler_base>)
+# The public API whole (C and C++, and base for Error), of the layers below what these use.
+add_library(doppler_shared SHARED
+  $<TARGET_OBJECTS:doppler_capi> $<TARGET_OBJECTS:doppler_api> $<TARGET_OBJECTS:doppler_base>)
 add_library(doppler::doppler ALIAS doppler_shared)
-target_link_libraries(doppler_shared PRIVATE doppler_engine)
-# A program that uses libdoppler.so may have an OpenSSL of its own.
-target_link_options(doppler_shared PRIVATE LINKER:--exclude-libs,libcrypto.a)
+target_link_libraries(doppler_shared PRIVATE doppler_scheduler doppler_engine)
+set(symbols ${CMAKE_CURRENT_LIST_DIR}/libdoppler.map)
+target_link_options(doppler_shared PRIVATE LINKER:--version-script=${symbols})
 target_include_directories(doppler_shared INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_compile_features(doppler_shared INTERFACE cxx_std_23)
+target_compile_features(doppler_shared INTERFACE cxx_std_20)
 set_target_properties(doppler_shared PROPERTIES
   OUTPUT_NAME doppler EXPORT_NAME doppler LINKER_LANGUAGE CXX
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  LINK_DEPENDS ${symbols} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/doppler)
 install(TARGETS doppler_shared EXPORT doppler-config LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT doppler-config NAMESPACE doppler:: DESTINATION ${package})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/doppler-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/doppler-config-version.cmake DESTINATION ${package})
+file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/doppler.pc.in ${CMAKE_BINARY_DIR}/doppler.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/doppler.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/doppler DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 if(TARGET doppler)

@@ -22,12 +22,13 @@
 #include <utility>
 #include <vector>
 
-#include "doppler/error.h"
+#include "doppler/result.h"
 
 namespace doppler {
 
-// stage: "weights" (done and total in bytes) or "kernels" (pipelines).
-using ProgressCallback = std::function<void(std::string_view stage, uint64_t done, uint64_t total)>;
+// stage: "weights" (done and total in bytes) or "kernels" (pipelines). Return false to stop: load() ends with
+// ErrorKind::kCancelled, at once among weights, among kernels when all are compiled.
+using ProgressCallback = std::function<bool(std::string_view stage, uint64_t done, uint64_t total)>;
 
 struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
@@ -152,7 +153,7 @@ struct Counters {
   uint64_t submits = 0, dispatches = 0, readback_bytes = 0, objects_created = 0;
 };
 
-// Return false to stop.
+// Return false to stop; the callback is not called again.
 using TextCallback = std::function<bool(std::string_view text)>;
 
 class Session {

@@ -1,9 +1,8 @@
-// Errors are values. A function that can fail returns Result<T>; the Error holds one sentence for a person and a
-// chain of "While ..." lines added by the callers it passed through. Nothing in Doppler throws.
+// Errors are values. A function that can fail returns Result<T> (result.h); the Error holds one sentence for a person
+// and a chain of "While ..." lines added by the callers it passed through. Nothing in Doppler throws.
 #pragma once
 
 #include <cstdint>
-#include <expected>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,8 +39,5 @@ class [[nodiscard]] Error {
   std::string sentence_;
   std::vector<std::string> whiles_;  // innermost first, each without the word "While" and the full stop
 };
-
-template <class T = void>
-using Result = std::expected<T, Error>;
 
 }  // namespace doppler

@@ -29,7 +29,7 @@ bool deeper_than(std::string_view text, int max_depth) {
   return false;
 }
 
-std::unexpected<Error> wrong_type(std::string_view key, const char* wanted, const Json& value) {
+Unexpected wrong_type(std::string_view key, const char* wanted, const Json& value) {
   return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", std::string(key).c_str(),
               wanted, value.type_name());
 }

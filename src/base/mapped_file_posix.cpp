@@ -42,7 +42,7 @@ class OpenFile {
   size_t size_ = 0;
 };
 
-std::unexpected<Error> cannot_map(const std::string& path) {
+Unexpected cannot_map(const std::string& path) {
   return fail(ErrorKind::kIo, "Cannot map %s: %s.", path.c_str(), std::strerror(errno));
 }
 

@@ -11,12 +11,12 @@ std::string Error::message() const {
   return text;
 }
 
-std::unexpected<Error> fail(ErrorKind kind, const char* format, ...) {
+Unexpected fail(ErrorKind kind, const char* format, ...) {
   va_list args;
   va_start(args, format);
   std::string sentence = format_text_v(format, args);
   va_end(args);
-  return std::unexpected<Error>(Error(kind, std::move(sentence)));
+  return Unexpected(Error(kind, std::move(sentence)));
 }
 
 }  // namespace doppler

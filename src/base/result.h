@@ -1,15 +1,15 @@
-// Making and passing on errors; Error and Result themselves are public (include/doppler/error.h).
+// Making and passing on errors; Error and Result themselves are public (include/doppler/result.h).
 // Read next: text.h (formatting), task.h (Result inside coroutines).
 #pragma once
 
-#include "doppler/error.h"
+#include "doppler/result.h"
 
 namespace doppler {
 
 // printf-style: return fail(ErrorKind::kInvalidInput, "Column count (%u) is not a multiple of %u.", k, block);
-[[gnu::format(printf, 2, 3)]] std::unexpected<Error> fail(ErrorKind kind, const char* format, ...);
+[[gnu::format(printf, 2, 3)]] Unexpected fail(ErrorKind kind, const char* format, ...);
 
-inline std::unexpected<Error> forward(Error error) { return std::unexpected<Error>(std::move(error)); }
+inline Unexpected forward(Error error) { return Unexpected(std::move(error)); }
 
 }  // namespace doppler
 

@@ -207,6 +207,7 @@ Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
   ProgressLine line;
   options.progress = [&](std::string_view stage, uint64_t done, uint64_t total) {
     line.show(stage, done, total);
+    return true;
   };
   if (!flags.template_file.empty()) {
     DP_TRY(options.chat_template, read_text_file(flags.template_file));

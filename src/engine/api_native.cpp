@@ -39,7 +39,7 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
   model::LoadProgress progress;
   if (options.progress) {
     progress = [&](const char* stage, uint64_t done, uint64_t total) {
-      options.progress(stage, done, total);
+      return options.progress(stage, done, total);
     };
   }
   auto impl = std::make_shared<Model::Impl>();

@@ -16,7 +16,7 @@ void append(std::vector<uint8_t>& out, const T* data, size_t count) {
   out.insert(out.end(), bytes, bytes + count * sizeof(T));
 }
 
-std::unexpected<Error> broken() {
+Unexpected broken() {
   return fail(ErrorKind::kInvalidInput, "This is not a saved session, or it was cut short.");
 }
 

@@ -138,10 +138,13 @@ Result<void> Session::Impl::start_chat(std::span<const Message> conversation,
 }
 
 Result<Generation> Session::Impl::run(const TextCallback& on_text) {
+  bool wanted = true;  // a caller who stopped is not called again, although the text may end with a rest
   while (true) {
     DP_TRY(const std::optional<std::string> piece, next());
     if (!piece) return finish();
-    if (on_text && !piece->empty() && !on_text(*piece)) stop();
+    if (!on_text || !wanted || piece->empty()) continue;
+    wanted = on_text(*piece);
+    if (!wanted) stop();
   }
 }
 

@@ -10,6 +10,8 @@
 namespace doppler {
 namespace {
 
+constexpr double kLongestDeadline = 1e9;  // seconds, 31 years: what a clock can add to its time
+
 double seconds(Stream::Impl::Clock::time_point from, Stream::Impl::Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
@@ -185,6 +187,10 @@ Result<std::vector<uint32_t>> tokens_of(const Model::Impl& model, const Request&
 }  // namespace
 
 Result<Stream> Scheduler::submit(Request request) {
+  if (!(request.deadline_seconds >= 0 && request.deadline_seconds <= kLongestDeadline)) {
+    return fail(ErrorKind::kInvalidInput, "The deadline is %g seconds; allowed is 0 (none) to %g.",
+                request.deadline_seconds, kLongestDeadline);
+  }
   DP_TRY(std::vector<uint32_t> tokens, tokens_of(*impl_->model, request));
   engine::Request asked{.tokens = {}, .settings = {}, .client = request.client, .priority = request.priority};
   if (request.deadline_seconds > 0) {

@@ -24,7 +24,7 @@ FileSink::~FileSink() {
   ::unlink(temporary_.c_str());
 }
 
-std::unexpected<Error> FileSink::failed(int error) const {
+Unexpected FileSink::failed(int error) const {
   return fail(ErrorKind::kIo, "Cannot write %s: %s.", path_.c_str(), std::strerror(error));
 }
 

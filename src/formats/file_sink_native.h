@@ -22,7 +22,7 @@ class FileSink final : public ByteSink {
  private:
   FileSink(std::string path, std::string temporary, int fd)
       : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
-  std::unexpected<Error> failed(int error) const;
+  Unexpected failed(int error) const;
 
   std::string path_, temporary_;
   int fd_;  // -1 once committed

@@ -321,7 +321,7 @@ class CheckpointOpener {
     co_return Result<>();
   }
 
-  std::unexpected<Error> missing_weights(const std::string& name) const {
+  Unexpected missing_weights(const std::string& name) const {
     for (const std::string& other : files().list()) {
       if (other.ends_with(".bin") || other.ends_with(".pth") || other.ends_with(".pt")) {
         return fail(

@@ -27,7 +27,7 @@ WGPUBufferUsage usage_of(BufferUse use) {
 
 Task<Result<Buffer>> NativeDevice::create_buffer(BufferDesc desc) { co_return make_buffer(std::move(desc)); }
 
-std::unexpected<Error> NativeDevice::no_memory(const BufferDesc& desc) const {
+Unexpected NativeDevice::no_memory(const BufferDesc& desc) const {
   const std::string total = caps_.memory_bytes ? " of " + format_bytes(caps_.memory_bytes) : "";
   return fail(ErrorKind::kOutOfMemory,
               "There is no memory for buffer \"%s\" (%s) on %s: Doppler uses %s%s already.",

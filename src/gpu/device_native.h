@@ -124,7 +124,7 @@ class NativeDevice final : public Device {
 
   // buffers_native.cpp
   Result<Buffer> make_buffer(BufferDesc desc);
-  std::unexpected<Error> no_memory(const BufferDesc& desc) const;
+  Unexpected no_memory(const BufferDesc& desc) const;
   Result<NativeBuffer*> find_buffer(uint32_t id);
   Result<void> check_range(const NativeBuffer& buffer, uint64_t offset, uint64_t bytes, const char* verb);
   void clear_before(WGPUCommandEncoder encoder, NativeBuffer& buffer, uint64_t offset, uint64_t bytes);

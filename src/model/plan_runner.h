@@ -49,8 +49,8 @@ inline constexpr uint32_t kMaxBatch = 256;  // decode steps of one ticket
 inline constexpr uint32_t kTickets = 4;     // in flight, their tokens still to be read
 inline constexpr uint32_t kMaxTickets = 64;
 
-// stage: "weights" (bytes), "kernels" (pipelines).
-using LoadProgress = std::function<void(const char* stage, uint64_t done, uint64_t total)>;
+// stage: "weights" (bytes), "kernels" (pipelines). Returns false to stop.
+using LoadProgress = std::function<bool(const char* stage, uint64_t done, uint64_t total)>;
 
 // What loading took. Weights stream while pipelines compile, so the two overlap.
 struct LoadTimes {

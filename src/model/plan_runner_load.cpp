@@ -68,7 +68,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   LoadTimes& times = runner->load_times_;
   const gpu::Counters before = device.counters();
   UploadProgress on_upload;
-  if (progress) on_upload = [&](uint64_t done, uint64_t total) { progress("weights", done, total); };
+  if (progress) on_upload = [&](uint64_t done, uint64_t total) { return progress("weights", done, total); };
   WeightLoader loader(device, builder, checkpoint, layout, on_upload);
   DP_CO_TRY(runner->graph_, families::build_graph(runner->config_));
   if (runner->exchange_) {
@@ -86,11 +86,11 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
 
   // The pipelines compile while the weights stream; whoever is later is the one whose progress is told last.
   const auto start = Clock::now();
-  bool streaming = true;
+  bool streaming = true, cancelled = false;
   gpu::BuildProgress on_build;
   if (progress) {
     on_build = [&](uint32_t done, uint32_t total) {
-      if (!streaming) progress("kernels", done, total);
+      if (!streaming && !progress("kernels", done, total)) cancelled = true;
     };
   }
   auto building = builder.build(device, on_build);
@@ -101,6 +101,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   auto built = co_await std::move(building);  // also after a failure: it uses this frame
   DP_CO_CHECK_WHILE(streamed, "loading %s", checkpoint.name().c_str());
   DP_CO_TRY(runner->built_, std::move(built));
+  if (cancelled) co_return fail(ErrorKind::kCancelled, "The caller stopped the compiling of the kernels.");
   runner->weights_ = loader.take_buffers();
   DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
   if (runner->has_many()) DP_CO_CHECK(co_await runner->make_many());

@@ -232,7 +232,7 @@ Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await checkpoint_.read_tensor(*tensor));
   std::vector<float> out(count);
   DP_CO_CHECK(formats::dequantise(tensor->type, bytes.data(), out.data(), count));
-  stream_.note_read(tensor->bytes);
+  DP_CO_CHECK(stream_.note_read(tensor->bytes));
   co_return out;
 }
 

@@ -33,7 +33,7 @@ Task<Result<void>> WeightStream::copy_rows(const Piece& piece, const Span& span,
   }
   if (copied) {
     streamed_.copied += bytes;
-    note_read(bytes);
+    DP_CO_CHECK(note_read(bytes));
   }
   co_return Result<void>();
 }
@@ -65,7 +65,7 @@ Task<Result<void>> WeightStream::rearrange_rows(const Piece& piece, const Span& 
     DP_CO_CHECK(co_await device_.upload(*piece.buffer, at, plane0));
     if (!mapped.empty()) file.done_with(from, bytes);
     streamed_.rearranged += bytes;
-    note_read(bytes);
+    DP_CO_CHECK(note_read(bytes));
   }
   co_return Result<void>();
 }

@@ -21,9 +21,12 @@ WeightStream::WeightStream(gpu::Device& device, const formats::Checkpoint& check
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) total_bytes_ += tensor.bytes;
 }
 
-void WeightStream::note_read(uint64_t bytes) {
+Result<void> WeightStream::note_read(uint64_t bytes) {
   read_bytes_ += bytes;
-  if (progress_) progress_(std::min(read_bytes_, total_bytes_), total_bytes_);
+  if (progress_ && !progress_(std::min(read_bytes_, total_bytes_), total_bytes_)) {
+    return fail(ErrorKind::kCancelled, "The caller stopped the upload of the weights.");
+  }
+  return {};
 }
 
 // A plan a chunk: they differ in where they read and write.
@@ -147,7 +150,7 @@ Task<Result<void>> WeightStream::run_tiles() {
     const gpu::Work work{.plan = &built_.plans[chunks_[i].plan]};
     DP_CO_CHECK(device_.submit({&work, 1}));
     streamed_.repacked += chunks_[i].bytes;
-    note_read(chunks_[i].bytes);
+    DP_CO_CHECK(note_read(chunks_[i].bytes));
   }
   co_return Result<void>();
 }

@@ -17,7 +17,8 @@
 namespace doppler::model {
 
 // bytes of the checkpoint uploaded so far, of all that will be.
-using UploadProgress = std::function<void(uint64_t done, uint64_t total)>;
+// Returns false to stop.
+using UploadProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Bytes of the file by who laid them out.
 struct StreamedBytes {
@@ -49,7 +50,7 @@ class WeightStream {
   // Touches no weight.
   void add(Piece piece) { pieces_.push_back(std::move(piece)); }
   // Bytes that somebody else read.
-  void note_read(uint64_t bytes);
+  Result<void> note_read(uint64_t bytes);  // error: the user asked to stop
 
   // After the last add(): makes the staging buffers and the plans of the repacking.
   Task<Result<void>> prepare();

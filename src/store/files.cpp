@@ -16,7 +16,7 @@ namespace doppler::store {
 
 namespace fs = std::filesystem;
 
-std::unexpected<Error> fail_errno(const char* verb, const std::string& path) {
+Unexpected fail_errno(const char* verb, const std::string& path) {
   const int code = errno;
   const char* why = code == ENOSPC || code == EDQUOT ? "the disk is full" : std::strerror(code);
   return fail(ErrorKind::kIo, "Cannot %s %s: %s.", verb, printable(path, 4096).c_str(), why);

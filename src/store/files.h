@@ -12,7 +12,7 @@
 namespace doppler::store {
 
 // "Cannot <verb> <path>: <what errno says>." A full disk and a file that is too large have their own words.
-std::unexpected<Error> fail_errno(const char* verb, const std::string& path);
+Unexpected fail_errno(const char* verb, const std::string& path);
 
 class File {
  public:

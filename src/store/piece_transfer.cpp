@@ -6,7 +6,7 @@
 namespace doppler::store {
 namespace {
 
-std::unexpected<Error> changed(const std::string& url) {
+Unexpected changed(const std::string& url) {
   return fail(ErrorKind::kIo, "%s changed while it was downloaded; the same command begins anew.",
               shown_url(url).c_str());
 }

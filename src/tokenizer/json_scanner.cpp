@@ -23,7 +23,7 @@ bool JsonScanner::take(char sign) {
   return true;
 }
 
-std::unexpected<Error> JsonScanner::expected(const char* what) const {
+Unexpected JsonScanner::expected(const char* what) const {
   return fail(ErrorKind::kInvalidInput, "At byte %zu of tokenizer.json there should be %s, not \"%s\".", at_,
               what, printable(text_.substr(at_, 20)).c_str());
 }

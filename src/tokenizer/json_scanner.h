@@ -48,7 +48,7 @@ class JsonScanner {
     } while (take(','));
     return take(']') ? Result<>() : expected("',' or ']'");
   }
-  std::unexpected<Error> expected(const char* what) const;
+  Unexpected expected(const char* what) const;
 
  private:
   void skip_space();

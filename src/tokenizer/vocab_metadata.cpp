@@ -81,7 +81,7 @@ class MetadataReader {
     return {};
   }
 
-  std::unexpected<Error> shorter(const char* what, size_t count) const {
+  Unexpected shorter(const char* what, size_t count) const {
     return fail(ErrorKind::kInvalidInput, "The vocabulary has %zu tokens but only %zu %s.",
                 spec_.tokens.size(), count, what);
   }

@@ -89,6 +89,7 @@ DP_HOST_EXPORT("doppler_load") void export_load(uint32_t call, char* data, uint3
   start(call,
         instance().model.load(std::move(*request), [call](const char* stage, uint64_t done, uint64_t total) {
           host_progress(call, stage, size32(stage), static_cast<double>(done), static_cast<double>(total));
+          return true;
         }));
 }
 

@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
     "engine": {"doppler", "model", "lowering", "tokenizer", "kernels", "gpu", "formats", "base"},
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
+    "capi": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler graph`.
     "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",

@@ -1,7 +1,7 @@
 #include "engine/scheduler/block_tiers.h"
 
 namespace doppler::engine {
-std::unexpected<Error> BlockTiers::none_free() const {
+Unexpected BlockTiers::none_free() const {
   return fail(ErrorKind::kInternal, "All %u blocks of the pool are held.", pool_.block_count());
 }
 
@@ -37,7 +37,8 @@ Result<uint32_t> BlockTiers::make_writable(uint32_t block) {
 }
 
 Result<void> BlockTiers::save(uint32_t block, const PrefixKey& key) {
-  if (host_.budget_bytes() == 0 || host_.contains(key) || reads_.size() >= runner_.max_block_reads()) return {};
+  if (host_.budget_bytes() == 0 || host_.contains(key) || reads_.size() >= runner_.max_block_reads())
+    return {};
   reads_.push_back({.key = key, .task = runner_.read_block(block)});
   reads_.back().task.start();
   return {};

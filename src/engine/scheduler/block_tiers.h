@@ -39,7 +39,7 @@ class BlockTiers {
   Result<void> settle();
 
  private:
-  std::unexpected<Error> none_free() const;
+  Unexpected none_free() const;
   Result<void> save(uint32_t block, const PrefixKey& key);
 
   struct Read {

@@ -111,7 +111,7 @@ class GgufOutput final : public ModelOutput {
   }
 
  private:
-  static std::unexpected<Error> failed(const std::string& path) {
+  static Unexpected failed(const std::string& path) {
     return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
   }
   uint64_t end_of(size_t tensor) const {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxBytes = 1 << 20;  // a line each half a second or 64 MB; longer ones are not ours
 
-std::unexpected<Error> failed(const std::string& path) {
+Unexpected failed(const std::string& path) {
   return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
 }
 

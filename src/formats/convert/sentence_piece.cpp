@@ -73,7 +73,7 @@ class Message {
     }
   }
 
-  std::unexpected<Error> broken() const {
+  Unexpected broken() const {
     return fail(ErrorKind::kInvalidInput, "%s is cut off or no SentencePiece model.", name_.c_str());
   }
 

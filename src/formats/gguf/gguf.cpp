@@ -15,7 +15,7 @@ std::string described(const GgufValue& value) {
                      gguf_type_name(value.element_type()));
 }
 
-std::unexpected<Error> wrong_type(std::string_view key, const char* wanted, const GgufValue& value) {
+Unexpected wrong_type(std::string_view key, const char* wanted, const GgufValue& value) {
   return fail(ErrorKind::kInvalidInput, "GGUF field \"%s\" must be %s, but it is %s.", printable(key).c_str(),
               wanted, described(value).c_str());
 }

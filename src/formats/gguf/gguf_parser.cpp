@@ -201,7 +201,7 @@ class GgufParser {
     return true;
   }
 
-  std::unexpected<Error> bad_bool(std::string_view key, uint32_t byte) {
+  Unexpected bad_bool(std::string_view key, uint32_t byte) {
     return fail(ErrorKind::kInvalidInput,
                 "%s: metadata field \"%s\" is a bool with the value %u (0 or 1 allowed).", name_.c_str(),
                 printable(key).c_str(), byte);

@@ -24,7 +24,7 @@ Task<Result<std::string>> read_manifest(FileSet& files) {
 }
 
 // A newer version may be hashed otherwise: that it is newer is then the sentence to give.
-std::unexpected<Error> hash_or_version(Error wrong_hash, std::string_view text, std::string_view name) {
+Unexpected hash_or_version(Error wrong_hash, std::string_view text, std::string_view name) {
   auto parsed = parse_rdrr_manifest(text, name);
   const bool unsupported = !parsed && parsed.error().kind() == ErrorKind::kUnsupported;
   return forward(unsupported ? std::move(parsed).error() : std::move(wrong_hash));

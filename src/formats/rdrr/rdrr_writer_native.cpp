@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Ull = unsigned long long;
 
-std::unexpected<Error> io_error(const std::string& path) {
+Unexpected io_error(const std::string& path) {
   return fail(ErrorKind::kIo, "Cannot write %s: %s.", path.c_str(), std::strerror(errno));
 }
 

@@ -303,7 +303,7 @@ Result<void> run(const Options& options) {
 
 int bench_main(int argc, char** argv) {
   Result<Options> options = parse(argc, argv);
-  const Result<void> done = options ? run(*options) : Result<void>(std::unexpected(options.error()));
+  const Result<void> done = options ? run(*options) : Result<void>(Unexpected(options.error()));
   if (done) return 0;
   std::fprintf(stderr, "%s\n", done.error().message().c_str());
   return 1;

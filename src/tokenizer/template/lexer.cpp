@@ -316,7 +316,7 @@ Result<std::vector<Token>> tokenize(std::string_view source) {
   return Lexer(text).run();
 }
 
-std::unexpected<Error> syntax_error(uint32_t line, const char* format, ...) {
+Unexpected syntax_error(uint32_t line, const char* format, ...) {
   va_list args;
   va_start(args, format);
   const std::string sentence = format_text_v(format, args);

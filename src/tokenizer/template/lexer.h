@@ -34,6 +34,6 @@ struct Token {
 Result<std::vector<Token>> tokenize(std::string_view source);
 
 // "Line 3 of the chat template: <sentence>"
-[[gnu::format(printf, 2, 3)]] std::unexpected<Error> syntax_error(uint32_t line, const char* format, ...);
+[[gnu::format(printf, 2, 3)]] Unexpected syntax_error(uint32_t line, const char* format, ...);
 
 }  // namespace doppler::tmpl

@@ -104,7 +104,7 @@ Result<LoopState*> Machine::new_loop() {
   return loops_.back().get();
 }
 
-std::unexpected<Error> Machine::error(const char* format, ...) const {
+Unexpected Machine::error(const char* format, ...) const {
   va_list args;
   va_start(args, format);
   const std::string sentence = format_text_v(format, args);
@@ -112,8 +112,6 @@ std::unexpected<Error> Machine::error(const char* format, ...) const {
   return fail(ErrorKind::kInvalidInput, "Line %u of the chat template: %s", line_, sentence.c_str());
 }
 
-std::unexpected<Error> Machine::undefined_error(const Value& value) const {
-  return error("%s.", value.hint().c_str());
-}
+Unexpected Machine::undefined_error(const Value& value) const { return error("%s.", value.hint().c_str()); }
 
 }  // namespace doppler::tmpl

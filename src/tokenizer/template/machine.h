@@ -46,8 +46,8 @@ class Machine {
   Result<LoopState*> new_loop();
 
   // "Line 12 of the chat template: <sentence>"; the sentence ends with a full stop.
-  [[gnu::format(printf, 2, 3)]] std::unexpected<Error> error(const char* format, ...) const;
-  std::unexpected<Error> undefined_error(const Value& value) const;
+  [[gnu::format(printf, 2, 3)]] Unexpected error(const char* format, ...) const;
+  Unexpected undefined_error(const Value& value) const;
 
   void set_line(uint32_t line) { line_ = line; }
   const DateTime& now() const { return now_; }

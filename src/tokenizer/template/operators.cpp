@@ -15,17 +15,17 @@ const char* symbol(Operator op) {
   return kSymbols[static_cast<size_t>(op)];
 }
 
-std::unexpected<Error> wrong_types(Machine& machine, Operator op, const Value& left, const Value& right) {
+Unexpected wrong_types(Machine& machine, Operator op, const Value& left, const Value& right) {
   if (left.is(Kind::kUndefined)) return machine.undefined_error(left);
   if (right.is(Kind::kUndefined)) return machine.undefined_error(right);
   return machine.error("operator %s cannot take %s and %s.", symbol(op), left.type_name(), right.type_name());
 }
 
-std::unexpected<Error> overflow(Machine& machine, Operator op) {
+Unexpected overflow(Machine& machine, Operator op) {
   return machine.error("the result of operator %s does not fit 64 bits.", symbol(op));
 }
 
-std::unexpected<Error> zero_divisor(Machine& machine) { return machine.error("division by zero."); }
+Unexpected zero_divisor(Machine& machine) { return machine.error("division by zero."); }
 
 Result<Value> power(Machine& machine, int64_t base, int64_t exponent) {
   if (exponent < 0) {

@@ -24,7 +24,7 @@ bool Parser::skip_name(std::string_view text) {
   return true;
 }
 
-std::unexpected<Error> Parser::unexpected_token(const char* wanted) const {
+Unexpected Parser::unexpected_token(const char* wanted) const {
   return syntax_error(line(), "unexpected '%s', expected %s.", printable(token().text, 40).c_str(), wanted);
 }
 

@@ -34,7 +34,7 @@ class Parser {
   Result<void> expect_operator(std::string_view text);
   Result<void> expect_block_end();
   Result<std::string> expect_any_name();
-  std::unexpected<Error> unexpected_token(const char* wanted) const;
+  Unexpected unexpected_token(const char* wanted) const;
 
   // The tree.
   Result<NodeId> add(Node node, std::span<const NodeId> children = {});
