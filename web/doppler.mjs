@@ -22,6 +22,7 @@ export class DopplerError extends Error {
  * @property {number} [ctxLen] tokens; default: what the model was trained for, at most 4096
  * @property {number} [chunk] tokens of a prefill chunk
  * @property {string} [chatTemplate] Jinja text instead of the model's own
+ * @property {boolean} [allSamplers] sampled plans with DRY, XTC, typical, mirostat and the others that need more dispatches
  */
 /**
  * @typedef {object} GenerateOptions

@@ -17,7 +17,7 @@ class LoadOptions(ctypes.Structure):
                 ("cache_dir", c_char_p), ("chat_template", c_char_p), ("kernels", POINTER(c_char_p)),
                 ("kernel_count", c_size_t), ("rules", POINTER(c_char_p)), ("rule_count", c_size_t),
                 ("ctx_len", c_uint32), ("chunk", c_uint32), ("sequences", c_uint32), ("pool_tokens", c_uint32),
-                ("cache_host_bytes", c_uint64), ("ring", c_uint32), ("tuned", c_bool), ("verify", c_bool),
+                ("cache_host_bytes", c_uint64), ("ring", c_uint32), ("tuned", c_bool), ("verify", c_bool), ("all_samplers", c_bool),
                 ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p)]
 
 

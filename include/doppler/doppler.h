@@ -43,6 +43,9 @@ struct LoadOptions {
   uint32_t pool_tokens =
       0;  // of all sequences' caches together; 0: ctx_len for each, or what fits the device
   uint64_t cache_host_bytes = 0;  // host memory for prefixes that left the GPU's; 0: they are forgotten
+  // Sampled plans with all samplers: DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature, min_tokens. Without,
+  // a generation that asks for one is refused; with them each sampled token costs two dispatches more.
+  bool all_samplers = false;
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
   uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4
@@ -79,6 +82,9 @@ struct SamplingOptions {
   std::vector<std::string> dry_breakers = {"\n", ":", "\"",
                                            "*"};  // no run reaches over a token with one of these
 };
+
+// Whether one of those samplers is asked for.
+bool needs_all_samplers(const SamplingOptions& options);
 
 enum class WhenFull : uint8_t {
   kStop,   // generation ends when the context is full

@@ -30,6 +30,7 @@ doppler_load_options default_load_options() {
   out.ring = defaults.ring;
   out.tuned = defaults.tuned;
   out.verify = defaults.verify;
+  out.all_samplers = defaults.all_samplers;
   return out;
 }
 
@@ -117,6 +118,7 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   out.ring = given.ring;
   out.tuned = given.tuned;
   out.verify = given.verify;
+  out.all_samplers = given.all_samplers;
   if (given.on_progress) {
     out.progress = [progress = given.on_progress, data = given.progress_data](std::string_view stage,
                                                                               uint64_t done, uint64_t total) {

@@ -119,6 +119,7 @@ int batch_verb(std::span<const std::string> arguments) {
             "command goes on.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  flags.model.load.all_samplers = needs_all_samplers(flags.defaults.sampling);
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
   const auto totals = batch(flags);
   if (!totals) return exit_failed(totals.error());

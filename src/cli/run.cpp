@@ -106,6 +106,7 @@ int run_verb(std::span<const std::string> arguments) {
   add_generate_flags(args, flags.generate);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
   if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
+  flags.model.load.all_samplers = needs_all_samplers(flags.generate.options.sampling);
   if (args.wants_help()) {
     std::fputs(args.help().c_str(), stdout);
     return 0;

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,8 +54,8 @@ struct Session::Impl {
   void stop();
 
   std::optional<engine::Generator> generator;  // of a model for one sequence
-  std::unique_ptr<Stream::Impl> stream;        // of a model for several
-  std::mutex mutex;                            // of the pointer `stream`: cancel() comes from any thread
+  // Of a model for several. Atomic, since cancel() comes from any thread.
+  std::atomic<std::shared_ptr<Stream::Impl>> stream;
   std::atomic<bool> cancelled = false;
 };
 

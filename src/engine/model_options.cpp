@@ -18,6 +18,11 @@ const char* stop_reason_name(StopReason reason) {
   return "unknown";
 }
 
+bool needs_all_samplers(const SamplingOptions& o) {
+  return o.min_tokens > 0 || o.top_n_sigma > 0 || o.typical_p < 1 || o.xtc_probability > 0 ||
+         o.dynatemp_range > 0 || o.mirostat_tau > 0 || o.dry_multiplier > 0;
+}
+
 }  // namespace doppler
 
 namespace doppler::engine {
@@ -40,6 +45,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   const bool f32 = options.kv == "f32" || out.policy.name == "exact";
   out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
   out.ctx_len = options.ctx_len;
+  out.all_samplers = options.all_samplers;
   out.chunk = options.chunk;
   out.tickets = options.ring;
   if (options.sequences == 0 || options.sequences > kernels::kMaxSequences) {

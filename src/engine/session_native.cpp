@@ -35,14 +35,13 @@ Session::Impl::~Impl() = default;
 
 // ---- The generation under way: a Generator of the one sequence, or a stream of several.
 
-bool Session::Impl::is_generating() const { return generator || stream; }
+bool Session::Impl::is_generating() const { return generator || stream.load(); }
 
 Result<void> Session::Impl::begin(std::vector<uint32_t> prompt, const GenerateOptions& options) {
   if (model->thread) {
     DP_TRY(std::unique_ptr<Stream::Impl> begun,
            Stream::Impl::begin(model, std::move(prompt), options, engine::Request()));
-    const std::lock_guard lock(mutex);
-    stream = std::move(begun);
+    stream.store(std::move(begun));
     return {};
   }
   const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size,
@@ -56,27 +55,27 @@ Result<void> Session::Impl::begin(std::vector<uint32_t> prompt, const GenerateOp
 }
 
 void Session::Impl::forget() {
-  const std::lock_guard lock(mutex);
   generator.reset();
-  stream.reset();
+  stream.store(nullptr);
 }
 
 const Generation& Session::Impl::result() const {
-  return stream ? stream->answer.result() : generator->result();
+  const std::shared_ptr<Stream::Impl> now = stream.load();
+  return now ? now->answer.result() : generator->result();
 }
 
 void Session::Impl::stop() {
-  if (!stream) {
+  const std::shared_ptr<Stream::Impl> now = stream.load();
+  if (!now) {
     generator->stop();
-  } else if (!stream->answer.ended()) {
-    stream->cancel();
+  } else if (!now->answer.ended()) {
+    now->cancel();
   }
 }
 
 void Session::Impl::cancel() {
   cancelled.store(true, std::memory_order_relaxed);
-  const std::lock_guard lock(mutex);
-  if (stream) stream->cancel();
+  if (const std::shared_ptr<Stream::Impl> now = stream.load()) now->cancel();
 }
 
 // ---- What a session is asked
@@ -97,7 +96,8 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
 
 Result<std::optional<std::string>> Session::Impl::next() {
   if (!is_generating()) return fail(ErrorKind::kInternal, "next() was called without start().");
-  auto piece = stream ? stream->next() : gpu::run_to_completion(*model->device, generator->next());
+  const std::shared_ptr<Stream::Impl> now = stream.load();
+  auto piece = now ? now->next() : gpu::run_to_completion(*model->device, generator->next());
   if (!piece) forget();  // a device that failed: there is nothing to finish
   return piece;
 }

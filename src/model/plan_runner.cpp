@@ -26,19 +26,7 @@ std::span<const uint8_t> bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<const uint32_t> before) {
-  if (settings.stop_tokens.size() > kernels::kMaxStopTokens) {
-    return fail(ErrorKind::kInvalidInput, "%zu stop tokens were given; at most %u are allowed.",
-                settings.stop_tokens.size(), kernels::kMaxStopTokens);
-  }
-  if (settings.logit_bias.size() > kernels::kMaxLogitBias) {
-    return fail(ErrorKind::kInvalidInput, "%zu logit biases were given; at most %u are allowed.",
-                settings.logit_bias.size(), kernels::kMaxLogitBias);
-  }
-  if (!settings.greedy && kernels::uses_more(settings.sampling)) {
-    return fail(ErrorKind::kUnsupported,
-                "This model was loaded without plans for DRY, XTC, typical, top-n-sigma, mirostat, a dynamic "
-                "temperature or a least number of tokens.");
-  }
+  DP_CHECK(check_settings(settings, options_.all_samplers));
   settings_ = settings;
   host_state_ = kernels::StepState{};
   host_state_.pos = static_cast<uint32_t>(before.size());
@@ -50,7 +38,7 @@ Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<con
   host_state_.ignore_stop = settings.ignore_stop ? 1 : 0;
   host_state_.stop_token_count = static_cast<uint32_t>(settings.stop_tokens.size());
   std::ranges::copy(settings.stop_tokens, host_state_.stop_tokens);
-  const size_t kept = std::min<size_t>(before.size(), kernels::kPenaltyRing);
+  const size_t kept = std::min<size_t>(before.size(), kRecentTokens);
   recent_tokens_.assign(before.end() - static_cast<ptrdiff_t>(kept), before.end());
   ring_index_ = 0;
   if (settings.greedy) return {};
@@ -66,17 +54,14 @@ Result<void> PlanRunner::write_state() { return device_.write(*state_, 0, bytes_
 
 // What the penalties see before the first sampled token: step.h says how the GPU keeps it from there.
 Result<void> PlanRunner::write_penalties() {
-  std::vector<uint32_t> counts((config_.vocab_size + 3) / 4 * 4, 0);
-  std::vector<uint32_t> recent(kernels::kPenaltyRing, kernels::kNoToken);
-  const uint32_t end = host_state_.pos + host_state_.rows;  // position of the token to be sampled
-  for (size_t i = 0; i < recent_tokens_.size(); ++i) {
-    const uint32_t token = recent_tokens_[i];
-    const auto position = static_cast<uint32_t>(end - recent_tokens_.size() + i);
-    recent[position % kernels::kPenaltyRing] = token;
-    if (token < config_.vocab_size) ++counts[token];
+  const PastTokens past =
+      past_tokens(settings_, recent_tokens_, host_state_.pos + host_state_.rows, config_.vocab_size);
+  if (options_.all_samplers) {
+    DP_CHECK(device_.write(*more_, 0, bytes_of(past.more)));
+    DP_CHECK(device_.write(*breakers_, 0, bytes_of(past.breakers)));
   }
-  DP_CHECK(device_.write(*counts_, 0, bytes_of(counts)));
-  return device_.write(*recent_, 0, bytes_of(recent));
+  DP_CHECK(device_.write(*counts_, 0, bytes_of(past.counts)));
+  return device_.write(*recent_, 0, bytes_of(past.recent));
 }
 
 Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
@@ -91,8 +76,8 @@ Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
   }
   host_state_.rows = static_cast<uint32_t>(tokens.size());
   recent_tokens_.insert(recent_tokens_.end(), tokens.begin(), tokens.end());
-  if (recent_tokens_.size() > kernels::kPenaltyRing) {
-    recent_tokens_.erase(recent_tokens_.begin(), recent_tokens_.end() - kernels::kPenaltyRing);
+  if (recent_tokens_.size() > kRecentTokens) {
+    recent_tokens_.erase(recent_tokens_.begin(), recent_tokens_.end() - kRecentTokens);
   }
   const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
   DP_CHECK(device_.write(*tokens_, 0, bytes_of(ids)));

@@ -37,9 +37,10 @@ struct RunnerOptions {
   uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
   // Slots for sequences, 1 to kMaxSequences: plans for sequences() instead of those of one sequence. 0: those of one.
   uint32_t max_sequences = 0;
-  uint32_t block_len = 0;    // positions of a block of the cache; 0: kDefaultBlockLen
-  uint32_t pool_tokens = 0;  // positions of all blocks; 0: ctx_len for each slot, or what fits the device
-  uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
+  uint32_t block_len = 0;     // positions of a block of the cache; 0: kDefaultBlockLen
+  uint32_t pool_tokens = 0;   // positions of all blocks; 0: ctx_len for each slot, or what fits the device
+  bool all_samplers = false;  // sampled plans have those of kernels/sample/more.h too
+  uint32_t block_reads = 1;   // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
@@ -155,8 +156,8 @@ class PlanRunner final : public StepRunner {
 
   // Views of the shared buffers, valid while recording.
   struct Views {
-    kernels::TensorView state, tokens, row, normed_row, logits, hidden, params, bias, counts, recent, token,
-        ring;
+    kernels::TensorView state, tokens, row, normed_row, logits, hidden, params, bias, counts, recent, more,
+        breakers, token, ring;
     std::vector<kernels::CacheView> cache;
   };
 
@@ -174,7 +175,8 @@ class PlanRunner final : public StepRunner {
   std::deque<gpu::Buffer> weights_;
   std::vector<CachePlace> cache_k_, cache_v_;  // one a layer
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
-              *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *ring_ = nullptr;
+              *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *more_ = nullptr,
+              *breakers_ = nullptr, *ring_ = nullptr;
   gpu::BuiltPlans built_;
   gpu::ReadbackRing readback_;
   gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket
@@ -189,7 +191,7 @@ class PlanRunner final : public StepRunner {
   // Of the generation under way.
   GenerationSettings settings_;
   kernels::StepState host_state_;        // as the next prefill will write it; pos: of the next token at most
-  std::vector<uint32_t> recent_tokens_;  // the last kPenaltyRing tokens before the first sampled one
+  std::vector<uint32_t> recent_tokens_;  // the last kRecentTokens before the first sampled one
   uint32_t next_slot_ = 0;
   uint32_t ring_index_ = 0;
 };

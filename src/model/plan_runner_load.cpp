@@ -164,6 +164,13 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(counts_, co_await buffer(builder, "token_counts", sequences * vocab * 4, &views_.counts));
   DP_CO_TRY(recent_,
             co_await buffer(builder, "recent_tokens", sequences * kernels::kPenaltyRing * 4, &views_.recent));
+  if (options_.all_samplers) {
+    DP_CO_TRY(more_, co_await buffer(builder, "sampler_state", sequences * sizeof(kernels::MoreState),
+                                     &views_.more));
+    DP_CO_TRY(breakers_,
+              co_await buffer(builder, "dry_breakers",
+                              sequences * kernels::breaker_words(config_.vocab_size) * 4, &views_.breakers));
+  }
   DP_CO_TRY(token, co_await buffer(builder, "next_token", sequences * 4, &views_.token));
   const uint64_t ring = has_many() ? uint64_t{kernels::kStepRing} * sequences : kernels::kTokenRing;
   DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", ring * 4, &views_.ring));
@@ -285,6 +292,8 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
                                .bias = views_.bias,
                                .counts = views_.counts,
                                .token = views_.token,
+                               .more = row.greedy ? kernels::TensorView{} : views_.more,
+                               .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
                                .vocab_size = config_.vocab_size,
                                .greedy = row.greedy};
   if (!options_.rules.has("step_tail")) {

@@ -76,6 +76,8 @@ Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::
                                .bias = views_.bias,
                                .counts = views_.counts,
                                .token = views_.token,
+                               .more = row.greedy ? kernels::TensorView{} : views_.more,
+                               .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
                                .vocab_size = config_.vocab_size,
                                .greedy = row.greedy};
   DP_CHECK(kernels::record(of_slots, sample));
@@ -95,6 +97,8 @@ Task<Result<void>> PlanRunner::make_many() {
                           .bias = bias_,
                           .counts = counts_,
                           .recent = recent_,
+                          .more = more_,
+                          .breakers = breakers_,
                           .ring = ring_,
                           .caches = cache_k_,
                           .cache_block_bytes = views_.cache.front().bytes() / views_.cache.front().blocks};

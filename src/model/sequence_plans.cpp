@@ -24,8 +24,9 @@ std::span<const uint8_t> bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)};
 }
 
-bool is_penalised(const kernels::SampleParams& params) {
-  return params.repeat_penalty != 1.0f || params.presence_penalty != 0 || params.frequency_penalty != 0;
+bool looks_back(const kernels::SampleParams& params) {
+  return params.repeat_penalty != 1.0f || params.presence_penalty != 0 || params.frequency_penalty != 0 ||
+         kernels::uses_more(params);
 }
 
 void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens) {
@@ -73,13 +74,7 @@ Result<void> SequencePlans::check_block(uint32_t block) const {
 Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& settings,
                                   std::span<const uint32_t> before) {
   DP_CHECK(check_slot(slot));
-  if (settings.stop_tokens.size() > kernels::kMaxStopTokens ||
-      settings.logit_bias.size() > kernels::kMaxLogitBias) {
-    return fail(ErrorKind::kInvalidInput,
-                "%zu stop tokens and %zu logit biases were given; at most %u and %u are allowed.",
-                settings.stop_tokens.size(), settings.logit_bias.size(), kernels::kMaxStopTokens,
-                kernels::kMaxLogitBias);
-  }
+  DP_CHECK(check_settings(settings, buffers_.more != nullptr));
   kernels::SequenceRecord record{.pos = static_cast<uint32_t>(before.size()),
                                  .ctx_len = ctx_len_,
                                  .generated = settings.generated,
@@ -99,23 +94,24 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
     DP_CHECK(device_.write(*buffers_.bias, uint64_t{slot} * kernels::kMaxLogitBias * 2 * kWord,
                            bytes_of(settings.logit_bias)));
   }
-  slots_[slot] = {.greedy = settings.greedy, .penalised = is_penalised(params), .recent = {}};
-  keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kernels::kPenaltyRing)));
+  slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
+  keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kRecentTokens)));
   return {};
 }
 
-// What the penalties see before the slot's next token, which will stand at position `end`; the GPU keeps it from there
-// (kernels/step/step.h).
-Result<void> SequencePlans::write_penalties(uint32_t slot, uint32_t end) {
-  const std::vector<uint32_t>& tokens = slots_[slot].recent;
-  std::vector<uint32_t> counts(vocab_size_, 0);
-  std::vector<uint32_t> recent(kernels::kPenaltyRing, kernels::kNoToken);
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    recent[(end - tokens.size() + i) % kernels::kPenaltyRing] = tokens[i];
-    if (tokens[i] < vocab_size_) ++counts[tokens[i]];
+// What the slot's next choice, a token that will stand at position `end`, depends on of the text before.
+Result<void> SequencePlans::write_past(uint32_t slot, uint32_t end) {
+  const PastTokens past = past_tokens(slots_[slot].settings, slots_[slot].recent, end, vocab_size_);
+  if (buffers_.more) {
+    DP_CHECK(device_.write(*buffers_.more, slot * sizeof(kernels::MoreState), bytes_of(past.more)));
+    DP_CHECK(device_.write(*buffers_.breakers, uint64_t{slot} * past.breakers.size() * kWord,
+                           bytes_of(past.breakers)));
   }
-  DP_CHECK(device_.write(*buffers_.counts, uint64_t{slot} * vocab_size_ * kWord, bytes_of(counts)));
-  return device_.write(*buffers_.recent, uint64_t{slot} * kernels::kPenaltyRing * kWord, bytes_of(recent));
+  const std::span counts = std::span(past.counts).first(vocab_size_);
+  DP_CHECK(device_.write(*buffers_.counts, uint64_t{slot} * vocab_size_ * kWord,
+                         {reinterpret_cast<const uint8_t*>(counts.data()), counts.size_bytes()}));
+  return device_.write(*buffers_.recent, uint64_t{slot} * kernels::kPenaltyRing * kWord,
+                       bytes_of(past.recent));
 }
 
 Result<void> SequencePlans::map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) {
@@ -233,8 +229,8 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
     tokens.insert(tokens.end(), piece.tokens.begin(), piece.tokens.end());
     Slot& slot = slots_[piece.slot];
     keep_recent(slot.recent, piece.tokens);
-    if (piece.sample && slot.penalised) {
-      DP_CHECK(write_penalties(piece.slot, piece.pos + static_cast<uint32_t>(piece.tokens.size())));
+    if (piece.sample && slot.has_past) {
+      DP_CHECK(write_past(piece.slot, piece.pos + static_cast<uint32_t>(piece.tokens.size())));
     }
   }
   if (!tokens.empty()) DP_CHECK(device_.write(*buffers_.tokens, decoding.size() * kWord, bytes_of(tokens)));
@@ -242,8 +238,9 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
 }
 
 bool SequencePlans::all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const {
-  return std::ranges::all_of(decoding, [&](uint32_t slot) { return slots_[slot].greedy; }) &&
-         std::ranges::all_of(pieces, [&](const Piece& p) { return !p.sample || slots_[p.slot].greedy; });
+  return std::ranges::all_of(decoding, [&](uint32_t slot) { return slots_[slot].settings.greedy; }) &&
+         std::ranges::all_of(pieces,
+                             [&](const Piece& p) { return !p.sample || slots_[p.slot].settings.greedy; });
 }
 
 Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {

@@ -22,6 +22,7 @@ struct CachePlace {
 struct SequenceBuffers {
   gpu::Buffer *state = nullptr, *tokens = nullptr, *params = nullptr, *bias = nullptr, *counts = nullptr,
               *recent = nullptr, *ring = nullptr;
+  gpu::Buffer *more = nullptr, *breakers = nullptr;  // with all samplers
   gpu::Buffer* block = nullptr;    // one block of all layers, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
   uint64_t cache_block_bytes = 0;  // of one block in one of them
@@ -62,14 +63,15 @@ class SequencePlans final : public SequenceRunner {
 
  private:
   struct Slot {
-    bool greedy = true, penalised = false;
-    std::vector<uint32_t> recent;  // the last tokens of its text, for the penalties
+    GenerationSettings settings;
+    bool has_past = false;         // its choices depend on the text before
+    std::vector<uint32_t> recent;  // the last tokens of its text
   };
   const gpu::Plan& plan(const std::string& name) const;
   Result<void> check_slot(uint32_t slot) const;
   Result<void> check_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   Result<void> write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
-  Result<void> write_penalties(uint32_t slot, uint32_t end);
+  Result<void> write_past(uint32_t slot, uint32_t end);
   bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   Result<Ticket> submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps);
   gpu::Plan block_copy(uint32_t block, bool into_cache) const;

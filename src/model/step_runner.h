@@ -28,6 +28,19 @@ struct GenerationSettings {
   std::vector<uint32_t> dry_breakers;  // tokens; of kernels/sample/more.h
 };
 
+// Tokens back that penalties and DRY look, at most.
+inline constexpr uint32_t kRecentTokens = kernels::kDryHistory;
+// Errors: more stop tokens or biases than the device takes; a sampler that the model was loaded without.
+Result<void> check_settings(const GenerationSettings& settings, bool all_samplers);
+// What the penalties and DRY know before a token that will stand at position `end`, of the text's last tokens
+// (kernels/step/step.h, kernels/sample/more.h).
+struct PastTokens {
+  std::vector<uint32_t> counts, recent, breakers;
+  kernels::MoreState more;
+};
+PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint32_t> last, uint32_t end,
+                       uint32_t vocab_size);
+
 // Names one queued submit whose tokens can be collected, once, in order.
 struct Ticket {
   uint32_t slot = 0;

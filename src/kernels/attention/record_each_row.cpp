@@ -112,7 +112,9 @@ SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeS
 
 Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
                              const AttentionDecodeRow& chosen, const AttentionOutput& y_of_reader) {
-  const AttentionDecodeRow tuned = tuned_row(ctx.policy, choice, chosen);
+  AttentionDecodeRow tuned = tuned_row(ctx.policy, choice, chosen);
+  // Rows of several sequences fill a device by themselves; so many splits as for a few would be as many partial results.
+  if (op.single_rows != 0) tuned.rows = std::max(tuned.rows, single_rows(ctx, op).most);
   const AttentionDecodeRow* row = &tuned;
   if (op.rope && !row->rope) DP_CHECK(record(ctx, *op.rope));
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
