@@ -57,8 +57,8 @@ TEST_F(TuningFile, WhatIsSavedIsLoaded) {
   const auto loaded = load_tuning(folder_, kKey);
   ASSERT_TRUE(loaded);
   EXPECT_EQ(*loaded, sample());
-  EXPECT_EQ(forget_tuning(folder_, kKey), true);
-  EXPECT_EQ(forget_tuning(folder_, kKey), false);
+  EXPECT_EQ(forget_tuning(folder_, kKey).value(), true);
+  EXPECT_EQ(forget_tuning(folder_, kKey).value(), false);
   EXPECT_EQ(load_tuning(folder_, kKey), nullptr);
 }
 

@@ -97,9 +97,9 @@ Task<Result<void>> PlanRunner::make_many() {
                           .bias = bias_,
                           .counts = counts_,
                           .recent = recent_,
+                          .ring = ring_,
                           .more = more_,
                           .breakers = breakers_,
-                          .ring = ring_,
                           .caches = cache_k_,
                           .cache_block_bytes = views_.cache.front().bytes() / views_.cache.front().blocks};
   buffers.caches.insert(buffers.caches.end(), cache_v_.begin(), cache_v_.end());

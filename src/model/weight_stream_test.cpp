@@ -113,6 +113,7 @@ TEST_P(WeightStreamTest, StacksChunksAndFuses) {
                         EXPECT_GE(done, told);
                         told = done;
                         total = all;
+                        return true;
                       });
   const auto split = must(wait(loader.projection(
       {{"blk.0.attn_q", {64, 512}}, {"blk.0.attn_k", {32, 512}}, {"blk.0.attn_v", {45, 512}}})));

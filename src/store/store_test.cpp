@@ -61,7 +61,7 @@ TEST(Url, PartsAndWhatIsShown) {
   const auto url = parse_url("HTTPS://user:secret@Example.org:8443/a%20b/c.gguf?token=x#y");
   ASSERT_TRUE(url);
   EXPECT_EQ(url->origin(), "https://example.org:8443");
-  EXPECT_EQ(file_name_of(*url), "c.gguf");
+  EXPECT_EQ(file_name_of(*url).value(), "c.gguf");
   EXPECT_EQ(shown_url("https://user:secret@example.org/a.gguf?token=x"), "https://example.org/a.gguf");
   for (const char* text :
        {"", "http://", "https:///x", "ftp://a/b", "http://a b/c", "http://a/\nb", "http://a\\b/c"}) {
@@ -125,15 +125,15 @@ TEST(Record, RoundTrip) {
 TEST(RetriesTest, GivesUpAfterSoManyWithoutProgressAndForgivesWithIt) {
   const Failure failure{.error = Error(ErrorKind::kIo, "Lost."), .may_pass = true};
   Retries retries(2);
-  EXPECT_EQ(retries.next(failure), 500u);
-  EXPECT_EQ(retries.next(failure), 1000u);
+  EXPECT_EQ(retries.next(failure).value(), 500u);
+  EXPECT_EQ(retries.next(failure).value(), 1000u);
   retries.note_progress(1 << 20);
-  EXPECT_EQ(retries.next(failure), 500u);
+  EXPECT_EQ(retries.next(failure).value(), 500u);
   EXPECT_TRUE(retries.next(failure));
   EXPECT_EQ(retries.next(failure).error().message(),
             "Lost. Given up after 3 tries; what has arrived is kept.");
   EXPECT_FALSE(Retries(2).next({.error = failure.error, .may_pass = true, .wait_seconds = 121}));
-  EXPECT_EQ(Retries(2).next({.error = failure.error, .may_pass = true, .wait_seconds = 7}), 7000u);
+  EXPECT_EQ(Retries(2).next({.error = failure.error, .may_pass = true, .wait_seconds = 7}).value(), 7000u);
 }
 
 class JournalTest : public testing::Test {

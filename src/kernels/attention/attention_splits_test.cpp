@@ -235,7 +235,7 @@ TEST(AttentionSplits, OfFewKeysAreNone) {
 
 TEST(AttentionSplits, AreTooManyBytesForLargeProducts) {
   KernelRun run(policy_for(WeightFormat::kTileQ4));
-  run.try_record([&](Context& ctx) -> Result<void> {
+  EXPECT_TRUE(run.try_record([&](Context& ctx) -> Result<void> {
     const auto refusal_of = [&](uint32_t n, uint32_t k) {
       const Weight weight{.format = WeightFormat::kTileQ4,
                           .n = n,
@@ -248,7 +248,7 @@ TEST(AttentionSplits, AreTooManyBytesForLargeProducts) {
     EXPECT_NE(refusal_of(4096, 4096), "");  // llama-3.1-8b
     EXPECT_EQ(refusal_of(1160, 1024), "1160 rows are not whole tiles of 32");
     return {};
-  });
+  }));
 }
 
 TEST(AttentionSplits, OtherProductsRefuseThem) {
