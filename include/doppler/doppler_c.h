@@ -93,7 +93,7 @@ typedef struct doppler_load_options {
   uint32_t ring;             /* answers of the device that may be outstanding: 2 to 64; 0: 4 */
   bool tuned;                /* use what `doppler tune` stored in cache_dir; true by default */
   bool verify;               /* compare an RDRR model's bytes with its hashes; true by default */
-  bool all_samplers;         /* sampled plans with DRY, XTC, typical, top-n-sigma, mirostat, min_tokens, ... */
+  bool all_samplers; /* sampled plans with DRY, XTC, typical, top-n-sigma, mirostat, min_tokens, ... */
   doppler_on_progress on_progress;
   void* progress_data; /* the first argument of on_progress */
 } doppler_load_options;
