@@ -7,6 +7,10 @@ struct Keys {
   end: u32,
 }
 
+// What common/one_sequence says of rows, of the one that a decode step has.
+fn row_position(row: u32) -> u32 { return state.pos; }
+fn cache_row(row: u32, kv_head: u32, position: u32) -> u32 { return kv_head * CTX_LEN + position; }
+
 fn keys_of_row(row: u32) -> Keys {
   let window = window_of(row);
   let end = min(state.pos + 1u, CTX_LEN);
