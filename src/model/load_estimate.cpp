@@ -29,7 +29,9 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   const uint32_t block_len = options.block_len;
   uint64_t tokens = options.pool_tokens;
   if (tokens == 0) {
-    tokens = uint64_t{options.ctx_len} * options.max_sequences;
+    // Of each sequence whole blocks, and one to spare.
+    const uint64_t blocks = (options.ctx_len + block_len - 1) / block_len + 1;
+    tokens = blocks * block_len * options.max_sequences;
     const MemoryEstimate one = estimate_memory(config, checkpoint, weight_layout_policy(caps, options.policy),
                                                block_len, options.chunk, options.cache_format);
     const uint64_t binding = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);

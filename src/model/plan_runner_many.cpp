@@ -2,6 +2,7 @@
 // Read next: sequence_plans.h.
 #include <algorithm>
 
+#include "kernels/linear/linear.h"
 #include "kernels/sample/sample.h"
 #include "kernels/step/advance.h"
 #include "kernels/step/arrange.h"
@@ -25,6 +26,14 @@ std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequenc
   return classes;
 }
 
+// Rows that plans with pieces are made for: those of a chunk beside all slots, and what the scheduler lets prompts have
+// beside decoding slots, where that is few enough for products of few rows.
+std::vector<uint32_t> piece_classes_of(const kernels::StepTables& tables) {
+  const uint32_t beside = tables.sequences + kPiecesBesideDecoding;
+  if (beside > kernels::kMaxNarrowRows || beside >= tables.rows) return {tables.rows};
+  return {beside, tables.rows};
+}
+
 }  // namespace
 
 void PlanRunner::make_tables() {
@@ -36,9 +45,13 @@ void PlanRunner::make_tables() {
 }
 
 std::vector<PlanRunner::PlanRow> PlanRunner::many_plan_rows() const {
-  std::vector<PlanRow> rows = {{"many.pieces", tables_.rows, LogitsRows::kNone},
-                               {"many.pieces.greedy", tables_.rows, LogitsRows::kSampled},
-                               {"many.pieces.sample", tables_.rows, LogitsRows::kSampled, false}};
+  std::vector<PlanRow> rows;
+  for (const uint32_t most : piece_classes_of(tables_)) {
+    const std::string name = "many.pieces." + std::to_string(most);
+    rows.push_back({name, most, LogitsRows::kNone});
+    rows.push_back({name + ".greedy", most, LogitsRows::kSampled});
+    rows.push_back({name + ".sample", most, LogitsRows::kSampled, false});
+  }
   for (const uint32_t most : classes_of(options_.policy, tables_.sequences)) {
     const std::string name = "many." + std::to_string(most);
     rows.push_back({name + ".greedy", most, LogitsRows::kAll});
@@ -111,7 +124,8 @@ Task<Result<void>> PlanRunner::make_many() {
   buffers.block = buffers_.back().get();
   many_ = std::make_unique<SequencePlans>(device_, std::move(buffers), tables_, options_.ctx_len,
                                           views_.cache.front().blocks, config_.vocab_size, options_.tickets,
-                                          classes_of(options_.policy, tables_.sequences), built_.plans);
+                                          classes_of(options_.policy, tables_.sequences),
+                                          piece_classes_of(tables_), built_.plans);
   co_return co_await many_->make_readback(options_.block_reads);
 }
 

@@ -39,7 +39,8 @@ void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens
 
 SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables,
                              uint32_t ctx_len, uint32_t block_count, uint32_t vocab_size, uint32_t tickets,
-                             std::vector<uint32_t> classes, const std::vector<gpu::Plan>& plans)
+                             std::vector<uint32_t> classes, std::vector<uint32_t> piece_classes,
+                             const std::vector<gpu::Plan>& plans)
     : device_(device),
       buffers_(std::move(buffers)),
       tables_(tables),
@@ -48,6 +49,7 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
       vocab_size_(vocab_size),
       tickets_(tickets),
       classes_(std::move(classes)),
+      piece_classes_(std::move(piece_classes)),
       plans_(plans),
       slots_(tables.sequences) {}
 
@@ -250,8 +252,8 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
   const bool samples = !decoding.empty() || std::ranges::any_of(pieces, &Piece::sample);
   size_t rows = decoding.size();
   for (const Piece& piece : pieces) rows += piece.tokens.size();
-  const gpu::Plan& chosen = pieces_plan(all_greedy(decoding, pieces), samples);
-  return submit(chosen, static_cast<uint32_t>(rows), samples ? 1 : 0);
+  const auto count = static_cast<uint32_t>(rows);
+  return submit(pieces_plan(all_greedy(decoding, pieces), samples, count), count, samples ? 1 : 0);
 }
 
 Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, uint32_t steps) {
@@ -301,9 +303,10 @@ const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows) const {
   return plan("many." + std::to_string(largest) + (greedy ? ".greedy" : ".sample"));
 }
 
-const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples) const {
-  if (!samples) return plan("many.pieces");
-  return plan(greedy ? "many.pieces.greedy" : "many.pieces.sample");
+const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples, uint32_t rows) const {
+  const uint32_t most = *std::ranges::find_if(piece_classes_, [&](uint32_t each) { return rows <= each; });
+  const std::string name = "many.pieces." + std::to_string(most);
+  return plan(!samples ? name : name + (greedy ? ".greedy" : ".sample"));
 }
 
 }  // namespace doppler::model

@@ -30,10 +30,11 @@ struct SequenceBuffers {
 
 class SequencePlans final : public SequenceRunner {
  public:
-  // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample".
+  // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample". `piece_classes`:
+  // likewise for steps with pieces, "many.pieces.<rows>" and its endings.
   SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables, uint32_t ctx_len,
                 uint32_t block_count, uint32_t vocab_size, uint32_t tickets, std::vector<uint32_t> classes,
-                const std::vector<gpu::Plan>& plans);
+                std::vector<uint32_t> piece_classes, const std::vector<gpu::Plan>& plans);
   // block_reads: blocks on their way to the host at a time.
   Task<Result<void>> make_readback(uint32_t block_reads);
 
@@ -59,7 +60,7 @@ class SequencePlans final : public SequenceRunner {
 
   // The plan that a decode step of so many rows replays, and that of a step with pieces: for profiles and tests.
   const gpu::Plan& decode_plan(bool greedy, uint32_t rows) const;
-  const gpu::Plan& pieces_plan(bool greedy, bool samples) const;
+  const gpu::Plan& pieces_plan(bool greedy, bool samples, uint32_t rows) const;
 
  private:
   struct Slot {
@@ -82,7 +83,7 @@ class SequencePlans final : public SequenceRunner {
   SequenceBuffers buffers_;
   kernels::StepTables tables_;
   uint32_t ctx_len_, block_count_, vocab_size_, tickets_;
-  std::vector<uint32_t> classes_;
+  std::vector<uint32_t> classes_, piece_classes_;
   const std::vector<gpu::Plan>& plans_;
   gpu::ReadbackRing readback_, block_readback_;
   std::vector<bool> reading_;  // slots of block_readback_ in use

@@ -23,6 +23,9 @@ struct Piece {
   bool sample = false;  // the prompt ends here: its last row chooses the slot's first token
 };
 
+// Rows of prompts beside decoding slots that plans are made for: the scheduler's usual share.
+inline constexpr uint32_t kPiecesBesideDecoding = 32;
+
 class SequenceRunner {
  public:
   virtual ~SequenceRunner() = default;

@@ -6,12 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "model/sequence_runner.h"
+
 namespace doppler::engine {
 
 // Rows of prompts in a step in which others decode. A row of prefill costs 1/32 to 1/50 of a decode step of one slot on
 // an H200 (README.md: 1,850 and 80,420 tok/s for llama-3.2-1b, 850 and 30,231 for 3b, 509 and 16,288 for 8b), so that
 // such a step takes at most about twice as long as one without.
-inline constexpr uint32_t kPrefillShare = 32;
+inline constexpr uint32_t kPrefillShare = model::kPiecesBesideDecoding;
 // Decode steps of a ticket while others wait for a slot or blocks: a sequence that ends holds them for so long.
 inline constexpr uint32_t kShortSteps = 4;
 
