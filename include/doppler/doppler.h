@@ -46,6 +46,8 @@ struct LoadOptions {
   // Sampled plans with all samplers: DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature, min_tokens. Without,
   // a generation that asks for one is refused; with them each sampled token costs two dispatches more.
   bool all_samplers = false;
+  // Generations may ask for log-probabilities. Each token that a sampled plan chooses costs two dispatches more.
+  bool logprobs = false;
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
   uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4
@@ -86,6 +88,8 @@ struct SamplingOptions {
 // Whether one of those samplers is asked for.
 bool needs_all_samplers(const SamplingOptions& options);
 
+inline constexpr uint32_t kMaxTopLogprobs = 20;
+
 enum class WhenFull : uint8_t {
   kStop,   // generation ends when the context is full
   kSlide,  // the older half of the context is dropped and the rest evaluated again
@@ -97,6 +101,9 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // texts that end the generation and are not part of it
   bool ignore_eos = false;
   WhenFull when_full = WhenFull::kStop;
+  bool logprobs = false;      // of each generated token; the model must be loaded for it
+  uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
+  // Of models with one sequence; several are batched by their scheduler.
   uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
   bool stop_on_device =
@@ -119,9 +126,16 @@ struct Timings {
   double decode_rate() const { return decode_seconds > 0 ? (generated_tokens - 1) / decode_seconds : 0; }
 };
 
+// Natural logarithms of the probabilities that the model gave, at temperature 1 and before all samplers.
+struct TokenLogprobs {
+  float logprob = 0;                           // of the chosen token
+  std::vector<std::pair<int32_t, float>> top;  // the best tokens, the best first
+};
+
 struct Generation {
   std::string text;
-  std::vector<int32_t> tokens;  // generated ids, the end token included
+  std::vector<int32_t> tokens;          // generated ids, the end token included
+  std::vector<TokenLogprobs> logprobs;  // of each of them, where they were asked for
   StopReason stop = StopReason::kTokenLimit;
   Timings timings;
 };

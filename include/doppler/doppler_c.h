@@ -96,6 +96,7 @@ typedef struct doppler_load_options {
   bool all_samplers; /* sampled plans with DRY, XTC, typical, top-n-sigma, mirostat, min_tokens, ... */
   doppler_on_progress on_progress;
   void* progress_data; /* the first argument of on_progress */
+  bool logprobs;       /* generations may ask for log-probabilities */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */
@@ -186,6 +187,8 @@ typedef struct doppler_generate_options {
   uint32_t dry_range;              /* tokens back, at most 1024; 0: that many, the default */
   const char* const* dry_breakers; /* NULL: the default, newline, colon, quote and asterisk */
   size_t dry_breaker_count;
+  bool logprobs;         /* of each generated token; the model must be loaded for it */
+  uint32_t top_logprobs; /* with logprobs: of so many best tokens too, at most 20 */
 } doppler_generate_options;
 
 /* size: sizeof(doppler_generate_options). */
@@ -219,6 +222,17 @@ DOPPLER_API const int32_t* doppler_generation_tokens(const doppler_generation* g
 DOPPLER_API doppler_stop_reason doppler_generation_stop_reason(const doppler_generation* generation);
 DOPPLER_CAN_FAIL doppler_error* doppler_generation_get_timings(const doppler_generation* generation,
                                                                doppler_timings* timings);
+typedef struct doppler_token_logprob {
+  int32_t token;
+  float logprob; /* natural logarithm of the model's probability, at temperature 1 and before all samplers */
+} doppler_token_logprob;
+
+/* Of token `index`: its own, and up to `capacity` of those of the best tokens, the best first; `count` is how many there
+ * are. best may be NULL with capacity 0. Error: the generation was not asked for them, or has no such token. */
+DOPPLER_CAN_FAIL doppler_error* doppler_generation_get_logprobs(const doppler_generation* generation,
+                                                                size_t index, doppler_token_logprob* own,
+                                                                doppler_token_logprob* best, size_t capacity,
+                                                                size_t* count);
 DOPPLER_API void doppler_generation_free(doppler_generation* generation);
 
 /* ---- Sessions: one text that grows. options: NULL for the defaults; on_text: NULL for none. */

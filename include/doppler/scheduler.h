@@ -39,6 +39,8 @@ class Stream {
   // Waits for more text, which may be empty while a character or a possible stop string is incomplete. No value: the
   // generation has ended.
   Result<std::optional<std::string>> next();
+  // What next() has come to so far.
+  const Generation& so_far() const;
   // The whole answer; waits for its end.
   Result<Generation> finish();
   // From any thread: the stream ends at once, with StopReason::kCancelled.
@@ -70,7 +72,8 @@ class Scheduler {
   // Errors: what a request cannot be (empty prompt, a prompt longer than the context, options out of range, a full
   // queue). What happens later, the stream tells.
   Result<Stream> submit(Request request);
-  // A stream that goes on from all that was read of `parent`: n answers of one prompt, whose evaluation they share.
+  // A stream that goes on from all that was read of `parent`: n answers of one prompt, whose evaluation they share. It has
+  // the parent's client and priority, and no deadline.
   Result<Stream> fork(const Stream& parent, const GenerateOptions& options);
   SchedulerLoad load() const;
 

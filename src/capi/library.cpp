@@ -101,4 +101,27 @@ doppler_error* doppler_generation_get_timings(const doppler_generation* generati
   });
 }
 
+doppler_error* doppler_generation_get_logprobs(const doppler_generation* generation, size_t index,
+                                               doppler_token_logprob* own, doppler_token_logprob* best,
+                                               size_t capacity, size_t* count) {
+  return call(
+      __func__,
+      {{"generation", generation}, {"own", own}, given_array("best", best, capacity), {"count", count}},
+      [&]() -> doppler::Result<void> {
+        const doppler::Generation& from = generation->generation;
+        if (index >= from.logprobs.size()) {
+          return doppler::fail(doppler::ErrorKind::kInvalidInput,
+                               "Token %zu was named; the generation has log-probabilities of %zu.", index,
+                               from.logprobs.size());
+        }
+        const doppler::TokenLogprobs& of = from.logprobs[index];
+        *own = {from.tokens[index], of.logprob};
+        *count = of.top.size();
+        for (size_t i = 0; i < std::min(capacity, of.top.size()); ++i) {
+          best[i] = {of.top[i].first, of.top[i].second};
+        }
+        return {};
+      });
+}
+
 void doppler_generation_free(doppler_generation* generation) { free_handle(generation); }

@@ -31,6 +31,7 @@ doppler_load_options default_load_options() {
   out.tuned = defaults.tuned;
   out.verify = defaults.verify;
   out.all_samplers = defaults.all_samplers;
+  out.logprobs = defaults.logprobs;
   return out;
 }
 
@@ -67,6 +68,8 @@ doppler_generate_options default_generate_options() {
   out.ignore_eos = defaults.ignore_eos;
   out.stop_on_device = defaults.stop_on_device;
   out.add_special = defaults.add_special;
+  out.logprobs = defaults.logprobs;
+  out.top_logprobs = defaults.top_logprobs;
   return out;
 }
 
@@ -119,6 +122,7 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   out.tuned = given.tuned;
   out.verify = given.verify;
   out.all_samplers = given.all_samplers;
+  out.logprobs = given.logprobs;
   if (given.on_progress) {
     out.progress = [progress = given.on_progress, data = given.progress_data](std::string_view stage,
                                                                               uint64_t done, uint64_t total) {
@@ -173,6 +177,8 @@ Result<GenerateOptions> generate_options(const doppler_generate_options* options
   out.when_full = static_cast<WhenFull>(given.when_full);
   out.batch = given.batch;
   out.readback_interval = given.readback_interval;
+  out.logprobs = given.logprobs;
+  out.top_logprobs = given.top_logprobs;
   out.ignore_eos = given.ignore_eos;
   out.stop_on_device = given.stop_on_device;
   out.add_special = given.add_special;

@@ -73,6 +73,9 @@ Result<void> check(const RunFlags& flags) {
   if (flags.tokens && !flags.words.empty()) {
     return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
   }
+  if (flags.generate.options.logprobs && !flags.json) {
+    return fail(ErrorKind::kInvalidInput, "Flag --logprobs needs --json, where they are printed.");
+  }
   if (flags.interactive && (flags.json || flags.tokens || !flags.words.empty())) {
     return fail(ErrorKind::kInvalidInput,
                 "Flag -i takes no prompt, --tokens or --json: it asks at the terminal.");
@@ -100,6 +103,18 @@ int run_verb(std::span<const std::string> arguments) {
   args.text("save", 0, "FILE", "save the session at the end", &flags.save);
   args.text("restore", 0, "FILE", "continue a saved session", &flags.restore);
   args.flag("json", 0, "print one JSON object: text, tokens, timings, memory, counters", &flags.json);
+  args.custom(
+      "logprobs", 0, "N", "with --json: the log-probability of each token, and those of the N best (0 to 20)",
+      [&flags](std::string_view value) -> Result<void> {
+        const auto count = parse_int(value);
+        if (!count || *count < 0 || *count > kMaxTopLogprobs) {
+          return fail(ErrorKind::kInvalidInput, "Flag --logprobs was given \"%s\"; allowed is 0 to %u.",
+                      printable(value).c_str(), kMaxTopLogprobs);
+        }
+        flags.generate.options.logprobs = true;
+        flags.generate.options.top_logprobs = static_cast<uint32_t>(*count);
+        return {};
+      });
   args.flag("quiet", 'q', "no closing line of figures", &flags.quiet);
   args.flag("dry-run", 0, "say what memory this would take and whether it fits; load nothing",
             &flags.dry_run);
@@ -107,6 +122,7 @@ int run_verb(std::span<const std::string> arguments) {
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
   if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
   flags.model.load.all_samplers = needs_all_samplers(flags.generate.options.sampling);
+  flags.model.load.logprobs = flags.generate.options.logprobs;
   if (args.wants_help()) {
     std::fputs(args.help().c_str(), stdout);
     return 0;

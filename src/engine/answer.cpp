@@ -3,6 +3,17 @@
 #include <algorithm>
 
 namespace doppler::engine {
+namespace {
+
+TokenLogprobs public_logprobs(const kernels::LogProbEntry& entry) {
+  TokenLogprobs out{.logprob = entry.chosen, .top = {}};
+  for (uint32_t i = 0; i < std::min(entry.count, kernels::kMaxLogProbs); ++i) {
+    out.top.emplace_back(static_cast<int32_t>(entry.best[i].token), entry.best[i].logprob);
+  }
+  return out;
+}
+
+}  // namespace
 
 Answer::Answer(const tokenizer::Tokenizer* tokenizer, std::vector<uint32_t> stop_tokens,
                const GenerateOptions& options)
@@ -20,7 +31,8 @@ void Answer::end(StopReason reason) {
   result_.stop = reason;
 }
 
-std::string Answer::accept(uint32_t token) {
+std::string Answer::accept(uint32_t token, const kernels::LogProbEntry* logprobs) {
+  if (logprobs) result_.logprobs.push_back(public_logprobs(*logprobs));
   result_.tokens.push_back(static_cast<int32_t>(token));
   result_.timings.generated_tokens = static_cast<uint32_t>(result_.tokens.size());
   const bool is_stop = std::ranges::find(stop_tokens_, token) != stop_tokens_.end();

@@ -10,6 +10,7 @@
 
 #include "doppler/doppler.h"
 #include "engine/stop_strings.h"
+#include "kernels/sample/sample.h"
 #include "tokenizer/stream_decoder.h"
 #include "tokenizer/tokenizer.h"
 
@@ -21,8 +22,8 @@ class Answer {
   Answer(const tokenizer::Tokenizer* tokenizer, std::vector<uint32_t> stop_tokens,
          const GenerateOptions& options);
 
-  // Takes one token; gives the text that is certain now. Precondition: not ended().
-  std::string accept(uint32_t token);
+  // Takes one token, with its log-probabilities or null; gives the text that is certain now. Precondition: not ended().
+  std::string accept(uint32_t token, const kernels::LogProbEntry* logprobs);
   // It ends for a reason that its tokens do not show.
   void end(StopReason reason);
   bool ended() const { return ended_; }

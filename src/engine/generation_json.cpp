@@ -10,6 +10,11 @@ Json generation_json(const ModelInfo& info, const Counters& counters, const Gene
   Json out = Json::object();
   out["text"] = generation.text;
   out["tokens"] = generation.tokens;
+  for (const TokenLogprobs& token : generation.logprobs) {
+    Json top = Json::array();
+    for (const auto& [id, logprob] : token.top) top.push_back({{"token", id}, {"logprob", logprob}});
+    out["logprobs"].push_back({{"logprob", token.logprob}, {"top", std::move(top)}});
+  }
   out["stop"] = stop_reason_name(generation.stop);
   out["model"] = {{"name", info.name}, {"architecture", info.architecture}, {"synthetic", info.synthetic}};
   out["device"] = {{"adapter", info.adapter}, {"provider", info.provider}};

@@ -9,6 +9,7 @@ namespace {
 
 // Behind slides the random numbers are another stream each time.
 constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15ull;
+static_assert(kMaxTopLogprobs == kernels::kMaxLogProbs);
 
 struct Bound {
   const char* name;
@@ -36,6 +37,7 @@ Result<void> check_numbers(const GenerateOptions& o, uint32_t max_batch) {
       {"dry-base", s.dry_base, 1, 10},
       {"dry-allowed-length", static_cast<double>(s.dry_allowed_length), 1, kernels::kDryLongest},
       {"dry-range", static_cast<double>(s.dry_range), 0, kernels::kDryHistory},
+      {"top-logprobs", static_cast<double>(o.top_logprobs), 0, o.logprobs ? kMaxTopLogprobs : 0.0},
       {"batch", static_cast<double>(o.batch), 1, static_cast<double>(max_batch)},
       {"readback-interval", static_cast<double>(o.readback_interval), 1,
        static_cast<double>(max_batch / std::max(1u, o.batch))},
@@ -100,6 +102,7 @@ model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorC
                   .repeat_penalty = s.repeat_penalty,
                   .presence_penalty = s.presence_penalty,
                   .frequency_penalty = s.frequency_penalty,
+                  .logprobs = o.logprobs ? 1 + o.top_logprobs : 0,
                   .min_tokens = s.min_tokens - std::min(s.min_tokens, segment.generated),
                   .top_n_sigma = s.top_n_sigma,
                   .typical_p = s.typical_p,

@@ -111,12 +111,16 @@ Task<Result<std::optional<std::string>>> Generator::next() {
   const model::Ticket ticket = in_flight_.front();
   in_flight_.pop_front();
   DP_CO_TRY(const std::vector<uint32_t> tokens, co_await runner_.tokens(ticket));
+  std::vector<kernels::LogProbEntry> logprobs;
+  if (ticket.has_logprobs) {
+    DP_CO_TRY(logprobs, co_await runner_.logprobs(ticket));
+  }
   last_token_at_ = Clock::now();
   if (answer.result().tokens.empty()) {
     first_token_at_ = last_token_at_;
     answer.result().timings.ttft_seconds = seconds(started_, first_token_at_);
   }
-  std::string text = accept(tokens);
+  std::string text = accept(tokens, logprobs);
   if (!answer.ended() && cancelled_.load(std::memory_order_relaxed)) answer.end(StopReason::kCancelled);
   if (!answer.ended() && caller_stopped_) answer.end(StopReason::kCancelled);
   if (!answer.ended() && !exhausted_) DP_CO_CHECK(queue_decode(kAhead));
@@ -133,10 +137,12 @@ Task<Result<std::optional<std::string>>> Generator::next() {
 }
 
 // Takes the tokens of one submit; ends at a stop.
-std::string Generator::accept(std::span<const uint32_t> tokens) {
+std::string Generator::accept(std::span<const uint32_t> tokens,
+                              std::span<const kernels::LogProbEntry> logprobs) {
   Answer& answer = *answer_;
   std::string text;
-  for (const uint32_t token : tokens) {
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const uint32_t token = tokens[i];
     if (token ==
         kernels::kNoToken) {  // the GPU stopped without a stop token or limit seen here: the context is full
       exhausted_ = true;
@@ -146,7 +152,7 @@ std::string Generator::accept(std::span<const uint32_t> tokens) {
     if (seen_ > 0) cached_tokens_.push_back(sequence_.back());
     ++seen_;
     sequence_.push_back(token);
-    text += answer.accept(token);
+    text += answer.accept(token, logprobs.empty() ? nullptr : &logprobs[i]);
     if (answer.result().tokens.size() > 1) {
       answer.result().timings.decode_seconds = seconds(first_token_at_, last_token_at_);
     }
@@ -170,6 +176,7 @@ Task<Result<void>> Generator::drain() {
     const model::Ticket ticket = in_flight_.front();
     in_flight_.pop_front();
     DP_CO_TRY([[maybe_unused]] const std::vector<uint32_t> unused, co_await runner_.tokens(ticket));
+    if (ticket.has_logprobs) DP_CO_CHECK(co_await runner_.logprobs(ticket));
   }
   co_return Result<void>();
 }

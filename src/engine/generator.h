@@ -39,7 +39,7 @@ class Generator {
  private:
   Result<void> queue_prompt(size_t max_tokens_left);
   Result<void> queue_decode(size_t ahead);
-  std::string accept(std::span<const uint32_t> tokens);
+  std::string accept(std::span<const uint32_t> tokens, std::span<const kernels::LogProbEntry> logprobs);
   Result<bool> slide();
   Task<Result<void>> drain();
 

@@ -44,6 +44,9 @@ class Counting final : public model::StepRunner {
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {
     co_return results[ticket.slot];
   }
+  Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(model::Ticket ticket) override {
+    co_return std::vector<kernels::LogProbEntry>(ticket.count);
+  }
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t) override { co_return std::vector<uint8_t>(); }
   Task<Result<void>> restore_cache(uint32_t, std::span<const uint8_t>) override { co_return Result<void>(); }
 

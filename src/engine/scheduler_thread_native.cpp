@@ -15,16 +15,19 @@ Arrived StreamLine::wait() {
   came_.wait(lock, [&] { return !arrived_.tokens.empty() || arrived_.ended; });
   Arrived out = arrived_;
   arrived_.tokens.clear();
+  arrived_.logprobs.clear();
   return out;
 }
 
 bool StreamLine::deliver() {
-  std::vector<uint32_t> tokens = stream_->take();
+  const std::vector<kernels::LogProbEntry> logprobs = stream_->take_logprobs();
+  const std::vector<uint32_t> tokens = stream_->take();
   const bool ended = stream_->ended();
   if (tokens.empty() && !ended) return false;
   {
     const std::lock_guard lock(mutex_);
     arrived_.tokens.insert(arrived_.tokens.end(), tokens.begin(), tokens.end());
+    arrived_.logprobs.insert(arrived_.logprobs.end(), logprobs.begin(), logprobs.end());
     arrived_.ended = ended;
     arrived_.reason = stream_->reason();
     arrived_.error = stream_->error();
@@ -111,11 +114,13 @@ void SchedulerThread::call(const std::function<void()>& body) {
   done.acquire();
 }
 
-Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request request) {
+Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request request,
+                                                            const StreamLine* parent) {
   Result<std::shared_ptr<engine::Stream>> stream = nullptr;
   std::shared_ptr<StreamLine> line;
   call([&] {
-    stream = scheduler_->submit(std::move(request));
+    stream = parent ? scheduler_->fork(*parent->stream_, std::move(request))
+                    : scheduler_->submit(std::move(request));
     if (stream) line = lines_.emplace_back(std::make_shared<StreamLine>(*stream));
   });
   if (!stream) return forward(std::move(stream).error());

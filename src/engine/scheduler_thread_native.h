@@ -20,7 +20,8 @@ namespace doppler::engine {
 // What came of a stream since the reader last asked.
 struct Arrived {
   std::vector<uint32_t> tokens;
-  bool ended = false;  // with one of the two
+  std::vector<kernels::LogProbEntry> logprobs;  // one a token, or none
+  bool ended = false;                           // with one of the two
   std::optional<StopReason> reason;
   std::optional<Error> error;
   StreamTimings timings;
@@ -50,7 +51,8 @@ class SchedulerThread {
                                                         SchedulerConfig config);
   ~SchedulerThread();
 
-  Result<std::shared_ptr<StreamLine>> submit(engine::Request request);
+  // parent: the request goes on from a beginning of that stream's text. Null: it begins on its own.
+  Result<std::shared_ptr<StreamLine>> submit(engine::Request request, const StreamLine* parent);
   void cancel(StreamLine& line);
   SchedulerLoad load();
 

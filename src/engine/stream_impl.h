@@ -15,9 +15,10 @@ namespace doppler {
 struct Stream::Impl {
   using Clock = std::chrono::steady_clock;
 
-  // Begins a stream for these tokens. `cancelled` may be set by another thread while it is read.
+  // Begins a stream for these tokens; `parent`, if any, is the line of one whose text begins with them.
   static Result<std::unique_ptr<Impl>> begin(std::shared_ptr<Model::Impl> model, std::vector<uint32_t> tokens,
-                                             GenerateOptions options, engine::Request request);
+                                             GenerateOptions options, engine::Request request,
+                                             const engine::StreamLine* parent = nullptr);
   Impl(std::shared_ptr<Model::Impl> owner, std::vector<uint32_t> tokens, GenerateOptions chosen,
        engine::Request asked);
   ~Impl();
@@ -28,7 +29,7 @@ struct Stream::Impl {
 
   engine::GeneratorConfig config() const;
   // Begins, or begins again where a full context slid.
-  Result<void> submit(std::vector<uint32_t> tokens);
+  Result<void> submit(std::vector<uint32_t> tokens, const engine::StreamLine* parent);
   Result<bool> slide();
   std::shared_ptr<engine::StreamLine> line_now();
 

@@ -41,18 +41,20 @@ engine::GeneratorConfig Stream::Impl::config() const {
 
 Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model::Impl> model,
                                                           std::vector<uint32_t> tokens,
-                                                          GenerateOptions options, engine::Request request) {
+                                                          GenerateOptions options, engine::Request request,
+                                                          const engine::StreamLine* parent) {
   auto made =
       std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options), std::move(request));
   const uint32_t ctx_len = made->model->info.ctx_len;
   if (made->options.when_full == WhenFull::kSlide && made->sequence.size() >= ctx_len) {
     made->sequence.erase(made->sequence.begin(), made->sequence.end() - engine::kept_by_slide(ctx_len));
+    parent = nullptr;  // it does not begin so
   }
-  DP_CHECK(made->submit(made->sequence));
+  DP_CHECK(made->submit(made->sequence, parent));
   return made;
 }
 
-Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens) {
+Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens, const engine::StreamLine* parent) {
   GenerateOptions checked = options;
   if (checked.batch == 0) checked.batch = config().batch;
   DP_CHECK(engine::check_options(checked, config(), model::kMaxBatch));
@@ -63,7 +65,7 @@ Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens) {
   request.settings = engine::settings_of(options, config(), model->loaded->text.tokenizer.get(), segment);
   engine::Request asked = request;
   asked.tokens = std::move(tokens);
-  DP_TRY(std::shared_ptr<engine::StreamLine> begun, model->thread->submit(std::move(asked)));
+  DP_TRY(std::shared_ptr<engine::StreamLine> begun, model->thread->submit(std::move(asked), parent));
   const std::lock_guard lock(mutex);
   line = std::move(begun);
   line_ended = false;
@@ -91,7 +93,7 @@ Result<bool> Stream::Impl::slide() {
   if (options.when_full != WhenFull::kSlide || at_limit) return false;
   ++segments;
   sequence.erase(sequence.begin(), sequence.end() - engine::kept_by_slide(model->info.ctx_len));
-  DP_CHECK(submit(sequence));
+  DP_CHECK(submit(sequence, nullptr));
   return true;
 }
 
@@ -112,9 +114,9 @@ Result<std::optional<std::string>> Stream::Impl::next() {
     timings.queued_seconds = arrived.timings.queued_seconds;
   }
   std::string text;
-  for (const uint32_t token : arrived.tokens) {
-    sequence.push_back(token);
-    text += answer.accept(token);
+  for (size_t i = 0; i < arrived.tokens.size(); ++i) {
+    sequence.push_back(arrived.tokens[i]);
+    text += answer.accept(arrived.tokens[i], arrived.logprobs.empty() ? nullptr : &arrived.logprobs[i]);
     if (answer.ended()) break;
   }
   if (answer.result().tokens.size() > 1) timings.decode_seconds = seconds(first_token_at, now);
@@ -152,6 +154,7 @@ Stream& Stream::operator=(Stream&&) noexcept = default;
 Stream::~Stream() = default;
 
 Result<std::optional<std::string>> Stream::next() { return impl_->next(); }
+const Generation& Stream::so_far() const { return impl_->answer.result(); }
 Result<Generation> Stream::finish() { return impl_->finish(); }
 void Stream::cancel() { impl_->cancel(); }
 
@@ -203,9 +206,11 @@ Result<Stream> Scheduler::submit(Request request) {
 }
 
 Result<Stream> Scheduler::fork(const Stream& parent, const GenerateOptions& options) {
-  const Stream::Impl& of = *parent.impl_;
+  Stream::Impl& of = *parent.impl_;
+  engine::Request request = of.request;
+  request.deadline.reset();  // of the parent's beginning
   DP_TRY(std::unique_ptr<Stream::Impl> stream,
-         Stream::Impl::begin(impl_->model, of.sequence, options, of.request));
+         Stream::Impl::begin(impl_->model, of.sequence, options, std::move(request), of.line_now().get()));
   return Stream(std::move(stream));
 }
 

@@ -5,28 +5,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/trace.h"
 #include "kernels/attention/attention.h"
 #include "kernels/linear/linear.h"
 #include "kernels/step/step.h"
+#include "model/read_logprobs.h"
 
 namespace doppler::model {
-namespace {
-
-template <class T>
-std::span<const uint8_t> bytes_of(const T& value) {
-  return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
-}
-
-template <class T>
-std::span<const uint8_t> bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)};
-}
-
-}  // namespace
 
 Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<const uint32_t> before) {
-  DP_CHECK(check_settings(settings, options_.all_samplers));
+  DP_CHECK(check_settings(settings, options_.parts));
   settings_ = settings;
   host_state_ = kernels::StepState{};
   host_state_.pos = static_cast<uint32_t>(before.size());
@@ -41,9 +30,10 @@ Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<con
   const size_t kept = std::min<size_t>(before.size(), kRecentTokens);
   recent_tokens_.assign(before.end() - static_cast<ptrdiff_t>(kept), before.end());
   ring_index_ = 0;
-  if (settings.greedy) return {};
+  if (takes_greedy_plan(settings)) return {};
 
   kernels::SampleParams params = settings.sampling;
+  params.greedy = settings.greedy ? 1 : 0;
   params.bias_count = static_cast<uint32_t>(settings.logit_bias.size());
   DP_CHECK(device_.write(*params_, 0, bytes_of(params)));
   if (!settings.logit_bias.empty()) DP_CHECK(device_.write(*bias_, 0, bytes_of(settings.logit_bias)));
@@ -56,7 +46,7 @@ Result<void> PlanRunner::write_state() { return device_.write(*state_, 0, bytes_
 Result<void> PlanRunner::write_penalties() {
   const PastTokens past =
       past_tokens(settings_, recent_tokens_, host_state_.pos + host_state_.rows, config_.vocab_size);
-  if (options_.all_samplers) {
+  if (options_.parts.all_samplers) {
     DP_CHECK(device_.write(*more_, 0, bytes_of(past.more)));
     DP_CHECK(device_.write(*breakers_, 0, bytes_of(past.breakers)));
   }
@@ -86,8 +76,9 @@ Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
 
 Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
   DP_CHECK(prepare_prefill(tokens));
-  if (sample && !settings_.greedy) DP_CHECK(write_penalties());
-  const char* kind = !sample ? "" : settings_.greedy ? ".greedy" : ".sample";
+  const bool greedy = takes_greedy_plan(settings_);
+  if (sample && !greedy) DP_CHECK(write_penalties());
+  const char* kind = !sample ? "" : greedy ? ".greedy" : ".sample";
   const gpu::Plan& chosen = plan_of_rows(kind, host_state_.rows);
   DP_TRY(const Ticket ticket, submit(chosen, host_state_.rows, 1, sample ? 1 : 0));
   host_state_.pos += host_state_.rows;
@@ -103,7 +94,7 @@ Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits) {
   const uint32_t pos = host_state_.pos;
   if (pos < kernels::kShortKeys) all = std::min(all, kernels::kShortKeys - pos);
   host_state_.pos += all;
-  const gpu::Plan& plan = decode_plan(settings_.greedy, pos + all);
+  const gpu::Plan& plan = decode_plan(takes_greedy_plan(settings_), pos + all);
   uint32_t left = all;
   for (; left > steps; left -= steps) DP_CHECK(submit(plan, 1, steps, 0));
   return submit(plan, 1, left, all);
@@ -116,13 +107,21 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
     DP_CHECK(device_.submit({&work, 1}));
     return Ticket{};
   }
-  const Ticket ticket{.slot = next_slot_, .count = sampled};
-  const gpu::ReadbackRequest request{.ring = &readback_,
-                                     .slot = ticket.slot,
-                                     .from = {.buffer = ring_->id(),
-                                              .offset = ring_index_ % kernels::kTokenRing * 4ull,
-                                              .bytes = sampled * 4ull}};
+  const Ticket ticket{.slot = next_slot_, .count = sampled, .has_logprobs = settings_.sampling.logprobs != 0};
+  const uint32_t entry = ring_index_ % kernels::kTokenRing;
+  const gpu::ReadbackRequest request{
+      .ring = &readback_,
+      .slot = ticket.slot,
+      .from = {.buffer = ring_->id(), .offset = entry * 4ull, .bytes = sampled * 4ull}};
   DP_CHECK(device_.submit({&work, 1}, &request));
+  if (ticket.has_logprobs) {
+    const gpu::ReadbackRequest entries{.ring = &logprob_readback_,
+                                       .slot = ticket.slot,
+                                       .from = {.buffer = logprobs_->id(),
+                                                .offset = entry * sizeof(kernels::LogProbEntry),
+                                                .bytes = sampled * sizeof(kernels::LogProbEntry)}};
+    DP_CHECK(device_.submit({}, &entries));
+  }
   if (uses_persistent()) DP_CHECK(request_fault(ticket.slot));
   next_slot_ = (next_slot_ + 1) % options_.tickets;
   ring_index_ += sampled;
@@ -137,6 +136,10 @@ Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
   std::vector<uint32_t> ids(ticket.count);
   std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
   co_return ids;
+}
+
+Task<Result<std::vector<kernels::LogProbEntry>>> PlanRunner::logprobs(Ticket ticket) {
+  co_return co_await read_logprobs(device_, logprob_readback_, ticket.slot, ticket.count);
 }
 
 namespace {

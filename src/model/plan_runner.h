@@ -37,10 +37,10 @@ struct RunnerOptions {
   uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
   // Slots for sequences, 1 to kMaxSequences: plans for sequences() instead of those of one sequence. 0: those of one.
   uint32_t max_sequences = 0;
-  uint32_t block_len = 0;     // positions of a block of the cache; 0: kDefaultBlockLen
-  uint32_t pool_tokens = 0;   // positions of all blocks; 0: ctx_len for each slot, or what fits the device
-  bool all_samplers = false;  // sampled plans have those of kernels/sample/more.h too
-  uint32_t block_reads = 1;   // blocks on their way to the host at a time: each takes memory there
+  uint32_t block_len = 0;    // positions of a block of the cache; 0: kDefaultBlockLen
+  uint32_t pool_tokens = 0;  // positions of all blocks; 0: ctx_len for each slot, or what fits the device
+  SamplerParts parts = {};   // of sampled plans
+  uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
@@ -80,6 +80,7 @@ class PlanRunner final : public StepRunner {
   Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) override;
   Result<Ticket> decode(uint32_t steps, uint32_t submits) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
+  Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) override;
   Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) override;
 
@@ -157,7 +158,7 @@ class PlanRunner final : public StepRunner {
   // Views of the shared buffers, valid while recording.
   struct Views {
     kernels::TensorView state, tokens, row, normed_row, logits, hidden, params, bias, counts, recent, more,
-        breakers, token, ring;
+        breakers, token, ring, logprobs;
     std::vector<kernels::CacheView> cache;
   };
 
@@ -176,9 +177,10 @@ class PlanRunner final : public StepRunner {
   std::vector<CachePlace> cache_k_, cache_v_;  // one a layer
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
               *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *more_ = nullptr,
-              *breakers_ = nullptr, *ring_ = nullptr;
+              *breakers_ = nullptr, *ring_ = nullptr, *logprobs_ = nullptr;
   gpu::BuiltPlans built_;
   gpu::ReadbackRing readback_;
+  gpu::ReadbackRing logprob_readback_;
   gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket
   gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
   lowering::PersistentIo persistent_;

@@ -104,6 +104,11 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   if (cancelled) co_return fail(ErrorKind::kCancelled, "The caller stopped the compiling of the kernels.");
   runner->weights_ = loader.take_buffers();
   DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
+  if (runner->logprobs_ && !runner->has_many()) {
+    DP_CO_TRY(runner->logprob_readback_,
+              co_await device.create_readback_ring(runner->options_.tickets,
+                                                   kMaxBatch * sizeof(kernels::LogProbEntry)));
+  }
   if (runner->has_many()) DP_CO_CHECK(co_await runner->make_many());
   if (runner->wants_persistent()) {
     DP_CO_CHECK(co_await runner->confirm_persistent(without_plans));
@@ -164,7 +169,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(counts_, co_await buffer(builder, "token_counts", sequences * vocab * 4, &views_.counts));
   DP_CO_TRY(recent_,
             co_await buffer(builder, "recent_tokens", sequences * kernels::kPenaltyRing * 4, &views_.recent));
-  if (options_.all_samplers) {
+  if (options_.parts.all_samplers) {
     DP_CO_TRY(more_, co_await buffer(builder, "sampler_state", sequences * sizeof(kernels::MoreState),
                                      &views_.more));
     DP_CO_TRY(breakers_,
@@ -174,6 +179,10 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(token, co_await buffer(builder, "next_token", sequences * 4, &views_.token));
   const uint64_t ring = has_many() ? uint64_t{kernels::kStepRing} * sequences : kernels::kTokenRing;
   DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", ring * 4, &views_.ring));
+  if (options_.parts.logprobs) {
+    DP_CO_TRY(logprobs_, co_await buffer(builder, "logprob_ring", ring * sizeof(kernels::LogProbEntry),
+                                         &views_.logprobs));
+  }
   if (!has_many()) {
     const uint32_t hidden_dim = config_.hidden_dim;
     [[maybe_unused]] gpu::Buffer *row = nullptr, *normed = nullptr;
@@ -292,6 +301,7 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
                                .bias = views_.bias,
                                .counts = views_.counts,
                                .token = views_.token,
+                               .logprobs = row.greedy ? kernels::TensorView{} : views_.logprobs,
                                .more = row.greedy ? kernels::TensorView{} : views_.more,
                                .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
                                .vocab_size = config_.vocab_size,

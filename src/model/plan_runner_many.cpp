@@ -89,6 +89,7 @@ Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::
                                .bias = views_.bias,
                                .counts = views_.counts,
                                .token = views_.token,
+                               .logprobs = row.greedy ? kernels::TensorView{} : views_.logprobs,
                                .more = row.greedy ? kernels::TensorView{} : views_.more,
                                .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
                                .vocab_size = config_.vocab_size,
@@ -113,6 +114,7 @@ Task<Result<void>> PlanRunner::make_many() {
                           .ring = ring_,
                           .more = more_,
                           .breakers = breakers_,
+                          .logprobs = logprobs_,
                           .caches = cache_k_,
                           .cache_block_bytes = views_.cache.front().bytes() / views_.cache.front().blocks};
   buffers.caches.insert(buffers.caches.end(), cache_v_.begin(), cache_v_.end());

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/trace.h"
 #include "kernels/sample/sample.h"
 #include "kernels/step/advance.h"
+#include "model/read_logprobs.h"
 
 namespace doppler::model {
 namespace {
@@ -14,16 +16,6 @@ namespace {
 constexpr uint32_t kMostSteps = 64;
 constexpr uint64_t kWord = sizeof(uint32_t);
 
-template <class T>
-std::span<const uint8_t> bytes_of(const T& value) {
-  return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
-}
-
-template <class T>
-std::span<const uint8_t> bytes_of(const std::vector<T>& values) {
-  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)};
-}
-
 bool looks_back(const kernels::SampleParams& params) {
   return params.repeat_penalty != 1.0f || params.presence_penalty != 0 || params.frequency_penalty != 0 ||
          kernels::uses_more(params);
@@ -31,8 +23,7 @@ bool looks_back(const kernels::SampleParams& params) {
 
 void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens) {
   recent.insert(recent.end(), tokens.begin(), tokens.end());
-  if (recent.size() > kernels::kPenaltyRing)
-    recent.erase(recent.begin(), recent.end() - kernels::kPenaltyRing);
+  if (recent.size() > kRecentTokens) recent.erase(recent.begin(), recent.end() - kRecentTokens);
 }
 
 }  // namespace
@@ -56,6 +47,11 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
 Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
   DP_CO_TRY(readback_,
             co_await device_.create_readback_ring(tickets_, max_steps() * tables_.sequences * kWord));
+  if (buffers_.logprobs) {
+    DP_CO_TRY(logprob_readback_,
+              co_await device_.create_readback_ring(
+                  tickets_, max_steps() * tables_.sequences * sizeof(kernels::LogProbEntry)));
+  }
   DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(block_reads, block_bytes()));
   reading_.assign(block_reads, false);
   co_return Result<void>();
@@ -76,7 +72,8 @@ Result<void> SequencePlans::check_block(uint32_t block) const {
 Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& settings,
                                   std::span<const uint32_t> before) {
   DP_CHECK(check_slot(slot));
-  DP_CHECK(check_settings(settings, buffers_.more != nullptr));
+  DP_CHECK(check_settings(
+      settings, {.all_samplers = buffers_.more != nullptr, .logprobs = buffers_.logprobs != nullptr}));
   kernels::SequenceRecord record{.pos = static_cast<uint32_t>(before.size()),
                                  .ctx_len = ctx_len_,
                                  .generated = settings.generated,
@@ -240,9 +237,15 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
 }
 
 bool SequencePlans::all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const {
-  return std::ranges::all_of(decoding, [&](uint32_t slot) { return slots_[slot].settings.greedy; }) &&
-         std::ranges::all_of(pieces,
-                             [&](const Piece& p) { return !p.sample || slots_[p.slot].settings.greedy; });
+  const auto is_greedy = [&](uint32_t slot) { return takes_greedy_plan(slots_[slot].settings); };
+  return std::ranges::all_of(decoding, is_greedy) &&
+         std::ranges::all_of(pieces, [&](const Piece& p) { return !p.sample || is_greedy(p.slot); });
+}
+
+bool SequencePlans::wants_logprobs(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const {
+  const auto wants = [&](uint32_t slot) { return slots_[slot].settings.sampling.logprobs != 0; };
+  return std::ranges::any_of(decoding, wants) ||
+         std::ranges::any_of(pieces, [&](const Piece& p) { return p.sample && wants(p.slot); });
 }
 
 Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
@@ -253,7 +256,8 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
   size_t rows = decoding.size();
   for (const Piece& piece : pieces) rows += piece.tokens.size();
   const auto count = static_cast<uint32_t>(rows);
-  return submit(pieces_plan(all_greedy(decoding, pieces), samples, count), count, samples ? 1 : 0);
+  return submit(pieces_plan(all_greedy(decoding, pieces), samples, count), count, samples ? 1 : 0,
+                wants_logprobs(decoding, pieces));
 }
 
 Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, uint32_t steps) {
@@ -262,23 +266,33 @@ Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, uint32_
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kStepRing - ring_index_ % kernels::kStepRing;
   const auto rows = static_cast<uint32_t>(decoding.size());
-  return submit(decode_plan(all_greedy(decoding, {}), rows), rows,
-                std::min({steps, max_steps(), until_wrap}));
+  return submit(decode_plan(all_greedy(decoding, {}), rows), rows, std::min({steps, max_steps(), until_wrap}),
+                wants_logprobs(decoding, {}));
 }
 
 // steps 0: one step in which no row chooses a token. Its ticket brings one word that means nothing, at its end.
-Result<Ticket> SequencePlans::submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps) {
+Result<Ticket> SequencePlans::submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps, bool logprobs) {
   const TraceSpan span(chosen.name);
   const gpu::Work works[] = {{.plan = &plan("many.arrange")},
                              {.plan = &chosen, .rows = rows, .times = std::max(1u, steps)}};
-  const Ticket ticket{.slot = next_ticket_, .count = steps};
+  const Ticket ticket{.slot = next_ticket_, .count = steps, .has_logprobs = logprobs};
   const uint64_t step_bytes = tables_.sequences * kWord;
+  const uint64_t first = ring_index_ % kernels::kStepRing;
   const gpu::ReadbackRequest request{.ring = &readback_,
                                      .slot = ticket.slot,
                                      .from = {.buffer = buffers_.ring->id(),
-                                              .offset = ring_index_ % kernels::kStepRing * step_bytes,
+                                              .offset = first * step_bytes,
                                               .bytes = std::max(steps * step_bytes, kWord)}};
   DP_CHECK(device_.submit(works, &request));
+  if (logprobs) {
+    const uint64_t entries_bytes = tables_.sequences * sizeof(kernels::LogProbEntry);
+    const gpu::ReadbackRequest entries{.ring = &logprob_readback_,
+                                       .slot = ticket.slot,
+                                       .from = {.buffer = buffers_.logprobs->id(),
+                                                .offset = first * entries_bytes,
+                                                .bytes = steps * entries_bytes}};
+    DP_CHECK(device_.submit({}, &entries));
+  }
   next_ticket_ = (next_ticket_ + 1) % tickets_;
   ring_index_ += steps;
   return ticket;
@@ -292,6 +306,10 @@ Task<Result<std::vector<uint32_t>>> SequencePlans::tokens(Ticket ticket) {
   std::vector<uint32_t> ids(count);
   std::memcpy(ids.data(), bytes.data(), count * kWord);
   co_return ids;
+}
+
+Task<Result<std::vector<kernels::LogProbEntry>>> SequencePlans::logprobs(Ticket ticket) {
+  co_return co_await read_logprobs(device_, logprob_readback_, ticket.slot, ticket.count * tables_.sequences);
 }
 
 const gpu::Plan& SequencePlans::plan(const std::string& name) const {

@@ -23,6 +23,7 @@ struct SequenceBuffers {
   gpu::Buffer *state = nullptr, *tokens = nullptr, *params = nullptr, *bias = nullptr, *counts = nullptr,
               *recent = nullptr, *ring = nullptr;
   gpu::Buffer *more = nullptr, *breakers = nullptr;  // with all samplers
+  gpu::Buffer* logprobs = nullptr;                   // with log-probabilities
   gpu::Buffer* block = nullptr;    // one block of all layers, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
   uint64_t cache_block_bytes = 0;  // of one block in one of them
@@ -55,6 +56,7 @@ class SequencePlans final : public SequenceRunner {
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
   Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
+  Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
   Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
 
@@ -74,7 +76,8 @@ class SequencePlans final : public SequenceRunner {
   Result<void> write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
   Result<void> write_past(uint32_t slot, uint32_t end);
   bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
-  Result<Ticket> submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps);
+  bool wants_logprobs(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
+  Result<Ticket> submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps, bool logprobs);
   gpu::Plan block_copy(uint32_t block, bool into_cache) const;
   Result<void> check_block(uint32_t block) const;
   uint64_t block_bytes() const { return buffers_.cache_block_bytes * buffers_.caches.size(); }
@@ -85,7 +88,7 @@ class SequencePlans final : public SequenceRunner {
   uint32_t ctx_len_, block_count_, vocab_size_, tickets_;
   std::vector<uint32_t> classes_, piece_classes_;
   const std::vector<gpu::Plan>& plans_;
-  gpu::ReadbackRing readback_, block_readback_;
+  gpu::ReadbackRing readback_, logprob_readback_, block_readback_;
   std::vector<bool> reading_;  // slots of block_readback_ in use
   std::vector<Slot> slots_;
   uint32_t next_ticket_ = 0, ring_index_ = 0;

@@ -57,6 +57,8 @@ class SequenceRunner {
   // [ticket.count, max_sequences()]: the token that each slot chose in each step, or kNoToken. Every ticket is collected,
   // once and in order, also one of a step in which no slot chooses (count 0).
   virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
+  // Of a ticket that has them, once, behind tokens(): an entry a token, those of slots that ask for none mean nothing.
+  virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
 
   // A block's keys and values, all layers, for the host's cache and for session files. Layout: the runner's own. Once
   // started, a task has its place among the calls: those that follow may write the block, or read what was written.

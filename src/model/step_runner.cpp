@@ -7,7 +7,7 @@
 
 namespace doppler::model {
 
-Result<void> check_settings(const GenerationSettings& settings, bool all_samplers) {
+Result<void> check_settings(const GenerationSettings& settings, SamplerParts parts) {
   if (settings.stop_tokens.size() > kernels::kMaxStopTokens) {
     return fail(ErrorKind::kInvalidInput, "%zu stop tokens were given; at most %u are allowed.",
                 settings.stop_tokens.size(), kernels::kMaxStopTokens);
@@ -16,11 +16,15 @@ Result<void> check_settings(const GenerationSettings& settings, bool all_sampler
     return fail(ErrorKind::kInvalidInput, "%zu logit biases were given; at most %u are allowed.",
                 settings.logit_bias.size(), kernels::kMaxLogitBias);
   }
-  if (!all_samplers && !settings.greedy && kernels::uses_more(settings.sampling)) {
+  if (!parts.all_samplers && !settings.greedy && kernels::uses_more(settings.sampling)) {
     return fail(
         ErrorKind::kUnsupported,
         "The model was loaded without DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature and a "
         "least number of tokens (LoadOptions::all_samplers).");
+  }
+  if (!parts.logprobs && settings.sampling.logprobs != 0) {
+    return fail(ErrorKind::kUnsupported,
+                "The model was loaded without log-probabilities (LoadOptions::logprobs).");
   }
   return {};
 }

@@ -18,7 +18,7 @@ inline constexpr uint32_t kDefaultBatch = 16;  // decode steps of one submit, wh
 // Everything about one generation that the GPU must know before its first token.
 struct GenerationSettings {
   bool greedy = true;
-  kernels::SampleParams sampling;                      // used unless greedy
+  kernels::SampleParams sampling;  // used unless greedy, but for `logprobs`, which holds for both
   std::vector<std::pair<uint32_t, float>> logit_bias;  // token, added; at most kMaxLogitBias
   uint64_t seed = 0;
   uint32_t generated = 0;   // tokens chosen before this begin: the random counter goes on from there
@@ -30,8 +30,18 @@ struct GenerationSettings {
 
 // Tokens back that penalties and DRY look, at most.
 inline constexpr uint32_t kRecentTokens = kernels::kDryHistory;
-// Errors: more stop tokens or biases than the device takes; a sampler that the model was loaded without.
-Result<void> check_settings(const GenerationSettings& settings, bool all_samplers);
+// What a model may be loaded with that costs a sampled token further dispatches.
+struct SamplerParts {
+  bool all_samplers = false;  // those of kernels/sample/more.h
+  bool logprobs = false;      // log-probabilities, for generations that ask for them
+};
+// Errors: more stop tokens or biases than the device takes; a sampler, or log-probabilities, that the model was loaded
+// without.
+Result<void> check_settings(const GenerationSettings& settings, SamplerParts parts);
+// Greedy plans choose tokens and tell no probabilities; sampled ones do both.
+inline bool takes_greedy_plan(const GenerationSettings& settings) {
+  return settings.greedy && settings.sampling.logprobs == 0;
+}
 // What the penalties and DRY know before a token that will stand at position `end`, of the text's last tokens
 // (kernels/step/step.h, kernels/sample/more.h).
 struct PastTokens {
@@ -45,6 +55,7 @@ PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint3
 struct Ticket {
   uint32_t slot = 0;
   uint32_t count = 0;  // tokens it will give; entries after a stop are kNoToken
+  bool has_logprobs = false;
 };
 
 class StepRunner {
@@ -64,6 +75,8 @@ class StepRunner {
   // come back together, with the last submit; the ticket says how many steps were queued.
   virtual Result<Ticket> decode(uint32_t steps, uint32_t submits) = 0;
   virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
+  // Of a ticket that has them, once, behind tokens(): an entry a token.
+  virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
 
   // The cache of positions [0, count), for saving a session, and back. Layout: PlanRunner's own; opaque.
   virtual Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) = 0;

@@ -60,13 +60,13 @@ class Golden : public testing::TestWithParam<std::string> {
   References references() { return read_references(GetParam()); }
 
   void expect_greedy();
-  std::vector<int32_t> greedy_tokens(model::PlanRunner& runner) {
+  std::vector<int32_t> greedy_tokens(model::PlanRunner& runner) { return generate(runner, {}).tokens; }
+  Generation generate(model::PlanRunner& runner, GenerateOptions options) {
     std::vector<uint32_t> cached_tokens;
     const std::atomic<bool> cancelled = false;
     engine::Generator generator(runner, nullptr,
                                 {.vocab_size = runner.config().vocab_size, .stop_tokens = {}}, cached_tokens,
                                 cancelled);
-    GenerateOptions options;
     options.sampling.temperature = 0;
     options.max_tokens = 16;
     options.batch = 4;
@@ -76,7 +76,7 @@ class Golden : public testing::TestWithParam<std::string> {
       EXPECT_TRUE(piece) << piece.error().message();
       if (!piece || !*piece) break;
     }
-    return generator.result().tokens;
+    return generator.result();
   }
 
   std::string lane_ = "exact";
@@ -186,6 +186,33 @@ TEST_P(TileGolden, ReducedSplitsChooseTheReferencesTokens) {
 
 TEST_P(Golden, GreedyContinuationMatches) { expect_greedy(); }
 
+// A kind of plan of its own, whatever the family.
+class LogprobGolden : public Golden {};
+
+TEST_P(LogprobGolden, LogprobsAreThoseOfTheReference) {
+  const auto checkpoint = open();
+  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5, .parts = {.logprobs = true}});
+  ASSERT_TRUE(runner);
+  constexpr uint32_t kTop = 3;
+  const Generation answer = generate(*runner, {.logprobs = true, .top_logprobs = kTop});
+  const References refs = references();
+  EXPECT_EQ(answer.tokens, refs.get<int32_t>("greedy_tokens"));
+  ASSERT_EQ(answer.logprobs.size(), answer.tokens.size());
+  const auto logits = refs.get<float>("greedy_logits");
+  const size_t vocab = runner->config().vocab_size;
+  for (size_t i = 0; i < answer.tokens.size(); ++i) {
+    const auto row = std::span(logits).subspan(i * vocab, vocab);
+    double sum = 0;
+    for (const float logit : row) sum += std::exp(static_cast<double>(logit));
+    ASSERT_EQ(answer.logprobs[i].top.size(), kTop);
+    for (const auto& [token, logprob] : answer.logprobs[i].top) {
+      EXPECT_NEAR(logprob, static_cast<double>(row[static_cast<size_t>(token)]) - std::log(sum), 1e-3) << i;
+    }
+    EXPECT_EQ(answer.logprobs[i].top[0].first, answer.tokens[i]);
+    EXPECT_EQ(answer.logprobs[i].top[0].second, answer.logprobs[i].logprob);
+  }
+}
+
 // What GPUs do; a CPU device takes other rows of the table. Two families, since its pipelines take seconds to compile.
 class GoldenOnGpus : public Golden {};
 
@@ -213,6 +240,8 @@ INSTANTIATE_TEST_SUITE_P(Families, Golden, testing::ValuesIn(case_folders()), ca
 INSTANTIATE_TEST_SUITE_P(Families, GoldenOnGpus,
                          testing::Values(golden_dir() + "/families_gemma3/gemma3",
                                          golden_dir() + "/families_llama/llama"),
+                         case_name);
+INSTANTIATE_TEST_SUITE_P(Families, LogprobGolden, testing::Values(golden_dir() + "/families_llama/llama"),
                          case_name);
 INSTANTIATE_TEST_SUITE_P(Families, TileGolden,
                          testing::Values(golden_dir() + "/families_llama/llama/bf16",

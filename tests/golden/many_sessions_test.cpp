@@ -18,10 +18,13 @@ constexpr uint32_t kNew = 8;
 constexpr const char* kPrompts[] = {"The fox and the crow", "In the spring of the year",
                                     "There was once a king who had", "An old woman lived with her son"};
 
-Result<Model> load(uint32_t sequences, const char* lane = "exact") {
+Result<Model> load(uint32_t sequences, const char* lane = "exact", uint32_t ctx_len = 128,
+                   bool all_samplers = false) {
   LoadOptions options;
+  options.logprobs = sequences == 4;
   options.lane = lane;
-  options.ctx_len = 128;
+  options.ctx_len = ctx_len;
+  options.all_samplers = all_samplers;
   options.chunk = 32;
   options.sequences = sequences;
   options.tuned = false;
@@ -84,6 +87,35 @@ TEST_F(ManySessions, GenerateAtOnceFromSeveralThreads) {
   EXPECT_EQ(texts, *wanted);
 }
 
+// Beside one that asks for none.
+TEST_F(ManySessions, StreamsHaveLogprobs) {
+  auto scheduler = model->scheduler();
+  ASSERT_TRUE(scheduler);
+  GenerateOptions asks = greedy();
+  asks.logprobs = true;
+  asks.top_logprobs = 2;
+  auto plain = scheduler->submit({.prompt = kPrompts[1], .options = greedy()});
+  auto stream = scheduler->submit({.prompt = kPrompts[0], .options = asks});
+  ASSERT_TRUE(plain && stream);
+  auto answer = stream->finish();
+  auto other = plain->finish();
+  ASSERT_TRUE(answer && other);
+  EXPECT_EQ(answer->text, (*wanted)[0]);
+  EXPECT_EQ(other->text, (*wanted)[1]);
+  EXPECT_TRUE(other->logprobs.empty());
+  ASSERT_EQ(answer->logprobs.size(), kNew);
+  for (size_t i = 0; i < kNew; ++i) {
+    const TokenLogprobs& of = answer->logprobs[i];
+    ASSERT_EQ(of.top.size(), 2u);
+    EXPECT_EQ(of.top[0].first, answer->tokens[i]) << "greedy takes the best";
+    EXPECT_EQ(of.top[0].second, of.logprob);
+    EXPECT_GE(of.top[0].second, of.top[1].second);
+    EXPECT_LE(of.logprob, 0);
+  }
+  asks.top_logprobs = 21;
+  EXPECT_FALSE(scheduler->submit({.prompt = kPrompts[0], .options = asks}));
+}
+
 TEST_F(ManySessions, ForksGoOnFromTheSameText) {
   Session session = model->new_session();
   auto first = session.generate(kPrompts[0], greedy(4));
@@ -118,6 +150,56 @@ TEST_F(ManySessions, StreamsOfTheSchedulerShareAPrefix) {
   EXPECT_EQ(answer->timings.cached_tokens, 0u);
   EXPECT_GE(again->timings.cached_tokens, 32u);
   EXPECT_EQ(again->timings.cached_tokens + again->timings.evaluated_tokens, again->timings.prompt_tokens);
+}
+
+TEST_F(ManySessions, AForkOfAStreamTakesItsLastBlockToo) {
+  auto scheduler = model->scheduler();
+  ASSERT_TRUE(scheduler);
+  auto parent = scheduler->submit({.prompt = kPrompts[2], .options = greedy(100), .deadline_seconds = 60});
+  ASSERT_TRUE(parent);
+  std::string text;
+  for (int i = 0; i < 2; ++i) {
+    auto piece = parent->next();
+    ASSERT_TRUE(piece && *piece);
+    text += **piece;
+  }
+  auto fork = scheduler->fork(*parent, greedy(16));
+  ASSERT_TRUE(fork) << fork.error().message();
+  auto of_fork = fork->finish();
+  auto of_parent = parent->finish();
+  ASSERT_TRUE(of_fork && of_parent);
+  text += of_fork->text;
+  EXPECT_EQ(text, of_parent->text.substr(0, text.size()));
+  EXPECT_EQ(of_fork->timings.evaluated_tokens, 1u);
+}
+
+// Text that is further back than the penalties look: DRY sees it, alone and beside others.
+TEST(ManyStreams, DryLooksAsFarBackAsAlone) {
+  GenerateOptions options = greedy();
+  options.sampling = {.temperature = 0.001f, .top_k = 0, .top_p = 1, .seed = 1};
+  options.sampling.dry_multiplier = 4;
+  options.sampling.dry_allowed_length = 1;
+  options.sampling.dry_breakers.clear();
+  const std::string sentence = "The fox and the crow went to the river and sat down beside the water. ";
+  const std::string filler =
+      "In the spring of the year there was an old woman who lived with her son in a little house near a "
+      "wood, and "
+      "every morning she gave him bread and milk, and he took his stick and his bag, and said good-bye to "
+      "her, and "
+      "drove the sheep up the hill, where he stayed until it was evening, and then he came home again to "
+      "eat. ";
+  const std::string prompt = sentence + filler + "The fox and the crow went to the";
+  std::vector<std::string> texts;
+  for (const uint32_t sequences : {1u, 2u}) {
+    auto model = load(sequences, "exact", 256, true);
+    ASSERT_TRUE(model) << model.error().message();
+    ASSERT_GT(model->tokenize(filler, false, false)->size(), 64u);
+    Session session = model->new_session();
+    auto answer = session.generate(prompt, options);
+    ASSERT_TRUE(answer) << answer.error().message();
+    texts.push_back(answer->text);
+  }
+  EXPECT_EQ(texts[0], texts[1]);
 }
 
 TEST(ManyStreams, CancelledStreamsGiveTheirPlaceBack) {

@@ -72,7 +72,12 @@ Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
 }
 
 Result<std::shared_ptr<Stream>> Scheduler::fork(const Stream& parent, Request request) {
-  request.tokens = parent.sequence();
+  const std::vector<uint32_t>& text = parent.sequence();
+  if (request.tokens.size() > text.size() ||
+      !std::ranges::equal(request.tokens, std::span(text).first(request.tokens.size()))) {
+    return fail(ErrorKind::kInternal, "A fork of %zu tokens does not begin as its parent of %zu.",
+                request.tokens.size(), text.size());
+  }
   DP_TRY(std::shared_ptr<Stream> stream, submit(std::move(request)));
   sequences_.at(stream->id())->forked_from = parent.id();
   return stream;

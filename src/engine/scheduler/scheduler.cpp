@@ -73,7 +73,11 @@ Task<Result<bool>> Scheduler::advance() {
   const InFlight oldest = std::move(in_flight_.front());
   in_flight_.pop_front();
   DP_CO_TRY(const std::vector<uint32_t> tokens, co_await runner_.tokens(oldest.ticket));
-  hand_out(oldest, tokens);
+  std::vector<kernels::LogProbEntry> logprobs;
+  if (oldest.ticket.has_logprobs) {
+    DP_CO_TRY(logprobs, co_await runner_.logprobs(oldest.ticket));
+  }
+  hand_out(oldest, tokens, logprobs);
   co_return true;
 }
 
@@ -166,10 +170,16 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, uin
   return {};
 }
 
-void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens) {
+void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
+                         std::span<const kernels::LogProbEntry> logprobs) {
   for (const auto& [sequence, chooses] : in_flight.members) {
-    for (uint32_t step = 0; chooses && step < in_flight.ticket.count; ++step)
-      accept(*sequence, tokens[size_t{step} * runner_.max_sequences() + sequence->slot]);
+    const bool has_logprobs = sequence->request.settings.sampling.logprobs != 0;
+    for (uint32_t step = 0; chooses && step < in_flight.ticket.count; ++step) {
+      const size_t at = size_t{step} * runner_.max_sequences() + sequence->slot;
+      if (has_logprobs && sequence->phase != Phase::kEnded)
+        sequence->stream->logprobs_.push_back(logprobs[at]);
+      accept(*sequence, tokens[at]);
+    }
     publish(*sequence);
   }
   for (const auto& [sequence, chooses] : in_flight.members) {

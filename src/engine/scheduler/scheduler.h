@@ -51,8 +51,8 @@ class Scheduler {
   // priority out of range, more stop tokens or biases than the device takes, a full queue. Later ones are in the stream.
   // The values of settings.sampling are the caller's to check.
   Result<std::shared_ptr<Stream>> submit(Request request);
-  // A request whose prompt is everything that `parent` has come to; request.tokens is not read. Full blocks are shared,
-  // and the parent's last one is copied while it is in a slot; of one that has ended it is evaluated again.
+  // A request whose prompt is what `parent` has come to, or a beginning of that. Full blocks are shared, and the parent's
+  // last one is copied while it is in a slot; of one that has ended it is evaluated again.
   Result<std::shared_ptr<Stream>> fork(const Stream& parent, Request request);
   // The stream ends at once with StopReason::kCancelled and gets no more tokens.
   void cancel(Stream& stream);
@@ -104,7 +104,8 @@ class Scheduler {
   Result<void> queue_mixed(const std::vector<Sequence*>& decoding, const std::vector<Sequence*>& prompts,
                            uint32_t budget);
   Result<void> queue_decode(const std::vector<Sequence*>& decoding, uint32_t steps);
-  void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens);
+  void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
+                std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
   void end(Sequence& sequence, StopReason reason);
   void end(Sequence& sequence, Error error);

@@ -151,6 +151,9 @@ class Schedule {
     if (!streams_.empty() && chance(20)) {
       const Stream& parent = *streams_[number(0, static_cast<uint32_t>(streams_.size()) - 1)].stream;
       prompt = parent.sequence();
+      if (chance(30))
+        prompt.resize(number(1, static_cast<uint32_t>(prompt.size())));  // as far as it was read
+      request.tokens = prompt;
       stream = scheduler_->fork(parent, request);
     } else {
       const std::vector<uint32_t>& prefix = prefixes_[number(0, 2)];

@@ -144,10 +144,9 @@ TEST(Sharing, AForkSharesFullBlocksAndCopiesTheLast) {
   std::vector<StreamPtr> forks;
   std::vector<Request> alone;
   for (uint32_t i = 0; i < 3; ++i) {
-    Request other = ask({}, 20);
+    Request other = ask(parent->sequence(), 20);
     other.settings.seed = i;
     forks.push_back(*s.scheduler->fork(*parent, other));
-    other.tokens = parent->sequence();
     alone.push_back(other);
   }
   s.run();
@@ -158,9 +157,8 @@ TEST(Sharing, AForkSharesFullBlocksAndCopiesTheLast) {
     s.expect_alone(forks[i], alone[i]);
   }
   s.expect_alone(parent, request);
-  Request late = ask({}, 20);
+  const Request late = ask(parent->sequence(), 20);
   const StreamPtr of_ended = *s.scheduler->fork(*parent, late);
-  late.tokens = parent->sequence();
   s.run();
   EXPECT_EQ(of_ended->timings().cached_tokens, 36u);  // 37 positions were written: 9 full blocks
   s.expect_alone(of_ended, late);
@@ -175,10 +173,9 @@ TEST(Sharing, APreemptedForkDoesNotTakeItsParentsTextForItsOwn) {
       s.submit(ask(text(8, 40), answer));
       const StreamPtr parent = s.submit(ask(text(6), 50));
       s.run_to(*parent, 1);
-      Request request = ask({}, 45);
+      Request request = ask(parent->sequence(), 45);
       request.settings.seed = 1;
       const StreamPtr fork = *s.scheduler->fork(*parent, request);
-      request.tokens = parent->sequence();
       s.run();
       s.expect_alone(fork, request);
     }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -53,6 +54,8 @@ class Stream {
     taken_ += static_cast<uint32_t>(out.size());
     return out;
   }
+  // Of the same tokens, where the request asks for them: before take() or behind it.
+  std::vector<kernels::LogProbEntry> take_logprobs() { return std::exchange(logprobs_, {}); }
   const std::vector<uint32_t>& sequence() const { return sequence_; }  // prompt and all tokens so far
   const StreamTimings& timings() const { return timings_; }
   bool ended() const { return reason_ || error_; }
@@ -65,6 +68,7 @@ class Stream {
   uint64_t id_;
   std::vector<uint32_t> sequence_;
   uint32_t taken_ = 0;
+  std::vector<kernels::LogProbEntry> logprobs_;  // since the last take_logprobs()
   StreamTimings timings_;
   std::optional<StopReason> reason_;
   std::optional<Error> error_;

@@ -226,6 +226,11 @@ Task<Result<std::vector<uint32_t>>> TestSequenceRunner::tokens(model::Ticket tic
   co_return std::move(out.result);
 }
 
+// Schedules are about tokens: nobody asks for these.
+Task<Result<std::vector<kernels::LogProbEntry>>> TestSequenceRunner::logprobs(model::Ticket) {
+  co_return fail(ErrorKind::kInternal, "The scripted runner gives no log-probabilities.");
+}
+
 // The bytes are those of the time of the call; they arrive with the next ticket.
 Task<Result<std::vector<uint8_t>>> TestSequenceRunner::read_block(uint32_t block) {
   ++reads;

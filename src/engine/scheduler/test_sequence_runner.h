@@ -45,6 +45,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
                              std::span<const model::Piece> pieces) override;
   Result<model::Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override;
+  Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(model::Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
   Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
 
