@@ -7,13 +7,18 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "base/json_fwd.h"
 #include "base/tensor_id.h"
 #include "formats/architectures/config.h"
 
 namespace doppler::formats {
+
+class GgufKeys;
 
 // A field without a default: a row that does not set it does not compile.
 template <typename T>
@@ -65,6 +70,12 @@ enum class Biases : uint8_t {
   kConfigKeys,  // those that config.json's attention_bias and mlp_bias ask for
 };
 
+// A metadata field of a GGUF file, behind "<architecture>.".
+struct GgufField {
+  std::string_view key;
+  std::variant<uint32_t, float, bool, std::string, std::vector<int32_t>, std::vector<float>> value;
+};
+
 struct GgufRow {
   std::span<const std::string_view>
       architectures;              // also the prefix of the keys; the first is what is written
@@ -72,6 +83,11 @@ struct GgufRow {
   WindowRule window = WindowRule::kNone;
   // What attention's logits are multiplied by, which no key says.
   float (*attention_scale)(const ModelConfig& config) = usual_attention_scale;
+  // What the architecture's own keys say, after the general ones were read, and those keys for a file that is written.
+  // Both or none; what is read must be compared in gguf_metadata.cpp.
+  Result<void> (*read)(const GgufKeys& keys, ModelConfig& config) = nullptr;
+  std::vector<GgufField> (*write)(const ModelConfig& config) = nullptr;
+  std::span<const std::string_view> keys = {};  // that change the maths and that `read` understands
 };
 
 struct HuggingFaceType {
@@ -94,6 +110,11 @@ struct HuggingFaceRow {
   bool query_scalar = false;       // query_pre_attn_scalar gives attention's scale; elsewhere it is refused
   bool attention_softcap = false;  // attn_logit_softcapping is understood; elsewhere it is refused
   std::span<const FieldDefault> defaults = {};
+  // The name in layer_types of layers with a recurrent state; empty: there are none.
+  std::string_view recurrent_type = {};
+  // What the architecture's own fields say, after the general ones were read.
+  Result<void> (*read)(const Json& json, ModelConfig& config) = nullptr;
+  std::span<const std::string_view> keys = {};  // that change the maths and that `read` understands
 };
 
 struct Architecture {

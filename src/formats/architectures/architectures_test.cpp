@@ -281,6 +281,10 @@ TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
        "\"final_logit_softcapping\" (30) is not supported in models"},
       {"qwen3", "attention_bias", true, "\"attention_bias\" is not supported in models of type \"qwen3\"."},
       {"qwen3", "num_experts", 8, "\"num_experts\" (8) is not supported in models of type \"qwen3\"."},
+      {"llama", "no_rope_layers", Json::array({1, 0}),
+       "\"no_rope_layers\" ([1,0]) is not supported in models of type \"llama\"."},
+      {"qwen2", "use_mrope", true, "\"use_mrope\" (true) is not supported in models of type \"qwen2\"."},
+      {"llama", "residual_multiplier", 0.5, "\"residual_multiplier\" (0.5) is not supported"},
       {"mistral", "hidden_act", "relu", "Activation \"relu\" is not known"},
       {"bert", "x", 0,
        "Model type \"bert\" is not supported; supported in Hugging Face folders: llama, mistral, qwen2, "
@@ -292,6 +296,11 @@ TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
     json[row.key] = row.value;
     EXPECT_NE(refusal(json).find(row.sentence), std::string::npos) << row.key << ": " << refusal(json);
   }
+  Json neutral = small_config("llama");
+  neutral["residual_multiplier"] = 1;
+  neutral["use_qk_norm"] = false;
+  neutral["num_experts"] = nullptr;
+  EXPECT_EQ(refusal(neutral), "");
 }
 
 }  // namespace

@@ -20,6 +20,31 @@ struct Range {
 
 }  // namespace
 
+Result<void> check_scales(const ModelConfig& c) {
+  const std::pair<const char*, double> scales[] = {
+      {"attention scale", c.attention_scale},
+      {"embedding scale", c.embedding_scale},
+      {"residual scale", c.residual_scale},
+      {"logits scale", c.logits_scale},
+      {"scale of the experts' weights", c.moe.weight_scale},
+  };
+  for (const auto& [what, scale] : scales) {
+    if (scale > 0 && std::isfinite(scale)) continue;
+    return fail(ErrorKind::kInvalidInput, "The %s is %g; it must be above 0.", what, scale);
+  }
+  for (const double cap : {c.attention_softcap, c.final_softcap}) {
+    if (cap >= 0 && std::isfinite(cap)) continue;
+    return fail(ErrorKind::kInvalidInput, "A softcap is %g; it must be above 0, or 0 for none.", cap);
+  }
+  const QueryScaling& q = c.query_scaling;
+  if (!std::isfinite(q.beta) || (q.beta != 0 && !(q.ctx_len >= 1))) {
+    return fail(ErrorKind::kInvalidInput,
+                "The scaling of queries has beta %g from %g positions on; allowed is a number and 1 or more.",
+                q.beta, q.ctx_len);
+  }
+  return {};
+}
+
 Result<void> check_config(const ModelConfig& c) {
   // Upper bounds are about ten times the largest published models: they stop a hostile file, not a real one.
   const Range ranges[] = {
@@ -61,6 +86,21 @@ Result<void> check_config(const ModelConfig& c) {
 bool is_sliding_layer(const ModelConfig& config, uint32_t layer) {
   if (config.sliding_window == 0) return false;
   return config.is_sliding.empty() || (layer < config.is_sliding.size() && config.is_sliding[layer] != 0);
+}
+
+bool is_rotated_layer(const ModelConfig& config, uint32_t layer) {
+  return layer >= config.is_unrotated.size() || config.is_unrotated[layer] == 0;
+}
+
+bool is_moe_layer(const ModelConfig& config, uint32_t layer) {
+  const std::vector<uint8_t>& is_moe = config.moe.is_moe;
+  if (config.moe.n_experts == 0) return false;
+  return is_moe.empty() || (layer < is_moe.size() && is_moe[layer] != 0);
+}
+
+bool is_recurrent_layer(const ModelConfig& config, uint32_t layer) {
+  const std::vector<uint8_t>& is_recurrent = config.recurrent.is_recurrent;
+  return layer < is_recurrent.size() && is_recurrent[layer] != 0;
 }
 
 float usual_attention_scale(const ModelConfig& config) {

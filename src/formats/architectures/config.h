@@ -37,6 +37,57 @@ struct RopeConfig {
   std::string frequency_divisors;  // GGUF: name of a tensor that divides each frequency; empty: none
 };
 
+// What the scores of a router are before experts are chosen by them.
+enum class RouterScore : uint8_t {
+  kSoftmax,  // of all experts
+  kSigmoid,
+  kSoftmaxOfChosen,  // logits choose, and the softmax of those chosen weighs
+};
+
+// What a group of experts is chosen by.
+enum class GroupScore : uint8_t { kMax, kSumOfTwo };
+
+// A mixture of experts in place of the feed-forward layer.
+struct MoeConfig {
+  uint32_t n_experts = 0;    // 0: the model is dense
+  uint32_t n_used = 0;       // experts a token
+  uint32_t expert_dim = 0;   // feed-forward dimension of an expert
+  uint32_t shared_dim = 0;   // of what all tokens go through besides; 0: there is none
+  bool shared_gate = false;  // which a sigmoid of a further projection multiplies
+  RouterScore score = RouterScore::kSoftmax;
+  bool has_score_bias = false;  // added for the choice, not to the weights
+  bool norm_weights = false;    // those of the chosen are divided by their sum
+  float norm_epsilon = 0;       // of that sum
+  float weight_scale = 1;
+  uint32_t n_groups = 1, groups_used = 1;  // experts are chosen within the best groups
+  GroupScore group_score = GroupScore::kMax;
+  std::vector<uint8_t> is_moe;  // per layer, 1: a mixture; empty: all are, where there are experts
+};
+
+// Layers with a recurrent state in place of attention's keys and values: gated delta net, short convolution, Mamba2.
+struct RecurrentConfig {
+  std::vector<uint8_t> is_recurrent;  // per layer; empty: none is
+  uint32_t conv_kernel = 0;           // taps, the present among them
+  uint32_t n_key_heads = 0, n_value_heads = 0;
+  uint32_t key_dim = 0, value_dim = 0;  // of a head
+  uint32_t state_dim = 0;               // Mamba2
+  uint32_t n_groups = 0;                // Mamba2: of B and C
+};
+
+// Multi-head latent attention (DeepSeek-AI 2024): keys and values from one compressed vector a token.
+struct MlaConfig {
+  uint32_t kv_rank = 0;                 // 0: usual attention
+  uint32_t q_rank = 0;                  // 0: queries are not compressed
+  uint32_t nope_dim = 0, rope_dim = 0;  // of a head's query and key: without and with rotation
+  uint32_t value_dim = 0;
+};
+
+// Queries at position p are multiplied by 1 + beta * ln(1 + floor(p / ctx_len)), after their rotation (Llama 4).
+struct QueryScaling {
+  double beta = 0;  // 0: none
+  double ctx_len = 0;
+};
+
 struct ModelConfig {
   std::string family;        // Architecture::family of the row that it was read by
   std::string architecture;  // as the file says: "llama", "gemma3_text"
@@ -59,16 +110,33 @@ struct ModelConfig {
   uint32_t sliding_window = 0;      // in tokens, its own included; 0: full attention
   std::vector<uint8_t> is_sliding;  // per layer, 1: the window applies; empty: it applies to all
   float attention_softcap = 0;      // c: attention logits are c * tanh(logits / c); 0: none
+  QueryScaling query_scaling;
+  // What files give as numbers; what a family always does is in its forward pass.
+  float embedding_scale = 1;  // of the embedding table's rows
+  float residual_scale = 1;   // of what a branch adds to the residual
+  float logits_scale = 1;
+  float final_softcap = 0;  // c: logits, scaled, are c * tanh(logits / c); 0: none
   bool tied_embeddings = false;
   // config.json asks for biases: of q, k, v and attention's output; of the feed-forward layer.
   bool attention_bias = false, mlp_bias = false;
   ActivationFn activation = ActivationFn::kSilu;
   RopeConfig rope;
   RopeConfig local_rope;  // of layers that slide, in families where it is another; rotary_dim 0: none
+  std::vector<uint8_t> is_unrotated;  // per layer, 1: its q and k do not rotate; empty: all do
+  MoeConfig moe;
+  RecurrentConfig recurrent;
+  MlaConfig mla;
 };
 
 // True if layer `layer` sees only the sliding window.
 bool is_sliding_layer(const ModelConfig& config, uint32_t layer);
+
+// True if q and k of layer `layer` rotate.
+bool is_rotated_layer(const ModelConfig& config, uint32_t layer);
+// True if layer `layer` has experts.
+bool is_moe_layer(const ModelConfig& config, uint32_t layer);
+// True if layer `layer` has a recurrent state.
+bool is_recurrent_layer(const ModelConfig& config, uint32_t layer);
 
 // 1 / sqrt(head_dim)
 float usual_attention_scale(const ModelConfig& config);

@@ -21,8 +21,10 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
 // numbers of a model that also sees may stand in "text_config".
 Result<ModelConfig> config_from_huggingface(const Json& config);
 
-// Bounds that hold for every family; both readers end with it.
+// Bounds of sizes that hold for every family.
 Result<void> check_config(const ModelConfig& config);
+// Bounds of scales and softcaps; both readers end with it.
+Result<void> check_scales(const ModelConfig& config);
 
 // Every `pattern`-th layer sees everything, the others slide; nothing where the config has no window. config.n_layers
 // must be set. Error: a pattern of 0 or beyond 2^32-1.

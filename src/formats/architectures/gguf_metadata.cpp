@@ -53,29 +53,87 @@ struct Number {
   double wanted, got;
 };
 
+// What two configs of one model agree in; rotations are compared by their frequencies.
+struct Compared {
+  const char* what;
+  double (*of)(const ModelConfig& config);
+};
+template <auto member>
+double of(const ModelConfig& config) {
+  return static_cast<double>(config.*member);
+}
+template <auto part, auto member>
+double of(const ModelConfig& config) {
+  return static_cast<double>(config.*part.*member);
+}
+using M = ModelConfig;
+constexpr Compared kCompared[] = {
+    {"layer count", of<&M::n_layers>},
+    {"head count", of<&M::n_heads>},
+    {"kv head count", of<&M::n_kv_heads>},
+    {"head dimension", of<&M::head_dim>},
+    {"hidden dimension", of<&M::hidden_dim>},
+    {"feed-forward dimension", of<&M::ffn_dim>},
+    {"vocabulary size", of<&M::vocab_size>},
+    {"context length", of<&M::ctx_len>},
+    {"norm epsilon", of<&M::norm_eps>},
+    {"attention scale", of<&M::attention_scale>},
+    {"attention softcap", of<&M::attention_softcap>},
+    {"sliding window", of<&M::sliding_window>},
+    {"activation", of<&M::activation>},
+    {"tying of embeddings", of<&M::tied_embeddings>},
+    {"embedding scale", of<&M::embedding_scale>},
+    {"residual scale", of<&M::residual_scale>},
+    {"logits scale", of<&M::logits_scale>},
+    {"final softcap", of<&M::final_softcap>},
+    {"scaling of queries", of<&M::query_scaling, &QueryScaling::beta>},
+    {"context length of the scaling of queries", of<&M::query_scaling, &QueryScaling::ctx_len>},
+    {"rotary dimension", of<&M::rope, &RopeConfig::rotary_dim>},
+    {"rope theta of layers that slide", of<&M::local_rope, &RopeConfig::theta>},
+    {"expert count", of<&M::moe, &MoeConfig::n_experts>},
+    {"count of experts a token", of<&M::moe, &MoeConfig::n_used>},
+    {"feed-forward dimension of experts", of<&M::moe, &MoeConfig::expert_dim>},
+    {"feed-forward dimension of the shared expert", of<&M::moe, &MoeConfig::shared_dim>},
+    {"gate of the shared expert", of<&M::moe, &MoeConfig::shared_gate>},
+    {"router score", of<&M::moe, &MoeConfig::score>},
+    {"bias of the router score", of<&M::moe, &MoeConfig::has_score_bias>},
+    {"norm of the experts' weights", of<&M::moe, &MoeConfig::norm_weights>},
+    {"epsilon of the experts' weights", of<&M::moe, &MoeConfig::norm_epsilon>},
+    {"scale of the experts' weights", of<&M::moe, &MoeConfig::weight_scale>},
+    {"count of expert groups", of<&M::moe, &MoeConfig::n_groups>},
+    {"count of expert groups a token", of<&M::moe, &MoeConfig::groups_used>},
+    {"score of expert groups", of<&M::moe, &MoeConfig::group_score>},
+    {"convolution kernel", of<&M::recurrent, &RecurrentConfig::conv_kernel>},
+    {"key head count of recurrent layers", of<&M::recurrent, &RecurrentConfig::n_key_heads>},
+    {"value head count of recurrent layers", of<&M::recurrent, &RecurrentConfig::n_value_heads>},
+    {"key dimension of recurrent layers", of<&M::recurrent, &RecurrentConfig::key_dim>},
+    {"value dimension of recurrent layers", of<&M::recurrent, &RecurrentConfig::value_dim>},
+    {"state dimension", of<&M::recurrent, &RecurrentConfig::state_dim>},
+    {"group count of recurrent layers", of<&M::recurrent, &RecurrentConfig::n_groups>},
+    {"rank of keys and values", of<&M::mla, &MlaConfig::kv_rank>},
+    {"rank of queries", of<&M::mla, &MlaConfig::q_rank>},
+    {"dimension of keys without rotation", of<&M::mla, &MlaConfig::nope_dim>},
+    {"dimension of keys with rotation", of<&M::mla, &MlaConfig::rope_dim>},
+    {"dimension of values", of<&M::mla, &MlaConfig::value_dim>},
+};
+
+struct ComparedLayer {
+  const char* what;
+  bool (*of)(const ModelConfig& config, uint32_t layer);
+};
+constexpr ComparedLayer kComparedLayers[] = {{"sliding", is_sliding_layer},
+                                             {"rotation", is_rotated_layer},
+                                             {"mixture of experts", is_moe_layer},
+                                             {"recurrence", is_recurrent_layer}};
+
 std::vector<Number> numbers_of(const ModelConfig& a, const ModelConfig& b) {
-  std::vector<Number> out = {
-      {"layer count", static_cast<double>(a.n_layers), static_cast<double>(b.n_layers)},
-      {"head count", static_cast<double>(a.n_heads), static_cast<double>(b.n_heads)},
-      {"kv head count", static_cast<double>(a.n_kv_heads), static_cast<double>(b.n_kv_heads)},
-      {"head dimension", static_cast<double>(a.head_dim), static_cast<double>(b.head_dim)},
-      {"hidden dimension", static_cast<double>(a.hidden_dim), static_cast<double>(b.hidden_dim)},
-      {"feed-forward dimension", static_cast<double>(a.ffn_dim), static_cast<double>(b.ffn_dim)},
-      {"vocabulary size", static_cast<double>(a.vocab_size), static_cast<double>(b.vocab_size)},
-      {"context length", static_cast<double>(a.ctx_len), static_cast<double>(b.ctx_len)},
-      {"norm epsilon", static_cast<double>(a.norm_eps), static_cast<double>(b.norm_eps)},
-      {"attention scale", static_cast<double>(a.attention_scale), static_cast<double>(b.attention_scale)},
-      {"attention softcap", static_cast<double>(a.attention_softcap),
-       static_cast<double>(b.attention_softcap)},
-      {"sliding window", static_cast<double>(a.sliding_window), static_cast<double>(b.sliding_window)},
-      {"activation", static_cast<double>(a.activation), static_cast<double>(b.activation)},
-      {"tying of embeddings", static_cast<double>(a.tied_embeddings), static_cast<double>(b.tied_embeddings)},
-      {"rotary dimension", static_cast<double>(a.rope.rotary_dim), static_cast<double>(b.rope.rotary_dim)},
-      {"rope theta of layers that slide", a.local_rope.theta, b.local_rope.theta},
-  };
+  std::vector<Number> out;
+  for (const auto& [what, of] : kCompared) out.push_back({what, of(a), of(b)});
   for (uint32_t layer = 0; layer < a.n_layers; ++layer) {
-    out.push_back({format_text("sliding of layer %u", layer), static_cast<double>(is_sliding_layer(a, layer)),
-                   static_cast<double>(is_sliding_layer(b, layer))});
+    for (const auto& [what, of] : kComparedLayers) {
+      out.push_back({format_text("%s of layer %u", what, layer), static_cast<double>(of(a, layer)),
+                     static_cast<double>(of(b, layer))});
+    }
   }
   return out;
 }
@@ -103,6 +161,25 @@ Result<ModelConfig> read_back(GgufHeader& header) {
     const auto found = std::ranges::find(tensors, name, &GgufTensor::name);
     return found == tensors.end() ? nullptr : &found->shape;
   });
+}
+
+struct AddField {
+  GgufHeader& header;
+  std::string key;
+  void operator()(uint32_t value) const { header.add_u32(key, value); }
+  void operator()(float value) const { header.add_f32(key, value); }
+  void operator()(bool value) const { header.add_bool(key, value); }
+  void operator()(const std::string& value) const { header.add_string(key, value); }
+  void operator()(const std::vector<int32_t>& values) const { header.add_i32s(key, values); }
+  void operator()(const std::vector<float>& values) const { header.add_f32s(key, values); }
+};
+
+void add_own_fields(GgufHeader& header, const std::string& prefix, const GgufRow& row,
+                    const ModelConfig& config) {
+  if (!row.write) return;
+  for (const GgufField& field : row.write(config)) {
+    std::visit(AddField{.header = header, .key = prefix + std::string(field.key)}, field.value);
+  }
 }
 
 }  // namespace
@@ -143,6 +220,7 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
     header.add_f32(prefix + "rope.freq_base_swa", static_cast<float>(c.local_rope.theta));
   }
   DP_CHECK(add_scaling(header, prefix, c));
+  add_own_fields(header, prefix, row.gguf, c);
   if (c.sliding_window == 0 || row.gguf.window == WindowRule::kNone) return {};
   header.add_u32(prefix + "attention.sliding_window", c.sliding_window);
   if (row.gguf.window == WindowRule::kPattern) {

@@ -5,46 +5,14 @@
 #include "base/text.h"
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
+#include "formats/architectures/gguf_keys.h"
 
 namespace doppler::formats {
 namespace {
 
-// Reads "<architecture>.<key>" with range checks; the first fault is kept and reported by the caller.
-class Keys {
- public:
-  Keys(const GgufFile& gguf, std::string prefix) : gguf_(gguf), prefix_(std::move(prefix)) {}
-
-  Result<std::optional<uint32_t>> count(const char* key) const {
-    DP_TRY(const auto value, gguf_.get_integer(prefix_ + key));
-    if (!value) return std::optional<uint32_t>();
-    if (*value < 0 || *value > UINT32_MAX) {
-      return fail(ErrorKind::kInvalidInput, "Key \"%s%s\" is %lld; allowed is 0 to 2^32-1.", prefix_.c_str(),
-                  key, static_cast<long long>(*value));
-    }
-    return std::optional<uint32_t>(static_cast<uint32_t>(*value));
-  }
-  Result<uint32_t> required(const char* key) const {
-    DP_TRY(const auto value, count(key));
-    if (!value) return fail(ErrorKind::kInvalidInput, "Key \"%s%s\" is missing.", prefix_.c_str(), key);
-    return *value;
-  }
-  Result<double> number(const char* key, double otherwise) const {
-    DP_TRY(const auto value, gguf_.get_number(prefix_ + key));
-    return value.value_or(otherwise);
-  }
-  Result<std::string> text(const char* key) const {
-    DP_TRY(const auto value, gguf_.get_string(prefix_ + key));
-    return value.value_or(std::string());
-  }
-
- private:
-  const GgufFile& gguf_;
-  std::string prefix_;
-};
-
 // Yarn's further numbers, with llama.cpp's meaning: the file's attention factors multiply the one of the
 // formula.
-Result<void> read_yarn(const Keys& keys, RopeConfig& rope) {
+Result<void> read_yarn(const GgufKeys& keys, RopeConfig& rope) {
   DP_TRY(rope.beta_fast, keys.number("rope.scaling.yarn_beta_fast", rope.beta_fast));
   DP_TRY(rope.beta_slow, keys.number("rope.scaling.yarn_beta_slow", rope.beta_slow));
   DP_TRY(const double factor, keys.number("rope.scaling.attn_factor", 1.0));
@@ -56,7 +24,7 @@ Result<void> read_yarn(const Keys& keys, RopeConfig& rope) {
   return {};
 }
 
-Result<RopeConfig> read_rope(const ShapeLookup& shape_of, const Keys& keys, const ModelConfig& config,
+Result<RopeConfig> read_rope(const ShapeLookup& shape_of, const GgufKeys& keys, const ModelConfig& config,
                              RopePairing pairing) {
   RopeConfig rope;
   rope.pairing = pairing;
@@ -80,7 +48,7 @@ Result<RopeConfig> read_rope(const ShapeLookup& shape_of, const Keys& keys, cons
   return rope;
 }
 
-Result<void> read_window(const Keys& keys, const Architecture& row, ModelConfig& config) {
+Result<void> read_window(const GgufKeys& keys, const Architecture& row, ModelConfig& config) {
   DP_TRY(const auto window, keys.count("attention.sliding_window"));
   config.sliding_window = window.value_or(0);
   if (row.gguf.window == WindowRule::kNone && config.sliding_window != 0) {
@@ -93,19 +61,38 @@ Result<void> read_window(const Keys& keys, const Architecture& row, ModelConfig&
   return set_sliding_pattern(config, pattern.value_or(row.window_pattern));
 }
 
-// Numbers that change the maths and that no family's GGUF files are read with.
-Result<void> refuse_others(const Keys& keys, const ModelConfig& config) {
-  DP_TRY(const auto experts, keys.count("expert_count"));
-  if (experts.value_or(0) != 0) {
-    return fail(ErrorKind::kUnsupported,
-                "Architecture \"%s\" with %u experts is not supported yet; dense models are.",
-                config.architecture.c_str(), *experts);
-  }
-  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
-    DP_TRY(const double softcap, keys.number(key, 0));
-    if (softcap == 0) continue;
+// A key that changes the maths, unless it holds this number.
+struct Refused {
+  std::string_view key;
+  double neutral;
+};
+constexpr Refused kRefused[] = {
+    {"attn_logit_softcapping", 0},
+    {"final_logit_softcapping", 0},
+    {"embedding_scale", 1},
+    {"residual_scale", 1},
+    {"logit_scale", 1},
+    {"attention.scale", 0},
+    {"attention.temperature_scale", 0},
+    {"attention.clamp_kqv", 0},
+    {"attention.q_lora_rank", 0},
+    {"attention.kv_lora_rank", 0},
+    {"attention.shared_kv_layers", 0},
+    {"embedding_length_per_layer_input", 0},
+    {"expert_count", 0},
+    {"shortconv.l_cache", 0},
+    {"ssm.conv_kernel", 0},
+    {"ssm.state_size", 0},
+};
+
+Result<void> refuse_others(const GgufKeys& keys, const GgufRow& row, const ModelConfig& config) {
+  for (const Refused& refused : kRefused) {
+    if (std::ranges::find(row.keys, refused.key) != row.keys.end()) continue;
+    const std::string key(refused.key);
+    DP_TRY(const double number, keys.number(key.c_str(), refused.neutral));
+    if (number == refused.neutral) continue;
     return fail(ErrorKind::kUnsupported, "Key \"%s.%s\" (%g) is not supported.", config.architecture.c_str(),
-                key, softcap);
+                key.c_str(), number);
   }
   return {};
 }
@@ -126,7 +113,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   DP_TRY(const auto synthetic, gguf.get_bool("general.synthetic"));
   config.synthetic = synthetic.value_or(false);
 
-  const Keys keys(gguf, config.architecture + ".");
+  const GgufKeys keys(gguf, config.architecture + ".");
   DP_TRY(config.n_layers, keys.required("block_count"));
   DP_TRY(config.n_heads, keys.required("attention.head_count"));
   DP_TRY(const auto n_kv_heads, keys.count("attention.head_count_kv"));
@@ -138,7 +125,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   config.norm_eps = static_cast<float>(eps);
   DP_TRY(const auto key_length, keys.count("attention.key_length"));
   config.head_dim = key_length.value_or(config.n_heads == 0 ? 0 : config.hidden_dim / config.n_heads);
-  DP_CHECK(refuse_others(keys, config));
+  DP_CHECK(refuse_others(keys, row->gguf, config));
   DP_CHECK(read_window(keys, *row, config));
   DP_TRY(config.rope, read_rope(shape_of, keys, config, row->gguf.pairing.value));
   if (row->sliding_rope_theta != 0) {
@@ -154,6 +141,8 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   config.tied_embeddings = shape_of("output.weight") == nullptr;
   DP_CHECK(check_config(config));
   config.attention_scale = row->gguf.attention_scale(config);
+  if (row->gguf.read) DP_CHECK(row->gguf.read(keys, config));
+  DP_CHECK(check_scales(config));
   return config;
 }
 

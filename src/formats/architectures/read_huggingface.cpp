@@ -6,44 +6,10 @@
 #include "base/json.h"
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
+#include "formats/architectures/json_fields.h"
 
 namespace doppler::formats {
 namespace {
-
-Result<std::optional<uint32_t>> get_count(const Json& json, const char* key) {
-  DP_TRY(const auto value, get_integer(json, key));
-  if (!value) return std::optional<uint32_t>();
-  if (*value < 0 || *value > UINT32_MAX) {
-    return fail(ErrorKind::kInvalidInput, "Field \"%s\" is %lld; allowed is 0 to 2^32-1.", key,
-                static_cast<long long>(*value));
-  }
-  return std::optional<uint32_t>(static_cast<uint32_t>(*value));
-}
-
-Result<uint32_t> required_count(const Json& json, const char* key) {
-  DP_TRY(const auto value, get_count(json, key));
-  if (!value) return fail(ErrorKind::kInvalidInput, "Field \"%s\" is missing in config.json.", key);
-  return *value;
-}
-
-Result<double> number_or(const Json& json, const char* key, double otherwise) {
-  DP_TRY(const auto value, get_number(json, key));
-  return value.value_or(otherwise);
-}
-
-Result<std::vector<double>> get_numbers(const Json& json, const char* key) {
-  std::vector<double> out;
-  const Json* list = find(json, key);
-  if (!list || list->is_null()) return out;
-  if (!list->is_array())
-    return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a list of numbers.", key);
-  for (const Json& item : *list) {
-    if (!item.is_number())
-      return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a list of numbers.", key);
-    out.push_back(item.get<double>());
-  }
-  return out;
-}
 
 Result<RopeScaling> scaling_from_name(const std::string& name) {
   static constexpr std::pair<const char*, RopeScaling> kNames[] = {
@@ -136,21 +102,30 @@ Result<ActivationFn> read_activation(const Json& json, ActivationFn usual) {
               printable(act).c_str());
 }
 
-Result<void> set_layer_types(ModelConfig& config, WindowRule rule, const Json& types) {
+std::string known_layer_types(const HuggingFaceRow& row) {
+  std::string known = "\"sliding_attention\" and ";
+  if (!row.recurrent_type.empty()) known = "\"" + std::string(row.recurrent_type) + "\", " + known;
+  return known;
+}
+
+Result<void> set_layer_types(ModelConfig& config, const HuggingFaceRow& row, WindowRule rule,
+                             const Json& types) {
   if (!types.is_array() || types.size() != config.n_layers) {
     return fail(ErrorKind::kInvalidInput, "Field \"layer_types\" must be a list of one name a layer (%u).",
                 config.n_layers);
   }
-  std::vector<uint8_t> is_sliding;
+  std::vector<uint8_t> is_sliding, is_recurrent;
   for (const Json& type : types) {
     const bool slides = type == "sliding_attention";
-    if (!slides && type != "full_attention") {
-      return fail(ErrorKind::kUnsupported,
-                  "Layer type %s is not known; known are \"sliding_attention\" and \"full_attention\".",
-                  printable(to_text(type)).c_str());
+    const bool recurs = !row.recurrent_type.empty() && type == row.recurrent_type;
+    if (!slides && !recurs && type != "full_attention") {
+      return fail(ErrorKind::kUnsupported, "Layer type %s is not known; known are %s\"full_attention\".",
+                  printable(to_text(type)).c_str(), known_layer_types(row).c_str());
     }
     is_sliding.push_back(slides);
+    is_recurrent.push_back(recurs);
   }
+  if (std::ranges::count(is_recurrent, 1) != 0) config.recurrent.is_recurrent = std::move(is_recurrent);
   const auto n_sliding = std::ranges::count(is_sliding, 1);
   if (n_sliding != 0 && config.sliding_window == 0) {
     return fail(ErrorKind::kUnsupported,
@@ -190,7 +165,7 @@ Result<void> read_window(const Json& json, const Architecture& row, WindowRule r
     DP_CHECK(set_sliding_pattern(config, pattern.value_or(row.window_pattern)));
   }
   const Json* types = find(json, "layer_types");
-  if (types && !types->is_null()) DP_CHECK(set_layer_types(config, rule, *types));
+  if (types && !types->is_null()) DP_CHECK(set_layer_types(config, row.huggingface, rule, *types));
   // A window that no layer has is none.
   if (!config.is_sliding.empty() && std::ranges::count(config.is_sliding, 1) == 0) {
     config.sliding_window = 0;
@@ -234,13 +209,72 @@ Result<void> read_biases(const Json& json, Biases rule, ModelConfig& config) {
   return {};
 }
 
-// Numbers that change the maths and that no family is read with.
-Result<void> refuse_others(const Json& json, const ModelConfig& config) {
-  for (const char* key : {"final_logit_softcapping", "num_experts", "num_local_experts"}) {
-    DP_TRY(const double number, number_or(json, key, 0));
-    if (number == 0) continue;
-    return fail(ErrorKind::kUnsupported, "Field \"%s\" (%g) is not supported in models of type \"%s\".", key,
-                number, config.architecture.c_str());
+// A field that changes the maths, unless it holds the number given here, false for 0, or null.
+struct Refused {
+  std::string_view key;
+  double neutral;
+};
+constexpr Refused kRefused[] = {
+    // scales, caps, biases and norms
+    {"final_logit_softcapping", 0},
+    {"embedding_multiplier", 1},
+    {"residual_multiplier", 1},
+    {"logits_scaling", 1},
+    {"attention_multiplier", 0},
+    {"swiglu_limit", 0},
+    {"attention_out_bias", 0},
+    {"use_bias", 0},
+    {"use_qk_norm", 0},
+    {"qk_norm", 0},
+    {"post_norm", 0},
+    {"clip_qkv", 0},
+    // attention
+    {"no_rope_layers", 0},
+    {"rotary_dim", 0},
+    {"use_mrope", 0},
+    {"use_cla", 0},
+    {"attn_output_gate", 0},
+    {"use_bidirectional_attention", 0},
+    {"position_embedding_type", 0},
+    {"attention_k_eq_v", 0},
+    {"global_head_dim", 0},
+    {"num_kv_shared_layers", 0},
+    {"kv_lora_rank", 0},
+    {"q_lora_rank", 0},
+    // experts
+    {"num_experts", 0},
+    {"num_local_experts", 0},
+    {"n_routed_experts", 0},
+    {"moe_num_experts", 0},
+    {"enable_moe_block", 0},
+    {"moe_latent_size", 0},
+    // layers of other kinds
+    {"conv_L_cache", 0},
+    {"linear_conv_kernel_dim", 0},
+    {"ssm_state_size", 0},
+    {"mamba_d_state", 0},
+    {"hybrid_override_pattern", 0},
+    {"full_attn_idxs", 0},
+    {"altup_num_inputs", 0},
+    {"hidden_size_per_layer_input", 0},
+    {"use_double_wide_mlp", 0},
+    {"activation_sparsity_pattern", 0},
+};
+
+bool is_neutral(const Json& value, double neutral) {
+  if (value.is_null()) return true;
+  if (value.is_boolean()) return static_cast<double>(value.get<bool>()) == neutral;
+  return value.is_number() && value.get<double>() == neutral;
+}
+
+Result<void> refuse_others(const Json& json, const HuggingFaceRow& row, const ModelConfig& config) {
+  for (const Refused& field : kRefused) {
+    const Json* value = find(json, field.key);
+    if (!value || is_neutral(*value, field.neutral)) continue;
+    if (std::ranges::find(row.keys, field.key) != row.keys.end()) continue;
+    return fail(ErrorKind::kUnsupported, "Field \"%s\" (%s) is not supported in models of type \"%s\".",
+                std::string(field.key).c_str(), printable(to_text(*value)).c_str(),
+                config.architecture.c_str());
   }
   return {};
 }
@@ -300,7 +334,9 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   DP_CHECK(read_window(json, *row, window_rule(own, config.architecture), config));
   DP_CHECK(read_attention(json, own, config));
   DP_CHECK(read_biases(json, row->biases, config));
-  DP_CHECK(refuse_others(json, config));
+  DP_CHECK(refuse_others(json, own, config));
+  if (own.read) DP_CHECK(own.read(json, config));
+  DP_CHECK(check_scales(config));
   return config;
 }
 
