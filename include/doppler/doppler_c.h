@@ -94,9 +94,9 @@ typedef struct doppler_load_options {
   bool tuned;                /* use what `doppler tune` stored in cache_dir; true by default */
   bool verify;               /* compare an RDRR model's bytes with its hashes; true by default */
   bool all_samplers; /* sampled plans with DRY, XTC, typical, top-n-sigma, mirostat, min_tokens, ... */
+  bool logprobs;     /* generations may ask for log-probabilities */
   doppler_on_progress on_progress;
   void* progress_data; /* the first argument of on_progress */
-  bool logprobs;       /* generations may ask for log-probabilities */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */
@@ -165,8 +165,10 @@ typedef struct doppler_generate_options {
   uint32_t batch;              /* decode steps of one submit: 1 to 256; 0: what tuning found best, or 16 */
   uint32_t readback_interval;  /* submits whose tokens come back together; default 1 */
   bool ignore_eos;
-  bool stop_on_device; /* the device stops at an end token by itself; true by default */
-  bool add_special;    /* put the model's begin-of-text token before a text prompt; true by default */
+  bool stop_on_device;   /* the device stops at an end token by itself; true by default */
+  bool add_special;      /* put the model's begin-of-text token before a text prompt; true by default */
+  bool logprobs;         /* of each generated token; the model must be loaded for it */
+  uint32_t top_logprobs; /* with logprobs: of so many best tokens too, at most 20 */
   uint64_t seed;
   const doppler_logit_bias* logit_bias; /* at most 1024 */
   size_t logit_bias_count;
@@ -187,8 +189,6 @@ typedef struct doppler_generate_options {
   uint32_t dry_range;              /* tokens back, at most 1024; 0: that many, the default */
   const char* const* dry_breakers; /* NULL: the default, newline, colon, quote and asterisk */
   size_t dry_breaker_count;
-  bool logprobs;         /* of each generated token; the model must be loaded for it */
-  uint32_t top_logprobs; /* with logprobs: of so many best tokens too, at most 20 */
 } doppler_generate_options;
 
 /* size: sizeof(doppler_generate_options). */

@@ -237,6 +237,8 @@ static void test_session(doppler_model* model, const char* saved) {
   options.stop_count = 0;
 
   options.max_tokens = 12;
+  options.logprobs = true;
+  options.top_logprobs = 3;
   EXPECT_DONE(doppler_session_generate(session, "Once upon a time", &options, keep, &story, &whole));
   EXPECT(strcmp(doppler_generation_text(whole, &length), story.text) == 0 && length == story.length);
   EXPECT(doppler_generation_tokens(whole, &count) != NULL && count == 12);
@@ -247,6 +249,17 @@ static void test_session(doppler_model* model, const char* saved) {
   EXPECT(timings.generated_tokens == 12 && timings.prompt_tokens > 0 && timings.ttft_seconds > 0);
   EXPECT_ERROR(doppler_generation_get_timings(whole, &too_small), DOPPLER_INVALID_INPUT,
                "doppler_timings is 4");
+  doppler_token_logprob own, best[2];
+  size_t best_count = 0;
+  EXPECT_DONE(doppler_generation_get_logprobs(whole, 11, &own, best, 2, &best_count));
+  EXPECT(best_count == 3 && own.token == doppler_generation_tokens(whole, NULL)[11]);
+  EXPECT(own.token == best[0].token && own.logprob <= 0 && best[0].logprob >= best[1].logprob);
+  EXPECT_DONE(doppler_generation_get_logprobs(whole, 0, &own, NULL, 0, &best_count));
+  EXPECT_ERROR(doppler_generation_get_logprobs(whole, 12, &own, NULL, 0, &best_count), DOPPLER_INVALID_INPUT,
+               "log-probabilities of 12");
+  EXPECT_NULL(doppler_generation_get_logprobs(whole, 0, NULL, NULL, 0, &best_count), "own");
+  options.logprobs = false;
+  options.top_logprobs = 0;
 
   /* A fork goes on as the session itself would; so does what was saved. */
   EXPECT(doppler_session_tokens(session, &count) != NULL && count > 12);
@@ -354,6 +367,7 @@ static void test_model(const char* path, const char* folder) {
   EXPECT(calls == 1 && model == NULL);
 
   options.on_progress = NULL;
+  options.logprobs = true;
   EXPECT_DONE(doppler_model_load(path, &options, &model));
   if (!model) return;
   EXPECT_DONE(doppler_model_get_info(model, &info));

@@ -1,6 +1,6 @@
 // The table of matmul_skinny, best first: kernels of this folder, which unpack each weight once for all rows of x, that of
 // narrow/, then those of matmul/ for larger chunks. Read next: matmul_skinny.cpp.
-#include "kernels/linear/product.h"
+#include "kernels/linear/shared_rows.h"
 
 namespace doppler::kernels {
 namespace {
@@ -13,7 +13,7 @@ constexpr ProductTemplate kTemplates[] = {
      .algorithm = Algorithm::kOnceOfCpu,
      .q8 = true,
      .tiled = true},
-    {.suffix = "cpu", .refuse = refuse_unless_cpu_and_eights, .algorithm = Algorithm::kTileOfCpu},
+    kCpuRow,
     // H200, Dawn, 2026-11-22, all products of a step of an 8B model in Q4_K_M (linear_chain_bench), ms with 16 rows: narrow
     // 4.02, once.dp4a 6.38, dp4a 41.6.
     {.suffix = "narrow",
@@ -32,31 +32,14 @@ constexpr ProductTemplate kTemplates[] = {
      .algorithm = Algorithm::kFew,
      .q8 = true,
      .tiled = true},
-    {.suffix = "once.dp4a",
-     .lane = Lane::kDp4a,
-     .needs = kNeedDp4a,
-     .refuse = refuse_unless_whole_units,
-     .algorithm = Algorithm::kOnce,
-     .q8 = true,
-     .tiled = true},
+    kOnceDp4aRow,
     {.suffix = "once", .refuse = refuse_unless_whole_units, .algorithm = Algorithm::kOnce},
     // H200, Dawn, us with 2, 8 and 16 rows (kernel_bench --rows 2,8,16), 28672 x 4096 in tile_q4: once.dp4a 26, 57, 82;
     // once 73, 135, 268; matrix 182, 186, 192; dp4a 377, 378, 382. 16-bit weights were not measured.
-    {.suffix = "matrix",
-     .lane = Lane::kMatrix,
-     .needs = kNeedMatrix,
-     .refuse = refuse_unless_matrix,
-     .algorithm = Algorithm::kMatrix,
-     .tiled = true,
-     .f16 = true},
-    {.suffix = "dp4a",
-     .lane = Lane::kDp4a,
-     .needs = kNeedDp4a,
-     .refuse = refuse_unless_whole_units,
-     .algorithm = Algorithm::kWorkgroup,
-     .q8 = true},
-    {.suffix = "tile64", .refuse = refuse_unless_eights, .algorithm = Algorithm::kTile},
-    {.suffix = "portable", .algorithm = Algorithm::kPortable},
+    kMatrixRow,
+    kDp4aRow,
+    kTile64Row,
+    kPortableRow,
 };
 
 }  // namespace
