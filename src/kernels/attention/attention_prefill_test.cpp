@@ -95,9 +95,9 @@ constexpr AttentionCase kFarBeyondTheCap{
 constexpr AttentionCase kMaximaRise{.n_heads = 4, .head_dim = 64, .ctx_len = 192, .q_scale = 10};
 
 INSTANTIATE_TEST_SUITE_P(Masks, AttentionPrefillTest,
-                         ::testing::Values(masks(40, 0, false), masks(0, 5, false), masks(0, 0, true),
-                                           masks(5, 5, false), masks(100, 0, true), masks(0, 5, true),
-                                           masks(1, 5, true), kFarBeyondTheCap, kMaximaRise));
+                         ::testing::Values(masks(40, 0, false), masks(5, 5, false), masks(100, 0, true),
+                                           masks(0, 5, true), masks(1, 5, true), kFarBeyondTheCap,
+                                           kMaximaRise));
 
 // So many heads that matrix_sizes() takes its large workgroups, with two row tiles and with one.
 TEST(AttentionPrefill, LargeWorkgroupsOfTheMatrixUnits) {

@@ -129,26 +129,38 @@ class LinearTest : public ::testing::TestWithParam<WeightFormat> {
   }
 };
 
-TEST_P(LinearTest, OneRowOfAnyShape) {
-  run_all({{1, 1}, {333, 72}, {9, 257}, {70, 1312}, {33, 2304}, {2, 8448}});
-}
+// How x is read, rows are counted and y is finished differs by the kind of the weights, not by format: one of each kind
+// is enough, and of tiles one whose kernels keep fewer units in registers.
+class KindsOfWeights : public LinearTest {};
+INSTANTIATE_TEST_SUITE_P(Formats, KindsOfWeights,
+                         ::testing::Values(WeightFormat::kF32, WeightFormat::kBF16, WeightFormat::kQ8_0,
+                                           WeightFormat::kQ4_K, WeightFormat::kTileQ4,
+                                           WeightFormat::kTileF16),
+                         [](const auto& format) {
+                           return std::string(weight_format_info(format.param).name);
+                         });
 
-TEST_P(LinearTest, OneRowWithEpiloguesInPieces) {
+// Whole blocks of 32 and of 256 columns, and rows that do not fill a workgroup.
+TEST_P(LinearTest, OneRow) { run_all({{70, 1312}, {33, 2304}}); }
+
+TEST_P(LinearTest, ChunksOfAnyShape) { run_all({{65, 72, 70, 65}, {130, 768, 130, 66}}); }
+
+TEST_P(KindsOfWeights, OneRowOfAnyShape) { run_all({{1, 1}, {333, 72}, {9, 257}, {2, 8448}}); }
+
+TEST_P(KindsOfWeights, OneRowWithEpiloguesInPieces) {
   run_all({{.n = 70, .k = 512, .rows_per_piece = 16, .bias = true},
            {.n = 33, .k = 256, .rows_per_piece = 1, .accumulate = true, .y_stride = 50, .y_column = 9},
            {.n = 33, .k = 100, .bias = true, .accumulate = true}});
 }
 
-TEST_P(LinearTest, OneGatedRow) {
+TEST_P(KindsOfWeights, OneGatedRow) {
   run_all({{.n = 142, .k = 512, .bias = true, .gate = ActivationFn::kSilu},
            {.n = 64, .k = 256, .gate = ActivationFn::kGeluTanh, .y_q8 = true},
            {.n = 66, .k = 100, .gate = ActivationFn::kGeluErf},
            {.n = 64, .k = 256, .rows_per_piece = 40, .gate = ActivationFn::kSilu}});
 }
 
-TEST_P(LinearTest, ChunksOfAnyShape) { run_all({{65, 72, 70, 65}, {130, 768, 130, 66}}); }
-
-TEST_P(LinearTest, ChunksWithEpilogues) {
+TEST_P(KindsOfWeights, ChunksWithEpilogues) {
   run_all({{.n = 33,
             .k = 256,
             .max_rows = 17,

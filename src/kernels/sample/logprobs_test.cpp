@@ -72,7 +72,7 @@ std::vector<uint8_t> params_bytes(const SampleParams& params) {
 }
 
 TEST(LogProbs, OfOneSequenceStepByStep) {
-  for (const uint32_t vocab : {40u, 3000u}) {
+  for (const uint32_t vocab : {40u, 5003u}) {
     for (const bool greedy : {false, true}) {
       KernelRun run;
       const TensorView logits = run.inout(std::vector<float>(vocab));
@@ -110,7 +110,7 @@ TEST(LogProbs, OfOneSequenceStepByStep) {
 }
 
 TEST(LogProbs, OfEachSlotThatAsks) {
-  constexpr uint32_t kVocab = 2100, kSequences = 8;
+  constexpr uint32_t kVocab = 5003, kSequences = 8;
   const std::vector<uint32_t> slots = {5, 0, 7, 2, 1, 4};
   const std::vector<Ask> all = asks(kVocab);
   KernelRun run(Policy{}, kSequences);

@@ -12,6 +12,9 @@
 namespace doppler::kernels::testing {
 namespace {
 
+// Kernels are compiled for a vocabulary, which takes longer than running them: one of a segment and one of several serve
+// all tests of this program.
+constexpr uint32_t kFew = 40, kMany = 5003;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -148,7 +151,7 @@ std::vector<Ask> different_asks(uint32_t vocab, uint32_t count) {
 
 TEST(SampleMany, EachDrawsAsItWouldAlone) {
   for_each_variant("sample", sample_variants(), [](const Policy& policy) {
-    for (const uint32_t vocab : {40u, 5003u}) {
+    for (const uint32_t vocab : {kFew, kMany}) {
       for (const uint32_t max_rows : {7u, 90u}) {  // of a decode plan, and of one with pieces of prompts
         SCOPED_TRACE(format_text("%u tokens, %u rows", vocab, max_rows));
         Company company{.max_rows = max_rows, .slots = {6, 2, 0, 5, 1}, .asks = different_asks(vocab, 5)};
@@ -169,7 +172,7 @@ TEST(SampleMany, EachDrawsAsItWouldAlone) {
 
 TEST(SampleMany, RowsPastTheSampledOnesAreLeft) {
   for_each_variant("sample", sample_variants(), [](const Policy& policy) {
-    Company company{.slots = {3}, .asks = different_asks(2000, 1)};
+    Company company{.slots = {3}, .asks = different_asks(kMany, 1)};
     const std::vector<uint32_t> got = choose_together(policy, company);  // which checks the rest
     EXPECT_EQ(got, choose_alone(policy, company.asks[0], false));
   });
@@ -178,7 +181,7 @@ TEST(SampleMany, RowsPastTheSampledOnesAreLeft) {
 TEST(SampleMany, AllSlotsOfTheLargestStep) {
   for_each_variant("sample", sample_variants(), [](const Policy& policy) {
     Company company{
-        .sequences = kMaxSequences, .max_rows = kMaxSequences, .asks = different_asks(600, kMaxSequences)};
+        .sequences = kMaxSequences, .max_rows = kMaxSequences, .asks = different_asks(kMany, kMaxSequences)};
     for (uint32_t i = 0; i < kMaxSequences; ++i) company.slots.push_back(kMaxSequences - 1 - i);
     const std::vector<uint32_t> got = choose_together(policy, company);
     for (size_t i = 0; i < got.size(); i += 13)
@@ -206,7 +209,7 @@ const std::vector<uint32_t> kGreedyTokens = {17, 30, 30, 0, 33, 21};
 
 TEST(SampleMany, GreedyPlansChooseTheHighestOfEachRow) {
   for_each_variant("argmax", argmax_variants(), [](const Policy& policy) {
-    for (const uint32_t vocab : {40u, 3000u}) {
+    for (const uint32_t vocab : {kFew, kMany}) {
       Company company{.slots = {6, 2, 0, 5, 1, 3}, .asks = greedy_asks(vocab), .greedy = true};
       const std::vector<uint32_t> got = choose_together(policy, company);
       EXPECT_EQ(got, kGreedyTokens) << vocab;
@@ -216,7 +219,7 @@ TEST(SampleMany, GreedyPlansChooseTheHighestOfEachRow) {
 
 TEST(SampleMany, GreedyRequestsBesideSampledOnesChooseAsTheGreedyPlan) {
   for_each_variant("sample", sample_variants(), [](const Policy& policy) {
-    for (const uint32_t vocab : {40u, 3000u}) {
+    for (const uint32_t vocab : {kFew, kMany}) {
       Company company{.slots = {6, 2, 0, 5, 1, 3}, .asks = greedy_asks(vocab)};
       for (Ask& ask : company.asks) ask.in.params.greedy = 1;
       EXPECT_EQ(choose_together(policy, company), kGreedyTokens) << vocab;

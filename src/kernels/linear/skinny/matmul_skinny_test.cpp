@@ -126,7 +126,16 @@ class MatmulSkinnyTest : public ::testing::TestWithParam<WeightFormat> {
 
 TEST_P(MatmulSkinnyTest, EveryNumberOfRows) { run_all({{.n = 70, .k = 768, .rows = down_from(16)}}); }
 
-TEST_P(MatmulSkinnyTest, FewerRowsWithEpiloguesInPieces) {
+// What follows the sums is the same for all formats: one of numbers, of blocks and of tiles is enough.
+class KindsOfWeights : public MatmulSkinnyTest {};
+INSTANTIATE_TEST_SUITE_P(Formats, KindsOfWeights,
+                         ::testing::Values(WeightFormat::kF32, WeightFormat::kQ8_0, WeightFormat::kQ4_K,
+                                           WeightFormat::kTileQ4, WeightFormat::kTileF16),
+                         [](const auto& format) {
+                           return std::string(weight_format_info(format.param).name);
+                         });
+
+TEST_P(KindsOfWeights, FewerRowsWithEpiloguesInPieces) {
   run_all({{.n = 90,
             .k = 256,
             .max_rows = 7,
@@ -139,7 +148,7 @@ TEST_P(MatmulSkinnyTest, FewerRowsWithEpiloguesInPieces) {
            {.n = 33, .k = 512, .max_rows = 2, .rows = {2}, .accumulate = true}});
 }
 
-TEST_P(MatmulSkinnyTest, Gated) {
+TEST_P(KindsOfWeights, Gated) {
   run_all({{.n = 192, .k = 256, .max_rows = 3, .rows = {3, 2}, .bias = true, .gated = true}});
 }
 

@@ -1,0 +1,18 @@
+// What most sources parse first, parsed once a build: a precompiled header of Clang's builds (cmake/DopplerTargets.cmake).
+// No source includes it: each names the headers it needs, as builds with ccache or GCC have no precompiled header.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
