@@ -29,6 +29,7 @@ constexpr Label kLabels[] = {
     {TensorId::kUp, true, "ffn_up"},
     {TensorId::kDown, true, "ffn_down"},
     {TensorId::kPostFfnNorm, true, "post_ffw_norm"},
+    {TensorId::kXielu, true, "ffn_xielu"},
 };
 static_assert(std::size(kLabels) == kTensorIdCount);
 

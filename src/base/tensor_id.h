@@ -24,8 +24,9 @@ enum class TensorId : uint8_t {
   kUp,
   kDown,
   kPostFfnNorm,  // of what the feed-forward layer adds to the residual
+  kXielu,        // the four numbers of an activation
 };
-inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kPostFfnNorm) + 1;
+inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kXielu) + 1;
 
 // The same for all kinds of file: "blk.3.attn_q", "output". `layer` is ignored for weights outside the layers.
 std::string tensor_label(TensorId id, uint32_t layer);

@@ -10,8 +10,18 @@ using graph::Graph;
 using graph::Value;
 using layers::Builder;
 
+void build_apertus(Builder& b);
+void build_exaone4(Builder& b);
+void build_gemma(Builder& b);
+void build_gemma2(Builder& b);
 void build_gemma3(Builder& b);
+void build_glm4(Builder& b);
+void build_hunyuan_v1(Builder& b);
 void build_llama(Builder& b);
+void build_olmo2(Builder& b);
 void build_qwen3(Builder& b);
+
+// Of families whose blocks are Llama's.
+Value llama_block(Builder& b, Value x, uint32_t layer);
 
 }  // namespace doppler::families

@@ -30,6 +30,15 @@ struct Attributes {
   }
   std::string operator()(const Gated& op) const { return activation_name(op.activation); }
   std::string operator()(const Add&) const { return ""; }
+  std::string operator()(const Scale& op) const {
+    std::string text = format_text("factor %g", static_cast<double>(op.factor));
+    if (op.softcap != 0) text += format_text(", softcap %g", static_cast<double>(op.softcap));
+    return text;
+  }
+  std::string operator()(const QueryScale& op) const {
+    return format_text("beta %g of %u positions", static_cast<double>(op.beta), op.ctx_len);
+  }
+  std::string operator()(const Xielu&) const { return ""; }
   std::string operator()(const LogitsRows&) const { return ""; }
 };
 

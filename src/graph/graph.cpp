@@ -28,8 +28,9 @@ std::string label_of_linear(const Graph& graph, std::span<const Matrix> matrices
 }  // namespace
 
 const char* op_name(OpKind kind) {
-  static constexpr const char* kNames[kOpKindCount] = {
-      "embed", "rms_norm", "head_norm", "linear", "rope", "attention", "gated", "add", "logits_rows"};
+  static constexpr const char* kNames[kOpKindCount] = {"embed", "rms_norm",    "head_norm", "linear",
+                                                       "rope",  "attention",   "gated",     "add",
+                                                       "scale", "query_scale", "xielu",     "logits_rows"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -173,6 +174,35 @@ Value Graph::add(Value x, Value y) {
   return add_one(
       {.operation = Add{}, .inputs = {x, y}, .outputs = {}, .matrices = {}, .vectors = {}, .op_label = "add"},
       columns(x));
+}
+
+Value Graph::scale(Value x, const Scale& scale) {
+  return add_one(
+      {.operation = scale, .inputs = {x}, .outputs = {}, .matrices = {}, .vectors = {}, .op_label = "scale"},
+      columns(x));
+}
+
+Value Graph::query_scale(Value q, const QueryScale& scale) {
+  check(scale.ctx_len != 0, "A scaling of queries by position / 0.");
+  return add_one({.operation = scale,
+                  .inputs = {q},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = "query_scale"},
+                 columns(q));
+}
+
+Value Graph::xielu(Value x, Vector numbers) {
+  const WeightInfo& w = info(numbers);
+  check(w.shape[0] == 4, format_text("%s has %u values, not four.", w.label().c_str(), w.shape[0]));
+  return add_one({.operation = Xielu{},
+                  .inputs = {x},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {numbers},
+                  .op_label = w.label()},
+                 columns(x));
 }
 
 Value Graph::logits_rows(Value x) {

@@ -69,7 +69,10 @@ class Graph {
                   const Attention& attention);                 // k and v join the layer's cache first
   Value gated(Value gate, Value up, ActivationFn activation);  // activation(gate) * up
   Value add(Value x, Value y);
-  Value logits_rows(Value x);  // the rows that get logits: all, the last or none, as the plan says
+  Value scale(Value x, const Scale& scale);
+  Value query_scale(Value q, const QueryScale& scale);
+  Value xielu(Value x, Vector numbers);  // of four: p, n, b, e
+  Value logits_rows(Value x);            // the rows that get logits: all, the last or none, as the plan says
   void set_logits(Value logits) { logits_ = logits; }
   // The residual stream: what enters the first layer, then what each layer leaves.
   void mark_hidden(Value x) { hidden_.push_back(x); }

@@ -56,9 +56,23 @@ struct Gated {
   ActivationFn activation = ActivationFn::kSilu;
 };
 struct Add {};
+// y = factor * x, then softcap * tanh(y / softcap) where there is one.
+struct Scale {
+  float factor = 1;
+  float softcap = 0;  // 0: none
+};
+// q of the row at position p times 1 + beta * ln(1 + floor(p / ctx_len)), behind its rotation (Llama 4).
+struct QueryScale {
+  float beta = 0;
+  uint32_t ctx_len = 1;
+};
+// xIELU (Huang and Schlag 2024), whose four numbers are a weight: of x > 0 p x^2 + b x, else
+// (expm1(min(x, e)) - x) n + b x.
+struct Xielu {};
 struct LogitsRows {};
 
-using Operation = std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, LogitsRows>;
+using Operation = std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale,
+                               QueryScale, Xielu, LogitsRows>;
 enum class OpKind : uint8_t {
   kEmbed,
   kRmsNorm,
@@ -68,6 +82,9 @@ enum class OpKind : uint8_t {
   kAttention,
   kGated,
   kAdd,
+  kScale,
+  kQueryScale,
+  kXielu,
   kLogitsRows
 };
 inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kLogitsRows) + 1;

@@ -7,9 +7,11 @@
 #include "kernels/embed/variants.h"
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
+#include "kernels/heads/variants.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/repack/repack.h"
 #include "kernels/persistent/layers.h"
+#include "kernels/pointwise/variants.h"
 #include "kernels/quantize_q8/variants.h"
 #include "kernels/rms_norm/variants.h"
 #include "kernels/rope/variants.h"
@@ -80,6 +82,10 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("rope_kv", rope_kv_variants(), RopeKv{});
   add("add", add_variants(), Add{});
   add("glu", glu_variants(), Glu{});
+  add("scale", scale_variants(), Scale{});
+  add("xielu", xielu_variants(), Xielu{});
+  add("head_norm", head_norm_variants(), HeadNorm{});
+  add("rotate", rotate_variants(), Rotate{});
   add("quantize_q8", quantize_q8_variants(), QuantizeQ8{});
   add("fragment_f16", fragment_f16_variants(), FragmentF16{});
   const Weight no_table;

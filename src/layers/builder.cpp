@@ -24,7 +24,13 @@ std::array<Value, 3> Builder::qkv(Value h, uint32_t layer) {
           graph.matrix(TensorId::kV, layer, kv, hidden)});
 }
 
+Value Builder::join(Value x, Value branch) {
+  if (config.residual_scale != 1) branch = graph.scale(branch, {.factor = config.residual_scale});
+  return graph.add(x, branch);
+}
+
 Value Builder::rope(Value x, uint32_t layer) {
+  if (!formats::is_rotated_layer(config, layer)) return x;
   const bool local = is_sliding(layer) && config.local_rope.rotary_dim != 0;
   const formats::RopeConfig& rope = local ? config.local_rope : config.rope;
   return graph.rope(x, {.table = local ? 1u : 0u,
@@ -34,6 +40,11 @@ Value Builder::rope(Value x, uint32_t layer) {
 }
 
 Value Builder::attention(Value q, Value k, Value v, uint32_t layer) {
+  const formats::QueryScaling& scaling = config.query_scaling;
+  if (scaling.beta != 0) {
+    q = graph.query_scale(
+        q, {.beta = static_cast<float>(scaling.beta), .ctx_len = static_cast<uint32_t>(scaling.ctx_len)});
+  }
   return graph.attention(q, k, v,
                          {.layer = layer,
                           .n_heads = config.n_heads,

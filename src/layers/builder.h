@@ -24,8 +24,10 @@ struct Builder {
   Value linear(Value x, TensorId weight, uint32_t layer, uint32_t n);  // [R, n]
 
   std::array<Value, 3> qkv(Value h, uint32_t layer);  // [R, Q], [R, K], [R, K]
-  // Rotates by the frequencies that the layer's attention goes with (is_sliding).
+  // Rotates by the frequencies that the layer's attention goes with (is_sliding), if the layer rotates.
   Value rope(Value x, uint32_t layer);
+  // x + branch, scaled where the config says so.
+  Value join(Value x, Value branch);
   // Attention as the config says, over the layer's cache.
   Value attention(Value q, Value k, Value v, uint32_t layer);  // [R, Q]
 

@@ -15,7 +15,11 @@ void decoder(Builder& b, float embedding_scale, Block block) {
   const Value h = b.norm(g.logits_rows(x), TensorId::kFinalNorm, 0);  // [R, H]
   const graph::Matrix head =
       c.tied_embeddings ? table : g.matrix(TensorId::kOutput, 0, c.vocab_size, c.hidden_dim);
-  g.set_logits(g.linear(h, head));  // [R, V]
+  Value logits = g.linear(h, head);  // [R, V]
+  if (c.logits_scale != 1 || c.final_softcap != 0) {
+    logits = g.scale(logits, {.factor = c.logits_scale, .softcap = c.final_softcap});
+  }
+  g.set_logits(logits);
 }
 
 }  // namespace doppler::layers

@@ -1,5 +1,7 @@
 #include "lowering/attention_inputs.h"
 
+#include "kernels/heads/heads.h"
+
 namespace doppler::lowering {
 namespace {
 
@@ -18,10 +20,46 @@ bool is_rotated_alike(const Heads& q, const Heads& k) {
 
 }  // namespace
 
-Result<AttentionOps> attention_ops(const Lowering& l, uint32_t index) {
+Result<void> settle_heads(Lowering& l, uint32_t index, Value value, Value settled,
+                          const graph::QueryScale& scale) {
+  const std::optional<Heads> heads = heads_of(l, value);
+  if (!heads || heads->is_normed) {
+    return fail(ErrorKind::kUnsupported, "%s does not follow a product and a rotation alone.",
+                l.node(index).op_label.c_str());
+  }
+  const uint32_t n = l.graph().info(value).columns;
+  const uint32_t head_dim = heads->is_rotated ? heads->rope.head_dim : n;
+  kernels::Rotate op{.heads = {.x = heads->columns.buffer,
+                               .stride = heads->columns.stride,
+                               .column = heads->columns.column,
+                               .n_heads = n / head_dim,
+                               .head_dim = head_dim},
+                     .table = {},
+                     .rotary_dim = heads->is_rotated ? heads->rope.rotary_dim : 0,
+                     .interleaved = heads->rope.gpt_j_pairs,
+                     .query_beta = scale.beta,
+                     .query_ctx_len = scale.ctx_len};
+  if (heads->is_rotated) {
+    const RopeTable& table = l.weights().ropes[heads->rope.table];
+    op.table = table.table;
+    op.attention_factor = table.attention_factor;
+  }
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, op));
+  l.set_form(settled, heads->columns);
+  return {};
+}
+
+Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const auto& a = std::get<graph::Attention>(node.operation);
-  const std::optional<Heads> q = heads_of(l, node.inputs[0]), k = heads_of(l, node.inputs[1]);
+  std::optional<Heads> q = heads_of(l, node.inputs[0]), k = heads_of(l, node.inputs[1]);
+  if (q && k && q->is_rotated != k->is_rotated) {
+    const Value rotated = node.inputs[q->is_rotated ? 0 : 1];
+    DP_CHECK(settle_heads(l, index, rotated, rotated));
+    q = heads_of(l, node.inputs[0]);
+    k = heads_of(l, node.inputs[1]);
+  }
   const auto* v = l.form_as<Columns>(node.inputs[2]);
   const uint32_t q_dim = a.n_heads * a.head_dim, kv_dim = a.n_kv_heads * a.head_dim;
   if (!q || !k || !v || q->columns.buffer != v->buffer || k->columns.buffer != v->buffer ||

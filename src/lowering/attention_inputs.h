@@ -12,7 +12,13 @@ struct AttentionOps {
   kernels::Attention attention;  // without `rope`
 };
 // Error: q, k and v do not lie beside one another, or only one of q and k is normalised or rotated.
-Result<AttentionOps> attention_ops(const Lowering& l, uint32_t attention_node);
+// q and k that are not alike are rotated where they lie first.
+Result<AttentionOps> attention_ops(Lowering& l, uint32_t attention_node);
+
+// Rotates heads where they lie, and scales them by their position; they are plain columns then. Error: heads that are still
+// to be normalised.
+Result<void> settle_heads(Lowering& l, uint32_t node, Value heads, Value settled,
+                          const graph::QueryScale& scale = {});
 
 // Why what reads attention's result does not reduce splits of the keys itself; "" if it does.
 Result<std::string> refuse_reader_reduces(Lowering& l, uint32_t attention_node);

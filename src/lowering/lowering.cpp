@@ -274,9 +274,15 @@ Result<Rows> Lowering::rows_for(Value value, std::string_view name, bool may_ski
   return out;
 }
 
+bool Lowering::is_logits(Value value) const {
+  if (value == graph_.logits()) return true;
+  const std::optional<uint32_t> scale = only_reader(value, OpKind::kScale);
+  return scale && is_logits(node(*scale).outputs[0]);
+}
+
 TensorView Lowering::product_buffer(uint32_t index) const {
   const Node& linear = node(index);
-  if (linear.outputs[0] == graph_.logits()) return io_.logits;
+  if (is_logits(linear.outputs[0])) return io_.logits;
   return scratch(linear.op_label, uint64_t{rows_[linear.outputs[0].index]} * weights_.products[index].n);
 }
 

@@ -45,6 +45,8 @@ class Lowering {
   // What the next step begins with: token embedding and first norm. ctx is of one row; the caller fills in the token.
   // Error: the graph does not begin so.
   Result<kernels::EmbedNorm> step_input();
+  // Whether it does.
+  static bool has_step_input(const graph::Graph& graph);
 
   // For rules. ------------------------------------------------------------------------------------------------------
   const graph::Graph& graph() const { return graph_; }
@@ -96,6 +98,8 @@ class Lowering {
   // Buffers for a value in the forms that its readers take. f32 is there too where a producer of 8 bits writes it anyway,
   // unless that producer may leave it out.
   Result<Rows> rows_for(Value value, std::string_view name, bool may_skip_f32 = false);
+  // True if a value is the logits, or becomes them in place.
+  bool is_logits(Value value) const;
   // A buffer for all outputs of a linear node beside one another; the logits' own for those.
   TensorView product_buffer(uint32_t linear_node) const;
   void set_product(uint32_t linear_node, TensorView buffer);

@@ -2,12 +2,38 @@
 #include "kernels/add/add.h"
 #include "kernels/embed/embed.h"
 #include "kernels/glu/glu.h"
+#include "kernels/heads/heads.h"
+#include "kernels/pointwise/pointwise.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "lowering/attention_inputs.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 
 namespace doppler::lowering {
+
+namespace {
+
+// Normalises heads where a product left them; a norm of all columns is of one head.
+Result<Outcome> norm_in_place(Lowering& l, uint32_t index, const Columns& columns, uint32_t head_dim,
+                              float eps) {
+  const Node& node = l.node(index);
+  if (!l.is_read_out(node.inputs[0], index)) {
+    return fail(ErrorKind::kUnsupported, "What %s norms is read again behind it.", node.op_label.c_str());
+  }
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(
+      ctx, kernels::HeadNorm{.heads = {.x = columns.buffer,
+                                       .stride = columns.stride,
+                                       .column = columns.column,
+                                       .n_heads = l.graph().info(node.inputs[0]).columns / head_dim,
+                                       .head_dim = head_dim},
+                             .weight = l.weights().vectors[node.vectors[0].index],
+                             .eps = eps}));
+  l.set_form(node.outputs[0], columns);
+  return applied();
+}
+
+}  // namespace
 
 Result<Outcome> lower_embed(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
@@ -24,6 +50,11 @@ Result<Outcome> lower_embed(Lowering& l, uint32_t index) {
 
 Result<Outcome> lower_rms_norm(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
+  const auto* columns = l.form_as<Columns>(node.inputs[0]);
+  const uint32_t n = l.graph().info(node.inputs[0]).columns;
+  if (columns && columns->stride != n) {
+    return norm_in_place(l, index, *columns, n, std::get<graph::RmsNorm>(node.operation).eps);
+  }
   kernels::RmsNorm op{.weight = l.weights().vectors[node.vectors[0].index],
                       .n = l.graph().info(node.outputs[0]).columns,
                       .eps = std::get<graph::RmsNorm>(node.operation).eps,
@@ -46,9 +77,15 @@ Result<Outcome> lower_linear(Lowering& l, uint32_t index) {
   return applied();
 }
 
-// Heads are normalised and rotated by what reads them.
+// Heads are normalised and rotated by what reads them, unless the norm is behind the rotation.
 Result<Outcome> lower_head_norm(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
+  if (l.form_as<Heads>(node.inputs[0])) {
+    DP_CHECK(settle_heads(l, index, node.inputs[0], node.inputs[0]));
+    return norm_in_place(l, index, *l.form_as<Columns>(node.inputs[0]),
+                         l.graph().info(node.vectors[0]).shape[0],
+                         std::get<graph::HeadNorm>(node.operation).eps);
+  }
   const auto* columns = l.form_as<Columns>(node.inputs[0]);
   if (!columns)
     return fail(ErrorKind::kUnsupported, "%s does not norm what a product left.", node.op_label.c_str());
@@ -112,6 +149,44 @@ Result<Outcome> lower_add(Lowering& l, uint32_t index) {
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, op));
   l.set_form(sum, Rows{.f32 = op.sum});
+  return applied();
+}
+
+Result<Outcome> lower_scale(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  if (!l.is_read_out(node.inputs[0], index)) {
+    return fail(ErrorKind::kUnsupported, "What %s scales is read again behind it.", node.op_label.c_str());
+  }
+  const auto& scale = std::get<graph::Scale>(node.operation);
+  DP_TRY(const TensorView x, l.f32_of(node.inputs[0]));
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, kernels::Scale{.x = x,
+                                               .n = l.graph().info(node.outputs[0]).columns,
+                                               .factor = scale.factor,
+                                               .softcap = scale.softcap}));
+  l.set_form(node.outputs[0], Rows{.f32 = x});
+  if (node.outputs[0] == l.graph().logits()) l.set_logits({.all = x, .best = {}});
+  return applied();
+}
+
+Result<Outcome> lower_query_scale(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  DP_CHECK(
+      settle_heads(l, index, node.inputs[0], node.outputs[0], std::get<graph::QueryScale>(node.operation)));
+  return applied();
+}
+
+Result<Outcome> lower_xielu(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  if (!l.is_read_out(node.inputs[0], index)) {
+    return fail(ErrorKind::kUnsupported, "What %s changes is read again behind it.", node.op_label.c_str());
+  }
+  DP_TRY(const TensorView x, l.f32_of(node.inputs[0]));
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, kernels::Xielu{.x = x,
+                                               .numbers = l.weights().vectors[node.vectors[0].index],
+                                               .n = l.graph().info(node.outputs[0]).columns}));
+  l.set_form(node.outputs[0], Rows{.f32 = x});
   return applied();
 }
 

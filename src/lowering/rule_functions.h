@@ -26,6 +26,9 @@ Result<Outcome> lower_rope(Lowering& l, uint32_t node);
 Result<Outcome> lower_attention(Lowering& l, uint32_t node);
 Result<Outcome> lower_gated(Lowering& l, uint32_t node);
 Result<Outcome> lower_add(Lowering& l, uint32_t node);
+Result<Outcome> lower_scale(Lowering& l, uint32_t node);
+Result<Outcome> lower_query_scale(Lowering& l, uint32_t node);
+Result<Outcome> lower_xielu(Lowering& l, uint32_t node);
 Result<Outcome> lower_logits_rows(Lowering& l, uint32_t node);
 
 }  // namespace doppler::lowering

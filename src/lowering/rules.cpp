@@ -40,11 +40,16 @@ constexpr Rule kRules[] = {
     {"embed", "embed -> embed", kEmbed, lower_embed, true},
     {"rms_norm", "rms_norm -> rms_norm", kNorm, lower_rms_norm, true},
     {"linear", "linear -> a product for each number format", kLinear, lower_linear, true},
-    {"head_norm", "head_norm -> done by rope_kv or attention", at(OpKind::kHeadNorm), lower_head_norm, true},
+    {"head_norm", "head_norm -> done by rope_kv or attention; behind a rotation in place",
+     at(OpKind::kHeadNorm), lower_head_norm, true},
     {"rope", "rope -> done by rope_kv or attention", at(OpKind::kRope), lower_rope, true},
     {"attention", "attention -> rope_kv, then attention", kAttention, lower_attention, true},
     {"gated", "gated -> glu", kGated, lower_gated, true},
     {"add", "add -> add", kAdd, lower_add, true},
+    {"scale", "scale -> scale, in place", at(OpKind::kScale), lower_scale, true},
+    {"query_scale", "query_scale -> a rotation of its own, in place", at(OpKind::kQueryScale),
+     lower_query_scale, true},
+    {"xielu", "xielu -> xielu, in place", at(OpKind::kXielu), lower_xielu, true},
     {"logits_rows", "logits_rows -> told to its readers", at(OpKind::kLogitsRows), lower_logits_rows, true},
 };
 

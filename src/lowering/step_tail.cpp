@@ -1,8 +1,20 @@
 // step_tail: a decode step's first row and norm were made behind the step before (kernels/step/next.h).
+#include <algorithm>
+
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 
 namespace doppler::lowering {
+
+bool Lowering::has_step_input(const graph::Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.kind() != OpKind::kEmbed) continue;
+    const std::vector<uint32_t> readers = graph.readers(node.outputs[0]);
+    return std::ranges::count(readers, OpKind::kRmsNorm,
+                              [&](uint32_t reader) { return graph.nodes()[reader].kind(); }) == 1;
+  }
+  return false;
+}
 
 Result<kernels::EmbedNorm> Lowering::step_input() {
   for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {

@@ -1,9 +1,12 @@
 #include "model/bind_weights.h"
 
+#include <array>
+#include <bit>
 #include <optional>
 
 #include "formats/architectures/rope_frequencies.h"
 #include "formats/architectures/tensor_names.h"
+#include "formats/architectures/xielu.h"
 #include "kernels/rope/rope.h"
 
 namespace doppler::model {
@@ -62,6 +65,11 @@ class Binder {
     } else if (node.kind() == OpKind::kRmsNorm) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
                 co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
+    } else if (node.kind() == OpKind::kHeadNorm && is_behind_rotation(node)) {
+      DP_CO_TRY(bound_.vectors[node.vectors[0].index],
+                co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
+    } else if (node.kind() == OpKind::kXielu) {
+      DP_CO_TRY(bound_.vectors[node.vectors[0].index], co_await xielu(graph_.info(node.vectors[0])));
     } else if (node.kind() == OpKind::kLinear) {
       DP_CO_TRY(bound_.products[index], co_await product(node));
     } else if (node.kind() == OpKind::kAttention) {
@@ -88,18 +96,41 @@ class Binder {
     co_return co_await loader_.projection(std::move(matrices), stacks_);
   }
 
+  const Node& maker(Value value) const { return graph_.nodes()[graph_.info(value).node]; }
+
+  // Such a norm has a dispatch of its own.
+  bool is_behind_rotation(const Node& head_norm) const {
+    return maker(head_norm.inputs[0]).kind() == OpKind::kRope;
+  }
+
+  // The numbers of a layer's activation, made of what the checkpoint has.
+  Task<Result<TensorView>> xielu(graph::WeightInfo weight) {
+    std::array<float, formats::kXieluParts.size()> numbers{};
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (!config_.xielu.empty()) {
+        numbers[i] = config_.xielu[weight.layer * numbers.size() + i];
+        continue;
+      }
+      DP_CO_TRY(const std::vector<float> values,
+                co_await loader_.host_vector(stored(weight).name + formats::kXieluParts[i]));
+      numbers[i] = values[0];
+    }
+    std::vector<uint32_t> words;
+    for (const float term : formats::xielu_terms(numbers)) words.push_back(std::bit_cast<uint32_t>(term));
+    co_return co_await loader_.values(weight.label(), std::move(words));
+  }
+
   // The norms of q and k beside one another: what rotates reads both.
   Task<Result<TensorView>> head_norms(const Node& attention) {
     std::vector<formats::StoredTensor> norms;
     for (const Value& input : {attention.inputs[0], attention.inputs[1]}) {
       Value value = input;
       while (true) {
-        const Node& maker = graph_.nodes()[graph_.info(value).node];
-        if (maker.kind() == OpKind::kHeadNorm) {
-          norms.push_back(stored(graph_.info(maker.vectors[0])));
-        }
-        if (maker.kind() != OpKind::kHeadNorm && maker.kind() != OpKind::kRope) break;
-        value = maker.inputs[0];
+        const Node& made_by = maker(value);
+        const bool is_norm = made_by.kind() == OpKind::kHeadNorm && !is_behind_rotation(made_by);
+        if (is_norm) norms.push_back(stored(graph_.info(made_by.vectors[0])));
+        if (!is_norm && made_by.kind() != OpKind::kRope) break;
+        value = made_by.inputs[0];
       }
     }
     if (norms.empty()) co_return TensorView{};
@@ -113,8 +144,9 @@ class Binder {
     for (const formats::RopeConfig* rope : {&config_.rope, &config_.local_rope}) {
       if (rope->rotary_dim == 0) continue;
       std::vector<float> divisors;
-      if (!rope->frequency_divisors.empty()) {
-        DP_CO_TRY(divisors, co_await loader_.host_vector(rope->frequency_divisors));
+      const std::string name = formats::divisors_tensor(*rope, ctx_len);
+      if (!name.empty()) {
+        DP_CO_TRY(divisors, co_await loader_.host_vector(name));
       }
       DP_CO_TRY(const formats::RopeFrequencies frequencies,
                 formats::rope_frequencies(*rope, ctx_len, config_.ctx_len, divisors));

@@ -71,6 +71,9 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { return progress("weights", done, total); };
   WeightLoader loader(device, builder, checkpoint, layout, on_upload);
   DP_CO_TRY(runner->graph_, families::build_graph(runner->config_));
+  if (!lowering::Lowering::has_step_input(runner->graph_)) {
+    DP_CO_CHECK(runner->options_.rules.set("step_tail=off"));
+  }
   if (runner->exchange_) {
     const gpu::Caps& caps = device.caps();
     DP_CO_CHECK(co_await loader.place_together(together_bytes(runner->config_, checkpoint, layout),

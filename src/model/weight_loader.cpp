@@ -151,8 +151,10 @@ Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, Wei
 
 std::string WeightLoader::fused_name(const std::vector<formats::StoredTensor>& matrices) const {
   if (matrices.empty() || checkpoint_.find(matrices[0].name + ".weight")) return {};
-  std::string whole = formats::fused_tensor_name(matrices[0].name);
-  return checkpoint_.find(whole + ".weight") ? whole : std::string();
+  for (std::string& whole : formats::fused_tensor_names(matrices[0].name)) {
+    if (checkpoint_.find(whole + ".weight")) return std::move(whole);
+  }
+  return {};
 }
 
 Task<Result<Projection>> WeightLoader::projection(std::vector<formats::StoredTensor> matrices, bool stacks) {

@@ -59,6 +59,14 @@ class Golden : public testing::TestWithParam<std::string> {
 
   References references() { return read_references(GetParam()); }
 
+  // Prompt a and what follows it. Longrope's references take the factors of short contexts there.
+  static uint32_t short_ctx_len(const formats::Checkpoint& checkpoint) {
+    const auto config = formats::read_config(checkpoint);
+    EXPECT_TRUE(config) << config.error().message();
+    const bool is_long = config && config->rope.scaling == formats::RopeScaling::kLongRope;
+    return is_long ? static_cast<uint32_t>(config->rope.original_ctx_len) : 64;
+  }
+
   void expect_greedy();
   std::vector<int32_t> greedy_tokens(model::PlanRunner& runner) { return generate(runner, {}).tokens; }
   Generation generate(model::PlanRunner& runner, GenerateOptions options) {
@@ -88,7 +96,9 @@ class Golden : public testing::TestWithParam<std::string> {
 TEST_P(Golden, LogitsAndHiddenMatch) {
   const auto checkpoint = open();
   const References refs = references();
-  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 64, .all_logits = true, .hidden = true});
+  const uint32_t ctx_len = short_ctx_len(*checkpoint);
+  const auto runner =
+      load(*checkpoint, {.ctx_len = ctx_len, .chunk = ctx_len, .all_logits = true, .hidden = true});
   ASSERT_TRUE(runner);
   const auto prompt = refs.get<uint32_t>("prompt_a");
   auto rows = gpu::run_to_completion(device(), runner->logits(0, prompt));
@@ -134,7 +144,7 @@ TEST_P(Golden, LongPromptInChunksMatches) {
 
 void Golden::expect_greedy() {
   const auto checkpoint = open();
-  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
+  const auto runner = load(*checkpoint, {.ctx_len = short_ctx_len(*checkpoint), .chunk = 5});
   ASSERT_TRUE(runner);
   EXPECT_EQ(greedy_tokens(*runner), references().get<int32_t>("greedy_tokens"));
 }

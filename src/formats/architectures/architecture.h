@@ -67,6 +67,7 @@ enum class WindowRule : uint8_t {
 enum class Biases : uint8_t {
   kNone,
   kQkv,         // of q, k and v, always
+  kQkvKey,      // of q, k and v, where config.json's attention_bias asks for them
   kConfigKeys,  // those that config.json's attention_bias and mlp_bias ask for
 };
 
@@ -74,6 +75,7 @@ enum class Biases : uint8_t {
 struct GgufField {
   std::string_view key;
   std::variant<uint32_t, float, bool, std::string, std::vector<int32_t>, std::vector<float>> value;
+  bool has_prefix = true;
 };
 
 struct GgufRow {
@@ -81,6 +83,10 @@ struct GgufRow {
       architectures;              // also the prefix of the keys; the first is what is written
   Required<RopePairing> pairing;  // that the rows of q and k are ordered for
   WindowRule window = WindowRule::kNone;
+  std::string_view gate_up =
+      "ffn_gate_up";  // the tensor that holds gates and ups, where a file has them as one
+  // Yarn's attention factor is written as the two numbers that it is a ratio of.
+  bool yarn_log_multiplier = false;
   // What attention's logits are multiplied by, which no key says.
   float (*attention_scale)(const ModelConfig& config) = usual_attention_scale;
   // What the architecture's own keys say, after the general ones were read, and those keys for a file that is written.

@@ -9,7 +9,10 @@ namespace {
 
 using enum TensorId;
 
-constexpr const Architecture* kTable[] = {&kLlamaRow, &kQwen2Row, &kQwen3Row, &kGemma3Row};
+constexpr const Architecture* kTable[] = {
+    &kLlamaRow,   &kMinistral3Row, &kQwen2Row,   &kQwen3Row,   &kPhi3Row,     &kSmolLm3Row,
+    &kGraniteRow, &kOlmo2Row,      &kGemmaRow,   &kGemma2Row,  &kGemma3Row,   &kGlm4Row,
+    &kSeedOssRow, &kApertusRow,    &kExaone4Row, &kErnie45Row, &kHunyuanV1Row};
 
 void add_name(std::string& names, std::string_view name) {
   names += (names.empty() ? "" : ", ") + std::string(name);
@@ -88,7 +91,9 @@ std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
 
 bool must_have_bias(const ModelConfig& config, TensorId id) {
   const bool qkv = id == kQ || id == kK || id == kV;
-  if (architecture_of(config).biases == Biases::kQkv) return qkv;
+  const Biases biases = architecture_of(config).biases;
+  if (biases == Biases::kQkv) return qkv;
+  if (biases == Biases::kQkvKey) return qkv && config.attention_bias;
   if (id == kGate || id == kUp || id == kDown) return config.mlp_bias;
   return config.attention_bias && (qkv || id == kAttentionOut);
 }

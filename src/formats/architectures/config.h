@@ -121,6 +121,8 @@ struct ModelConfig {
   bool attention_bias = false, mlp_bias = false;
   ActivationFn activation = ActivationFn::kSilu;
   RopeConfig rope;
+  std::vector<float>
+      xielu;  // GGUF: of each layer the numbers of its activation (xielu.h); empty: tensors, or none
   RopeConfig local_rope;  // of layers that slide, in families where it is another; rotary_dim 0: none
   std::vector<uint8_t> is_unrotated;  // per layer, 1: its q and k do not rotate; empty: all do
   MoeConfig moe;

@@ -38,4 +38,20 @@ Result<std::vector<double>> GgufKeys::numbers(const char* key) const {
   return std::move(value).value_or(std::vector<double>());
 }
 
+Result<std::vector<double>> GgufKeys::global_numbers(const char* key) const {
+  DP_TRY(auto value, gguf_.get_numbers(key));
+  return std::move(value).value_or(std::vector<double>());
+}
+
+std::vector<uint8_t> GgufKeys::flags(const char* key) const {
+  const GgufValue* value = gguf_.find(prefix_ + key);
+  std::vector<uint8_t> out;
+  if (!value || !value->is_array()) return out;
+  for (uint64_t i = 0; i < value->count(); ++i) {
+    const auto truth = value->boolean(i);
+    out.push_back(truth ? *truth : value->number(i).value_or(0) != 0);
+  }
+  return out;
+}
+
 }  // namespace doppler::formats

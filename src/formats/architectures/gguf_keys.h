@@ -23,6 +23,10 @@ class GgufKeys {
   Result<bool> truth(const char* key, bool otherwise) const;
   Result<std::string> text(const char* key) const;             // empty: absent
   Result<std::vector<double>> numbers(const char* key) const;  // empty: absent
+  // Behind no prefix. Empty: absent.
+  Result<std::vector<double>> global_numbers(const char* key) const;
+  // A list of truths, or of numbers that are 0 or not. Empty: absent or no list.
+  std::vector<uint8_t> flags(const char* key) const;
 
  private:
   const GgufFile& gguf_;

@@ -28,19 +28,26 @@ Result<void> add_scaling(GgufHeader& header, const std::string& prefix, const Mo
       header.add_f32(prefix + "rope.scaling.factor", static_cast<float>(rope.factor));
       return {};
     case RopeScaling::kYarn:
-      break;
     case RopeScaling::kLongRope:
-      return fail(
-          ErrorKind::kUnsupported,
-          "Rotary scaling \"longrope\" is not converted; none, \"linear\", \"llama3\" and \"yarn\" are.");
+      break;
   }
   DP_TRY(const RopeFrequencies frequencies, rope_frequencies(rope, config.ctx_len, config.ctx_len, {}));
+  if (rope.scaling == RopeScaling::kLongRope) {  // and two tensors
+    header.add_u32(prefix + "rope.scaling.original_context_length",
+                   static_cast<uint32_t>(rope.original_ctx_len));
+    header.add_f32(prefix + "rope.scaling.attn_factor", frequencies.attention_factor);
+    return {};
+  }
   header.add_string(prefix + "rope.scaling.type", "yarn");
   header.add_f32(prefix + "rope.scaling.factor", static_cast<float>(rope.factor));
   header.add_u32(prefix + "rope.scaling.original_context_length",
                  static_cast<uint32_t>(rope.original_ctx_len));
   header.add_f32(prefix + "rope.scaling.yarn_beta_fast", static_cast<float>(rope.beta_fast));
   header.add_f32(prefix + "rope.scaling.yarn_beta_slow", static_cast<float>(rope.beta_slow));
+  if (architecture_of(config).gguf.yarn_log_multiplier && rope.mscale == 1 && rope.mscale_all_dim != 0) {
+    header.add_f32(prefix + "rope.scaling.yarn_log_multiplier", static_cast<float>(rope.mscale_all_dim));
+    return {};
+  }
   // GGUF's factor multiplies that of the formula.
   const double usual = rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0;
   const auto factor = static_cast<float>(static_cast<double>(frequencies.attention_factor) / usual);
@@ -129,6 +136,10 @@ constexpr ComparedLayer kComparedLayers[] = {{"sliding", is_sliding_layer},
 std::vector<Number> numbers_of(const ModelConfig& a, const ModelConfig& b) {
   std::vector<Number> out;
   for (const auto& [what, of] : kCompared) out.push_back({what, of(a), of(b)});
+  for (size_t i = 0; i < std::max(a.xielu.size(), b.xielu.size()); ++i) {
+    const auto number = [i](const std::vector<float>& list) { return i < list.size() ? double{list[i]} : 0; };
+    out.push_back({format_text("number %zu of the activations", i), number(a.xielu), number(b.xielu)});
+  }
   for (uint32_t layer = 0; layer < a.n_layers; ++layer) {
     for (const auto& [what, of] : kComparedLayers) {
       out.push_back({format_text("%s of layer %u", what, layer), static_cast<double>(of(a, layer)),
@@ -142,6 +153,12 @@ std::vector<Number> numbers_of(const ModelConfig& a, const ModelConfig& b) {
 Result<void> add_rope_numbers(const ModelConfig& a, const ModelConfig& b, std::vector<Number>& out) {
   std::vector<float> divisors;
   if (!b.rope.frequency_divisors.empty()) divisors = rope_divisors(a);
+  if (b.rope.scaling == RopeScaling::kLongRope) {
+    const std::vector<double>& factors =
+        a.ctx_len > a.rope.original_ctx_len ? a.rope.long_factor : a.rope.short_factor;
+    divisors.assign(factors.begin(), factors.end());
+    out.push_back({"original context length", a.rope.original_ctx_len, b.rope.original_ctx_len});
+  }
   DP_TRY(const RopeFrequencies wanted, rope_frequencies(a.rope, a.ctx_len, a.ctx_len, {}));
   DP_TRY(const RopeFrequencies got, rope_frequencies(b.rope, b.ctx_len, b.ctx_len, divisors));
   for (size_t i = 0; i < std::min(wanted.inv_freq.size(), got.inv_freq.size()); ++i) {
@@ -178,7 +195,8 @@ void add_own_fields(GgufHeader& header, const std::string& prefix, const GgufRow
                     const ModelConfig& config) {
   if (!row.write) return;
   for (const GgufField& field : row.write(config)) {
-    std::visit(AddField{.header = header, .key = prefix + std::string(field.key)}, field.value);
+    std::visit(AddField{.header = header, .key = (field.has_prefix ? prefix : "") + std::string(field.key)},
+               field.value);
   }
 }
 

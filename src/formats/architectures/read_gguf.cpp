@@ -6,6 +6,7 @@
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/gguf_keys.h"
+#include "formats/architectures/rope_frequencies.h"
 
 namespace doppler::formats {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 Result<void> read_yarn(const GgufKeys& keys, RopeConfig& rope) {
   DP_TRY(rope.beta_fast, keys.number("rope.scaling.yarn_beta_fast", rope.beta_fast));
   DP_TRY(rope.beta_slow, keys.number("rope.scaling.yarn_beta_slow", rope.beta_slow));
+  DP_TRY(rope.mscale_all_dim, keys.number("rope.scaling.yarn_log_multiplier", 0));
+  if (rope.mscale_all_dim != 0) rope.mscale = 1;
   DP_TRY(const double factor, keys.number("rope.scaling.attn_factor", 1.0));
   DP_TRY(const double yarn_factor, keys.number("rope.scaling.yarn_attn_factor", 1.0));
   if (factor * yarn_factor != 1.0) {
@@ -35,6 +38,12 @@ Result<RopeConfig> read_rope(const ShapeLookup& shape_of, const GgufKeys& keys, 
   DP_TRY(const double linear_scale, keys.number("rope.scale_linear", 1.0));
   DP_TRY(rope.factor, keys.number("rope.scaling.factor", linear_scale));
   DP_TRY(rope.original_ctx_len, keys.number("rope.scaling.original_context_length", config.ctx_len));
+  if (shape_of(kLongFactors) && shape_of(kShortFactors)) {
+    rope.scaling = RopeScaling::kLongRope;
+    rope.frequency_divisors = kLongFactors;
+    DP_TRY(rope.attention_factor, keys.number("rope.scaling.attn_factor", 1.0));
+    return rope;
+  }
   if (scaling == "yarn") {
     rope.scaling = RopeScaling::kYarn;
     DP_CHECK(read_yarn(keys, rope));
@@ -57,6 +66,17 @@ Result<void> read_window(const GgufKeys& keys, const Architecture& row, ModelCon
                 config.sliding_window, config.architecture.c_str());
   }
   if (row.gguf.window != WindowRule::kPattern) return {};
+  std::vector<uint8_t> flags = keys.flags("attention.sliding_window_pattern");
+  if (!flags.empty() && config.sliding_window != 0) {
+    if (flags.size() != config.n_layers) {
+      return fail(ErrorKind::kInvalidInput,
+                  "Key \"%s.attention.sliding_window_pattern\" has %zu entries; a model of %u layers has one "
+                  "a layer.",
+                  config.architecture.c_str(), flags.size(), config.n_layers);
+    }
+    config.is_sliding = std::move(flags);
+    return {};
+  }
   DP_TRY(const auto pattern, keys.count("attention.sliding_window_pattern"));
   return set_sliding_pattern(config, pattern.value_or(row.window_pattern));
 }

@@ -7,6 +7,7 @@
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/json_fields.h"
+#include "formats/architectures/rows.h"
 
 namespace doppler::formats {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 Result<RopeScaling> scaling_from_name(const std::string& name) {
   static constexpr std::pair<const char*, RopeScaling> kNames[] = {
       {"default", RopeScaling::kNone}, {"linear", RopeScaling::kLinear},     {"llama3", RopeScaling::kLlama3},
-      {"yarn", RopeScaling::kYarn},    {"longrope", RopeScaling::kLongRope},
+      {"yarn", RopeScaling::kYarn},    {"longrope", RopeScaling::kLongRope}, {"su", RopeScaling::kLongRope},
   };
   for (const auto& [known, scaling] : kNames) {
     if (name == known) return scaling;
@@ -32,6 +33,18 @@ const Json* rope_parameters(const Json& json, const char* layer_type) {
   return own && !own->is_null() ? own : parameters;
 }
 
+// Hunyuan's "dynamic" scaling with an alpha, which does not depend on the length: a larger theta, and nothing else.
+Result<RopeConfig> scaled_by_alpha(RopeConfig rope, double alpha, const ModelConfig& config) {
+  if (config.head_dim <= 2 || !(alpha > 0)) {
+    return fail(ErrorKind::kInvalidInput, "Rope alpha %g of heads of %u is not usable; allowed is above 0.",
+                alpha, config.head_dim);
+  }
+  const double dim = config.head_dim;
+  rope.theta *= std::pow(alpha, dim / (dim - 2));
+  rope.rotary_dim = config.head_dim;
+  return rope;
+}
+
 Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePairing pairing) {
   RopeConfig rope;
   rope.pairing = pairing;
@@ -46,8 +59,10 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePa
     if (!type) {
       DP_TRY(type, get_string(p, "type"));
     }
-    DP_TRY(rope.scaling, scaling_from_name(type.value_or("default")));
     DP_TRY(rope.theta, number_or(p, "rope_theta", rope.theta));
+    DP_TRY(const double alpha, number_or(p, "alpha", 0));
+    if (type == "dynamic" && alpha != 0) return scaled_by_alpha(rope, alpha, config);
+    DP_TRY(rope.scaling, scaling_from_name(type.value_or("default")));
     DP_TRY(rotated_part, number_or(p, "partial_rotary_factor", rotated_part));
     DP_TRY(rope.factor, number_or(p, "factor", 1.0));
     DP_TRY(const double original, number_or(json, "original_max_position_embeddings", config.ctx_len));
@@ -70,6 +85,16 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePa
   }
   rope.rotary_dim = static_cast<uint32_t>(config.head_dim * rotated_part);
   return rope;
+}
+
+// Llama 4's, which stands among the parameters of the rotation.
+Result<QueryScaling> read_query_scaling(const Json& json, const ModelConfig& config) {
+  const Json* parameters = rope_parameters(json, "full_attention");
+  if (!parameters || !parameters->is_object()) return QueryScaling();
+  QueryScaling scaling;
+  DP_TRY(scaling.beta, number_or(*parameters, "llama_4_scaling_beta", 0));
+  if (scaling.beta != 0) scaling.ctx_len = config.rope.original_ctx_len;
+  return scaling;
 }
 
 // Of the layers that slide.
@@ -143,6 +168,14 @@ Result<void> set_layer_types(ModelConfig& config, const HuggingFaceRow& row, Win
   return {};
 }
 
+// A letter a layer, again and again: L slides ("LLLG").
+void set_sliding_letters(ModelConfig& config, const std::string& letters) {
+  if (config.sliding_window == 0 || letters.empty()) return;
+  config.is_sliding.resize(config.n_layers);
+  for (size_t i = 0; i < config.is_sliding.size(); ++i)
+    config.is_sliding[i] = letters[i % letters.size()] == 'L';
+}
+
 Result<void> read_window(const Json& json, const Architecture& row, WindowRule rule, ModelConfig& config) {
   DP_TRY(const auto window, get_count(json, "sliding_window"));
   DP_TRY(const auto used, get_bool(json, "use_sliding_window"));
@@ -160,7 +193,11 @@ Result<void> read_window(const Json& json, const Architecture& row, WindowRule r
   } else if (rule != WindowRule::kNone) {
     config.sliding_window = window.value_or(0);
   }
-  if (rule == WindowRule::kPattern) {
+  const Json* letters = find(json, "sliding_window_pattern");
+  if (rule == WindowRule::kPattern && letters && letters->is_string()) {
+    DP_TRY(const auto text, get_string(json, "sliding_window_pattern"));
+    set_sliding_letters(config, *text);
+  } else if (rule == WindowRule::kPattern) {
     DP_TRY(const auto pattern, get_integer(json, "sliding_window_pattern"));
     DP_CHECK(set_sliding_pattern(config, pattern.value_or(row.window_pattern)));
   }
@@ -202,7 +239,9 @@ Result<void> read_biases(const Json& json, Biases rule, ModelConfig& config) {
   for (const auto& [key, asked] : kFields) {
     DP_TRY(const auto value, get_bool(json, key));
     *asked = value.value_or(false);
-    if (!*asked || rule == Biases::kConfigKeys) continue;
+    const bool is_known =
+        rule == Biases::kConfigKeys || (rule == Biases::kQkvKey && asked == &config.attention_bias);
+    if (!*asked || is_known) continue;
     return fail(ErrorKind::kUnsupported, "Field \"%s\" is not supported in models of type \"%s\".", key,
                 config.architecture.c_str());
   }
@@ -287,11 +326,17 @@ WindowRule window_rule(const HuggingFaceRow& row, std::string_view model_type) {
 // The text model's fields, with transformers' defaults for what is left out.
 Json with_defaults(const Json& whole, const HuggingFaceRow& row) {
   const Json* text = find(whole, "text_config");
-  Json json = text && text->is_object() ? *text : whole;
+  const bool is_wrapped = text && text->is_object();
+  Json json = is_wrapped ? *text : whole;
+  // transformers ties by the outer field.
+  const Json* tied = is_wrapped ? find(whole, "tie_word_embeddings") : nullptr;
+  if (tied && tied->is_boolean()) json["tie_word_embeddings"] = *tied;
   for (const FieldDefault& field : row.defaults) {
     const Json* present = find(json, field.key);
-    // A window of null is none; other fields of null are left out.
-    const bool is_null = present && present->is_null() && std::string_view(field.key) != "sliding_window";
+    // A window or a softcap of null is none; other fields of null are left out.
+    const std::string_view key = field.key;
+    const bool none = key == "sliding_window" || key.ends_with("softcapping");
+    const bool is_null = present && present->is_null() && !none;
     if (present && !is_null) continue;
     json[field.key] = field.is_count ? Json(static_cast<int64_t>(field.value)) : Json(field.value);
   }
@@ -300,11 +345,24 @@ Json with_defaults(const Json& whole, const HuggingFaceRow& row) {
 
 }  // namespace
 
+Result<void> require_truth(const Json& json, const char* key, bool truth) {
+  DP_TRY(const bool given, bool_or(json, key, truth));
+  if (given == truth) return {};
+  return fail(ErrorKind::kUnsupported, "Field \"%s\" is %s; supported is %s.", key, given ? "true" : "false",
+              truth ? "true" : "false");
+}
+
 Result<ModelConfig> config_from_huggingface(const Json& whole) {
   ModelConfig config;
   DP_TRY(const auto model_type, get_string(whole, "model_type"));
   if (!model_type) return fail(ErrorKind::kInvalidInput, "Field \"model_type\" is missing in config.json.");
   config.architecture = *model_type;
+  // A wrapper that is for any text model is named after what it wraps.
+  const Json* wrapped = find(whole, "text_config");
+  if (!find_architecture_huggingface(config.architecture) && wrapped) {
+    DP_TRY(const auto text_type, get_string(*wrapped, "model_type"));
+    if (text_type && find_architecture_huggingface(*text_type)) config.architecture = *text_type;
+  }
   DP_TRY(const Architecture* row, find_architecture_huggingface(config.architecture));
   config.family = row->family;
   const HuggingFaceRow& own = row->huggingface;
@@ -325,8 +383,12 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   config.norm_eps = static_cast<float>(eps);
   DP_TRY(const auto tied, get_bool(json, "tie_word_embeddings"));
   config.tied_embeddings = tied.value_or(own.tied_embeddings);
-  DP_TRY(config.activation, read_activation(json, row->activation));
+  config.activation = row->activation;
+  if (std::ranges::find(own.keys, "hidden_act") == own.keys.end()) {
+    DP_TRY(config.activation, read_activation(json, row->activation));
+  }
   DP_TRY(config.rope, read_rope(json, config, own.pairing.value));
+  DP_TRY(config.query_scaling, read_query_scaling(json, config));
   if (row->sliding_rope_theta != 0) {
     DP_TRY(config.local_rope, read_sliding_rope(json, config.rope, row->sliding_rope_theta));
   }

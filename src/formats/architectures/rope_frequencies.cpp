@@ -53,20 +53,27 @@ double scale_yarn(const RopeConfig& rope, std::vector<double>& inv_freq) {
 }
 
 Result<double> scale_longrope(const RopeConfig& rope, uint32_t ctx_len, uint32_t max_ctx_len,
-                              std::vector<double>& inv_freq) {
+                              bool has_divisors, std::vector<double>& inv_freq) {
   const bool is_long = ctx_len > rope.original_ctx_len;
   const std::vector<double>& factors = is_long ? rope.long_factor : rope.short_factor;
-  if (factors.size() != inv_freq.size()) {
+  const bool is_done = has_divisors && factors.empty();
+  if (!is_done && factors.size() != inv_freq.size()) {
     return fail(ErrorKind::kInvalidInput, "rope_scaling.%s has %zu entries, but %zu pairs rotate.",
                 is_long ? "long_factor" : "short_factor", factors.size(), inv_freq.size());
   }
-  for (size_t i = 0; i < inv_freq.size(); ++i) inv_freq[i] /= factors[i];
+  for (size_t i = 0; i < factors.size(); ++i) inv_freq[i] /= factors[i];
   if (rope.attention_factor != 0) return rope.attention_factor;
   const double scale = static_cast<double>(max_ctx_len) / rope.original_ctx_len;
   return scale <= 1 ? 1.0 : std::sqrt(1 + std::log(scale) / std::log(rope.original_ctx_len));
 }
 
 }  // namespace
+
+std::string divisors_tensor(const RopeConfig& rope, uint32_t ctx_len) {
+  if (rope.scaling != RopeScaling::kLongRope || rope.frequency_divisors.empty())
+    return rope.frequency_divisors;
+  return ctx_len > rope.original_ctx_len ? kLongFactors : kShortFactors;
+}
 
 Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_len, uint32_t max_ctx_len,
                                          std::span<const float> divisors) {
@@ -77,7 +84,7 @@ Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_le
   if (!divisors.empty()) {
     if (divisors.size() != pairs) {
       return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has %zu entries, but %u pairs rotate.",
-                  rope.frequency_divisors.c_str(), divisors.size(), pairs);
+                  divisors_tensor(rope, ctx_len).c_str(), divisors.size(), pairs);
     }
     for (uint32_t i = 0; i < pairs; ++i) out.inv_freq[i] /= static_cast<double>(divisors[i]);
   }
@@ -95,7 +102,7 @@ Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_le
       attention_factor = scale_yarn(rope, out.inv_freq);
       break;
     case RopeScaling::kLongRope: {
-      DP_TRY(attention_factor, scale_longrope(rope, ctx_len, max_ctx_len, out.inv_freq));
+      DP_TRY(attention_factor, scale_longrope(rope, ctx_len, max_ctx_len, !divisors.empty(), out.inv_freq));
       break;
     }
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -16,8 +17,15 @@ struct RopeFrequencies {
   float attention_factor = 1.0f;  // multiplies cosine and sine
 };
 
+// The tensors in which GGUF files have longrope's factors.
+inline constexpr const char *kLongFactors = "rope_factors_long.weight",
+                            *kShortFactors = "rope_factors_short.weight";
+
+// The tensor whose contents are the divisors of a session of so many positions; empty: there is none.
+std::string divisors_tensor(const RopeConfig& rope, uint32_t ctx_len);
+
 // ctx_len: positions the session will use; decides between longrope's short and long factors. max_ctx_len: what the
-// model was made for. divisors: contents of RopeConfig::frequency_divisors, or empty.
+// model was made for. divisors: contents of divisors_tensor(), or empty.
 Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_len, uint32_t max_ctx_len,
                                          std::span<const float> divisors);
 

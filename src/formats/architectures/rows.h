@@ -5,11 +5,32 @@
 
 namespace doppler::formats {
 
-extern const Architecture kLlamaRow, kQwen2Row, kQwen3Row, kGemma3Row;
+extern const Architecture kApertusRow, kErnie45Row, kExaone4Row, kGemmaRow, kGemma2Row, kGemma3Row, kGlm4Row,
+    kGraniteRow, kHunyuanV1Row, kLlamaRow, kMinistral3Row, kOlmo2Row, kPhi3Row, kQwen2Row, kQwen3Row,
+    kSeedOssRow, kSmolLm3Row;
 
 // The tensors of a layer that normalises before attention and before the feed-forward layer, and nowhere else.
 inline constexpr TensorId kPreNormLayer[] = {
     TensorId::kAttentionNorm, TensorId::kQ,    TensorId::kK,  TensorId::kV,   TensorId::kAttentionOut,
     TensorId::kFfnNorm,       TensorId::kGate, TensorId::kUp, TensorId::kDown};
+// The same with a norm behind each branch too.
+inline constexpr TensorId kNormsAroundLayer[] = {
+    TensorId::kAttentionNorm,     TensorId::kQ,       TensorId::kK,    TensorId::kV,  TensorId::kAttentionOut,
+    TensorId::kPostAttentionNorm, TensorId::kFfnNorm, TensorId::kGate, TensorId::kUp, TensorId::kDown,
+    TensorId::kPostFfnNorm};
+// With norms of q and k, and behind the branches alone.
+inline constexpr TensorId kPostNormLayer[] = {TensorId::kQ,
+                                              TensorId::kK,
+                                              TensorId::kV,
+                                              TensorId::kQNorm,
+                                              TensorId::kKNorm,
+                                              TensorId::kAttentionOut,
+                                              TensorId::kPostAttentionNorm,
+                                              TensorId::kGate,
+                                              TensorId::kUp,
+                                              TensorId::kDown,
+                                              TensorId::kPostFfnNorm};
+// A field of config.json that a family without numbers in it must have as the family always is. Error: it has another.
+Result<void> require_truth(const Json& json, const char* key, bool truth);
 
 }  // namespace doppler::formats

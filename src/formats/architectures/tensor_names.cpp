@@ -28,6 +28,7 @@ constexpr TensorRow kUsual[] = {
     {kUp, "ffn_up", "mlp.up_proj", {kFfn, kHidden}},
     {kDown, "ffn_down", "mlp.down_proj", {kHidden, kFfn}},
     {kPostFfnNorm, "post_ffw_norm", "post_feedforward_layernorm", {kHidden}, /*is_norm=*/true},
+    {kXielu, "ffn_xielu", "mlp.act_fn", {}, /*is_norm=*/true},
 };
 
 constexpr bool in_order_of_ids() {
@@ -46,6 +47,9 @@ constexpr FusedNames kGateUp[] = {
     {{"ffn_gate", "ffn_up", ""}, "ffn_gate_up"},
     {{"mlp.gate_proj", "mlp.up_proj", ""}, "mlp.gate_up_proj"},
 };
+
+// As llama.cpp has gates and ups of the families whose checkpoints have them as one.
+constexpr FusedNames kGateUpAsUp[] = {{{"ffn_gate", "", ""}, "ffn_up"}};
 
 }  // namespace
 
@@ -84,17 +88,19 @@ std::vector<StoredTensor> stored_tensors(const ModelConfig& config, std::span<co
 std::span<const FusedNames> fused_qkv_names() { return kQkv; }
 std::span<const FusedNames> fused_gate_up_names() { return kGateUp; }
 
-std::string fused_tensor_name(const std::string& name) {
-  for (const std::span<const FusedNames> rows : {fused_qkv_names(), fused_gate_up_names()}) {
+std::vector<std::string> fused_tensor_names(const std::string& name) {
+  std::vector<std::string> out;
+  for (const std::span<const FusedNames> rows :
+       {fused_qkv_names(), fused_gate_up_names(), std::span<const FusedNames>(kGateUpAsUp)}) {
     for (const FusedNames& row : rows) {
       for (const std::string_view part : row.parts) {
         if (part.empty() || !name.ends_with(part)) continue;
         const std::string prefix = name.substr(0, name.size() - part.size());
-        if (prefix.ends_with('.')) return prefix + std::string(row.whole);
+        if (prefix.ends_with('.')) out.push_back(prefix + std::string(row.whole));
       }
     }
   }
-  return {};
+  return out;
 }
 
 std::optional<uint32_t> layer_of_tensor(const std::string& name) {

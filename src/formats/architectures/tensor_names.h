@@ -37,8 +37,8 @@ struct FusedNames {
 std::span<const FusedNames> fused_qkv_names();
 std::span<const FusedNames> fused_gate_up_names();
 // Where a file has a matrix inside a fused one: "blk.3.attn_k" is in "blk.3.attn_qkv", behind the rows of attn_q.
-// Without suffixes. Empty: nothing is known to hold `name`.
-std::string fused_tensor_name(const std::string& name);
+// Without suffixes. All that may hold `name` in some file.
+std::vector<std::string> fused_tensor_names(const std::string& name);
 
 // Which layer a tensor of either kind of file belongs to: 3 of "blk.3.attn_q.weight" or "model.layers.3.mlp.up_proj.weight".
 std::optional<uint32_t> layer_of_tensor(const std::string& name);

