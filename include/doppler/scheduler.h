@@ -11,6 +11,7 @@
 // thread of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,16 @@ struct Request {
   uint64_t client = 0;          // who asks: clients of one priority get equal shares
   int32_t priority = 0;         // 0 to 7; higher ones begin earlier
   double deadline_seconds = 0;  // to begin within; then it ends with an error. 0: none
+  bool show_special = false;    // special tokens are part of the text, as those that open a tool call
+  // Called when the stream has news for try_next(), by the engine's thread: it must return soon and ask nothing of the
+  // scheduler. It may come after the stream's end and after its destruction. Forks have it too.
+  std::function<void()> on_news = {};
+};
+
+// What try_next() found.
+struct StreamPiece {
+  std::string text;
+  bool ended = false;  // nothing comes behind this text
 };
 
 class Stream {
@@ -41,6 +52,8 @@ class Stream {
   Result<std::optional<std::string>> next();
   // What next() has come to so far.
   const Generation& so_far() const;
+  // What came since the last call, without waiting.
+  Result<StreamPiece> try_next();
   // The whole answer; waits for its end.
   Result<Generation> finish();
   // From any thread: the stream ends at once, with StopReason::kCancelled.

@@ -26,7 +26,7 @@ Result<std::shared_ptr<StreamLine>> begin(engine::SchedulerThread& thread, std::
   request.settings.greedy = true;
   request.settings.ignore_stop = true;
   request.settings.max_tokens = generate;
-  return thread.submit(std::move(request), nullptr);
+  return thread.submit(std::move(request));
 }
 
 Reading read(StreamLine& line, Clock::time_point start) {

@@ -102,6 +102,10 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
     args.text("synthetic", 0, "SHAPE:QUANT",
               "random weights of a real shape instead of a file (doppler synth --list)", &flags.synthetic);
   }
+  add_load_flags(args, flags);
+}
+
+void add_load_flags(Args& args, ModelFlags& flags) {
   args.text("webgpu", 0, "NAME", "WebGPU library: dawn, wgpu or a path", &flags.load.webgpu);
   args.text("device", 0, "DEVICE", "number or part of the name from doppler devices", &flags.load.device);
   args.custom("lane", 0, "LANE", "fast (default), exact, persistent, or portable, subgroups, dp4a, matrix",
@@ -200,15 +204,20 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const s
 }
 
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras) {
+  ProgressLine line;
+  const auto progress = [&](std::string_view stage, uint64_t done, uint64_t total) {
+    line.show(stage, done, total);
+    return true;
+  };
+  return load_quietly(flags, progress, extras);
+}
+
+Result<Model> load_quietly(const ModelFlags& flags, const ProgressCallback& progress, LoadExtras extras) {
   LoadOptions options = flags.load;
   options.verify = !flags.no_verify;
   if (options.cache_dir.empty()) options.cache_dir = user_cache_dir();
   if (flags.no_tuning) options.tuned = false;
-  ProgressLine line;
-  options.progress = [&](std::string_view stage, uint64_t done, uint64_t total) {
-    line.show(stage, done, total);
-    return true;
-  };
+  options.progress = progress;
   if (!flags.template_file.empty()) {
     DP_TRY(options.chat_template, read_text_file(flags.template_file));
   }

@@ -23,6 +23,7 @@ struct ModelFlags {
   LoadOptions load;
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
+void add_load_flags(Args& args, ModelFlags& flags);  // those of them that do not name the model
 void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16 or f32
 void add_log_flag(Args& args);
 // $XDG_CACHE_HOME/doppler or ~/.cache/doppler: compiled kernels, tuning. Empty: neither variable is set.
@@ -32,6 +33,8 @@ int finish_trace(int code);
 
 // The model that was named, or the one that Doppler ships. Shows progress on a terminal.
 Result<Model> load_named_model(const ModelFlags& flags, LoadExtras extras = {});
+// The same, telling `progress` alone.
+Result<Model> load_quietly(const ModelFlags& flags, const ProgressCallback& progress, LoadExtras extras = {});
 // The path of the named model: `model` itself if such a path exists, else the folder of the stored model of that name, else
 // the text as it is (opening it then says that there is nothing). Empty: the default model. Error: the model's download is
 // not finished.

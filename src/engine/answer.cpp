@@ -16,13 +16,14 @@ TokenLogprobs public_logprobs(const kernels::LogProbEntry& entry) {
 }  // namespace
 
 Answer::Answer(const tokenizer::Tokenizer* tokenizer, std::vector<uint32_t> stop_tokens,
-               const GenerateOptions& options)
+               const GenerateOptions& options, bool show_special)
     : stop_tokens_(std::move(stop_tokens)),
       ignore_eos_(options.ignore_eos),
       limit_(options.max_tokens),
       stops_(options.stop) {
   if (tokenizer) {
-    decoder_.emplace(*tokenizer, tokenizer::DecodeOptions{.skip_special = true}, /*at_start=*/false);
+    decoder_.emplace(*tokenizer, tokenizer::DecodeOptions{.skip_special = !show_special},
+                     /*at_start=*/false);
   }
 }
 

@@ -18,9 +18,10 @@ namespace doppler::engine {
 
 class Answer {
  public:
-  // `tokenizer` may be null: ids only, no text. It must outlive the answer.
+  // `tokenizer` may be null: ids only, no text. It must outlive the answer. `show_special`: special tokens are part of the
+  // text, but no end token is.
   Answer(const tokenizer::Tokenizer* tokenizer, std::vector<uint32_t> stop_tokens,
-         const GenerateOptions& options);
+         const GenerateOptions& options, bool show_special = false);
 
   // Takes one token, with its log-probabilities or null; gives the text that is certain now. Precondition: not ended().
   std::string accept(uint32_t token, const kernels::LogProbEntry* logprobs);

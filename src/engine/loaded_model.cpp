@@ -140,6 +140,13 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
 
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,
                                         bool add_generation_prompt) {
+  tmpl::RenderInput input;
+  input.messages = messages;
+  input.add_generation_prompt = add_generation_prompt;
+  return apply_chat_template(text, std::move(input));
+}
+
+Result<std::string> apply_chat_template(const TextModel& text, tmpl::RenderInput input) {
   if (!text.chat_template) {
     if (!text.template_problem.empty()) {
       return fail(ErrorKind::kUnsupported, "The model's chat template cannot be used: %s",
@@ -147,9 +154,6 @@ Result<std::string> apply_chat_template(const TextModel& text, const Json& messa
     }
     return fail(ErrorKind::kUnsupported, "The model has no chat template; give one with --template FILE.");
   }
-  tmpl::RenderInput input;
-  input.messages = messages;
-  input.add_generation_prompt = add_generation_prompt;
   if (text.tokenizer) {
     input.bos_token = text.tokenizer->token_text(text.tokenizer->bos());
     input.eos_token = text.tokenizer->token_text(text.tokenizer->eos());

@@ -14,6 +14,10 @@
 #include "tokenizer/template/chat_template.h"
 #include "tokenizer/tokenizer.h"
 
+namespace doppler::tmpl {
+struct RenderInput;  // tokenizer/template/render_input.h
+}
+
 namespace doppler::engine {
 
 // The text side of a checkpoint, without any GPU: `tokenize`, `inspect`.
@@ -43,5 +47,7 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
 // The conversation as the model's template writes it, with the opening of the answer if asked.
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,
                                         bool add_generation_prompt);
+// The same with all that a template may see; the texts of the special tokens are filled in here.
+Result<std::string> apply_chat_template(const TextModel& text, tmpl::RenderInput input);
 
 }  // namespace doppler::engine

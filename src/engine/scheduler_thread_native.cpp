@@ -19,6 +19,14 @@ Arrived StreamLine::wait() {
   return out;
 }
 
+Arrived StreamLine::take() {
+  const std::lock_guard lock(mutex_);
+  Arrived out = arrived_;
+  arrived_.tokens.clear();
+  arrived_.logprobs.clear();
+  return out;
+}
+
 bool StreamLine::deliver() {
   const std::vector<kernels::LogProbEntry> logprobs = stream_->take_logprobs();
   const std::vector<uint32_t> tokens = stream_->take();
@@ -34,6 +42,7 @@ bool StreamLine::deliver() {
     arrived_.timings = stream_->timings();
   }
   came_.notify_one();
+  if (on_news_) on_news_();
   return ended;
 }
 
@@ -114,14 +123,14 @@ void SchedulerThread::call(const std::function<void()>& body) {
   done.acquire();
 }
 
-Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request request,
-                                                            const StreamLine* parent) {
+Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request request, const StreamLine* parent,
+                                                            std::function<void()> on_news) {
   Result<std::shared_ptr<engine::Stream>> stream = nullptr;
   std::shared_ptr<StreamLine> line;
   call([&] {
     stream = parent ? scheduler_->fork(*parent->stream_, std::move(request))
                     : scheduler_->submit(std::move(request));
-    if (stream) line = lines_.emplace_back(std::make_shared<StreamLine>(*stream));
+    if (stream) line = lines_.emplace_back(std::make_shared<StreamLine>(*stream, std::move(on_news)));
   });
   if (!stream) return forward(std::move(stream).error());
   return line;

@@ -30,15 +30,20 @@ struct Arrived {
 // One stream between the two threads.
 class StreamLine {
  public:
-  explicit StreamLine(std::shared_ptr<engine::Stream> stream) : stream_(std::move(stream)) {}
+  // `on_news`: called on the scheduler's thread behind each delivery; may be empty.
+  StreamLine(std::shared_ptr<engine::Stream> stream, std::function<void()> on_news)
+      : stream_(std::move(stream)), on_news_(std::move(on_news)) {}
   // Waits until there are tokens or the end.
   Arrived wait();
+  // What is there, if only nothing.
+  Arrived take();
 
  private:
   friend class SchedulerThread;
   bool deliver();  // on the scheduler's thread; true: the stream has ended
 
   std::shared_ptr<engine::Stream> stream_;  // the scheduler's thread alone
+  const std::function<void()> on_news_;
   std::mutex mutex_;
   std::condition_variable came_;
   Arrived arrived_;
@@ -51,8 +56,9 @@ class SchedulerThread {
                                                         SchedulerConfig config);
   ~SchedulerThread();
 
-  // parent: the request goes on from a beginning of that stream's text. Null: it begins on its own.
-  Result<std::shared_ptr<StreamLine>> submit(engine::Request request, const StreamLine* parent);
+  // parent: the request goes on from a beginning of that stream's text. Null: it begins on its own. on_news: see StreamLine.
+  Result<std::shared_ptr<StreamLine>> submit(engine::Request request, const StreamLine* parent = nullptr,
+                                             std::function<void()> on_news = {});
   void cancel(StreamLine& line);
   SchedulerLoad load();
 

@@ -40,7 +40,7 @@ bool Session::Impl::is_generating() const { return generator || stream.load(); }
 Result<void> Session::Impl::begin(std::vector<uint32_t> prompt, const GenerateOptions& options) {
   if (model->thread) {
     DP_TRY(std::unique_ptr<Stream::Impl> begun,
-           Stream::Impl::begin(model, std::move(prompt), options, engine::Request()));
+           Stream::Impl::begin(model, std::move(prompt), options, engine::Request(), {}));
     stream.store(std::move(begun));
     return {};
   }

@@ -15,15 +15,22 @@ namespace doppler {
 struct Stream::Impl {
   using Clock = std::chrono::steady_clock;
 
+  // How the caller reads: of doppler::Request.
+  struct Reading {
+    bool show_special = false;
+    std::function<void()> on_news;
+  };
+
   // Begins a stream for these tokens; `parent`, if any, is the line of one whose text begins with them.
   static Result<std::unique_ptr<Impl>> begin(std::shared_ptr<Model::Impl> model, std::vector<uint32_t> tokens,
                                              GenerateOptions options, engine::Request request,
-                                             const engine::StreamLine* parent = nullptr);
+                                             Reading reading, const engine::StreamLine* parent = nullptr);
   Impl(std::shared_ptr<Model::Impl> owner, std::vector<uint32_t> tokens, GenerateOptions chosen,
-       engine::Request asked);
+       engine::Request asked, Reading reading);
   ~Impl();
 
   Result<std::optional<std::string>> next();
+  Result<StreamPiece> try_next();
   Result<Generation> finish();
   void cancel();
 
@@ -31,11 +38,14 @@ struct Stream::Impl {
   // Begins, or begins again where a full context slid.
   Result<void> submit(std::vector<uint32_t> tokens, const engine::StreamLine* parent);
   Result<bool> slide();
+  // The text of what arrived on the line `of`.
+  Result<std::string> accept(engine::StreamLine& of, const engine::Arrived& arrived);
   std::shared_ptr<engine::StreamLine> line_now();
 
   std::shared_ptr<Model::Impl> model;
   GenerateOptions options;
-  engine::Request request;         // all but its tokens and settings
+  engine::Request request;  // all but its tokens and settings
+  Reading reading;
   std::vector<uint32_t> sequence;  // prompt and what was generated
   engine::Answer answer;
   bool line_ended = false;

@@ -19,12 +19,14 @@ double seconds(Stream::Impl::Clock::time_point from, Stream::Impl::Clock::time_p
 }  // namespace
 
 Stream::Impl::Impl(std::shared_ptr<Model::Impl> owner, std::vector<uint32_t> tokens, GenerateOptions chosen,
-                   engine::Request asked)
+                   engine::Request asked, Reading how)
     : model(std::move(owner)),
       options(std::move(chosen)),
       request(std::move(asked)),
+      reading(std::move(how)),
       sequence(std::move(tokens)),
-      answer(model->loaded->text.tokenizer.get(), model->loaded->text.stop_tokens, options),
+      answer(model->loaded->text.tokenizer.get(), model->loaded->text.stop_tokens, options,
+             reading.show_special),
       started(Clock::now()) {
   answer.result().timings.prompt_tokens = static_cast<uint32_t>(sequence.size());
 }
@@ -42,9 +44,9 @@ engine::GeneratorConfig Stream::Impl::config() const {
 Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model::Impl> model,
                                                           std::vector<uint32_t> tokens,
                                                           GenerateOptions options, engine::Request request,
-                                                          const engine::StreamLine* parent) {
-  auto made =
-      std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options), std::move(request));
+                                                          Reading reading, const engine::StreamLine* parent) {
+  auto made = std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options),
+                                     std::move(request), std::move(reading));
   const uint32_t ctx_len = made->model->info.ctx_len;
   if (made->options.when_full == WhenFull::kSlide && made->sequence.size() >= ctx_len) {
     made->sequence.erase(made->sequence.begin(), made->sequence.end() - engine::kept_by_slide(ctx_len));
@@ -65,7 +67,8 @@ Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens, const engine::St
   request.settings = engine::settings_of(options, config(), model->loaded->text.tokenizer.get(), segment);
   engine::Request asked = request;
   asked.tokens = std::move(tokens);
-  DP_TRY(std::shared_ptr<engine::StreamLine> begun, model->thread->submit(std::move(asked), parent));
+  DP_TRY(std::shared_ptr<engine::StreamLine> begun,
+         model->thread->submit(std::move(asked), parent, reading.on_news));
   const std::lock_guard lock(mutex);
   line = std::move(begun);
   line_ended = false;
@@ -100,7 +103,20 @@ Result<bool> Stream::Impl::slide() {
 Result<std::optional<std::string>> Stream::Impl::next() {
   if (answer.ended()) return std::optional<std::string>();
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  const engine::Arrived arrived = of->wait();
+  DP_TRY(std::string text, accept(*of, of->wait()));
+  return std::optional<std::string>(std::move(text));
+}
+
+Result<StreamPiece> Stream::Impl::try_next() {
+  if (answer.ended()) return StreamPiece{.ended = true};
+  const std::shared_ptr<engine::StreamLine> of = line_now();
+  const engine::Arrived arrived = of->take();
+  if (arrived.tokens.empty() && !arrived.ended) return StreamPiece{};
+  DP_TRY(std::string text, accept(*of, arrived));
+  return StreamPiece{.text = std::move(text), .ended = answer.ended()};
+}
+
+Result<std::string> Stream::Impl::accept(engine::StreamLine& of, const engine::Arrived& arrived) {
   line_ended = arrived.ended;
   Timings& timings = answer.result().timings;
   const auto now = Clock::now();
@@ -131,12 +147,12 @@ Result<std::optional<std::string>> Stream::Impl::next() {
   }
   if (answer.ended()) {
     if (!line_ended) {
-      model->thread->cancel(*of);
+      model->thread->cancel(of);
       line_ended = true;
     }
     text += answer.flush();
   }
-  return std::optional<std::string>(std::move(text));
+  return text;
 }
 
 Result<Generation> Stream::Impl::finish() {
@@ -155,6 +171,7 @@ Stream::~Stream() = default;
 
 Result<std::optional<std::string>> Stream::next() { return impl_->next(); }
 const Generation& Stream::so_far() const { return impl_->answer.result(); }
+Result<StreamPiece> Stream::try_next() { return impl_->try_next(); }
 Result<Generation> Stream::finish() { return impl_->finish(); }
 void Stream::cancel() { impl_->cancel(); }
 
@@ -201,7 +218,8 @@ Result<Stream> Scheduler::submit(Request request) {
                                                 std::chrono::duration<double>(request.deadline_seconds));
   }
   DP_TRY(std::unique_ptr<Stream::Impl> stream,
-         Stream::Impl::begin(impl_->model, std::move(tokens), std::move(request.options), std::move(asked)));
+         Stream::Impl::begin(impl_->model, std::move(tokens), std::move(request.options), std::move(asked),
+                             {.show_special = request.show_special, .on_news = std::move(request.on_news)}));
   return Stream(std::move(stream));
 }
 
@@ -210,7 +228,8 @@ Result<Stream> Scheduler::fork(const Stream& parent, const GenerateOptions& opti
   engine::Request request = of.request;
   request.deadline.reset();  // of the parent's beginning
   DP_TRY(std::unique_ptr<Stream::Impl> stream,
-         Stream::Impl::begin(impl_->model, of.sequence, options, std::move(request), of.line_now().get()));
+         Stream::Impl::begin(impl_->model, of.sequence, options, std::move(request), of.reading,
+                             of.line_now().get()));
   return Stream(std::move(stream));
 }
 

@@ -4,16 +4,10 @@
 #include <iterator>
 
 #include "base/json.h"
+#include "openai/generate_fields.h"
 
 namespace doppler::openai {
 namespace {
-
-constexpr int64_t kMostTokens = INT32_MAX;
-
-// Read from the body of either endpoint.
-constexpr const char* kRead[] = {
-    "max_tokens",       "temperature",       "top_p",      "top_k", "min_p",     "seed", "stop",
-    "presence_penalty", "frequency_penalty", "logit_bias", "n",     "ignore_eos"};
 
 // Fields without a say in the answer's text. null, [] and {} ask for nothing in any field.
 struct Ignored {
@@ -48,10 +42,11 @@ bool is_nothing(const Json& value) { return value.is_null() || (value.is_structu
 Result<void> check_field(Endpoint endpoint, const std::string& name, const Json& value) {
   const bool chat = endpoint == Endpoint::kChatCompletions;
   if (name == (chat ? "messages" : "prompt") || (chat && name == "max_completion_tokens")) return {};
-  if (std::ranges::find(kRead, name) != std::end(kRead) || is_nothing(value)) return {};
+  if (name == "n" || is_generate_option(name) || is_nothing(value)) return {};
   const auto ignored = std::ranges::find(kIgnored, name, &Ignored::name);
   if (ignored == std::end(kIgnored)) {
-    std::vector<std::string> known(std::begin(kRead), std::end(kRead));
+    std::vector<std::string> known = generate_option_names();
+    known.emplace_back("n");
     known.emplace_back(chat ? "messages" : "prompt");
     const auto suggestion = nearest(name, known);
     return fail(ErrorKind::kInvalidInput, "Field \"%s\" is not supported%s.", printable(name).c_str(),
@@ -65,89 +60,9 @@ Result<void> check_field(Endpoint endpoint, const std::string& name, const Json&
               printable(to_text(value)).c_str(), ignored->only);
 }
 
-Result<void> read_number(const Json& body, const char* key, float* out) {
-  DP_TRY(const auto number, get_number(body, key));
-  if (number) *out = static_cast<float>(*number);
-  return {};
-}
-
-Result<void> read_count(const Json& body, const char* key, int64_t least, int64_t most, uint32_t* out) {
-  DP_TRY(const auto number, get_integer(body, key));
-  if (!number) return {};
-  if (*number < least || *number > most) {
-    return fail(ErrorKind::kInvalidInput, "Field \"%s\" is %lld; allowed is %lld to %lld.", key,
-                static_cast<long long>(*number), static_cast<long long>(least), static_cast<long long>(most));
-  }
-  *out = static_cast<uint32_t>(*number);
-  return {};
-}
-
-Result<void> read_limit(const Json& body, GenerateOptions* options) {
-  uint32_t older = 0, newer = 0;
-  DP_CHECK(read_count(body, "max_tokens", 1, kMostTokens, &older));
-  DP_CHECK(read_count(body, "max_completion_tokens", 1, kMostTokens, &newer));
-  if (older != 0 && newer != 0 && older != newer) {
-    return fail(ErrorKind::kInvalidInput,
-                "Fields \"max_tokens\" (%u) and \"max_completion_tokens\" (%u) mean the same and differ.",
-                older, newer);
-  }
-  if (older != 0 || newer != 0) options->max_tokens = std::max(older, newer);
-  return {};
-}
-
-Result<void> read_stop(const Json& body, GenerateOptions* options) {
-  const Json* stop = find(body, "stop");
-  if (!stop || stop->is_null()) return {};
-  const Json list = stop->is_array() ? *stop : Json::array({*stop});
-  options->stop.clear();
-  for (const Json& text : list) {
-    if (!text.is_string() || text.get_ref<const std::string&>().empty()) {
-      return fail(ErrorKind::kInvalidInput,
-                  "Field \"stop\" has %s; allowed is a text that is not empty, or a list of such.",
-                  printable(to_text(text)).c_str());
-    }
-    options->stop.push_back(text.get_ref<const std::string&>());
-  }
-  return {};
-}
-
-Result<void> read_bias(const Json& body, SamplingOptions* sampling) {
-  const Json* biases = find(body, "logit_bias");
-  if (!biases || biases->is_null()) return {};
-  if (!biases->is_object()) {
-    return fail(ErrorKind::kInvalidInput, "Field \"logit_bias\" must be an object, but it is %s.",
-                biases->type_name());
-  }
-  sampling->logit_bias.clear();
-  for (const auto& [key, bias] : biases->items()) {
-    const auto token = parse_int(key);
-    if (!token || *token < 0 || *token > INT32_MAX || !bias.is_number()) {
-      return fail(ErrorKind::kInvalidInput,
-                  "Field \"logit_bias\" has \"%s\": %s; it takes a token's number and what is added.",
-                  printable(key).c_str(), printable(to_text(bias)).c_str());
-    }
-    sampling->logit_bias.emplace_back(static_cast<int32_t>(*token), static_cast<float>(bias.get<double>()));
-  }
-  return {};
-}
-
 Result<void> read_options(const Json& body, CompletionRequest* out) {
-  GenerateOptions& options = out->request.options;
-  SamplingOptions& s = options.sampling;
-  DP_CHECK(read_number(body, "temperature", &s.temperature));
-  DP_CHECK(read_number(body, "top_p", &s.top_p));
-  DP_CHECK(read_number(body, "min_p", &s.min_p));
-  DP_CHECK(read_number(body, "presence_penalty", &s.presence_penalty));
-  DP_CHECK(read_number(body, "frequency_penalty", &s.frequency_penalty));
-  DP_CHECK(read_count(body, "top_k", 0, INT32_MAX, &s.top_k));
-  DP_CHECK(read_count(body, "n", 1, kMaxChoices, &out->choices));
-  DP_TRY(const auto seed, get_integer(body, "seed"));
-  if (seed) s.seed = static_cast<uint64_t>(*seed);
-  DP_TRY(const auto ignore_eos, get_bool(body, "ignore_eos"));
-  if (ignore_eos) options.ignore_eos = *ignore_eos;
-  DP_CHECK(read_limit(body, &options));
-  DP_CHECK(read_stop(body, &options));
-  return read_bias(body, &s);
+  DP_CHECK(read_generate_options(body, &out->request.options));
+  return read_count(body, "n", 1, kMaxChoices, &out->choices);
 }
 
 // A text, or parts of type "text", which follow each other.

@@ -1,0 +1,233 @@
+#include "openai/answer_writer.h"
+
+#include <random>
+
+#include "openai/completion_body.h"
+
+namespace doppler::openai {
+namespace {
+
+Json usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.generated_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.generated_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+}
+
+// Both of OpenAI's old APIs: chunks of one shape, of which the last may have the usage, and "[DONE]".
+class ChunkWriter : public AnswerWriter {
+ public:
+  explicit ChunkWriter(bool includes_usage) : includes_usage_(includes_usage) {}
+
+  std::string end(const std::vector<ChoiceAnswer>&, const Usage& usage) override {
+    std::string out;
+    if (includes_usage_) {
+      Json last = chunk(Json::array());
+      last["usage"] = usage_json(usage);
+      out = data_line(last);
+    }
+    return out + "data: [DONE]\n\n";
+  }
+  std::string error(const Error& error) override { return data_line(error_body(error)) + "data: [DONE]\n\n"; }
+
+ protected:
+  virtual const char* id_prefix() const = 0;
+  virtual const char* chunk_object() const = 0;
+
+  Json chunk(Json choices) const {
+    return {{"id", id_prefix() + head_.id},
+            {"object", chunk_object()},
+            {"created", head_.created},
+            {"model", head_.model},
+            {"choices", std::move(choices)}};
+  }
+  Json body(const AnswerHead& head, const char* object, Json choices, const Usage& usage) const {
+    return {{"id", id_prefix() + head.id}, {"object", object},
+            {"created", head.created},     {"model", head.model},
+            {"choices", std::move(choices)}, {"usage", usage_json(usage)}};
+  }
+
+  AnswerHead head_;
+
+ private:
+  const bool includes_usage_;
+};
+
+const char* chat_finish(const ChoiceAnswer& answer) {
+  const std::string_view reason = finish_reason(answer.stop);
+  return answer.calls.empty() || reason != "stop" ? finish_reason(answer.stop) : "tool_calls";
+}
+
+class ChatWriter : public ChunkWriter {
+ public:
+  using ChunkWriter::ChunkWriter;
+
+  std::string begin(const AnswerHead& head, uint32_t choices) override {
+    head_ = head;
+    std::string out;
+    for (uint32_t i = 0; i < choices; ++i) out += delta(i, {{"role", "assistant"}, {"content", ""}});
+    return out;
+  }
+
+  std::string event(uint32_t choice, const AnswerEvent& event, const ChoiceAnswer& answer) override {
+    switch (event.kind) {
+      case AnswerEvent::Kind::kText:
+        return delta(choice, {{"content", event.text}});
+      case AnswerEvent::Kind::kReasoning:
+        return delta(choice, {{"reasoning_content", event.text}});
+      case AnswerEvent::Kind::kCall:
+        // Id and name come once: clients join what repeats.
+        return call_delta(choice, {{"index", answer.calls.size() - 1},
+                                   {"id", answer.calls.back().id},
+                                   {"type", "function"},
+                                   {"function", {{"name", event.text}, {"arguments", ""}}}});
+      case AnswerEvent::Kind::kArguments:
+        return call_delta(choice, {{"index", answer.calls.size() - 1}, {"function", {{"arguments", event.text}}}});
+    }
+    return {};
+  }
+
+  std::string end_choice(uint32_t choice, const ChoiceAnswer& answer) override {
+    return delta(choice, Json::object(), chat_finish(answer));
+  }
+
+  Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& answers, const Usage& usage) override {
+    Json choices = Json::array();
+    for (const ChoiceAnswer& answer : answers) {
+      const bool only_calls = answer.text.empty() && !answer.calls.empty();
+      Json message = {{"role", "assistant"}, {"content", only_calls ? Json() : Json(answer.text)}};
+      if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
+      for (const ToolCall& call : answer.calls) {
+        message["tool_calls"].push_back({{"id", call.id},
+                                         {"type", "function"},
+                                         {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+      }
+      choices.push_back({{"index", choices.size()},
+                         {"message", std::move(message)},
+                         {"logprobs", nullptr},
+                         {"finish_reason", chat_finish(answer)}});
+    }
+    return body(head, "chat.completion", std::move(choices), usage);
+  }
+
+ private:
+  const char* id_prefix() const override { return "chatcmpl-"; }
+  const char* chunk_object() const override { return "chat.completion.chunk"; }
+
+  std::string delta(uint32_t choice, Json delta, const char* finish = nullptr) const {
+    Json choices = Json::array();
+    choices.push_back({{"index", choice},
+                       {"delta", std::move(delta)},
+                       {"logprobs", nullptr},
+                       {"finish_reason", finish ? Json(finish) : Json()}});
+    return data_line(chunk(std::move(choices)));
+  }
+  std::string call_delta(uint32_t choice, Json call) const {
+    Json calls = Json::array();
+    calls.push_back(std::move(call));
+    return delta(choice, {{"tool_calls", std::move(calls)}});
+  }
+};
+
+class CompletionWriter : public ChunkWriter {
+ public:
+  using ChunkWriter::ChunkWriter;
+
+  std::string begin(const AnswerHead& head, uint32_t) override {
+    head_ = head;
+    return {};
+  }
+  std::string event(uint32_t choice, const AnswerEvent& event, const ChoiceAnswer&) override {
+    return piece(choice, event.text, nullptr);
+  }
+  std::string end_choice(uint32_t choice, const ChoiceAnswer& answer) override {
+    return piece(choice, "", finish_reason(answer.stop));
+  }
+  Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& answers, const Usage& usage) override {
+    Json choices = Json::array();
+    for (const ChoiceAnswer& answer : answers) {
+      choices.push_back({{"index", choices.size()},
+                         {"text", answer.text},
+                         {"logprobs", nullptr},
+                         {"finish_reason", finish_reason(answer.stop)}});
+    }
+    return body(head, "text_completion", std::move(choices), usage);
+  }
+
+ private:
+  const char* id_prefix() const override { return "cmpl-"; }
+  const char* chunk_object() const override { return "text_completion"; }
+
+  std::string piece(uint32_t choice, const std::string& text, const char* finish) const {
+    Json choices = Json::array();
+    choices.push_back(
+        {{"index", choice}, {"text", text}, {"logprobs", nullptr}, {"finish_reason", finish ? Json(finish) : Json()}});
+    return data_line(chunk(std::move(choices)));
+  }
+};
+
+}  // namespace
+
+void ChoiceAnswer::add(const AnswerEvent& event) {
+  switch (event.kind) {
+    case AnswerEvent::Kind::kText:
+      text += event.text;
+      break;
+    case AnswerEvent::Kind::kReasoning:
+      reasoning += event.text;
+      break;
+    case AnswerEvent::Kind::kCall:
+      calls.push_back({.id = new_call_id(), .name = event.text, .arguments = {}});
+      break;
+    case AnswerEvent::Kind::kArguments:
+      calls.back().arguments += event.text;
+      break;
+  }
+}
+
+std::unique_ptr<AnswerWriter> make_chat_writer(bool includes_usage) {
+  return std::make_unique<ChatWriter>(includes_usage);
+}
+std::unique_ptr<AnswerWriter> make_completion_writer(bool includes_usage) {
+  return std::make_unique<CompletionWriter>(includes_usage);
+}
+
+Json error_body(const std::string& message, const char* type, const char* code) {
+  const std::string field = field_of(message);
+  return {{"error",
+           {{"message", message},
+            {"type", type},
+            {"param", field.empty() ? Json() : Json(field)},
+            {"code", code ? Json(code) : Json()}}}};
+}
+
+Json error_body(const Error& error) {
+  const int status = error_status(error);
+  return error_body(error.sentence(), status < 500 ? "invalid_request_error" : "server_error");
+}
+
+int error_status(const Error& error) {
+  switch (error.kind()) {
+    case ErrorKind::kInvalidInput:
+    case ErrorKind::kUnsupported:
+      return 400;
+    case ErrorKind::kCancelled:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+std::string new_call_id() {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  constexpr size_t kLength = 9;
+  thread_local std::mt19937_64 random{std::random_device()()};
+  std::uniform_int_distribution<size_t> letter(0, kLetters.size() - 1);
+  std::string out;
+  for (size_t i = 0; i < kLength; ++i) out += kLetters[letter(random)];
+  return out;
+}
+
+std::string data_line(const Json& value) { return "data: " + to_text(value) + "\n\n"; }
+
+}  // namespace doppler::openai

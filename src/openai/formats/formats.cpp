@@ -1,0 +1,78 @@
+#include "openai/formats/formats.h"
+
+#include "base/json.h"
+
+namespace doppler::openai {
+namespace {
+
+std::string quoted(std::string_view name) { return to_text(Json(std::string(name))); }
+
+// {"name": "f", "arguments": up to the value, or up to the name's first letter.
+std::string json_opening(std::string_view name, std::string_view arguments) {
+  if (name.empty()) return R"({"name": ")";
+  return R"({"name": )" + quoted(name) + ", \"" + std::string(arguments) + "\": ";
+}
+
+std::string force_hermes(std::string_view name) { return "<tool_call>\n" + json_opening(name, "arguments"); }
+std::string force_qwen_xml(std::string_view name) {
+  return "<tool_call>\n<function=" + std::string(name) + (name.empty() ? "" : ">\n");
+}
+std::string force_llama3(std::string_view name) { return json_opening(name, "parameters"); }
+std::string force_mistral(std::string_view name) { return "[TOOL_CALLS][" + json_opening(name, "arguments"); }
+std::string force_mistral_args(std::string_view name) {
+  return "[TOOL_CALLS]" + std::string(name) + (name.empty() ? "" : "[ARGS]");
+}
+std::string force_function_gemma(std::string_view name) {
+  return "<start_function_call>call:" + std::string(name) + (name.empty() ? "" : "{");
+}
+std::string force_gemma4(std::string_view name) {
+  return "<|tool_call>call:" + std::string(name) + (name.empty() ? "" : "{");
+}
+
+// The first row whose signs are in the template holds.
+constexpr CallFormat kCallFormats[] = {
+    {"qwen-xml", "<function=", "<tool_call>", false, false, make_qwen_xml_reader, force_qwen_xml},
+    {"hermes", "", "<tool_call>", false, false, make_hermes_reader, force_hermes},
+    {"mistral-args", "[ARGS]", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral_args},
+    {"mistral", "", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral},
+    {"gemma-4", "", "<|tool_call>", false, true, make_gemma4_reader, force_gemma4},
+    {"function-gemma", "", "<start_function_call>", false, true, make_function_gemma_reader, force_function_gemma},
+    {"llama-3", "", "<|python_tag|>", true, true, make_llama3_reader, force_llama3},
+};
+// Llama 3.2 has templates that call tools without that mark.
+constexpr std::string_view kLlama3Sign = R"({"name": function name, "parameters":)";
+
+constexpr ReasoningFormat kReasoningFormats[] = {
+    {{"<think>", "</think>"}, false},
+    {{"[THINK]", "[/THINK]"}, true},
+    {{"<|channel>thought\n", "<channel|>"}, true},
+};
+// How that last mark is found in a template.
+constexpr std::string_view kGemma4Channel = "<|channel>";
+
+}  // namespace
+
+const CallFormat* call_format_of(std::string_view source) {
+  for (const CallFormat& format : kCallFormats) {
+    if (source.find(format.opening) != std::string_view::npos && source.find(format.sign) != std::string_view::npos)
+      return &format;
+  }
+  return source.find(kLlama3Sign) != std::string_view::npos ? call_format_named("llama-3") : nullptr;
+}
+
+const CallFormat* call_format_named(std::string_view name) {
+  for (const CallFormat& format : kCallFormats) {
+    if (name == format.name) return &format;
+  }
+  return nullptr;
+}
+
+const ReasoningFormat* reasoning_format_of(std::string_view source) {
+  for (const ReasoningFormat& format : kReasoningFormats) {
+    const bool is_gemma4 = format.marks.opening.starts_with(kGemma4Channel);
+    if (source.find(is_gemma4 ? kGemma4Channel : format.marks.opening) != std::string_view::npos) return &format;
+  }
+  return nullptr;
+}
+
+}  // namespace doppler::openai

@@ -1,0 +1,43 @@
+// The ways in which models mark calls of tools and reasoning. Which one a model has, its chat template shows: it writes
+// earlier calls in the form that the model was trained to write. A format is a file beside this one and a row here.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "openai/formats/output_parser.h"
+
+namespace doppler::openai {
+
+struct CallFormat {
+  const char* name;
+  // In the source of templates whose models write it, beside `opening`; empty: `opening` alone.
+  std::string_view sign;
+  std::string_view opening;
+  bool opens_with_brace = false;  // an answer that begins with "{" is a call too
+  bool shows_special = false;     // the marks are special tokens
+  std::unique_ptr<CallReader> (*make_reader)(std::string_view tools);
+  // The text behind which the model can only go on with a call; `name` empty: of any tool.
+  std::string (*forced)(std::string_view name);
+};
+
+// Null: the template knows none of them.
+const CallFormat* call_format_of(std::string_view template_source);
+const CallFormat* call_format_named(std::string_view name);
+
+struct ReasoningFormat {
+  ReasoningMarks marks;
+  bool shows_special = false;
+};
+const ReasoningFormat* reasoning_format_of(std::string_view template_source);
+
+// One function a file.
+std::unique_ptr<CallReader> make_hermes_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_qwen_xml_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_llama3_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_mistral_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_function_gemma_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_gemma4_reader(std::string_view tools);
+
+}  // namespace doppler::openai

@@ -1,0 +1,158 @@
+#include "openai/generate_fields.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/json.h"
+
+namespace doppler::openai {
+namespace {
+
+constexpr int64_t kMostTokens = INT32_MAX;
+
+struct NumberField {
+  const char* name;
+  float SamplingOptions::*value;
+};
+constexpr NumberField kNumbers[] = {
+    {"temperature", &SamplingOptions::temperature},
+    {"top_p", &SamplingOptions::top_p},
+    {"min_p", &SamplingOptions::min_p},
+    {"presence_penalty", &SamplingOptions::presence_penalty},
+    {"frequency_penalty", &SamplingOptions::frequency_penalty},
+    {"repeat_penalty", &SamplingOptions::repeat_penalty},
+    {"repetition_penalty", &SamplingOptions::repeat_penalty},
+    {"top_n_sigma", &SamplingOptions::top_n_sigma},
+    {"typical_p", &SamplingOptions::typical_p},
+    {"xtc_probability", &SamplingOptions::xtc_probability},
+    {"xtc_threshold", &SamplingOptions::xtc_threshold},
+    {"dynatemp_range", &SamplingOptions::dynatemp_range},
+    {"dynatemp_exponent", &SamplingOptions::dynatemp_exponent},
+    {"mirostat_tau", &SamplingOptions::mirostat_tau},
+    {"mirostat_eta", &SamplingOptions::mirostat_eta},
+    {"dry_multiplier", &SamplingOptions::dry_multiplier},
+    {"dry_base", &SamplingOptions::dry_base},
+};
+
+struct CountField {
+  const char* name;
+  uint32_t SamplingOptions::*value;
+};
+constexpr CountField kCounts[] = {
+    {"top_k", &SamplingOptions::top_k},
+    {"min_tokens", &SamplingOptions::min_tokens},
+    {"dry_allowed_length", &SamplingOptions::dry_allowed_length},
+    {"dry_range", &SamplingOptions::dry_range},
+};
+
+constexpr const char* kOthers[] = {"max_tokens", "seed", "stop", "logit_bias", "ignore_eos",
+                                   "dry_sequence_breakers"};
+
+Result<void> read_number(const Json& body, const char* key, float* out) {
+  DP_TRY(const auto number, get_number(body, key));
+  if (number) *out = static_cast<float>(*number);
+  return {};
+}
+
+Result<void> read_limit(const Json& body, GenerateOptions* options) {
+  uint32_t older = 0, newer = 0;
+  DP_CHECK(read_count(body, "max_tokens", 1, kMostTokens, &older));
+  DP_CHECK(read_count(body, "max_completion_tokens", 1, kMostTokens, &newer));
+  if (older != 0 && newer != 0 && older != newer) {
+    return fail(ErrorKind::kInvalidInput,
+                "Fields \"max_tokens\" (%u) and \"max_completion_tokens\" (%u) mean the same and differ.",
+                older, newer);
+  }
+  if (older != 0 || newer != 0) options->max_tokens = std::max(older, newer);
+  return {};
+}
+
+Result<void> read_stop(const Json& body, GenerateOptions* options) {
+  const Json* stop = find(body, "stop");
+  if (!stop || stop->is_null()) return {};
+  const Json list = stop->is_array() ? *stop : Json::array({*stop});
+  options->stop.clear();
+  for (const Json& text : list) {
+    if (!text.is_string() || text.get_ref<const std::string&>().empty()) {
+      return fail(ErrorKind::kInvalidInput,
+                  "Field \"stop\" has %s; allowed is a text that is not empty, or a list of such.",
+                  printable(to_text(text)).c_str());
+    }
+    options->stop.push_back(text.get_ref<const std::string&>());
+  }
+  return {};
+}
+
+Result<void> read_bias(const Json& body, SamplingOptions* sampling) {
+  const Json* biases = find(body, "logit_bias");
+  if (!biases || biases->is_null()) return {};
+  if (!biases->is_object()) {
+    return fail(ErrorKind::kInvalidInput, "Field \"logit_bias\" must be an object, but it is %s.",
+                biases->type_name());
+  }
+  sampling->logit_bias.clear();
+  for (const auto& [key, bias] : biases->items()) {
+    const auto token = parse_int(key);
+    if (!token || *token < 0 || *token > INT32_MAX || !bias.is_number()) {
+      return fail(ErrorKind::kInvalidInput,
+                  "Field \"logit_bias\" has \"%s\": %s; it takes a token's number and what is added.",
+                  printable(key).c_str(), printable(to_text(bias)).c_str());
+    }
+    sampling->logit_bias.emplace_back(static_cast<int32_t>(*token), static_cast<float>(bias.get<double>()));
+  }
+  return {};
+}
+
+Result<void> read_breakers(const Json& body, SamplingOptions* sampling) {
+  const Json* list = find(body, "dry_sequence_breakers");
+  if (!list || list->is_null()) return {};
+  const bool is_texts = list->is_array() && std::ranges::all_of(*list, [](const Json& item) { return item.is_string(); });
+  if (!is_texts) {
+    return fail(ErrorKind::kInvalidInput, "Field \"dry_sequence_breakers\" must be a list of texts.");
+  }
+  sampling->dry_breakers.clear();
+  for (const Json& item : *list) sampling->dry_breakers.push_back(item.get_ref<const std::string&>());
+  return {};
+}
+
+}  // namespace
+
+bool is_generate_option(std::string_view name) {
+  return std::ranges::find(kNumbers, name, &NumberField::name) != std::end(kNumbers) ||
+         std::ranges::find(kCounts, name, &CountField::name) != std::end(kCounts) ||
+         std::ranges::find(kOthers, name) != std::end(kOthers);
+}
+
+std::vector<std::string> generate_option_names() {
+  std::vector<std::string> out(std::begin(kOthers), std::end(kOthers));
+  for (const NumberField& field : kNumbers) out.emplace_back(field.name);
+  for (const CountField& field : kCounts) out.emplace_back(field.name);
+  return out;
+}
+
+Result<void> read_count(const Json& body, const char* key, int64_t least, int64_t most, uint32_t* out) {
+  DP_TRY(const auto number, get_integer(body, key));
+  if (!number) return {};
+  if (*number < least || *number > most) {
+    return fail(ErrorKind::kInvalidInput, "Field \"%s\" is %lld; allowed is %lld to %lld.", key,
+                static_cast<long long>(*number), static_cast<long long>(least), static_cast<long long>(most));
+  }
+  *out = static_cast<uint32_t>(*number);
+  return {};
+}
+
+Result<void> read_generate_options(const Json& body, GenerateOptions* options) {
+  SamplingOptions& s = options->sampling;
+  for (const NumberField& field : kNumbers) DP_CHECK(read_number(body, field.name, &(s.*field.value)));
+  for (const CountField& field : kCounts) DP_CHECK(read_count(body, field.name, 0, INT32_MAX, &(s.*field.value)));
+  DP_TRY(const auto seed, get_integer(body, "seed"));
+  if (seed) s.seed = static_cast<uint64_t>(*seed);
+  DP_TRY(const auto ignore_eos, get_bool(body, "ignore_eos"));
+  if (ignore_eos) options->ignore_eos = *ignore_eos;
+  DP_CHECK(read_limit(body, options));
+  DP_CHECK(read_stop(body, options));
+  DP_CHECK(read_breakers(body, &s));
+  return read_bias(body, &s);
+}
+
+}  // namespace doppler::openai

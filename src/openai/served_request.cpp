@@ -1,0 +1,287 @@
+#include "openai/served_request.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "openai/generate_fields.h"
+
+namespace doppler::openai {
+namespace {
+
+constexpr const char* kRead[] = {
+    "model", "messages", "prompt", "max_completion_tokens", "n", "stream", "stream_options", "tools", "tool_choice",
+    "chat_template_kwargs", "reasoning_effort", "echo", "user", "safety_identifier"};
+
+// Fields that OpenAI's clients send and that change nothing here.
+constexpr const char* kHarmless[] = {
+    "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention", "prediction",
+    "parallel_tool_calls", "cache_prompt", "verbosity", "return_progress", "timings_per_token", "add_generation_prompt"};
+
+// Fields that are refused unless they ask for nothing.
+struct Refused {
+  const char* name;
+  const char* only;  // as JSON: the value that asks for nothing, beside null, [] and {}
+  const char* what;
+};
+constexpr const char* kConstrained = "Constrained decoding is not here yet.";
+constexpr Refused kRefused[] = {
+    {"response_format", R"({"type": "text"})", kConstrained},
+    {"grammar", R"("")", kConstrained},
+    {"json_schema", "{}", kConstrained},
+    {"guided_json", "null", kConstrained},
+    {"guided_regex", "null", kConstrained},
+    {"guided_grammar", "null", kConstrained},
+    {"guided_choice", "null", kConstrained},
+    {"structured_outputs", "null", kConstrained},
+    {"logprobs", "false", "Log-probabilities are not here yet."},
+    {"top_logprobs", "0", "Log-probabilities are not here yet."},
+    {"suffix", R"("")", "Text is not filled in before a suffix here."},
+    {"best_of", "1", "Every choice is given; ask for them with \"n\"."},
+    {"functions", "[]", "It is an old name; use \"tools\"."},
+    {"function_call", R"("auto")", "It is an old name; use \"tool_choice\"."},
+    {"modalities", R"(["text"])", "Only text is written here."},
+    {"audio", "null", "Only text is written here."},
+    {"web_search_options", "null", "Nothing is searched for here."},
+};
+
+bool is_nothing(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
+
+template <size_t N>
+bool is_one_of(const char* const (&names)[N], std::string_view name) {
+  return std::ranges::find(names, name) != std::end(names);
+}
+
+Result<void> check_field(const std::string& name, const Json& value, ServedRequest* out) {
+  if (is_one_of(kRead, name) || is_one_of(kHarmless, name) || is_generate_option(name) || is_nothing(value)) return {};
+  const auto refused = std::ranges::find(kRefused, name, &Refused::name);
+  if (refused == std::end(kRefused)) {
+    out->ignored.push_back(name);
+    return {};
+  }
+  DP_TRY(const Json only, parse_json(refused->only, name));
+  if (only == value) return {};
+  return fail(ErrorKind::kUnsupported, "Field \"%s\" is %s. %s", refused->name, printable(to_text(value)).c_str(),
+              refused->what);
+}
+
+Unexpected wrong(const char* field, const char* wanted, const Json& given) {
+  return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", field, wanted,
+              printable(to_text(given)).c_str());
+}
+
+// A text, or parts of type "text", which follow each other.
+Result<std::string> read_content(const Json& content) {
+  if (content.is_null()) return std::string();
+  if (content.is_string()) return content.get_ref<const std::string&>();
+  if (!content.is_array()) return wrong("messages.content", "a text or a list of parts", content);
+  std::string out;
+  for (const Json& part : content) {
+    DP_TRY(const auto type, get_string(part, "type"));
+    if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal") {
+      return fail(ErrorKind::kUnsupported, "Field \"messages.content\" has a part of type \"%s\"; allowed is text.",
+                  printable(type.value_or("")).c_str());
+    }
+    DP_TRY(const auto text, get_string(part, type == "refusal" ? "refusal" : "text"));
+    out += text.value_or("");
+  }
+  return out;
+}
+
+// Templates read arguments as an object; OpenAI's API carries them as its text.
+Result<Json> read_call(const Json& call) {
+  const Json* function = find(call, "function");
+  if (!function || !function->is_object()) return wrong("messages.tool_calls", "a list of function calls", call);
+  DP_TRY(const auto id, get_string(call, "id"));
+  DP_TRY(const auto name, get_string(*function, "name"));
+  if (!name) return wrong("messages.tool_calls", "a list of calls with a name", call);
+  Json arguments = Json::object();
+  if (const Json* given = find(*function, "arguments"); given && given->is_object()) {
+    arguments = *given;
+  } else if (given && given->is_string()) {
+    auto parsed = parse_json(given->get_ref<const std::string&>(), "arguments");
+    arguments = parsed ? std::move(*parsed) : *given;
+  }
+  return Json{{"id", id.value_or("")},
+              {"type", "function"},
+              {"function", {{"name", *name}, {"arguments", std::move(arguments)}}}};
+}
+
+Result<Json> read_message(const Json& message) {
+  static constexpr const char* kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+  if (!message.is_object()) return wrong("messages", "a list of objects", message);
+  DP_TRY(const auto role, get_string(message, "role"));
+  if (!role || !is_one_of(kRoles, *role)) {
+    return fail(ErrorKind::kInvalidInput,
+                "Field \"messages.role\" is \"%s\"; allowed are system, developer, user, assistant and tool.",
+                printable(role.value_or("")).c_str());
+  }
+  const Json* content = find(message, "content");
+  const Json* calls = find(message, "tool_calls");
+  const bool has_calls = calls && !is_nothing(*calls);
+  if (!content && !has_calls) {
+    return fail(ErrorKind::kInvalidInput, "Field \"messages.content\" is missing in a message of role %s.",
+                role->c_str());
+  }
+  DP_TRY(std::string text, read_content(content ? *content : Json()));
+  // Chat templates know the older name.
+  Json out = {{"role", *role == "developer" ? "system" : *role}, {"content", std::move(text)}};
+  if (has_calls) {
+    if (!calls->is_array()) return wrong("messages.tool_calls", "a list", *calls);
+    out["tool_calls"] = Json::array();
+    for (const Json& call : *calls) {
+      DP_TRY(Json read, read_call(call));
+      out["tool_calls"].push_back(std::move(read));
+    }
+  }
+  for (const char* name : {"tool_call_id", "name", "reasoning_content"}) {
+    DP_TRY(const auto value, get_string(message, name));
+    if (value) out[name] = *value;
+  }
+  return out;
+}
+
+Result<void> read_tools(const Json& body, ServedRequest* out) {
+  const Json* choice = find(body, "tool_choice");
+  if (choice && choice->is_string()) {
+    const auto& text = choice->get_ref<const std::string&>();
+    if (text != "auto" && text != "none" && text != "required") {
+      return wrong("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
+    }
+    out->tool_choice = text == "auto"   ? ToolChoice::kAuto
+                       : text == "none" ? ToolChoice::kNone
+                                        : ToolChoice::kRequired;
+  } else if (choice && !choice->is_null()) {
+    const Json* function = find(*choice, "function");
+    DP_TRY(const auto name, get_string(function ? *function : *choice, "name"));
+    if (!name) return wrong("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
+    out->tool_choice = ToolChoice::kNamed;
+    out->tool_name = *name;
+  }
+  const Json* tools = find(body, "tools");
+  if (!tools || is_nothing(*tools)) return {};
+  if (!tools->is_array()) return wrong("tools", "a list", *tools);
+  Json list = Json::array();
+  bool has_named = out->tool_choice != ToolChoice::kNamed;
+  for (const Json& tool : *tools) {
+    const Json* function = find(tool, "function");
+    DP_TRY(const auto name, get_string(function ? *function : Json(), "name"));
+    if (!name) return wrong("tools", "a list of functions with a name", tool);
+    has_named |= *name == out->tool_name;
+    list.push_back({{"type", "function"}, {"function", *function}});
+  }
+  if (!has_named) {
+    return fail(ErrorKind::kInvalidInput, "Field \"tool_choice\" names \"%s\", which is none of the tools.",
+                printable(out->tool_name).c_str());
+  }
+  if (out->tool_choice != ToolChoice::kNone) out->tools = std::move(list);
+  return {};
+}
+
+Result<void> read_template_arguments(const Json& body, ServedRequest* out) {
+  DP_TRY(const auto effort, get_string(body, "reasoning_effort"));
+  if (effort) {
+    out->template_arguments["reasoning_effort"] = *effort;
+    out->template_arguments["enable_thinking"] = *effort != "none";
+  }
+  const Json* arguments = find(body, "chat_template_kwargs");
+  if (!arguments || arguments->is_null()) return {};
+  if (!arguments->is_object()) return wrong("chat_template_kwargs", "an object", *arguments);
+  // What the request has fields for is not said twice.
+  for (const auto& [name, value] : arguments->items()) {
+    if (name == "messages" || name == "tools") return wrong("chat_template_kwargs", "about other variables", *arguments);
+    out->template_arguments[name] = value;
+  }
+  return {};
+}
+
+Result<std::vector<int32_t>> read_ids(const Json& list) {
+  std::vector<int32_t> ids;
+  for (const Json& id : list) {
+    const bool is_id = id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX;
+    if (!is_id) return wrong("prompt", "a text, a list of token ids, or a list of such", id);
+    ids.push_back(static_cast<int32_t>(id.get<uint64_t>()));
+  }
+  return ids;
+}
+
+Result<void> read_prompts(const Json& body, ServedRequest* out) {
+  const Json* prompt = find(body, "prompt");
+  if (!prompt || !(prompt->is_string() || (prompt->is_array() && !prompt->empty()))) {
+    return wrong("prompt", "a text, a list of token ids, or a list of such", prompt ? *prompt : Json());
+  }
+  const bool is_one = prompt->is_string() || prompt->front().is_number();
+  const Json list = is_one ? Json::array({*prompt}) : *prompt;
+  if (list.size() > kMaxPrompts) {
+    return fail(ErrorKind::kInvalidInput, "Field \"prompt\" has %zu items; allowed are %u.", list.size(), kMaxPrompts);
+  }
+  for (const Json& item : list) {
+    if (item.is_string()) {
+      out->prompts.emplace_back(item.get_ref<const std::string&>());
+    } else if (item.is_array()) {
+      DP_TRY(std::vector<int32_t> ids, read_ids(item));
+      out->prompts.emplace_back(std::move(ids));
+    } else {
+      return wrong("prompt", "a text, a list of token ids, or a list of such", item);
+    }
+  }
+  return {};
+}
+
+Result<void> read_flag(const Json& object, const char* name, bool* out) {
+  DP_TRY(const auto value, get_bool(object, name));
+  if (value) *out = *value;
+  return {};
+}
+
+}  // namespace
+
+Result<Json> read_conversation(const Json& messages) {
+  if (!messages.is_array() || messages.empty()) {
+    return fail(ErrorKind::kInvalidInput, "Field \"messages\" must be a list of at least one message.");
+  }
+  Json out = Json::array();
+  for (const Json& message : messages) {
+    DP_TRY(Json read, read_message(message));
+    out.push_back(std::move(read));
+  }
+  return out;
+}
+
+Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const GenerateOptions& defaults) {
+  if (!body.is_object()) return fail(ErrorKind::kInvalidInput, "The body must be an object.");
+  ServedRequest out{.endpoint = endpoint, .options = defaults};
+  for (const auto& [name, value] : body.items()) DP_CHECK(check_field(name, value, &out));
+  DP_CHECK(read_generate_options(body, &out.options));
+  DP_CHECK(read_count(body, "n", 1, kMaxChoices, &out.choices));
+  DP_TRY(const auto model, get_string(body, "model"));
+  out.model = model.value_or("");
+  DP_TRY(const auto seed, get_integer(body, "seed"));
+  out.has_seed = seed.has_value();
+  DP_CHECK(read_flag(body, "stream", &out.is_streamed));
+  if (const Json* options = find(body, "stream_options"); options && !options->is_null()) {
+    if (!options->is_object()) return wrong("stream_options", "an object", *options);
+    DP_CHECK(read_flag(*options, "include_usage", &out.includes_usage));
+  }
+  DP_TRY(const auto user, get_string(body, "user"));
+  DP_TRY(const auto identifier, get_string(body, "safety_identifier"));
+  out.client = identifier ? *identifier : user.value_or("");
+  if (endpoint == Endpoint::kCompletions) {
+    DP_CHECK(read_flag(body, "echo", &out.echoes));
+    DP_CHECK(read_prompts(body, &out));
+    return out;
+  }
+  DP_CHECK(read_tools(body, &out));
+  DP_CHECK(read_template_arguments(body, &out));
+  const Json* messages = find(body, "messages");
+  DP_TRY(out.messages, read_conversation(messages ? *messages : Json()));
+  return out;
+}
+
+std::string field_of(std::string_view sentence) {
+  constexpr std::string_view kOpening = "Field \"";
+  if (!sentence.starts_with(kOpening)) return {};
+  const std::string_view rest = sentence.substr(kOpening.size());
+  return std::string(rest.substr(0, rest.find('"')));
+}
+
+}  // namespace doppler::openai

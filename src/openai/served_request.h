@@ -1,0 +1,50 @@
+// What a request to the server asks for, whichever API it came by: the others' bodies are made OpenAI bodies first
+// (src/server/apis). Unlike a batch (completion_request.h) a server ignores fields that it does not know, and names them.
+// Fields that ask for what is not here are refused by name: an answer that quietly lacks them would be worse.
+// Read next: answer_writer.h, the way back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "openai/completion_request.h"
+
+namespace doppler::openai {
+
+inline constexpr uint32_t kMaxPrompts = 64;
+
+enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
+
+struct ServedRequest {
+  using Prompt = std::variant<std::string, std::vector<int32_t>>;
+
+  Endpoint endpoint = Endpoint::kChatCompletions;
+  std::string model;                             // empty: the default one
+  Json messages = Json::array();                 // of a chat, as templates read them
+  std::vector<Prompt> prompts;                   // of a completion
+  Json tools;                                    // null: none; else as templates read them
+  ToolChoice tool_choice = ToolChoice::kAuto;
+  std::string tool_name;                         // of kNamed
+  Json template_arguments = Json::object();      // further variables of the template
+  GenerateOptions options;
+  bool has_seed = false;
+  uint32_t choices = 1;                          // of each prompt
+  bool is_streamed = false, includes_usage = false, echoes = false;
+  std::string client;                            // who asks, as the client says ("user")
+  std::vector<std::string> ignored;              // fields that are not known
+};
+
+// Errors: kInvalidInput or kUnsupported, naming the field.
+Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const GenerateOptions& defaults);
+
+// A list of messages of OpenAI's API as templates read them. Errors as above.
+Result<Json> read_conversation(const Json& messages);
+
+// The field that the sentence of such an error names; empty: none.
+std::string field_of(std::string_view sentence);
+
+}  // namespace doppler::openai

@@ -1,0 +1,80 @@
+// Bodies that the server gets: what is read, what is ignored and named, what is refused.
+#include "openai/served_request.h"
+
+#include <gtest/gtest.h>
+
+namespace doppler::openai {
+namespace {
+
+Result<ServedRequest> chat(const std::string& fields) {
+  const std::string text = R"({"messages": [{"role": "user", "content": "hi"}])" + std::string(fields.empty() ? "" : ", ") + fields + "}";
+  const auto body = parse_json(text, "body");
+  EXPECT_TRUE(body) << text;
+  return read_served(Endpoint::kChatCompletions, *body, {});
+}
+
+TEST(ServedRequest, UnknownFieldsAreNamedAndIgnored) {
+  const auto request = chat(R"("no_such_field": 1, "store": true, "stream": true, "stream_options": {"include_usage": true},
+      "dry_multiplier": 0.5, "typical_p": 0.9, "reasoning_effort": "none", "chat_template_kwargs": {"x": 1})");
+  ASSERT_TRUE(request) << request.error().sentence();
+  EXPECT_EQ(request->ignored, (std::vector<std::string>{"no_such_field"}));
+  EXPECT_TRUE(request->is_streamed && request->includes_usage);
+  EXPECT_EQ(request->options.sampling.dry_multiplier, 0.5f);
+  EXPECT_EQ(request->options.sampling.typical_p, 0.9f);
+  EXPECT_EQ(to_text(request->template_arguments), R"({"reasoning_effort":"none","enable_thinking":false,"x":1})");
+}
+
+TEST(ServedRequest, ErrorsNameTheField) {
+  const char* const cases[][2] = {
+      {R"("temperature": "hot")", "temperature"},
+      {R"("stream": 1)", "stream"},
+      {R"("n": 0)", "n"},
+      {R"("stop": [""])", "stop"},
+      {R"("logprobs": true)", "logprobs"},
+      {R"("response_format": {"type": "json_object"})", "response_format"},
+      {R"("tools": [{}])", "tools"},
+      {R"("tools": {"a": 1})", "tools"},
+      {R"("tool_choice": "must")", "tool_choice"},
+      {R"("tool_choice": {"type": "function", "function": {"name": "g"}}, "tools": [{"type": "function", "function": {"name": "f"}}])",
+       "tool_choice"},
+      {R"("chat_template_kwargs": {"messages": []})", "chat_template_kwargs"},
+      {R"("messages": [])", "messages"},
+      {R"("messages": [{"role": "robot", "content": ""}])", "messages.role"},
+      {R"("messages": [{"role": "user"}])", "messages.content"},
+      {R"("messages": [{"role": "user", "content": [{"type": "image_url"}]}])", "messages.content"},
+  };
+  for (const auto& [fields, field] : cases) {
+    const auto request = chat(fields);
+    ASSERT_FALSE(request) << fields;
+    EXPECT_EQ(field_of(request.error().sentence()), field) << request.error().sentence();
+  }
+}
+
+TEST(ServedRequest, AConversationWithToolsIsAsTemplatesReadIt) {
+  const auto request = chat(R"("tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "required", "messages": [
+      {"role": "developer", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+      {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1}"}}]},
+      {"role": "tool", "tool_call_id": "1", "content": "42"}])");
+  ASSERT_TRUE(request) << request.error().sentence();
+  EXPECT_EQ(to_text(request->messages),
+            R"([{"role":"system","content":"ab"},{"role":"assistant","content":"","tool_calls":[{"id":"1","type":"function",)"
+            R"("function":{"name":"f","arguments":{"x":1}}}]},{"role":"tool","content":"42","tool_call_id":"1"}])");
+  EXPECT_EQ(request->tool_choice, ToolChoice::kRequired);
+  EXPECT_EQ(request->tools.size(), 1u);
+}
+
+TEST(ServedRequest, PromptsMayBeMany) {
+  const auto read = [](const std::string& prompt) {
+    const auto body = parse_json(R"({"prompt": )" + prompt + "}", "body");
+    const auto request = read_served(Endpoint::kCompletions, *body, {});
+    return request ? static_cast<int>(request->prompts.size()) : -1;
+  };
+  EXPECT_EQ(read(R"("a")"), 1);
+  EXPECT_EQ(read("[1, 2]"), 1);
+  EXPECT_EQ(read(R"(["a", "b"])"), 2);
+  EXPECT_EQ(read("[[1], [2, 3], [4]]"), 3);
+  for (const char* wrong : {"[]", "{}", "1", "[-1]", "[1.5]", "[[null]]", "null"}) EXPECT_EQ(read(wrong), -1) << wrong;
+}
+
+}  // namespace
+}  // namespace doppler::openai

@@ -1,0 +1,305 @@
+// Ollama's API: bodies become OpenAI bodies, events become lines of JSON. Durations are nanoseconds.
+#include <ctime>
+
+#include "base/text.h"
+#include "server/generation.h"
+#include "server/routes.h"
+
+namespace doppler::server {
+
+using openai::AnswerEvent;
+using openai::ChoiceAnswer;
+using openai::Endpoint;
+
+namespace {
+
+constexpr const char* kOllamaVersion = "0.6.3";  // whose API this is: clients ask for it
+
+std::string time_text(int64_t seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  char text[40];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.000000Z", &parts);
+  return text;
+}
+
+Unexpected wrong(const char* field, const char* wanted, const Json& given) {
+  return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", field, wanted,
+              printable(to_text(given)).c_str());
+}
+
+bool is_nothing(const Json& value) {
+  return value.is_null() || (value.is_structured() && value.empty()) || value == "" || value == false;
+}
+
+// Options that have another name there; the others are ours or are not known.
+constexpr const char* kOptionNames[][2] = {{"num_predict", "max_tokens"}};
+// Options about how a model is loaded, which is settled here when the server begins.
+constexpr const char* kLoadOptions[] = {"num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap",
+                                        "numa",    "num_keep",  "repeat_last_n", "low_vram", "f16_kv", "use_mlock"};
+
+// What the bodies of both endpoints have in common.
+Result<Json> common_body(const Json& body) {
+  Json out = {{"stream", true}};
+  for (const char* name : {"model", "stream", "tools"}) {
+    if (const Json* value = find(body, name); value && !value->is_null()) out[name] = *value;
+  }
+  if (const Json* format = find(body, "format"); format && !is_nothing(*format)) {
+    return fail(ErrorKind::kUnsupported, "Field \"format\" is %s. Constrained decoding is not here yet.",
+                printable(to_text(*format)).c_str());
+  }
+  if (const Json* think = find(body, "think"); think && !think->is_null()) {
+    out["chat_template_kwargs"] = {{"enable_thinking", think->is_boolean() ? *think : Json(true)}};
+    if (think->is_string()) out["reasoning_effort"] = *think;
+  }
+  const Json* options = find(body, "options");
+  if (!options || options->is_null()) return out;
+  if (!options->is_object()) return wrong("options", "an object", *options);
+  for (const auto& [name, value] : options->items()) {
+    std::string known = name;
+    for (const auto& [theirs, ours] : kOptionNames) {
+      if (name == theirs) known = ours;
+    }
+    bool is_of_loading = false;
+    for (const char* load : kLoadOptions) is_of_loading |= name == load;
+    // -1: until the model stops.
+    const bool is_unlimited = known == "max_tokens" && value.is_number() && value.get<double>() < 1;
+    if (!is_of_loading && !is_unlimited) out[known] = value;
+  }
+  return out;
+}
+
+Result<Json> chat_body(const Json& body) {
+  DP_TRY(Json out, common_body(body));
+  const Json* messages = find(body, "messages");
+  if (!messages || !messages->is_array()) return wrong("messages", "a list", messages ? *messages : Json());
+  out["messages"] = Json::array();
+  for (const Json& message : *messages) {
+    if (!message.is_object()) return wrong("messages", "a list of objects", message);
+    if (const Json* images = find(message, "images"); images && !is_nothing(*images)) {
+      return fail(ErrorKind::kUnsupported, "Field \"messages.images\" is given; only text is read here.");
+    }
+    Json made = message;
+    if (const Json* thinking = find(message, "thinking")) made["reasoning_content"] = *thinking;
+    if (const Json* name = find(message, "tool_name")) made["name"] = *name;
+    out["messages"].push_back(std::move(made));
+  }
+  return out;
+}
+
+class LineWriter : public openai::AnswerWriter {
+ public:
+  explicit LineWriter(bool is_chat) : is_chat_(is_chat) {}
+
+  std::string content_type() const override { return "application/x-ndjson"; }
+  std::string begin(const openai::AnswerHead& head, uint32_t) override {
+    head_ = head;
+    return {};
+  }
+
+  // Calls have no pieces here: each is told when the next thing begins.
+  std::string event(uint32_t, const AnswerEvent& event, const ChoiceAnswer& answer) override {
+    switch (event.kind) {
+      case AnswerEvent::Kind::kText:
+        return calls(answer.calls.size(), answer) + line(is_chat_ ? "content" : "response", event.text);
+      case AnswerEvent::Kind::kReasoning:
+        return line("thinking", event.text);
+      case AnswerEvent::Kind::kCall:
+        return calls(answer.calls.size() - 1, answer);
+      case AnswerEvent::Kind::kArguments:
+        return {};
+    }
+    return {};
+  }
+  std::string end_choice(uint32_t, const ChoiceAnswer& answer) override { return calls(answer.calls.size(), answer); }
+  std::string end(const std::vector<ChoiceAnswer>& choices, const openai::Usage& usage) override {
+    return to_text(last(choices[0], usage, Json{{"role", "assistant"}, {"content", ""}}, "")) + "\n";
+  }
+  std::string error(const Error& error) override { return to_text(Json{{"error", error.sentence()}}) + "\n"; }
+
+  Json whole(const openai::AnswerHead& head, const std::vector<ChoiceAnswer>& choices,
+             const openai::Usage& usage) override {
+    head_ = head;
+    const ChoiceAnswer& answer = choices[0];
+    Json message = {{"role", "assistant"}, {"content", answer.text}};
+    for (const openai::ToolCall& call : answer.calls) message["tool_calls"].push_back(call_json(call));
+    if (!answer.reasoning.empty()) message["thinking"] = answer.reasoning;
+    Json out = last(answer, usage, std::move(message), answer.text);
+    if (!is_chat_ && !answer.reasoning.empty()) out["thinking"] = answer.reasoning;
+    return out;
+  }
+
+ private:
+  Json head() const { return {{"model", head_.model}, {"created_at", time_text(head_.created)}}; }
+
+  std::string line(const char* field, const Json& value) const {
+    Json out = head();
+    if (is_chat_) {
+      out["message"] = {{"role", "assistant"}, {"content", ""}};
+      out["message"][field] = value;
+    } else {
+      out["response"] = "";
+      out[field] = value;
+    }
+    out["done"] = false;
+    return to_text(out) + "\n";
+  }
+  std::string calls(size_t count, const ChoiceAnswer& answer) {
+    std::string out;
+    for (; told_calls_ < count; ++told_calls_) {
+      out += line("tool_calls", Json::array({call_json(answer.calls[told_calls_])}));
+    }
+    return out;
+  }
+  static Json call_json(const openai::ToolCall& call) {
+    const auto arguments = parse_json(call.arguments, "arguments");
+    return {{"id", call.id}, {"function", {{"name", call.name}, {"arguments", arguments ? *arguments : Json::object()}}}};
+  }
+  Json last(const ChoiceAnswer& answer, const openai::Usage& usage, Json message, const std::string& text) const {
+    const auto nanoseconds = [](double seconds) { return static_cast<int64_t>(seconds * 1e9); };
+    const bool is_length = answer.stop == StopReason::kTokenLimit || answer.stop == StopReason::kContextFull;
+    Json out = head();
+    if (is_chat_) {
+      out["message"] = std::move(message);
+    } else {
+      out["response"] = text;
+    }
+    out.update({{"done", true},
+                {"done_reason", is_length ? "length" : "stop"},
+                {"total_duration", nanoseconds(usage.ttft_seconds + usage.decode_seconds)},
+                {"load_duration", 0},
+                {"prompt_eval_count", usage.prompt_tokens},
+                {"prompt_eval_duration", nanoseconds(usage.ttft_seconds - usage.queued_seconds)},
+                {"eval_count", usage.generated_tokens},
+                {"eval_duration", nanoseconds(usage.decode_seconds)}});
+    return out;
+  }
+
+  const bool is_chat_;
+  openai::AnswerHead head_;
+  size_t told_calls_ = 0;
+};
+
+void generate(Service& service, const Call& call, Endpoint endpoint, bool is_chat, Result<Json> body) {
+  if (!body) return reply_error(*call.exchange, body.error());
+  auto request = openai::read_served(endpoint, *body, service.options().defaults);
+  service.generate(call.exchange, std::move(request), std::make_unique<LineWriter>(is_chat));
+}
+
+Json details_json(const ModelHost& host) {
+  const auto info = host.info();
+  const std::string family = info ? info->architecture : "";
+  return {{"parent_model", ""}, {"format", "gguf"}, {"family", family}, {"families", Json::array({family})},
+          {"parameter_size", ""}, {"quantization_level", ""}};
+}
+
+Json tag_json(const Service& service, const ModelHost& host) {
+  const auto info = host.info();
+  return {{"name", host.source().name},
+          {"model", host.source().name},
+          {"modified_at", time_text(service.started())},
+          {"size", info ? info->weight_bytes : 0},
+          {"digest", ""},
+          {"details", details_json(host)}};
+}
+
+// No prompt: the client wants the model loaded.
+void reply_loaded(Service& service, const Call& call, const std::string& model, bool is_chat) {
+  service.with_model(call.exchange, model, [exchange = call.exchange, model, is_chat](ReadyModel&) {
+    Json out = {{"model", model}, {"created_at", time_text(std::time(nullptr))}, {"done", true}, {"done_reason", "load"}};
+    if (is_chat) {
+      out["message"] = {{"role", "assistant"}, {"content", ""}};
+    } else {
+      out["response"] = "";
+    }
+    reply_json(*exchange, out);
+  });
+}
+
+}  // namespace
+
+void answer_ollama_chat(Service& service, const Call& call) {
+  const auto body = body_of(*call.exchange);
+  if (!body) return reply_error(*call.exchange, body.error());
+  const auto model = get_string(*body, "model");
+  if (!model) return reply_error(*call.exchange, model.error());
+  const Json* messages = find(*body, "messages");
+  if (!messages || is_nothing(*messages)) return reply_loaded(service, call, model->value_or(""), true);
+  generate(service, call, Endpoint::kChatCompletions, true, chat_body(*body));
+}
+
+void answer_ollama_generate(Service& service, const Call& call) {
+  const auto body = body_of(*call.exchange);
+  if (!body) return reply_error(*call.exchange, body.error());
+  const auto model = get_string(*body, "model");
+  if (!model) return reply_error(*call.exchange, model.error());
+  const auto prompt = get_string(*body, "prompt");
+  if (!prompt) return reply_error(*call.exchange, prompt.error());
+  if (prompt->value_or("").empty()) return reply_loaded(service, call, model->value_or(""), false);
+  for (const char* name : {"images", "suffix", "template", "context"}) {
+    const Json* value = find(*body, name);
+    if (value && !is_nothing(*value)) {
+      return reply_error(*call.exchange, Error(ErrorKind::kUnsupported,
+                                               format_text("Field \"%s\" is not supported here.", name)));
+    }
+  }
+  const auto raw = get_bool(*body, "raw");
+  if (!raw) return reply_error(*call.exchange, raw.error());
+  auto out = common_body(*body);
+  if (!out) return reply_error(*call.exchange, out.error());
+  if (raw->value_or(false)) {
+    (*out)["prompt"] = **prompt;
+    return generate(service, call, Endpoint::kCompletions, false, std::move(out));
+  }
+  const Json* system = find(*body, "system");
+  (*out)["messages"] = Json::array();
+  if (system && !is_nothing(*system)) (*out)["messages"].push_back({{"role", "system"}, {"content", *system}});
+  (*out)["messages"].push_back({{"role", "user"}, {"content", **prompt}});
+  generate(service, call, Endpoint::kChatCompletions, false, std::move(out));
+}
+
+void answer_ollama_embed(Service&, const Call& call) {
+  reply_error(*call.exchange, Error(ErrorKind::kUnsupported, "Embeddings are not served yet."));
+}
+
+void answer_ollama_tags(Service& service, const Call& call) {
+  Json models = Json::array();
+  for (const auto& host : service.models().all()) models.push_back(tag_json(service, *host));
+  reply_json(*call.exchange, {{"models", std::move(models)}});
+}
+
+void answer_ollama_ps(Service& service, const Call& call) {
+  Json models = Json::array();
+  for (const auto& host : service.models().all()) {
+    if (host->state() != ModelState::kReady) continue;
+    Json item = tag_json(service, *host);
+    item["size_vram"] = item["size"];
+    item["expires_at"] = time_text(std::time(nullptr) + 24 * 3600);
+    item["context_length"] = host->info() ? host->info()->ctx_len : 0;
+    models.push_back(std::move(item));
+  }
+  reply_json(*call.exchange, {{"models", std::move(models)}});
+}
+
+void answer_ollama_show(Service& service, const Call& call) {
+  const auto body = body_of(*call.exchange);
+  if (!body) return reply_error(*call.exchange, body.error());
+  const Json* model = find(*body, "model") ? find(*body, "model") : find(*body, "name");
+  const auto host = service.admit(*call.exchange, model && model->is_string() ? model->get_ref<const std::string&>() : "");
+  if (!host) return;
+  const auto info = host->info();
+  Json facts = {{"general.architecture", info ? info->architecture : ""}};
+  if (info) facts[info->architecture + ".context_length"] = info->trained_ctx_len;
+  reply_json(*call.exchange, {{"modelfile", ""},
+                              {"parameters", ""},
+                              {"template", ""},
+                              {"details", details_json(*host)},
+                              {"model_info", std::move(facts)},
+                              {"modified_at", time_text(service.started())},
+                              {"capabilities", Json::array({"completion"})}});
+}
+
+void answer_ollama_version(Service&, const Call& call) { reply_json(*call.exchange, {{"version", kOllamaVersion}}); }
+
+}  // namespace doppler::server

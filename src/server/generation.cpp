@@ -1,0 +1,259 @@
+#include "server/generation.h"
+
+#include <ctime>
+#include <random>
+
+#include "base/text.h"
+#include "engine/api_impl.h"
+#include "openai/completion_body.h"
+#include "tokenizer/template/render_input.h"
+
+namespace doppler::server {
+
+using openai::AnswerEvent;
+using openai::ToolChoice;
+
+namespace {
+
+uint64_t random_seed() {
+  thread_local std::mt19937_64 random{std::random_device()()};
+  return random();
+}
+
+}  // namespace
+
+Result<ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& request) {
+  const engine::TextModel& text = ready.model.impl().loaded->text;
+  const bool has_tools = request.tools.is_array();
+  const openai::CallFormat* calls = has_tools ? openai::call_format_of(text.template_source) : nullptr;
+  if (has_tools && text.chat_template && !text.chat_template->mentions("tools")) {
+    return fail(ErrorKind::kUnsupported, "Field \"tools\" is given, but the model's chat template knows no tools.");
+  }
+  const bool is_forced = has_tools && (request.tool_choice == ToolChoice::kRequired ||
+                                       request.tool_choice == ToolChoice::kNamed);
+  if (is_forced && !calls) {
+    return fail(ErrorKind::kUnsupported,
+                "Field \"tool_choice\" asks for a call, but how the model writes one is not known; use \"auto\".");
+  }
+  tmpl::RenderInput input;
+  input.messages = request.messages;
+  input.tools = request.tools;
+  input.extra = request.template_arguments;
+  ChatPrompt out;
+  DP_TRY(out.text, engine::apply_chat_template(text, std::move(input)));
+  out.parser.calls = calls;
+  if (has_tools) out.parser.tools = to_text(request.tools);
+  if (const openai::ReasoningFormat* reasoning = openai::reasoning_format_of(text.template_source)) {
+    out.parser.reasoning = &reasoning->marks;
+    out.parser.begins_in_reasoning = trim(out.text).ends_with(trim(reasoning->marks.opening));
+    out.shows_special = reasoning->shows_special;
+  }
+  if (calls) out.shows_special |= calls->shows_special;
+  if (is_forced) {
+    out.forced = calls->forced(request.tool_name);
+    out.text += (out.parser.begins_in_reasoning ? std::string(out.parser.reasoning->closing) + "\n\n" : "") + out.forced;
+    out.parser.begins_in_reasoning = false;
+  }
+  return out;
+}
+
+Generation::Generation(std::shared_ptr<Exchange> exchange, openai::ServedRequest request,
+                       std::unique_ptr<openai::AnswerWriter> writer, ModelHost& host,
+                       std::function<std::string(const Error&)> error_body)
+    : exchange_(std::move(exchange)),
+      request_(std::move(request)),
+      writer_(std::move(writer)),
+      use_(std::make_unique<ModelHost::Use>(host)),
+      error_body_(std::move(error_body)) {}
+
+// What makes the model's thread look for news. It may be called when nothing here is any more.
+std::function<void()> Generation::news() {
+  return [weak = weak_from_this(), worker = use_->host().worker(), is_posted = std::make_shared<std::atomic<bool>>()] {
+    if (is_posted->exchange(true)) return;
+    worker->post([weak, is_posted] {
+      *is_posted = false;
+      if (const auto self = weak.lock()) self->pull();
+    });
+  };
+}
+
+void Generation::begin(ReadyModel* model, const Error* error) {
+  if (exchange_->is_gone()) return;
+  use_->host().keep(shared_from_this());
+  if (error) return fail_with(*error);
+  head_ = {.id = exchange_->id().substr(exchange_->id().find('_') + 1),
+           .model = use_->host().source().name,
+           .created = std::time(nullptr)};
+  auto submitted = submit(*model);
+  // What the log has if the client leaves.
+  exchange_->tell({.model = head_.model, .finish = "abort", .prompt_tokens = static_cast<uint32_t>(head_.prompt_tokens)});
+  if (!submitted) return fail_with(submitted.error());
+  live_ = choices_.size();
+  exchange_->on_gone([weak = weak_from_this(), worker = use_->host().worker()] {
+    worker->post([weak] {
+      if (const auto self = weak.lock()) self->abort();
+    });
+  });
+  if (request_.is_streamed) {
+    exchange_->on_drained(news());
+    exchange_->begin(200, writer_->content_type(), {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}});
+    exchange_->write(writer_->begin(head_, static_cast<uint32_t>(choices_.size())));
+  }
+  for (uint32_t i = 0; i < choices_.size(); ++i) {
+    if (request_.echoes) emit(i, {{AnswerEvent::Kind::kText, echoes_[i / request_.choices]}});
+  }
+}
+
+Result<void> Generation::submit(ReadyModel& model) {
+  if (!request_.has_seed) request_.options.sampling.seed = random_seed();
+  const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
+  Request request{.options = request_.options, .client = std::hash<std::string>()(client), .on_news = news()};
+  if (request_.endpoint == openai::Endpoint::kChatCompletions) {
+    DP_TRY(const ChatPrompt prompt, chat_prompt(model, request_));
+    // The template writes the special tokens itself.
+    DP_TRY(std::vector<int32_t> ids, model.model.tokenize(prompt.text, /*add_special=*/false, /*parse_special=*/true));
+    request.show_special = prompt.shows_special;
+    DP_CHECK(submit_prompt(model, std::move(ids), std::move(request)));
+    for (Choice& choice : choices_) choice.parser = openai::OutputParser(prompt.parser);
+    answers_.resize(choices_.size());
+    if (prompt.forced.empty()) return {};
+    for (uint32_t i = 0; i < choices_.size(); ++i) {
+      // Told once the stream has begun: this is called before.
+      choices_[i].forced = choices_[i].parser.push(prompt.forced);
+    }
+    return {};
+  }
+  for (const openai::ServedRequest::Prompt& prompt : request_.prompts) {
+    std::vector<int32_t> ids;
+    if (const auto* text = std::get_if<std::string>(&prompt)) {
+      DP_TRY(ids, model.model.tokenize(*text, request_.options.add_special, /*parse_special=*/true));
+      echoes_.push_back(*text);
+    } else {
+      ids = std::get<std::vector<int32_t>>(prompt);
+      if (request_.echoes) {
+        DP_TRY(std::string echo, model.model.detokenize(ids));
+        echoes_.push_back(std::move(echo));
+      }
+    }
+    DP_CHECK(submit_prompt(model, std::move(ids), request));
+  }
+  answers_.resize(choices_.size());
+  return {};
+}
+
+// Nothing of the first choice is read before the others fork from it, so that all begin behind the prompt.
+Result<void> Generation::submit_prompt(ReadyModel& model, std::vector<int32_t> ids, Request request) {
+  head_.prompt_tokens += ids.size();
+  const size_t first = choices_.size();
+  for (uint32_t i = 0; i < request_.choices; ++i) {
+    if (i == 0) {
+      request.prompt = std::move(ids);
+      DP_TRY(Stream stream, model.scheduler.submit(request));
+      choices_.push_back({.stream = std::move(stream)});
+    } else {
+      GenerateOptions options = request_.options;
+      options.sampling.seed += i;
+      DP_TRY(Stream stream, model.scheduler.fork(*choices_[first].stream, options));
+      choices_.push_back({.stream = std::move(stream)});
+    }
+  }
+  return {};
+}
+
+void Generation::pull() {
+  for (uint32_t i = 0; i < choices_.size() && !has_ended_; ++i) {
+    Choice& choice = choices_[i];
+    if (!choice.stream) continue;
+    // The rest waits in the stream until the client took what it has.
+    if (request_.is_streamed && exchange_->is_congested()) return;
+    emit(i, std::exchange(choice.forced, {}));
+    auto piece = choice.stream->try_next();
+    if (!piece) return fail_with(piece.error());
+    emit(i, choice.parser.push(piece->text));
+    if (!piece->ended) continue;
+    emit(i, choice.parser.finish());
+    finish_choice(i);
+  }
+  if (live_ == 0 && !has_ended_) finish();
+}
+
+void Generation::emit(uint32_t choice, std::vector<AnswerEvent> events) {
+  for (const AnswerEvent& event : events) {
+    answers_[choice].add(event);
+    if (request_.is_streamed) exchange_->write(writer_->event(choice, event, answers_[choice]));
+  }
+}
+
+void Generation::finish_choice(uint32_t index) {
+  Choice& choice = choices_[index];
+  const auto generation = choice.stream->finish();  // it has ended: this does not wait
+  if (generation) {
+    answers_[index].stop = generation->stop;
+    choice.timings = generation->timings;
+  }
+  choice.stream.reset();
+  --live_;
+  if (request_.is_streamed) exchange_->write(writer_->end_choice(index, answers_[index]));
+}
+
+void Generation::finish() {
+  for (uint32_t i = 0; i < choices_.size(); ++i) {
+    const Timings& t = choices_[i].timings;
+    usage_.generated_tokens += t.generated_tokens;
+    // The choices of a prompt share its evaluation.
+    if (i % request_.choices == 0) usage_.cached_tokens += t.cached_tokens;
+  }
+  const Timings& first = choices_.front().timings;
+  usage_.prompt_tokens = head_.prompt_tokens;
+  usage_.queued_seconds = first.queued_seconds;
+  usage_.ttft_seconds = first.ttft_seconds;
+  usage_.decode_seconds = first.decode_seconds;
+  writer_->keep(head_, answers_, usage_);
+  // The log has it when the client has its answer.
+  const auto self = shared_from_this();
+  const bool is_length = std::string_view(openai::finish_reason(answers_.front().stop)) == "length";
+  end(is_length ? "length" : "stop");
+  if (request_.is_streamed) {
+    exchange_->write(writer_->end(answers_, usage_));
+    exchange_->end();
+  } else {
+    exchange_->reply(200, to_text(writer_->whole(head_, answers_, usage_)));
+  }
+}
+
+void Generation::fail_with(const Error& error) {
+  if (has_ended_) return;
+  const auto self = shared_from_this();
+  end("error");
+  if (exchange_->has_begun()) {
+    exchange_->write(writer_->error(error));
+    exchange_->end();
+  } else {
+    exchange_->reply(openai::error_status(error), error_body_(error));
+  }
+}
+
+// The client left, or asked for an end.
+void Generation::abort() {
+  if (exchange_->is_gone()) return end("abort");
+  fail_with(Error(ErrorKind::kInvalidInput, "The request was cancelled."));
+}
+
+// Streams that still run are cancelled; the place among the requests is free.
+void Generation::end(const char* finish) {
+  if (std::exchange(has_ended_, true)) return;
+  exchange_->tell({.model = use_->host().source().name,
+                   .finish = finish,
+                   .prompt_tokens = static_cast<uint32_t>(head_.prompt_tokens),
+                   .cached_tokens = static_cast<uint32_t>(usage_.cached_tokens),
+                   .generated_tokens = static_cast<uint32_t>(usage_.generated_tokens),
+                   .queued_seconds = usage_.queued_seconds,
+                   .ttft_seconds = usage_.ttft_seconds,
+                   .decode_seconds = usage_.decode_seconds});
+  for (Choice& choice : choices_) choice.stream.reset();
+  ModelHost& host = use_->host();
+  const auto self = shared_from_this();
+  host.drop(self);
+}
+
+}  // namespace doppler::server

@@ -1,0 +1,70 @@
+// One request's generations on their model's thread: prompt to tokens, tokens to streams of the scheduler, their text to
+// events, events to the bytes of an API. Nothing here waits: streams tell when they have news.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "openai/answer_writer.h"
+#include "openai/formats/formats.h"
+#include "openai/served_request.h"
+#include "server/exchange.h"
+#include "server/model_host.h"
+
+namespace doppler::server {
+
+// The prompt of a chat, with what the answer is read by.
+struct ChatPrompt {
+  std::string text;
+  openai::OutputParser::Setup parser;
+  bool shows_special = false;
+  std::string forced;  // the end of the text: it is part of the answer
+};
+// Errors: the model has no template, the template refuses the conversation or knows no tools.
+Result<ChatPrompt> chat_prompt(ReadyModel& model, const openai::ServedRequest& request);
+
+class Generation : public std::enable_shared_from_this<Generation> {
+ public:
+  // `error_body`: how the API writes an error instead of an answer.
+  Generation(std::shared_ptr<Exchange> exchange, openai::ServedRequest request,
+             std::unique_ptr<openai::AnswerWriter> writer, ModelHost& host,
+             std::function<std::string(const Error&)> error_body);
+
+  // On the model's thread. Null and an error: the model could not be loaded.
+  void begin(ReadyModel* model, const Error* error);
+
+ private:
+  Result<void> submit(ReadyModel& model);
+  Result<void> submit_prompt(ReadyModel& model, std::vector<int32_t> ids, Request request);
+  void pull();
+  void emit(uint32_t choice, std::vector<openai::AnswerEvent> events);
+  void finish_choice(uint32_t choice);
+  void finish();
+  void fail_with(const Error& error);
+  void abort();
+  void end(const char* finish);
+  std::function<void()> news();
+
+  struct Choice {
+    std::optional<Stream> stream;  // none: it has ended
+    openai::OutputParser parser = {};
+    std::vector<openai::AnswerEvent> forced = {};  // told before the first piece
+    Timings timings = {};
+  };
+
+  const std::shared_ptr<Exchange> exchange_;
+  openai::ServedRequest request_;
+  const std::unique_ptr<openai::AnswerWriter> writer_;
+  std::unique_ptr<ModelHost::Use> use_;
+  const std::function<std::string(const Error&)> error_body_;
+  openai::AnswerHead head_;
+  std::vector<std::string> echoes_;  // the prompts' texts
+  std::vector<Choice> choices_;
+  std::vector<openai::ChoiceAnswer> answers_;
+  openai::Usage usage_;
+  size_t live_ = 0;
+  bool has_ended_ = false;
+};
+
+}  // namespace doppler::server

@@ -1,0 +1,38 @@
+// What other threads ask of the event loop's thread: functions that it calls in their order.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+struct event;
+struct event_base;
+
+namespace doppler::server {
+
+class Mailbox {
+ public:
+  // Null: there is no file descriptor left for it.
+  static std::shared_ptr<Mailbox> open(event_base* base);
+  ~Mailbox();
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  // From any thread. Behind close() nothing is called any more.
+  void post(std::function<void()> letter);
+  // On the loop's thread.
+  void close();
+
+ private:
+  Mailbox() = default;
+  void deliver();
+
+  std::mutex mutex_;
+  std::vector<std::function<void()>> letters_;
+  bool closed_ = false;
+  int wake_ = -1;
+  event* event_ = nullptr;
+};
+
+}  // namespace doppler::server

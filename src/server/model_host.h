@@ -1,0 +1,94 @@
+// One model of the server: loaded on demand by a thread of its own, which also does all that the model does besides the
+// GPU's work: templates, tokens, text of its streams. So hundreds of streams need no thread each, and a request that asks
+// much of one model does not hold up another model or the event loop.
+// Read next: models.h (several of them), generation.h (what runs here).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "doppler/scheduler.h"
+#include "server/worker.h"
+
+namespace doppler::server {
+
+struct ModelSource {
+  std::string name;  // by which requests ask for it
+  std::string path;  // shown; the loader knows what to load
+  std::function<Result<Model>(const ProgressCallback&)> load;
+  bool is_pinned = false;  // never unloaded
+};
+
+enum class ModelState : uint8_t { kUnloaded, kLoading, kReady, kUnloading, kFailed };
+const char* model_state_name(ModelState state);
+
+// A model that is there, for the host's thread.
+struct ReadyModel {
+  Model model;
+  Scheduler scheduler;
+};
+
+class ModelHost {
+ public:
+  // `on_idle`: called on any thread when its last request ended and when it was unloaded.
+  ModelHost(ModelSource source, std::function<void()> on_idle);
+  ~ModelHost();
+
+  const ModelSource& source() const { return source_; }
+  ModelState state() const { return state_; }
+  std::string stage() const;  // "weights 40 %" while it loads, else empty
+  std::optional<ModelInfo> info() const;     // once it was loaded
+  SchedulerLoad load_now();                  // zeros while it is not loaded
+  uint32_t active() const { return active_; }
+  std::chrono::steady_clock::time_point last_used() const;
+
+  // Requests hold one of these from admission to their end. The host outlives them.
+  class Use {
+   public:
+    explicit Use(ModelHost& host);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ModelHost& host() { return host_; }
+
+   private:
+    ModelHost& host_;
+  };
+
+  // The rest is called on any thread and done on the host's, in order.
+  void load();
+  void unload();
+  // With null and an error where the model could not be loaded.
+  void ask(std::function<void(ReadyModel*, const Error*)> work);
+  // The thread. It may outlive the host, then it does nothing any more.
+  const std::shared_ptr<Worker>& worker() const { return worker_; }
+
+  // On the host's thread: what lives until drop() or the host's end.
+  void keep(std::shared_ptr<void> item) { kept_.insert(std::move(item)); }
+  void drop(const std::shared_ptr<void>& item) { kept_.erase(item); }
+
+ private:
+  const ModelSource source_;
+  const std::function<void()> on_idle_;
+  std::atomic<ModelState> state_ = ModelState::kUnloaded;
+  std::atomic<uint32_t> active_ = 0;
+  std::atomic<bool> stopping_ = false;  // a load under way is given up
+  mutable std::mutex mutex_;            // of these
+  std::string stage_;
+  std::optional<ModelInfo> info_;
+  std::shared_ptr<Scheduler> scheduler_;  // for load_now()
+  std::chrono::steady_clock::time_point last_used_;
+  // The host's thread alone.
+  std::optional<ReadyModel> ready_;
+  std::optional<Error> error_;
+  std::set<std::shared_ptr<void>> kept_;
+  const std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();
+};
+
+}  // namespace doppler::server

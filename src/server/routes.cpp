@@ -1,0 +1,53 @@
+#include "server/routes.h"
+
+namespace doppler::server {
+namespace {
+
+constexpr Route kRoutes[] = {
+    {"GET", "/health", answer_health},
+    {"GET", "/v1/models", answer_models},
+    {"GET", "/v1/models/*", answer_model},
+    {"POST", "/v1/chat/completions", answer_chat},
+    {"POST", "/v1/completions", answer_completions},
+    {"POST", "/v1/embeddings", answer_embeddings},
+    {"POST", "/v1/responses", answer_responses},
+    {"GET", "/v1/responses/*", answer_response},
+    {"DELETE", "/v1/responses/*", answer_delete_response},
+    {"POST", "/v1/responses/*", answer_cancel_response},
+    {"POST", "/v1/messages", answer_messages},
+    {"POST", "/v1/messages/count_tokens", answer_count_tokens},
+    {"POST", "/api/chat", answer_ollama_chat},
+    {"POST", "/api/generate", answer_ollama_generate},
+    {"POST", "/api/embed", answer_ollama_embed},
+    {"POST", "/api/embeddings", answer_ollama_embed},
+    {"GET", "/api/tags", answer_ollama_tags},
+    {"GET", "/api/ps", answer_ollama_ps},
+    {"POST", "/api/show", answer_ollama_show},
+    {"GET", "/api/version", answer_ollama_version},
+    {"POST", "/tokenize", answer_tokenize},
+    {"POST", "/detokenize", answer_detokenize},
+    {"POST", "/apply-template", answer_template},
+    {"GET", "/props", answer_props},
+    {"GET", "/slots", answer_slots},
+    {"GET", "/metrics", answer_metrics},
+};
+
+bool matches(std::string_view pattern, std::string_view path) {
+  if (!pattern.ends_with('*')) return pattern == path;
+  pattern.remove_suffix(1);
+  return path.starts_with(pattern) && path.size() > pattern.size();
+}
+
+}  // namespace
+
+const Route* find_route(std::string_view method, std::string_view path, bool* other_method) {
+  *other_method = false;
+  for (const Route& route : kRoutes) {
+    if (!matches(route.path, path)) continue;
+    if (route.method == method || (method == "HEAD" && route.method == "GET")) return &route;
+    *other_method = true;
+  }
+  return nullptr;
+}
+
+}  // namespace doppler::server

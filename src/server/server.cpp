@@ -1,0 +1,134 @@
+#include "server/server.h"
+
+#include <cstdio>
+#include <ctime>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "server/routes.h"
+
+namespace doppler::server {
+namespace {
+
+std::string time_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+// One line a request. What a stranger wrote is made safe to print.
+std::string access_line(const Exchange& exchange, bool as_json) {
+  const HttpRequest& request = exchange.request();
+  const GenerationFacts facts = exchange.facts();
+  const double seconds = std::chrono::duration<double>(Clock::now() - exchange.begun()).count();
+  const auto rounded = [](double value) { return static_cast<double>(static_cast<int64_t>(value * 1e6)) / 1e6; };
+  if (as_json) {
+    Json line = {{"time", time_text()},      {"id", exchange.id()},         {"client", exchange.peer()},
+                 {"method", request.method}, {"path", printable(request.path, 200)}, {"status", exchange.status()},
+                 {"seconds", rounded(seconds)}, {"bytes", exchange.sent_bytes()}};
+    if (!facts.model.empty()) {
+      line.update({{"model", facts.model},
+                   {"finish", facts.finish},
+                   {"prompt_tokens", facts.prompt_tokens},
+                   {"cached_tokens", facts.cached_tokens},
+                   {"generated_tokens", facts.generated_tokens},
+                   {"queued_seconds", rounded(facts.queued_seconds)},
+                   {"ttft_seconds", rounded(facts.ttft_seconds)},
+                   {"decode_seconds", rounded(facts.decode_seconds)}});
+    }
+    return to_text(line);
+  }
+  std::string out = format_text("%s %s %s %s %s %d %.3f s", time_text().c_str(), exchange.id().c_str(),
+                                exchange.peer().c_str(), printable(request.method, 20).c_str(),
+                                printable(request.path, 200).c_str(), exchange.status(), seconds);
+  if (!facts.model.empty()) {
+    out += format_text(", %s: %s, %u prompt tokens (%u cached), %u generated, TTFT %.3f s", facts.model.c_str(),
+                       facts.finish.c_str(), facts.prompt_tokens, facts.cached_tokens, facts.generated_tokens,
+                       facts.ttft_seconds);
+  }
+  return out;
+}
+
+}  // namespace
+
+struct Server::State {
+  ServerOptions options;
+  std::unique_ptr<HttpServer> http;
+  std::unique_ptr<Service> service;
+  Worker bodies;  // reads them, and answers what needs no model
+
+  ~State() {
+    // First nobody asks any more, then nothing is begun, then what was begun ends.
+    http.reset();
+    bodies.stop();
+    service.reset();
+  }
+
+  void on_request(const std::shared_ptr<Exchange>& exchange) {
+    const HttpRequest& request = exchange->request();
+    exchange->add_fields(cors_fields(options.gate, request));
+    const bool is_health = request.path == "/health";
+    if (request.method == "OPTIONS" && !options.gate.origin.empty()) return exchange->reply(204, "");
+    if (const auto refusal = refusal_of(options.gate, request, !is_health)) {
+      return reply_error(*exchange, refusal->status, refusal->sentence,
+                         refusal->status == 401 ? "authentication_error" : "permission_error",
+                         refusal->status == 401 ? "invalid_api_key" : nullptr);
+    }
+    if (http->is_ending()) {
+      return reply_error(*exchange, 503, "The server is ending.", "server_error", nullptr, {{"Retry-After", "5"}});
+    }
+    bool other_method = false;
+    const Route* route = find_route(request.method, request.path, &other_method);
+    if (!route) {
+      const char* type = request.path.starts_with("/v1/messages") ? "not_found_error" : "invalid_request_error";
+      const std::string path = printable(request.method, 20) + " " + printable(request.path, 200);
+      return other_method ? reply_error(*exchange, 405, path + " is not allowed; another method is.", type)
+                          : reply_error(*exchange, 404, path + " is not served here.", type);
+    }
+    Call call{.exchange = exchange, .rest = {}};
+    if (route->path.ends_with('*')) call.rest = request.path.substr(route->path.size() - 1);
+    if (is_health) return route->handle(*service, call);  // also while a long body is read
+    bodies.post([this, route, call = std::move(call)] { route->handle(*service, call); });
+  }
+
+  void on_finished(const Exchange& exchange) {
+    service->metrics().count(exchange);
+    std::printf("%s\n", access_line(exchange, options.logs_json).c_str());
+    std::fflush(stdout);
+  }
+};
+
+Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::open(ServerOptions options, std::vector<ModelSource> sources) {
+  DP_CHECK(check_gate(options.gate, options.http.host));
+  auto state = std::make_unique<State>();
+  State* of = state.get();
+  state->options = std::move(options);
+  state->service = std::make_unique<Service>(state->options.service, std::move(sources), [of] {
+    return of->http ? of->http->connection_count() : 0;
+  });
+  HttpHandlers handlers{
+      .on_request = [of](std::shared_ptr<Exchange> exchange) { of->on_request(exchange); },
+      .refusal_body =
+          [](const HttpRefusal& refusal) {
+            return to_text(openai::error_body(refusal.sentence, "invalid_request_error"));
+          },
+      .on_finished = [of](const Exchange& exchange) { of->on_finished(exchange); }};
+  DP_TRY(state->http, HttpServer::open(state->options.http, std::move(handlers)));
+  return std::unique_ptr<Server>(new Server(std::move(state)));
+}
+
+std::string Server::url() const { return state_->http->url(); }
+uint16_t Server::port() const { return state_->http->port(); }
+
+Result<void> Server::run() {
+  state_->service->models().want(state_->service->models().all().front());
+  return state_->http->run();
+}
+
+}  // namespace doppler::server

@@ -1,0 +1,74 @@
+// What the endpoints share, and the ways in which all of them answer. An endpoint is a function and a row in routes.cpp;
+// it runs on a thread that reads bodies, one after the other, and hands what takes long to a model's thread.
+// Read next: routes.cpp, generation.h, server.cpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "openai/answer_writer.h"
+#include "server/apis/responses_store.h"
+#include "server/exchange.h"
+#include "server/metrics.h"
+#include "server/models.h"
+
+namespace doppler::server {
+
+struct ServiceOptions {
+  GenerateOptions defaults;  // where a body does not say
+  uint32_t places = 1;       // sequences of a model that are decoded together
+  uint32_t most_waiting = 256;  // requests of a model beyond those; more get 429
+  uint32_t most_loaded = 0;     // models at a time; 0: all
+  bool any_name = false;        // an unknown model's name means the first model
+};
+
+class Service {
+ public:
+  Service(ServiceOptions options, std::vector<ModelSource> sources, std::function<size_t()> connections)
+      : options_(std::move(options)),
+        connections_(std::move(connections)),
+        models_(std::move(sources), options_.most_loaded, options_.any_name) {}
+
+  const ServiceOptions& options() const { return options_; }
+  Models& models() { return models_; }
+  Metrics& metrics() { return metrics_; }
+  ResponsesStore& responses() { return responses_; }
+  size_t connections() const { return connections_(); }
+  int64_t started() const { return started_; }  // seconds since 1970
+
+  // Logs each name once.
+  void note_ignored(const std::vector<std::string>& fields);
+
+  // The model's generations for this request: through the writer, or an error. Any thread but the loop's.
+  void generate(std::shared_ptr<Exchange> exchange, Result<openai::ServedRequest> request,
+                std::unique_ptr<openai::AnswerWriter> writer);
+  // Calls `work` on the thread of the model that is named, once it is loaded; replies where that fails.
+  void with_model(std::shared_ptr<Exchange> exchange, const std::string& name,
+                  std::function<void(ReadyModel&)> work);
+  // Null: it replied that there is no such model, or that too many wait for it.
+  std::shared_ptr<ModelHost> admit(Exchange& exchange, const std::string& name);
+
+ private:
+  const ServiceOptions options_;
+  const std::function<size_t()> connections_;
+  const int64_t started_ = std::time(nullptr);
+  Metrics metrics_;
+  ResponsesStore responses_;
+  std::mutex mutex_;
+  std::set<std::string> noted_;
+  Models models_;  // ends before what its requests use
+};
+
+// An error in the shape of the API that was called, by the path.
+std::string error_text(const std::string& path, const std::string& message, const char* type, const char* code = nullptr);
+void reply_error(Exchange& exchange, int status, const std::string& message, const char* type,
+                 const char* code = nullptr, HttpFields fields = {});
+void reply_error(Exchange& exchange, const Error& error);
+void reply_json(Exchange& exchange, const Json& body);
+// The request's body, an object. Errors: what it is instead.
+Result<Json> body_of(const Exchange& exchange);
+
+}  // namespace doppler::server

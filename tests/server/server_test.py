@@ -1,0 +1,259 @@
+"""`doppler serve` with the shipped model: each API whole and streamed, errors by name, limits, clients that misbehave, an
+orderly end. One server for all of it, since loading takes longest.
+  python3 server_test.py --doppler PROGRAM [unittest options]"""
+
+import json
+import os
+import socket
+import sys
+import time
+import unittest
+
+from served import Served
+
+DOPPLER = "doppler"
+KEY = "secret-key"
+FLAGS = ("--ctx", "192", "--parallel", "4", "--queue", "8", "--few-samplers", "--head-timeout", "2", "--body-timeout", "2",
+         "--body", "64K", "--temp", "0", "--any-name")
+CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+
+
+def chat(**fields):
+    return {"messages": [{"role": "user", "content": "The fox"}], "max_tokens": 6, **fields}
+
+
+def setUpModule():
+    ServerCase.served = Served(DOPPLER, *FLAGS)
+    # It answers before the model is there.
+    ServerCase.first_health = ServerCase.served.ask("GET", "/health")
+    while ServerCase.served.ask("GET", "/health")[0] != 200:
+        assert ServerCase.served.process.poll() is None
+        time.sleep(0.1)
+
+
+def tearDownModule():
+    lines = ServerCase.served.end()
+    assert ServerCase.served.process.returncode == 0
+    assert all(line["status"] < 500 for line in lines if line["path"] != "/health"), lines
+
+
+class ServerCase(unittest.TestCase):
+    served = first_health = None
+
+    def good(self, path, body):
+        status, _, answer = self.served.post(path, body)
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def refused(self, path, body, status=400, **fields):
+        got, _, answer = self.served.post(path, body, **fields)
+        self.assertEqual(got, status, answer)
+        return answer["error"]
+
+
+class OpenAI(ServerCase):
+    def test_health_is_told_at_once(self):
+        self.assertIn(self.first_health[2]["status"], ("loading", "unloaded", "ok"))
+
+    def test_a_chat_whole_and_streamed_is_the_same(self):
+        whole = self.good(CHAT, chat())
+        text = whole["choices"][0]["message"]["content"]
+        self.assertEqual(whole["choices"][0]["finish_reason"], "length")
+        self.assertEqual(whole["usage"]["completion_tokens"], 6)
+        events = self.served.events(CHAT, chat(stream=True, stream_options={"include_usage": True}))
+        self.assertEqual(events.pop(), "[DONE]")
+        usage = events.pop()
+        self.assertEqual((usage["choices"], usage["usage"]["completion_tokens"]), ([], 6))
+        deltas = [event["choices"][0]["delta"] for event in events]
+        self.assertEqual([delta.get("role") for delta in deltas].count("assistant"), 1)
+        self.assertEqual("".join(delta.get("content", "") for delta in deltas), text)
+        self.assertEqual(events[-1]["choices"][0]["finish_reason"], "length")
+
+    def test_completions_of_many_prompts_and_choices(self):
+        answer = self.good(TEXT, {"prompt": ["Once", [1, 359]], "n": 2, "max_tokens": 3, "echo": True, "seed": 1})
+        texts = [choice["text"] for choice in answer["choices"]]
+        self.assertEqual([choice["index"] for choice in answer["choices"]], [0, 1, 2, 3])
+        self.assertTrue(texts[0].startswith("Once") and texts[1].startswith("Once"), texts)
+        self.assertEqual(answer["usage"]["completion_tokens"], 12)
+        stopped = self.good(TEXT, {"prompt": "Once upon a", "max_tokens": 20, "stop": [" time"]})
+        self.assertEqual((stopped["choices"][0]["text"], stopped["choices"][0]["finish_reason"]), ("", "stop"))
+        biased = self.good(TEXT, {"prompt": "Once", "max_tokens": 2, "logit_bias": {"300": 100}})
+        self.assertEqual(biased["choices"][0]["text"], self.good("/detokenize", {"tokens": [300, 300]})["content"])
+
+    def test_a_forced_call_is_told(self):
+        body = chat(tools=TOOLS, tool_choice={"type": "function", "function": {"name": "f"}})
+        call = self.good(CHAT, body)["choices"][0]["message"]["tool_calls"][0]
+        self.assertEqual((call["function"]["name"], len(call["id"])), ("f", 9))
+        events = self.served.events(CHAT, {**body, "stream": True})[:-1]
+        calls = [call for event in events for call in event["choices"][0]["delta"].get("tool_calls", [])]
+        self.assertEqual([call["function"].get("name") for call in calls][:1], ["f"])
+        self.assertEqual(sum("id" in call for call in calls), 1)
+
+    def test_responses(self):
+        whole = self.good("/v1/responses", {"input": "The fox", "max_output_tokens": 4})
+        self.assertEqual((whole["status"], whole["output"][0]["content"][0]["type"]), ("incomplete", "output_text"))
+        self.assertEqual(self.served.ask("GET", "/v1/responses/" + whole["id"])[2]["id"], whole["id"])
+        events = self.served.events("/v1/responses", {"input": [{"role": "user", "content": "And?"}], "stream": True,
+                                                      "previous_response_id": whole["id"], "max_output_tokens": 4})
+        self.assertEqual([event["sequence_number"] for event in events], list(range(len(events))))
+        self.assertEqual((events[0]["type"], events[-1]["type"]), ("response.created", "response.incomplete"))
+        self.assertGreater(events[-1]["response"]["usage"]["input_tokens"], whole["usage"]["input_tokens"])
+        self.assertEqual(self.refused("/v1/responses", {"input": "x", "previous_response_id": "no"})["param"],
+                         "previous_response_id")
+
+    def test_errors_name_the_field(self):
+        for fields, param in (({"temperature": "hot"}, "temperature"), ({"messages": "x"}, "messages"),
+                              ({"response_format": {"type": "json_object"}}, "response_format"),
+                              ({"logprobs": True}, "logprobs")):
+            self.assertEqual(self.refused(CHAT, chat(**fields))["param"], param)
+        self.assertIn("not valid JSON", self.refused(CHAT, "{")["message"])
+        self.assertIn("deeper", self.refused(CHAT, "[" * 60000)["message"])
+        self.assertIn("temperature", self.refused(CHAT, chat(temperature=-1))["message"])
+        self.assertIn("context", self.refused(TEXT, {"prompt": "fox " * 2000})["message"])
+        self.assertEqual(self.refused("/v1/embeddings", {"input": "x"})["type"], "invalid_request_error")
+        self.assertEqual(self.refused("/nothing", {}, 404)["type"], "invalid_request_error")
+        self.assertEqual(self.served.ask("GET", CHAT)[0], 405)
+        self.good(CHAT, chat(no_such_field=1))
+
+    def test_what_the_server_tells_of_itself(self):
+        ids = self.good("/tokenize", {"content": "The fox"})["tokens"]
+        self.assertEqual(self.good("/detokenize", {"tokens": ids})["content"], "The fox")
+        self.assertEqual(self.good("/apply-template", chat())["prompt"], "user: The fox\n")
+        self.assertEqual(self.served.ask("GET", "/v1/models")[2]["data"][0]["id"], "storyteller")
+        self.assertEqual(self.served.ask("GET", "/slots")[2][0]["places"], 4)
+        self.assertEqual(self.served.ask("GET", "/props")[2]["total_slots"], 4)
+        page = self.served.ask("GET", "/metrics")[2]
+        self.assertIn('vllm:num_requests_running{model_name="storyteller"}', page)
+
+
+class Others(ServerCase):
+    def test_messages(self):
+        body = {"model": "claude", "max_tokens": 5, "system": [{"type": "text", "text": "x-anthropic-billing-header: 1"}],
+                "messages": [{"role": "user", "content": [{"type": "text", "text": "The fox"}]}]}
+        whole = self.good("/v1/messages", body)
+        self.assertEqual((whole["type"], whole["stop_reason"]), ("message", "max_tokens"))
+        counted = self.good("/v1/messages/count_tokens", body)["input_tokens"]
+        self.assertEqual(counted, whole["usage"]["input_tokens"] + whole["usage"]["cache_read_input_tokens"])
+        events = self.served.events("/v1/messages", {**body, "stream": True})
+        self.assertEqual((events[0]["type"], events[1]["type"], events[-1]["type"]),
+                         ("message_start", "content_block_start", "message_stop"))
+        text = "".join(event["delta"]["text"] for event in events if event["type"] == "content_block_delta")
+        self.assertEqual(text, whole["content"][0]["text"])
+        self.assertEqual(self.refused("/v1/messages", {"messages": [{"role": "robot", "content": ""}]})["type"],
+                         "invalid_request_error")
+
+    def test_ollama(self):
+        body = {"model": "storyteller:latest", "messages": [{"role": "user", "content": "The fox"}], "tools": [],
+                "options": {"num_predict": 5, "num_ctx": 100}}
+        _, fields, text = self.served.post("/api/chat", body)
+        self.assertEqual(fields["Content-Type"], "application/x-ndjson")
+        lines = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual((lines[-1]["done"], lines[-1]["done_reason"], lines[-1]["eval_count"]), (True, "length", 5))
+        whole = self.good("/api/chat", {**body, "stream": False})
+        self.assertEqual("".join(line["message"]["content"] for line in lines), whole["message"]["content"])
+        self.assertTrue(self.good("/api/generate", {"prompt": "Once", "raw": True, "stream": False,
+                                                    "options": {"num_predict": 2}})["response"])
+        self.assertEqual(self.served.ask("GET", "/api/tags")[2]["models"][0]["name"], "storyteller")
+        self.assertIsInstance(self.refused("/api/chat", {"messages": 1}), str)
+
+
+class Load(ServerCase):
+    def socket(self):
+        made = socket.create_connection(("127.0.0.1", self.served.port), timeout=30)
+        self.addCleanup(made.close)
+        return made
+
+    def busy(self):
+        slot = self.served.ask("GET", "/slots")[2][0]
+        return slot["requests"]
+
+    def wait_until_idle(self):
+        end = time.monotonic() + 20
+        while self.busy() and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual(self.busy(), 0)
+
+    def start_long(self, **fields):
+        """A generation that goes on for long, and its connection."""
+        connection = self.served.connect()
+        connection.request("POST", TEXT, json.dumps({"prompt": "The fox", "ignore_eos": True, **fields}))
+        return connection
+
+    def test_who_leaves_is_cancelled(self):
+        for fields in ({"stream": True}, {}):
+            connection = self.start_long(**fields)
+            while not self.busy():
+                time.sleep(0.01)
+            connection.close()
+            self.wait_until_idle()
+
+    def test_a_full_queue_is_429(self):
+        connections = [self.start_long() for _ in range(12)]
+        while self.busy() < 12:
+            time.sleep(0.01)
+        status, fields, _ = self.served.post(TEXT, {"prompt": "x"})
+        self.assertEqual((status, fields["Retry-After"]), (429, "1"))
+        for connection in connections:
+            connection.close()  # cancels
+        self.wait_until_idle()
+
+    def test_hostile_clients_beside_a_good_one(self):
+        idle = [self.socket() for _ in range(200)]
+        half = self.socket()
+        half.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x")
+        slow = self.socket()
+        slow.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        cases = ((b"NONSENSE\r\n\r\n", b"400"), (b"GET / HTTP/3\r\n\r\n", b"505"),
+                 (b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", b"413"),
+                 (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", b"400"),
+                 (b"GET / HTTP/1.1\r\nX: " + b"y" * 40000 + b"\r\n\r\n", b"431"),
+                 (b"GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"403"),
+                 (b"GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n", b"403"))
+        for sent, status in cases:
+            made = self.socket()
+            made.sendall(sent)
+            self.assertEqual(made.recv(12)[9:], status, sent[:60])
+        self.good(TEXT, {"prompt": "Once", "max_tokens": 3})
+        chunked = self.socket()
+        chunked.sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        b"6\r\n{\"cont\r\n10\r\nent\": \"The fox\"}\r\n0\r\n\r\n")
+        self.assertEqual(chunked.recv(12)[9:], b"200")
+        for late in (half, slow):
+            self.assertEqual(late.recv(12)[9:], b"408")
+        for made in idle:
+            made.close()
+
+    def test_a_connection_serves_many_requests(self):
+        connection = self.served.connect()
+        for _ in range(3):
+            connection.request("POST", "/tokenize", json.dumps({"content": "x"}))
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 200)
+            answer.read()
+
+
+class Ends(unittest.TestCase):
+    def test_answers_under_way_are_told_before_the_end(self):
+        served = Served(DOPPLER, *FLAGS, "--api-key", KEY)
+        self.assertEqual(served.post(TEXT, {"prompt": "x"})[0], 401)
+        self.assertEqual(served.post(TEXT, {"prompt": "x"}, Authorization="Bearer wrong")[0], 401)
+        connection = served.connect()
+        connection.request("POST", TEXT, json.dumps({"prompt": "The fox", "max_tokens": 30, "ignore_eos": True}),
+                           {"x-api-key": KEY})
+        while served.ask("GET", "/slots", Authorization="Bearer " + KEY)[2][0]["requests"] == 0:
+            time.sleep(0.02)
+        lines = served.end()
+        self.assertEqual(served.process.returncode, 0)
+        answer = json.loads(connection.getresponse().read())
+        self.assertEqual(answer["usage"]["completion_tokens"], 30)
+        self.assertEqual([line["generated_tokens"] for line in lines if line.get("finish") == "length"], [30])
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    if "--doppler" in arguments:
+        at = arguments.index("--doppler")
+        DOPPLER = os.path.abspath(arguments[at + 1])
+        del arguments[at:at + 2]
+    unittest.main(argv=[sys.argv[0], *arguments])
