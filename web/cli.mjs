@@ -2,7 +2,7 @@
 // node web/cli.mjs run --model FILE [--tokens 1,2,3 | PROMPT]: the `run` verb of the native program, for tests and a
 // first look. The flags have the native names.
 import { parseArgs } from 'node:util';
-import { load } from './node.mjs';
+import { Doppler } from './node.mjs';
 
 const kUsage = `usage: node web/cli.mjs run --model FILE [--lane L] [--kv f16|f32] [--ctx N] [--tokens 1,2,3 | PROMPT]
   [-n N] [--temp T] [--top-k K] [--top-p P] [--min-p P] [--seed S] [--stop TEXT] [--ignore-eos] [--batch N] [--raw]
@@ -28,26 +28,39 @@ async function run() {
   const { values: v, positionals } = parseArgs({ options: kOptions, allowPositionals: true });
   const [verb, ...words] = positionals;
   if (verb !== 'run' || !v.model || (!v.tokens && words.length === 0)) throw new Error(kUsage);
-  const doppler = await load(v.model, { lane: v.lane, kv: v.kv, ctxLen: number(v.ctx, 'ctx') });
+  const doppler = await Doppler.load(v.model, { lane: v.lane, kv: /** @type {any} */ (v.kv), ctx: number(v.ctx, 'ctx') });
   const text = words.join(' ');
-  const chat = doppler.info.hasChatTemplate && !v.raw;
-  const prompt = v.tokens ? v.tokens.split(',').map((id) => number(id, 'tokens') ?? 0)
-    : chat ? [{ role: 'user', content: text }] : text;
-  const answer = await doppler.generate(prompt, {
-    maxTokens: number(v['max-tokens'], 'max-tokens'), temperature: number(v.temp, 'temp'), topK: number(v['top-k'], 'top-k'),
-    topP: number(v['top-p'], 'top-p'), minP: number(v['min-p'], 'min-p'), seed: number(v.seed, 'seed'), stop: v.stop,
-    ignoreEos: v['ignore-eos'], batch: number(v.batch, 'batch'),
-    onText: v.json ? undefined : (piece) => process.stdout.write(piece),
-  });
-  if (v.json) {
-    process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
-  } else {
-    const t = answer.timings;
-    process.stdout.write('\n');
-    process.stderr.write(`TTFT ${t.ttft_seconds.toFixed(3)} s, decode ${t.decode_tokens_per_second.toFixed(1)} tok/s ` +
-      `(${t.generated_tokens} tokens), ${answer.device.adapter} (${answer.device.provider})\n`);
+  const sampling = {
+    max_tokens: number(v['max-tokens'], 'max-tokens'), temperature: number(v.temp, 'temp'), top_k: number(v['top-k'], 'top-k'),
+    top_p: number(v['top-p'], 'top-p'), min_p: number(v['min-p'], 'min-p'), seed: number(v.seed, 'seed'), stop: v.stop,
+    ignore_eos: v['ignore-eos'], batch: number(v.batch, 'batch'),
+  };
+  const isChat = doppler.info.hasChatTemplate && !v.raw && !v.tokens;
+  const prompt = v.tokens ? v.tokens.split(',').map((id) => number(id, 'tokens') ?? 0) : text;
+  const chunks = await (isChat
+    ? doppler.chat.completions.create({ ...sampling, messages: [{ role: 'user', content: text }], stream: true })
+    : doppler.complete({ ...sampling, prompt, stream: true }));
+  let answer = '';
+  /** @type {number[]} */ const tokens = [];
+  let last;
+  for await (last of chunks) {
+    tokens.push(...last.tokens);
+    const [choice] = last.choices;
+    const piece = choice.delta?.content ?? choice.text ?? '';
+    answer += piece;
+    if (!v.json) process.stdout.write(piece);
   }
-  doppler.free();
+  const { adapter, provider } = doppler.info;
+  const { usage, timings } = last;
+  if (v.json) {
+    const shown = { text: answer, tokens, finish_reason: last.choices[0].finish_reason, usage, timings, device: { adapter, provider } };
+    process.stdout.write(`${JSON.stringify(shown, null, 2)}\n`);
+  } else {
+    process.stdout.write('\n');
+    process.stderr.write(`TTFT ${timings.ttft_seconds.toFixed(3)} s, decode ${timings.decode_tokens_per_second.toFixed(1)} tok/s ` +
+      `(${usage.completion_tokens} tokens), ${adapter} (${provider})\n`);
+  }
+  await doppler.unload();
 }
 
 try {

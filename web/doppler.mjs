@@ -1,144 +1,178 @@
-// The public class: a model loaded on the GPU, asked with await. Runs wherever WebGPU is: in a page or, better, in a
-// worker; for Node start at node.mjs. Nothing here blocks.
-import { FileHost } from './file_host.mjs';
-import { httpFiles } from './files_http.mjs';
-import { GpuHost } from './gpu_host.mjs';
-import { Core, start } from './wasm_loader.mjs';
+// The public class, typed by doppler.d.ts: a model, asked with await. In a page the engine runs in a worker and this is
+// its proxy; node.mjs has the same class for Node. Read next: requests.mjs (shapes), calls.mjs (to the engine).
+import { browser } from './browser.mjs';
+import { callsOfWorker, callsOnThisThread } from './calls.mjs';
+import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
+import { describeAdapter } from './gpu_host.mjs';
+import { modelCache } from './model_cache.mjs';
+import { Chunks, readRequest, Shape } from './requests.mjs';
+import { absolute } from './sources.mjs';
 
-/** An error of the engine: `kind` is "invalid-input", "unsupported", "out-of-memory", "device", "io" or "internal". */
-export class DopplerError extends Error {
-  /** @param {string} kind @param {string} message */
-  constructor(kind, message) {
-    super(message);
-    this.name = 'DopplerError';
-    this.kind = kind;
+export { DopplerError };
+
+/** @typedef {import('./calls.mjs').Calls} Calls */
+
+export class Doppler extends EventTarget {
+  #lastSession = 0;
+  /** @type {Calls} */ #calls = /** @type {any} */ (null); // once loaded
+  /** @type {any} */ info = null;
+  static cache = modelCache;
+
+  /** Where the engine runs. @param {any} options @param {import('./calls.mjs').Emit} emit @returns {Promise<Calls>} */
+  static async connect(options, emit) {
+    const hasWorker = globalThis.document && options.workerUrl !== false && !options.device?.gpu;
+    return hasWorker ? callsOfWorker(startWorker(options.workerUrl), emit) : callsOnThisThread(browser, emit);
   }
-}
 
-/**
- * @typedef {object} LoadOptions
- * @property {string} [lane] "exact", "fast" (default) or a kernel lane
- * @property {string} [kv] cache: "f16" (default) or "f32"
- * @property {number} [ctxLen] tokens; default: what the model was trained for, at most 4096
- * @property {number} [chunk] tokens of a prefill chunk
- * @property {string} [chatTemplate] Jinja text instead of the model's own
- * @property {boolean} [allSamplers] sampled plans with DRY, XTC, typical, mirostat and the others that need more dispatches
- */
-/**
- * @typedef {object} GenerateOptions
- * @property {number} [maxTokens]
- * @property {number} [temperature] 0: greedy
- * @property {number} [topK] @property {number} [topP] @property {number} [minP]
- * @property {number} [repeatPenalty] @property {number} [presencePenalty] @property {number} [frequencyPenalty]
- * @property {number} [seed]
- * @property {string[]} [stop] texts that end the generation
- * @property {boolean} [ignoreEos]
- * @property {"stop" | "slide"} [whenFull]
- * @property {number} [batch] decode steps of one submit
- * @property {boolean} [addSpecial]
- */
-/** @typedef {(stage: string, done: number, total: number) => void} OnProgress */
-/** @typedef {string | number[] | {role: string, content: string}[]} Prompt text, token ids or a conversation */
-
-/** @typedef {{resolve: (value: any) => void, reject: (error: Error) => void, onText?: (text: string) => void,
- *   onProgress?: OnProgress}} Call */
-
-export class Doppler {
-  #core = new Core();
-  /** @type {Map<number, Call>} */ #calls = new Map();
-  #lastCall = 0;
-  /** @type {FileHost | null} */ #files = null;
-  /** What was loaded: name, architecture, sizes, adapter. @type {any} */ info = null;
-
-  /**
-   * Loads a model; `model` is its address, or a FileAccess (file_host.mjs).
-   * @param {string | URL | import('./file_host.mjs').FileAccess} model
-   * @param {LoadOptions & {onProgress?: OnProgress, wasm?: WebAssembly.Module | URL | string, gpu?: any,
-   *   provider?: string}} [options]
-   */
-  static async load(model, options = {}) {
-    const { onProgress, wasm, gpu = globalThis.navigator?.gpu, provider = 'browser', ...rest } = options;
-    const access = typeof model === 'string' || model instanceof URL ? httpFiles(model) : model;
-    const self = new Doppler();
-    const core = self.#core;
-    const files = new FileHost(core, access);
-    self.#files = files;
-    const host = new GpuHost(core, gpu, provider, files);
-    const compiled = wasm instanceof WebAssembly.Module ? wasm : await compile(wasm);
-    await start(compiled, core, { ...host.imports(), ...files.imports(), ...self.#imports() });
-    self.info = await self.#call('doppler_load', { files: access.files, options: rest }, { onProgress });
+  /** @param {any} source @param {any} [options] @returns {Promise<any>} */
+  static async load(source, options = {}) {
+    const { progress, signal, ctx, lane, kv, chunk, chatTemplate, allSamplers, kernels, ...rest } = options;
+    throwIfAborted(signal);
+    const core = { ctxLen: ctx, lane, kv, chunk, chatTemplate, allSamplers, kernels };
+    const self = new this();
+    self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));
+    const { workerUrl, wasmUrl, ...given } = rest;
+    const request = { source: absolute(source), options: { ...given, core, wasmUrl: wasmUrl && String(absolute(wasmUrl)) } };
+    try {
+      self.info = await self.#call('load', request, signal, (event) => progress?.(event.progress));
+    } catch (error) {
+      self.#calls.close();
+      throw error;
+    }
     return self;
   }
 
-  /**
-   * Answers with {text, tokens, stop, timings, memory, counters}, as `doppler run --json` does. Text comes early through
-   * onText, in whole characters.
-   * @param {Prompt} prompt
-   * @param {GenerateOptions & {onText?: (text: string) => void}} [options]
-   */
-  async generate(prompt, options = {}) {
-    const { onText, ...rest } = options;
-    const isTokens = Array.isArray(prompt) && typeof prompt[0] === 'number';
-    const request = typeof prompt === 'string' ? { prompt } : isTokens ? { tokens: prompt } : { messages: prompt };
-    return this.#call('doppler_generate', { ...request, options: rest }, { onText });
+  /** @param {any} [options] */
+  static async probe({ device } = /** @type {any} */ ({})) {
+    try {
+      return await describeAdapter(device?.gpu ?? (await this.gpu()), device);
+    } catch (error) {
+      return { available: false, reason: asDopplerError(error).message, adapter: '', vendor: '', architecture: '', cpu: false,
+        features: [], limits: {}, languageFeatures: [] };
+    }
+  }
+  static gpu = browser.gpu;
+
+  chat = { completions: { create: (request) => this.#generate(request, true, request.session?.number) } };
+  complete = (request) => this.#generate(request, false, request.session?.number);
+
+  tokenize(text, options = {}) {
+    return this.#call('tokenize', { text, ...options });
+  }
+  detokenize(tokens) {
+    return this.#call('detokenize', { tokens });
+  }
+  applyChatTemplate(messages, options = {}) {
+    return this.#call('applyChatTemplate', { messages, ...options });
+  }
+  kernels() {
+    return this.#call('kernels', {});
   }
 
-  /** Ends the generation under way, whose answer then says "cancelled". */
-  cancel() {
-    this.#core.exports.doppler_cancel();
+  async memory() {
+    const { weightBytes, cacheBytes, scratchBytes } = this.info;
+    const gpuBytes = weightBytes + cacheBytes + scratchBytes;
+    return { weightBytes, cacheBytes, scratchBytes, gpuBytes, wasmBytes: await this.#call('wasmBytes', {}) };
   }
 
-  /** @param {string} text @param {{addSpecial?: boolean, parseSpecial?: boolean}} [options] @returns {Promise<number[]>} */
-  async tokenize(text, options = {}) {
-    return (await this.#call('doppler_tokenize', { text, ...options })).tokens;
+  newSession() {
+    return new Session(this.#session());
   }
 
-  /** @param {number[]} tokens @returns {Promise<string>} */
-  async detokenize(tokens) {
-    return (await this.#call('doppler_detokenize', { tokens })).text;
+  async unload() {
+    await this.#call('unload', {});
+    this.#calls.close();
   }
 
-  /** Gives the GPU's memory back; the object is of no use afterwards. */
-  free() {
-    this.#core.exports?.doppler_free();
-    this.#files?.close();
-  }
-
-  /** @param {string} name @param {object} request @param {object} [callbacks] @returns {Promise<any>} */
-  #call(name, request, callbacks = {}) {
-    const number = ++this.#lastCall;
-    return new Promise((resolve, reject) => {
-      this.#calls.set(number, { resolve, reject, ...callbacks });
-      this.#core.exports[name](number, ...this.#core.give(JSON.stringify(request)));
-    });
-  }
-
-  /** @returns {Record<string, Function>} */
-  #imports() {
-    const core = this.#core;
+  /** What a session asks of its model. @param {number} [from] the session whose text it begins with */
+  #session(from) {
+    const number = ++this.#lastSession;
+    const opened = this.#call('openSession', { session: number, from });
+    opened.catch(() => {}); // the next request tells
     return {
-      dp_answer: (number, ok, json, bytes) => {
-        const call = this.#calls.get(number);
-        this.#calls.delete(number);
-        const value = JSON.parse(core.text(json, bytes));
-        if (ok) call?.resolve(value);
-        else call?.reject(new DopplerError(value.kind, value.message));
-      },
-      dp_text: (number, text, bytes) => this.#calls.get(number)?.onText?.(core.text(text, bytes)),
-      dp_progress: (number, stage, stageBytes, done, total) =>
-        this.#calls.get(number)?.onProgress?.(core.text(stage, stageBytes), done, total),
-      dp_log: (level, text, bytes) => {
-        const line = `doppler: ${core.text(text, bytes)}`;
-        if (level === 0) console.error(line);
-        else console.warn(line);
-      },
+      number,
+      call: (method, request = {}) => this.#call(method, { session: number, ...request }),
+      generate: (request, isChat) => this.#generate(request, isChat, number),
+      fork: () => this.#session(number),
     };
+  }
+
+  /** @param {string} method @param {any} request @param {AbortSignal} [signal] @param {(event: any) => void} [tell] */
+  #call(method, request, signal = new AbortController().signal, tell = () => {}) {
+    return this.#calls.call(method, request, { signal, tell });
+  }
+
+  /** @param {any} request @param {boolean} isChat @param {number} [session] */
+  async #generate(request, isChat, session) {
+    const { signal, stream } = request;
+    throwIfAborted(signal);
+    const read = readRequest(request, isChat, session);
+    const shape = new Shape(isChat, request.model ?? this.info.name);
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    signal?.addEventListener('abort', end);
+    const chunks = new Chunks(end);
+    let isFirst = true;
+    const tell = ({ piece }) => {
+      if (!stream) return;
+      chunks.push(shape.piece(piece, isFirst));
+      isFirst = false;
+    };
+    const answering = this.#call('generate', read, ending.signal, tell).then((answer) => {
+      if (signal?.aborted) throw cancelled();
+      return answer;
+    }).finally(() => signal?.removeEventListener('abort', end));
+    if (!stream) return shape.whole(await answering);
+    answering.then((answer) => {
+      chunks.push(shape.last(answer));
+      chunks.end();
+    }, (error) => chunks.end(error));
+    return chunks;
   }
 }
 
-/** @param {URL | string} [address] of doppler_core.wasm; default: beside this file */
-async function compile(address = new URL('./doppler_core.wasm', import.meta.url)) {
-  const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`${address} could not be loaded: the server answered ${answer.status}.`);
-  return WebAssembly.compileStreaming(answer);
+/** A text of its own, doppler.d.ts. */
+class Session {
+  #model;
+
+  /** @param {any} model */
+  constructor(model) {
+    this.#model = model;
+  }
+  get number() {
+    return this.#model.number;
+  }
+
+  chat = { completions: { create: (request) => this.#model.generate(request, true) } };
+  complete = (request) => this.#model.generate(request, false);
+  tokens() {
+    return this.#model.call('sessionTokens');
+  }
+  fork() {
+    return new Session(this.#model.fork());
+  }
+  save() {
+    return this.#model.call('saveSession');
+  }
+  restore(bytes) {
+    return this.#model.call('restoreSession', { bytes });
+  }
+  reset() {
+    void this.#model.call('openSession');
+  }
+}
+
+// Apart, so that bundlers do not take it for an asset of its own.
+const kWorkerFile = './worker.mjs';
+
+/** @param {string | URL} [address] @returns {Worker} */
+function startWorker(address) {
+  try {
+    if (address) return new Worker(address, { type: 'module' });
+    return new Worker(new URL('./worker.mjs', import.meta.url), { type: 'module' }); // bundlers know this form by its text
+  } catch { // a worker's script must be of the page's origin; what it imports need not be
+    const file = address ? new URL(address, document.baseURI) : new URL(kWorkerFile, import.meta.url);
+    const script = new Blob([`import ${JSON.stringify(file.href)};`], { type: 'text/javascript' });
+    return new Worker(URL.createObjectURL(script), { type: 'module' });
+  }
 }

@@ -1,5 +1,5 @@
 // The file half of the boundary: the imports of src/web/web_file_set.cpp over a FileAccess, which is Node's files
-// (files_node.mjs) or HTTP (files_http.mjs).
+// (files_node.mjs), the user's (files_blob.mjs) or a server's (files_http.mjs, cached_files.mjs).
 import { HostError, Status } from './wasm_loader.mjs';
 
 /**
@@ -15,6 +15,8 @@ import { HostError, Status } from './wasm_loader.mjs';
  * @typedef {object} FileAccess
  * @property {{root: string, mainFile: string, names: string[]}} files as WebAssembly is told
  * @property {(name: string) => Promise<OpenFile | null>} open null: there is no such file
+ * @property {() => Promise<void>} [finished] the model was loaded
+ * @property {() => void} [close] it is not used any more
  */
 
 export class FileHost {

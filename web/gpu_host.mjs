@@ -25,6 +25,34 @@ const kLimits = ['maxBufferSize', 'maxStorageBufferBindingSize', 'maxStorageBuff
   'maxComputeWorkgroupStorageSize', 'maxComputeWorkgroupsPerDimension'];
 const kCpuAdapters = /llvmpipe|swiftshader|software|basic render/i;
 
+async function requestAdapter(gpu, powerPreference, provider) {
+  const adapter = await gpu.requestAdapter({ powerPreference });
+  if (!adapter) throw new HostError(Status.failed, `This ${provider} offers no WebGPU adapter.`);
+  return adapter;
+}
+
+const nameOf = (info) =>
+  info.device || info.description || [info.vendor, info.architecture].join(' ').trim() || 'unnamed adapter';
+const isCpu = (info) => Boolean(info.isFallbackAdapter) || kCpuAdapters.test(`${nameOf(info)} ${info.architecture}`);
+
+/** DeviceInfo of doppler.d.ts. @param {any} gpu @param {import('./doppler.d.ts').DeviceOptions} [options] */
+export async function describeAdapter(gpu, { powerPreference = 'high-performance' } = {}) {
+  const { info, features, limits } = await requestAdapter(gpu, powerPreference, 'browser');
+  /** @type {Record<string, number>} */ const shownLimits = {};
+  for (const name in limits) if (typeof limits[name] === 'number') shownLimits[name] = limits[name];
+  return {
+    available: true,
+    reason: '',
+    adapter: nameOf(info),
+    vendor: info.vendor,
+    architecture: info.architecture,
+    cpu: isCpu(info),
+    features: [...features].sort(),
+    limits: shownLimits,
+    languageFeatures: [...(gpu.wgslLanguageFeatures ?? [])].sort(),
+  };
+}
+
 export class GpuHost {
   /** @type {any[]} */ #buffers = [];
   /** @type {any[]} */ #pipelines = [];
@@ -33,18 +61,22 @@ export class GpuHost {
   /** @type {Map<string, any>} */ #layoutOf = new Map();
   /** @type {any} */ #device = null;
   #unpaced = 0; // bytes streamed since the queue was waited for
+  lost = ''; // why the device is lost; empty while it is there
+  /** @type {(why: string) => void} */ onLost = () => {};
 
   /**
    * @param {import('./wasm_loader.mjs').Core} core
    * @param {any} gpu navigator.gpu, or what the npm package webgpu creates
    * @param {string} provider "browser" or "node"
    * @param {import('./file_host.mjs').FileHost} files
+   * @param {import('./doppler.d.ts').DeviceOptions} [device]
    */
-  constructor(core, gpu, provider, files) {
+  constructor(core, gpu, provider, files, device = {}) {
     this.core = core;
     this.gpu = gpu;
     this.provider = provider;
     this.files = files;
+    this.powerPreference = device.powerPreference ?? 'high-performance';
   }
 
   /** @returns {Record<string, Function>} */
@@ -78,8 +110,7 @@ export class GpuHost {
   }
 
   async #open() {
-    const adapter = await this.gpu?.requestAdapter({ powerPreference: 'high-performance' });
-    if (!adapter) throw new HostError(Status.failed, `This ${this.provider} offers no WebGPU adapter.`);
+    const adapter = await requestAdapter(this.gpu, this.powerPreference, this.provider);
     const { info, limits } = adapter;
     /** @type {Record<string, number>} */ const requiredLimits = {};
     for (const name of kLimits) requiredLimits[name] = limits[name];
@@ -91,16 +122,18 @@ export class GpuHost {
       this.#report(kind, event.error?.message ?? 'unknown');
     });
     device.lost.then((lost) => {
-      if (this.#device === device) this.#report(Status.notThere, lost.message || lost.reason);
+      if (this.#device !== device) return;
+      this.lost = lost.message || lost.reason;
+      this.#report(Status.notThere, this.lost);
+      this.onLost(this.lost);
     });
-    const adapterName = info.device || info.description || [info.vendor, info.architecture].join(' ').trim();
     return JSON.stringify({
       provider: this.provider,
-      adapter: adapterName || 'unnamed adapter',
+      adapter: nameOf(info),
       vendor: info.vendor,
       architecture: info.architecture,
       driver: info.description,
-      cpu: Boolean(info.isFallbackAdapter) || kCpuAdapters.test(`${adapterName} ${info.architecture}`),
+      cpu: isCpu(info),
       f16: device.features.has('shader-f16'),
       subgroups: device.features.has('subgroups'),
       subgroup_min: info.subgroupMinSize ?? 0,
@@ -116,6 +149,13 @@ export class GpuHost {
       binding_alignment: Math.max(device.limits.minStorageBufferOffsetAlignment,
         device.limits.minUniformBufferOffsetAlignment),
     });
+  }
+
+  /** Whether the device is lost; what fails because of it fails a little before that is told. */
+  async isLostSoon() {
+    const kSoonSeconds = 1;
+    await Promise.race([this.#device?.lost, new Promise((resolve) => setTimeout(resolve, kSoonSeconds * 1000))]);
+    return this.lost !== '';
   }
 
   #close() {

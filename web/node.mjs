@@ -1,44 +1,49 @@
-// Doppler in Node: WebGPU from the npm package `webgpu` (Dawn), models from disk.
+// Doppler in Node: the class of doppler.mjs with WebGPU from the npm package `webgpu` (Dawn), models also from disk, and no
+// worker.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { Doppler } from './doppler.mjs';
-import { httpFiles } from './files_http.mjs';
+import { callsOnThisThread } from './calls.mjs';
+import { Doppler as BrowserDoppler, DopplerError } from './doppler.mjs';
 import { nodeFiles } from './files_node.mjs';
 
-export { Doppler, DopplerError } from './doppler.mjs';
+export { DopplerError };
 
 // As natively: kernels are tested, so they run without Dawn's bounds checks.
 const kDawnOptions = ['enable-dawn-features=disable_robustness,disable_polyfills_on_integer_div_and_mod'];
 
-/** Where the build leaves the module, or where a package has it. */
-function wasmPath() {
-  const places = ['./doppler_core.wasm', '../build/wasm/src/web/doppler_core.wasm']
-    .map((place) => fileURLToPath(new URL(place, import.meta.url)));
-  const found = process.env.DOPPLER_WASM ?? places.find((place) => existsSync(place));
-  if (!found) throw new Error('doppler_core.wasm was not built: cmake --preset wasm && cmake --build --preset wasm.');
-  return found;
-}
-
 /** Dawn ends the process badly when it is collected before it: kept. @type {any} */
 let keptGpu = null;
 
-async function nodeGpu() {
-  let package_;
-  try {
-    package_ = await import('webgpu');
-  } catch {
-    throw new Error('The npm package webgpu is missing: npm install in the folder web.');
-  }
-  return (keptGpu ??= package_.create(kDawnOptions));
+/** @type {import('./engine.mjs').Platform} */
+const node = {
+  provider: 'node',
+  async gpu() {
+    let package_;
+    try {
+      package_ = await import('webgpu');
+    } catch {
+      throw new DopplerError('device', 'The npm package webgpu is missing: npm install webgpu.');
+    }
+    return (keptGpu ??= package_.create(kDawnOptions));
+  },
+  compile: async (address) => WebAssembly.compile(await readFile(wasmPath(address))),
+  openPath: async (path) => (existsSync(path) ? nodeFiles(path) : null),
+};
+
+/** Where a package has the module, or where the build leaves it. @param {string} [address] */
+function wasmPath(address) {
+  if (address) return address.startsWith('file:') ? fileURLToPath(address) : address;
+  const places = ['./doppler_core.wasm', '../build/wasm/src/web/doppler_core.wasm']
+    .map((place) => fileURLToPath(new URL(place, import.meta.url)));
+  const found = process.env.DOPPLER_WASM ?? places.find((place) => existsSync(place));
+  if (found) return found;
+  throw new DopplerError('io', 'doppler_core.wasm was not built: cmake --preset wasm && cmake --build --preset wasm.');
 }
 
-/**
- * @param {string} model path or address of a .gguf file or a Hugging Face folder
- * @param {import('./doppler.mjs').LoadOptions & {onProgress?: import('./doppler.mjs').OnProgress}} [options]
- */
-export async function load(model, options = {}) {
-  const wasm = await WebAssembly.compile(await readFile(wasmPath()));
-  const files = /^https?:/.test(model) ? httpFiles(model) : await nodeFiles(model);
-  return Doppler.load(files, { ...options, wasm, gpu: await nodeGpu(), provider: 'node' });
+export class Doppler extends BrowserDoppler {
+  static async connect(options, emit) {
+    return callsOnThisThread(node, emit);
+  }
+  static gpu = node.gpu;
 }

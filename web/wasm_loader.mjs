@@ -44,7 +44,7 @@ export class Core {
    * @param {number} ticket @param {() => Promise<Uint8Array | string | void>} work
    */
   async answer(ticket, work) {
-    let status = Status.ok;
+    let status = /** @type {number} */ (Status.ok);
     /** @type {Uint8Array | string} */ let data = '';
     try {
       data = (await work()) ?? '';

@@ -29,8 +29,9 @@ Generator::Generator(model::StepRunner& runner, const tokenizer::Tokenizer* toke
       cached_tokens_(cached_tokens),
       cancelled_(cancelled) {}
 
-Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions options) {
-  started_ = Clock::now();
+Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions options,
+                              std::span<const uint32_t> generated) {
+  started_ = first_token_at_ = Clock::now();
   options_ = std::move(options);
   if (options_.batch == 0) options_.batch = config_.batch;
   DP_CHECK(check_options(options_, config_, runner_.max_batch()));
@@ -46,6 +47,14 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
   answer_.emplace(tokenizer_, config_.stop_tokens, options_);
   answer_->result().timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
   limit_ = options_.max_tokens == 0 ? kMaxTokens : options_.max_tokens;
+  for (const uint32_t token : generated) {
+    sequence_.push_back(token);
+    answer_->accept(token, nullptr);
+  }
+  if (answer_->ended()) {
+    answer_->flush();
+    return {};
+  }
   if (sequence_.size() >= runner_.ctx_len()) {
     if (options_.when_full == WhenFull::kStop) {
       return fail(ErrorKind::kInvalidInput,
@@ -55,7 +64,7 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
     }
     sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
   }
-  auto queued = queue_prompt(limit_);
+  auto queued = queue_prompt(limit_ - generated.size());
   if (!queued) cached_tokens_.clear();  // what the cache holds now is not known
   return queued;
 }
@@ -67,11 +76,14 @@ Result<void> Generator::queue_prompt(size_t max_tokens_left) {
   const size_t kept = std::min<size_t>(static_cast<size_t>(a - cached_tokens_.begin()), sequence_.size() - 1);
   cached_tokens_.resize(kept);
   segment_limit_ = static_cast<uint32_t>(max_tokens_left);
-  const Segment segment{.max_tokens = segment_limit_,
-                        .slides = segments_,
-                        .generated = static_cast<uint32_t>(answer_->result().tokens.size())};
-  DP_CHECK(
-      runner_.begin(settings_of(options_, config_, tokenizer_, segment), std::span(sequence_).first(kept)));
+  const auto answered = static_cast<uint32_t>(answer_->result().tokens.size());
+  // Tokens that start() was given belong to the first segment: its counters go on from them.
+  const uint32_t known = segments_ == 0 ? answered : 0;
+  const Segment segment{
+      .max_tokens = segment_limit_ + known, .slides = segments_, .generated = answered - known};
+  model::GenerationSettings settings = settings_of(options_, config_, tokenizer_, segment);
+  settings.generated = known;
+  DP_CHECK(runner_.begin(settings, std::span(sequence_).first(kept)));
   if (segments_ == 0) {
     answer_->result().timings.evaluated_tokens = static_cast<uint32_t>(sequence_.size() - kept);
     answer_->result().timings.cached_tokens = static_cast<uint32_t>(kept);

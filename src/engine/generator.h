@@ -26,9 +26,11 @@ class Generator {
   Generator(model::StepRunner& runner, const tokenizer::Tokenizer* tokenizer, GeneratorConfig config,
             std::vector<uint32_t>& cached_tokens, const std::atomic<bool>& cancelled);
 
-  // Queues the prompt (the whole sequence so far) and the first decode steps. Errors: empty prompt, token out of
-  // range, prompt longer than the context, options out of range.
-  Result<void> start(std::vector<uint32_t> prompt, GenerateOptions options);
+  // Queues the prompt (the whole sequence so far) and the first decode steps. `generated`: tokens of the answer that are
+  // known, of a generation whose device was lost; it goes on behind them, and result() has them, but next() does not give
+  // their text again. Errors: empty prompt, token out of range, prompt longer than the context, options out of range.
+  Result<void> start(std::vector<uint32_t> prompt, GenerateOptions options,
+                     std::span<const uint32_t> generated = {});
   // Waits for the next batch of tokens and gives their text, which may be empty while a character or a possible stop
   // string is incomplete. No value: the generation has ended.
   Task<Result<std::optional<std::string>>> next();

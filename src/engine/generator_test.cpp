@@ -23,7 +23,7 @@ class Counting final : public model::StepRunner {
   Result<void> begin(const model::GenerationSettings& s, std::span<const uint32_t> before) override {
     settings = s;
     pos = static_cast<uint32_t>(before.size());
-    generated = 0;
+    generated = s.generated;
     stopped = false;
     begun_at.push_back(pos);
     return {};
@@ -83,10 +83,11 @@ struct Script {
   Generation result;
   std::string error;
 
-  void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000}) {
+  void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000},
+          std::vector<uint32_t> generated = {}) {
     Generator generator(runner, nullptr, {.vocab_size = 2000, .stop_tokens = std::move(stops)}, cached_tokens,
                         cancelled);
-    if (auto started = generator.start(std::move(prompt), std::move(options)); !started) {
+    if (auto started = generator.start(std::move(prompt), std::move(options), generated); !started) {
       error = started.error().message();
       return;
     }
@@ -229,6 +230,18 @@ TEST(Generator, ReusesCachedTokens) {
   run.go({1, 2, 3, 4, 5, 6, 7, 8, 20}, {.max_tokens = 2});
   EXPECT_EQ(run.runner.begun_at.back(), 7u);
   EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{21, 22}));
+}
+
+TEST(Generator, GoesOnBehindTheTokensOfALostDevice) {
+  Script whole, rest, ended;
+  whole.go({1, 2, 3}, {.max_tokens = 30});
+  rest.go({1, 2, 3}, {.max_tokens = 30}, {1000}, {4, 5, 6, 7});
+  EXPECT_EQ(rest.result.tokens, whole.result.tokens);
+  EXPECT_EQ(rest.runner.settings.generated, 4u);  // the random counter goes on
+  EXPECT_EQ(rest.result.timings.prompt_tokens, 3u);
+  ended.go({1, 2, 3}, {.max_tokens = 2}, {1000}, {4, 5});
+  EXPECT_EQ(ended.result.stop, StopReason::kTokenLimit);
+  EXPECT_EQ(ended.runner.submits, 0u);
 }
 
 TEST(Generator, BadInputIsOneSentence) {

@@ -111,13 +111,21 @@ struct FileServer::State {
     evbuffer_free(body);
   }
 
-  void answer(evhttp_request* request) {
+  void set_origin(evhttp_request* request) {
+    if (options.origin.empty()) {
+      set(request, "Cross-Origin-Resource-Policy", "same-origin");
+      return;
+    }
     set(request, "Access-Control-Allow-Origin", options.origin);
     set(request, "Access-Control-Expose-Headers",
         "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified");
     set(request, "Cross-Origin-Resource-Policy", options.origin == "*" ? "cross-origin" : "same-site");
-    set(request, "X-Content-Type-Options", "nosniff");
     if (options.origin != "*") set(request, "Vary", "Origin");
+  }
+
+  void answer(evhttp_request* request) {
+    set(request, "X-Content-Type-Options", "nosniff");
+    set_origin(request);
     const evhttp_cmd_type method = evhttp_request_get_command(request);
     if (method == EVHTTP_REQ_OPTIONS) {
       set(request, "Access-Control-Allow-Methods", "GET, HEAD, OPTIONS");
@@ -132,8 +140,10 @@ struct FileServer::State {
       return;
     }
     const evhttp_uri* uri = evhttp_request_get_evhttp_uri(request);
-    const char* path = uri ? evhttp_uri_get_path(uri) : nullptr;
-    auto file = open_served(root, path ? path : "");
+    const char* given = uri ? evhttp_uri_get_path(uri) : nullptr;
+    std::string path = given ? given : "";
+    if (path.ends_with('/')) path += options.index;
+    auto file = open_served(root, path);
     if (!file) {
       send_text(request, 404, "There is no such file.\n");
       return;

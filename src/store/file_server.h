@@ -1,5 +1,5 @@
-// `doppler serve-models`: a folder over HTTP/1.1, read only: range requests, conditions, CORS, HEAD. One thread and
-// libevent: thousands of slow readers cost no threads, and files go from the disk to the socket by sendfile.
+// `doppler serve-models` and `doppler web`: a folder over HTTP/1.1, read only: range requests, conditions, CORS, HEAD. One
+// thread and libevent: thousands of slow readers cost no threads, and files go from the disk to the socket by sendfile.
 // Read next: served_file.h.
 #pragma once
 
@@ -15,7 +15,8 @@ struct ServeOptions {
   std::string folder;
   std::string host = "127.0.0.1";
   uint16_t port = 0;                // 0: any free one
-  std::string origin = "*";         // whose pages may read (CORS)
+  std::string origin = "*";         // whose pages may read (CORS); empty: the served ones alone
+  std::string index;                // the file that answers for a folder ("index.html"); empty: none
   uint32_t most_connections = 256;  // more get 503
   uint32_t timeout_seconds = 30;    // of a connection that neither sends nor takes a byte
 };

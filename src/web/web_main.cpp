@@ -1,6 +1,5 @@
-// What JavaScript calls (web/doppler.mjs). Requests are JSON in memory from doppler_alloc(), freed here. load
-// and generate take a call number and report through dp_progress and dp_text until dp_answer ends the call;
-// the others answer at once.
+// What JavaScript calls (web/instance.mjs). Requests are JSON in memory from doppler_alloc(), freed here. Every call has a
+// number. It reports through dp_progress, dp_piece and dp_bytes until dp_answer ends it, which some calls do at once.
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -13,9 +12,14 @@
 namespace doppler::web {
 namespace {
 
+// 0: loading is to stop.
 DP_HOST_IMPORT("dp_progress")
-void host_progress(uint32_t call, const char* stage, uint32_t stage_bytes, double done, double total);
-DP_HOST_IMPORT("dp_text") void host_text(uint32_t call, const char* text, uint32_t bytes);
+uint32_t host_progress(uint32_t call, const char* stage, uint32_t stage_bytes, double done, double total);
+// Tokens of an answer and the text that is certain with them.
+DP_HOST_IMPORT("dp_piece")
+void host_piece(uint32_t call, const int32_t* tokens, uint32_t count, const char* text, uint32_t bytes);
+// A result that is no JSON; dp_answer follows.
+DP_HOST_IMPORT("dp_bytes") void host_bytes(uint32_t call, const uint8_t* bytes, uint32_t count);
 // json: the result, or with ok = 0 {"kind", "message"}.
 DP_HOST_IMPORT("dp_answer") void host_answer(uint32_t call, uint32_t ok, const char* json, uint32_t bytes);
 DP_HOST_IMPORT("dp_log") void host_log(uint32_t level, const char* text, uint32_t bytes);
@@ -78,6 +82,19 @@ Result<Json> take_request(char* data, uint32_t bytes) {
   return request;
 }
 
+Task<Result<Json>> save(uint32_t call, Json request) {
+  auto saving = instance().model.save(std::move(request));
+  DP_CO_TRY(const std::vector<uint8_t> bytes, co_await std::move(saving));
+  host_bytes(call, bytes.data(), static_cast<uint32_t>(bytes.size()));
+  co_return Json::object();
+}
+
+// A question that is answered at once.
+void ask(uint32_t call, char* data, uint32_t bytes, Result<Json> (WebModel::*question)(const Json&) const) {
+  const auto request = take_request(data, bytes);
+  answer(call, request ? (instance().model.*question)(*request) : Result<Json>(forward(request.error())));
+}
+
 }  // namespace
 
 DP_HOST_EXPORT("doppler_load") void export_load(uint32_t call, char* data, uint32_t bytes) {
@@ -88,27 +105,44 @@ DP_HOST_EXPORT("doppler_load") void export_load(uint32_t call, char* data, uint3
   if (!request) return answer(call, forward(std::move(request).error()));
   start(call,
         instance().model.load(std::move(*request), [call](const char* stage, uint64_t done, uint64_t total) {
-          host_progress(call, stage, size32(stage), static_cast<double>(done), static_cast<double>(total));
-          return true;
+          return host_progress(call, stage, size32(stage), static_cast<double>(done),
+                               static_cast<double>(total)) != 0;
         }));
 }
 
 DP_HOST_EXPORT("doppler_generate") void export_generate(uint32_t call, char* data, uint32_t bytes) {
   auto request = take_request(data, bytes);
   if (!request) return answer(call, forward(std::move(request).error()));
-  start(call, instance().model.generate(std::move(*request), [call](const std::string& text) {
-    host_text(call, text.data(), size32(text));
+  start(call, instance().model.generate(std::move(*request), [call](std::span<const int32_t> tokens,
+                                                                    const std::string& text) {
+    host_piece(call, tokens.data(), static_cast<uint32_t>(tokens.size()), text.data(), size32(text));
   }));
 }
 
-DP_HOST_EXPORT("doppler_tokenize") void export_tokenize(uint32_t call, char* data, uint32_t bytes) {
-  const auto request = take_request(data, bytes);
-  answer(call, request ? instance().model.tokenize(*request) : Result<Json>(forward(request.error())));
+DP_HOST_EXPORT("doppler_save") void export_save(uint32_t call, char* data, uint32_t bytes) {
+  auto request = take_request(data, bytes);
+  if (!request) return answer(call, forward(std::move(request).error()));
+  start(call, save(call, std::move(*request)));
 }
 
+// data: a saved session.
+DP_HOST_EXPORT("doppler_restore") void export_restore(uint32_t call, char* data, uint32_t bytes) {
+  std::vector<uint8_t> saved(data, data + bytes);
+  std::free(data);
+  start(call, instance().model.restore(std::move(saved)));
+}
+
+DP_HOST_EXPORT("doppler_tokenize") void export_tokenize(uint32_t call, char* data, uint32_t bytes) {
+  ask(call, data, bytes, &WebModel::tokenize);
+}
 DP_HOST_EXPORT("doppler_detokenize") void export_detokenize(uint32_t call, char* data, uint32_t bytes) {
-  const auto request = take_request(data, bytes);
-  answer(call, request ? instance().model.detokenize(*request) : Result<Json>(forward(request.error())));
+  ask(call, data, bytes, &WebModel::detokenize);
+}
+DP_HOST_EXPORT("doppler_template") void export_template(uint32_t call, char* data, uint32_t bytes) {
+  ask(call, data, bytes, &WebModel::apply_template);
+}
+DP_HOST_EXPORT("doppler_kernels") void export_kernels(uint32_t call) {
+  answer(call, instance().model.kernels());
 }
 
 DP_HOST_EXPORT("doppler_cancel") void export_cancel() { instance().model.cancel(); }

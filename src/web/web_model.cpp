@@ -1,8 +1,11 @@
 #include "web/web_model.h"
 
+#include <algorithm>
+
 #include "engine/generation_json.h"
 #include "engine/generator.h"
 #include "engine/model_options.h"
+#include "engine/session_file.h"
 #include "engine/tuning.h"
 #include "web/web_options.h"
 
@@ -41,6 +44,7 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
                   {"provider", info.provider},
                   {"vocabSize", info.vocab_size},
                   {"ctxLen", info.ctx_len},
+                  {"lane", options.lane},
                   {"trainedCtxLen", info.trained_ctx_len},
                   {"weightBytes", info.weight_bytes},
                   {"cacheBytes", info.cache_bytes},
@@ -58,26 +62,18 @@ Result<const tokenizer::Tokenizer*> WebModel::tokenizer() const {
               loaded_->text.tokenizer_problem.c_str());
 }
 
-Result<std::vector<int32_t>> WebModel::prompt_tokens(const Json& request, bool add_special) const {
-  if (find(request, "tokens")) return read_tokens(request, "tokens");
-  DP_TRY(const tokenizer::Tokenizer* const tokenizer, this->tokenizer());
-  if (const Json* messages = find(request, "messages")) {
-    DP_TRY(const std::string text,
-           engine::apply_chat_template(loaded_->text, *messages, /*add_generation_prompt=*/true));
-    // The template writes the special tokens itself.
-    return tokenizer->encode(text, {.add_special = false, .parse_special = true});
-  }
-  DP_TRY(const auto prompt, get_string(request, "prompt"));
-  if (!prompt) return fail(ErrorKind::kInvalidInput, "A generation needs tokens, messages or a prompt.");
-  return tokenizer->encode(*prompt, {.add_special = add_special, .parse_special = true});
+Result<void> WebModel::check_idle() const {
+  if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
+  if (generating_)
+    return fail(ErrorKind::kInvalidInput, "A generation is under way; cancel it or wait for it.");
+  return {};
 }
 
-Task<Result<Json>> WebModel::generate(Json request, std::function<void(const std::string&)> on_text) {
-  if (!loaded_) co_return fail(ErrorKind::kInvalidInput, "No model is loaded.");
-  if (generating_)
-    co_return fail(ErrorKind::kInvalidInput, "A generation is under way; cancel it or wait for it.");
+Task<Result<Json>> WebModel::generate(Json request, PieceCallback on_piece) {
+  DP_CO_CHECK(check_idle());
   DP_CO_TRY(const GenerateOptions options, read_generate_options(member(request, "options")));
-  DP_CO_TRY(const std::vector<int32_t> ids, prompt_tokens(request, options.add_special));
+  DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
+  DP_CO_TRY(const std::vector<int32_t> known, read_tokens(request, "generated"));
   cancelled_.store(false);
   const ModelInfo info = engine::describe(*loaded_, *device_);
   const engine::GeneratorConfig config{.vocab_size = info.vocab_size,
@@ -85,26 +81,90 @@ Task<Result<Json>> WebModel::generate(Json request, std::function<void(const std
                                        .batch = engine::default_batch(*loaded_)};
   engine::Generator generator(*loaded_->runner, loaded_->text.tokenizer.get(), config, cached_tokens_,
                               cancelled_);
-  std::vector<uint32_t> prompt(ids.begin(), ids.end());
-  DP_CO_CHECK(generator.start(std::move(prompt), options));
+  const std::vector<uint32_t> generated(known.begin(), known.end());
+  DP_CO_CHECK(generator.start(std::vector<uint32_t>(ids.begin(), ids.end()), options, generated));
+  size_t told = generator.result().tokens.size();
+  if (told > 0) on_piece({}, generator.result().text);
   generating_ = true;
   while (true) {
     auto waiting = generator.next();
     auto piece = co_await std::move(waiting);
     if (!piece) {
       generating_ = false;
+      cached_tokens_.clear();  // what the cache holds now is not known
       co_return forward(std::move(piece).error());
     }
     if (!*piece) break;
-    if (!(*piece)->empty()) on_text(**piece);
+    const std::span<const int32_t> fresh = std::span(generator.result().tokens).subspan(told);
+    if (!fresh.empty() || !(*piece)->empty()) on_piece(fresh, **piece);
+    told += fresh.size();
   }
   generating_ = false;
   co_return engine::generation_json(info, engine::counters_since_load(*loaded_, *device_),
                                     generator.result());
 }
 
+Result<Json> WebModel::apply_template(const Json& request) const {
+  if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
+  const Json* messages = find(request, "messages");
+  if (!messages) return fail(ErrorKind::kInvalidInput, "A chat template needs messages.");
+  DP_TRY(const auto add_prompt, get_bool(request, "addGenerationPrompt"));
+  DP_TRY(const std::string text,
+         engine::apply_chat_template(loaded_->text, *messages, add_prompt.value_or(true)));
+  return Json({{"text", text}});
+}
+
+Result<Json> WebModel::kernels() const {
+  if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
+  Json list = Json::array();
+  for (const kernels::Choice& choice : loaded_->runner->choices()) {
+    Json refused = Json::array();
+    for (const kernels::Refusal& refusal : choice.refused)
+      refused.push_back(Json({{"variant", refusal.variant}, {"reason", refusal.reason}}));
+    list.push_back(Json({{"operation", choice.operation},
+                         {"shape", choice.shape},
+                         {"variant", choice.variant},
+                         {"refused", std::move(refused)}}));
+  }
+  return Json({{"kernels", std::move(list)}});
+}
+
+Task<Result<std::vector<uint8_t>>> WebModel::save(Json request) {
+  DP_CO_CHECK(check_idle());
+  DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
+  engine::SessionFile session;
+  session.tokens.assign(ids.begin(), ids.end());
+  const auto [a, b] = std::ranges::mismatch(cached_tokens_, session.tokens);
+  auto saving = loaded_->runner->save_cache(static_cast<uint32_t>(a - cached_tokens_.begin()));
+  DP_CO_TRY(session.cache, co_await std::move(saving));
+  co_return engine::encode_session(engine::session_fingerprint(*loaded_->runner), session);
+}
+
+Task<Result<Json>> WebModel::restore(std::vector<uint8_t> bytes) {
+  DP_CO_CHECK(check_idle());
+  model::PlanRunner& runner = *loaded_->runner;
+  DP_CO_TRY(engine::SessionFile session, engine::decode_session(bytes, engine::session_fingerprint(runner)));
+  const uint64_t position_bytes = runner.memory().cache_bytes / runner.ctx_len();
+  const auto cached = static_cast<uint32_t>(session.cache.size() / position_bytes);
+  if (cached > session.tokens.size() || cached > runner.ctx_len()) {
+    co_return fail(ErrorKind::kInvalidInput, "The session has %u tokens in its cache; the context holds %u.",
+                   cached, runner.ctx_len());
+  }
+  auto restoring = runner.restore_cache(cached, session.cache);
+  DP_CO_CHECK(co_await std::move(restoring));
+  cached_tokens_.assign(session.tokens.begin(), session.tokens.begin() + cached);
+  co_return Json({{"tokens", session.tokens}});
+}
+
 Result<Json> WebModel::tokenize(const Json& request) const {
   DP_TRY(const tokenizer::Tokenizer* const tokenizer, this->tokenizer());
+  if (find(request, "messages")) {
+    DP_TRY(const Json written, apply_template(request));
+    // The template writes the special tokens itself.
+    DP_TRY(const auto ids, tokenizer->encode(written["text"].get<std::string>(),
+                                             {.add_special = false, .parse_special = true}));
+    return Json({{"tokens", ids}});
+  }
   DP_TRY(const auto text, get_string(request, "text"));
   DP_TRY(const auto add_special, get_bool(request, "addSpecial"));
   DP_TRY(const auto parse_special, get_bool(request, "parseSpecial"));

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,20 +14,32 @@
 
 namespace doppler::web {
 
+// Tokens of the answer as they come, and the text that is certain with them.
+using PieceCallback = std::function<void(std::span<const int32_t> tokens, const std::string& text)>;
+
 class WebModel {
  public:
   // request: {"files": {...}, "options": {...}}. Answers with the model's description.
   Task<Result<Json>> load(Json request, model::LoadProgress progress);
-  // request: {"tokens" or "messages" or "prompt", "options"}. Answers as `doppler run --json` prints.
-  Task<Result<Json>> generate(Json request, std::function<void(const std::string&)> on_text);
-  // {"text", "addSpecial", "parseSpecial"} -> {"tokens"}; {"tokens"} -> {"text"}.
+  // request: {"tokens", "options", "generated"}; the last, where the device was lost: the answer's tokens so far, whose
+  // text is the first piece. Answers as `doppler run --json` prints.
+  Task<Result<Json>> generate(Json request, PieceCallback on_piece);
+  // {"text", "addSpecial", "parseSpecial"} or {"messages"} -> {"tokens"}; {"tokens"} -> {"text"}.
   Result<Json> tokenize(const Json& request) const;
   Result<Json> detokenize(const Json& request) const;
+  // {"messages", "addGenerationPrompt"} -> {"text"}, by the model's chat template.
+  Result<Json> apply_template(const Json& request) const;
+  // Kernels in use and the better ones that were refused: {"kernels": [{"operation", "shape", "variant", "refused"}]}.
+  Result<Json> kernels() const;
+  // A session file (engine/session_file.h) of these tokens, with as much of the cache as belongs to them; and back, which
+  // answers {"tokens"}.
+  Task<Result<std::vector<uint8_t>>> save(Json request);
+  Task<Result<Json>> restore(std::vector<uint8_t> bytes);
   void cancel() { cancelled_.store(true); }
 
  private:
   Result<const tokenizer::Tokenizer*> tokenizer() const;
-  Result<std::vector<int32_t>> prompt_tokens(const Json& request, bool add_special) const;
+  Result<void> check_idle() const;
 
   std::unique_ptr<gpu::Device> device_;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded_;

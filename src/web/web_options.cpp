@@ -1,5 +1,7 @@
 #include "web/web_options.h"
 
+#include <charconv>
+
 #include "base/json.h"
 
 namespace doppler::web {
@@ -43,6 +45,23 @@ Result<void> read(const Json& json, const char* key, std::vector<std::string>& o
   }
   return {};
 }
+// {"15": -100}: OpenAI's shape.
+Result<void> read(const Json& json, const char* key, std::vector<std::pair<int32_t, float>>& out) {
+  const Json* biases = find(json, key);
+  if (!biases) return {};
+  if (!biases->is_object())
+    return fail(ErrorKind::kInvalidInput, "Option %s is not an object of tokens and numbers.", key);
+  for (const auto& [token, bias] : biases->items()) {
+    int32_t id = -1;
+    const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), id);
+    if (error != std::errc() || end != token.data() + token.size() || id < 0 || !bias.is_number()) {
+      return fail(ErrorKind::kInvalidInput, "Option %s has \"%s\": %s; token ids and numbers are allowed.",
+                  key, printable(token).c_str(), printable(to_text(bias)).c_str());
+    }
+    out.emplace_back(id, bias.get<float>());
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -62,6 +81,11 @@ Result<LoadOptions> read_load_options(const Json& json) {
   DP_CHECK(read(json, "chunk", out.chunk));
   DP_CHECK(read(json, "chatTemplate", out.chat_template));
   DP_CHECK(read(json, "allSamplers", out.all_samplers));
+  if (const Json* kernels = find(json, "kernels"); kernels && kernels->is_object()) {
+    for (const auto& [operation, variant] : kernels->items()) {
+      DP_CHECK(read(*kernels, operation.c_str(), out.kernels[operation]));
+    }
+  }
   return out;
 }
 
@@ -91,6 +115,7 @@ Result<GenerateOptions> read_generate_options(const Json& json) {
   DP_CHECK(read(json, "dryRange", s.dry_range));
   DP_CHECK(read(json, "dryBreakers", s.dry_breakers));
   DP_CHECK(read(json, "seed", s.seed));
+  DP_CHECK(read(json, "logitBias", s.logit_bias));
   DP_CHECK(read(json, "stop", out.stop));
   DP_CHECK(read(json, "ignoreEos", out.ignore_eos));
   DP_CHECK(read(json, "batch", out.batch));

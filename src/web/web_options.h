@@ -1,5 +1,5 @@
 // What JavaScript passes as JSON, as the public option structs. Members that are absent keep their defaults;
-// the names are those of web/doppler.mjs.
+// the names are those of web/requests.mjs.
 #pragma once
 
 #include "base/json_fwd.h"
@@ -10,11 +10,10 @@ namespace doppler::web {
 
 // {"root", "mainFile", "names"}
 Result<WebFiles> read_files(const Json& json);
-// {"lane", "kv", "ctxLen", "chunk", "chatTemplate"}
+// {"lane", "kv", "ctxLen", "chunk", "chatTemplate", "allSamplers", "kernels": {operation: variant}}
 Result<LoadOptions> read_load_options(const Json& json);
-// {"maxTokens", "temperature", "topK", "topP", "minP", "repeatPenalty", "presencePenalty",
-// "frequencyPenalty", "seed",
-//  "stop", "ignoreEos", "whenFull", "batch", "addSpecial"}
+// GenerateOptions and SamplingOptions, their members in camelCase: {"maxTokens", "temperature", "logitBias": {id: number},
+// "whenFull": "stop" or "slide", ...}
 Result<GenerateOptions> read_generate_options(const Json& json);
 // The list of token ids under `key`, or an error.
 Result<std::vector<int32_t>> read_tokens(const Json& json, std::string_view key);

@@ -1,4 +1,4 @@
-"""`doppler serve-models`: ranges, conditions, CORS, HEAD, escapes, limits, an orderly end, and pulls from it."""
+"""`doppler serve-models` and `doppler web`: ranges, conditions, CORS, HEAD, escapes, limits, an orderly end, and pulls from it."""
 
 import http.client
 import json
@@ -20,6 +20,9 @@ MODEL = "models/storyteller.gguf"
 class ServeCase(StoreCase):
     flags = ()
 
+    def command(self):
+        return "serve-models", self.folder
+
     def setUp(self):
         super().setUp()
         self.folder = os.path.join(self.home, "served")
@@ -34,7 +37,7 @@ class ServeCase(StoreCase):
         os.symlink(os.path.join(self.home, "outside.txt"), os.path.join(self.folder, "escape.txt"))
         os.symlink(self.home, os.path.join(self.folder, "up"))
         os.symlink("tiny.gguf", os.path.join(self.folder, "link.gguf"))
-        self.process = self.start("serve-models", self.folder, "--port", "0", "--json", *self.flags)
+        self.process = self.start(*self.command(), "--port", "0", "--json", *self.flags)
         self.addCleanup(self.end)
         self.port = json.loads(self.process.stdout.readline())["port"]
 
@@ -53,6 +56,25 @@ class ServeCase(StoreCase):
         body = answer.read()
         connection.close()
         return answer.status, dict(answer.getheaders()), body
+
+
+class Page(ServeCase):
+    def command(self):
+        with open(os.path.join(self.folder, "index.html"), "w", encoding="utf-8") as file:
+            file.write("<!doctype html>")
+        return "web", "--site", self.folder
+
+    def test_the_page_is_at_the_root_and_its_own_origin_alone_reads(self):
+        status, fields, body = self.ask("/")
+        self.assertEqual((status, fields["Content-Type"], body), (200, "text/html; charset=utf-8", b"<!doctype html>"))
+        self.assertNotIn("Access-Control-Allow-Origin", fields)
+        self.assertEqual(fields["Cross-Origin-Resource-Policy"], "same-origin")
+        self.assertEqual(self.ask("/?a=b")[0], 200)
+        self.assertEqual(self.ask("/sub/")[0], 404)
+        self.assertEqual(self.ask("/tiny.gguf", Range="bytes=0-3")[::2], (206, b"GGUF"))
+
+    def test_a_folder_without_a_page_is_refused(self):
+        self.fail_with("There is no index.html in %s" % self.home, "web", "--site", self.home)
 
 
 class Answers(ServeCase):

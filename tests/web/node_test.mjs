@@ -8,11 +8,11 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync, truncateSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import test from 'node:test';
-import { load } from '../../web/node.mjs';
+import { Doppler } from '../../web/node.mjs';
 import { caseFolders, readIntegers, serveFolder } from './references.mjs';
 
 const kNoDevice = 77;
-const kExact = { lane: 'exact', ctxLen: 64, chunk: 64 };
+const kExact = { lane: 'exact', ctx: 64, chunk: 64 };
 const golden = process.env.GOLDEN_DIR ?? '';
 const smallest = join(golden, 'llama');
 const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -31,16 +31,16 @@ process.on('exit', () => console.log(`${counts.passed} passed, ${counts.failed} 
 
 /** @param {string} path @param {object} options @param {(d: any) => Promise<void>} use */
 async function withModel(path, options, use) {
-  const doppler = await load(path, options);
+  const doppler = await Doppler.load(path, options);
   try {
     await use(doppler);
   } finally {
-    doppler.free();
+    await doppler.unload();
   }
 }
 
 try {
-  (await load(smallest, kExact)).free();
+  await (await Doppler.load(smallest, kExact)).unload();
 } catch (error) {
   if (/** @type {any} */ (error).kind !== 'device') throw error;
   console.log(`skipped: ${/** @type {Error} */ (error).message}`);
@@ -52,8 +52,9 @@ for (const folder of caseFolders(golden)) {
     const references = join(folder, 'refs.safetensors');
     await withModel(folder, kExact, async (doppler) => {
       const wanted = readIntegers(references, 'greedy_tokens');
-      const options = { temperature: 0, maxTokens: wanted.length, batch: 4, ignoreEos: true };
-      const answer = await doppler.generate(readIntegers(references, 'prompt_a'), options);
+      const answer = await doppler.complete({
+        prompt: readIntegers(references, 'prompt_a'), temperature: 0, max_tokens: wanted.length, batch: 4, ignore_eos: true,
+      });
       assert.deepEqual(answer.tokens, wanted);
     });
   });
@@ -64,8 +65,8 @@ check('a model on a web server gives the same tokens', '', async () => {
   try {
     const references = join(smallest, 'refs.safetensors');
     await withModel(server.address, kExact, async (doppler) => {
-      const options = { temperature: 0, maxTokens: 8, ignoreEos: true };
-      const answer = await doppler.generate(readIntegers(references, 'prompt_a'), options);
+      const prompt = readIntegers(references, 'prompt_a');
+      const answer = await doppler.complete({ prompt, temperature: 0, max_tokens: 8, ignore_eos: true });
       assert.deepEqual(answer.tokens, readIntegers(references, 'greedy_tokens').slice(0, 8));
     });
   } finally {
@@ -73,10 +74,15 @@ check('a model on a web server gives the same tokens', '', async () => {
   }
 });
 
+const kGreedy = { temperature: 0, ignore_eos: true };
+/** @param {any} doppler @param {object} [options] @returns {Promise<number[]>} */
+const greedy = async (doppler, options) =>
+  (await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: 24, batch: 2, ...options })).tokens;
+
 check('generation creates nothing, submits at most every eighth token and reads four bytes a token', '', async () => {
   await withModel(smallest, kExact, async (doppler) => {
     const kTokens = 49; // one from the prompt and three whole batches
-    const { counters, tokens } = await doppler.generate([1, 2, 3], { temperature: 0, maxTokens: kTokens, ignoreEos: true });
+    const { counters, tokens } = await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: kTokens });
     assert.equal(tokens.length, kTokens);
     assert.equal(counters.objects_created_after_load, 0);
     assert.ok(counters.submits <= kTokens / 8, `${counters.submits} submits`);
@@ -86,39 +92,116 @@ check('generation creates nothing, submits at most every eighth token and reads 
 
 check('the same seed gives the same tokens, another seed others', '', async () => {
   await withModel(smallest, kExact, async (doppler) => {
-    const sample = async (seed) =>
-      (await doppler.generate([1, 2, 3], { temperature: 2, topK: 0, topP: 1, seed, maxTokens: 16, ignoreEos: true })).tokens;
+    const sample = (seed) => greedy(doppler, { temperature: 2, top_k: 0, top_p: 1, seed, max_tokens: 16 });
     const first = await sample(1);
     assert.deepEqual(await sample(1), first);
     assert.notDeepEqual(await sample(2), first);
   });
 });
 
-check('cancel ends a generation early, and the model answers again', '', async () => {
+check('a stream that is cancelled ends with its figures; an aborted request rejects; the model answers again', '', async () => {
   await withModel(smallest, kExact, async (doppler) => {
-    const answering = doppler.generate([1, 2, 3], { temperature: 0, ignoreEos: true, batch: 1 });
-    doppler.cancel();
-    assert.equal((await answering).stop, 'cancelled');
-    assert.equal((await doppler.generate([1, 2, 3], { temperature: 0, maxTokens: 4, ignoreEos: true })).tokens.length, 4);
+    const stream = await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], batch: 1, stream: true });
+    stream.cancel();
+    let last;
+    for await (last of stream);
+    assert.equal(last.choices[0].finish_reason, 'cancelled');
+    const controller = new AbortController();
+    const aborted = greedy(doppler, { max_tokens: 60, signal: controller.signal });
+    const waiting = greedy(doppler, { signal: controller.signal });
+    controller.abort();
+    await assert.rejects(aborted, { kind: 'cancelled' });
+    await assert.rejects(waiting, { kind: 'cancelled' });
+    assert.equal((await greedy(doppler)).length, 24);
   });
 });
 
+check('a load that is aborted rejects', '', async () => {
+  const controller = new AbortController();
+  const loading = Doppler.load(smallest, { ...kExact, signal: controller.signal, progress: () => controller.abort() });
+  await assert.rejects(loading, { kind: 'cancelled' });
+});
+
+check('a device that is lost in mid-sentence is made again, and the sentence goes on', '', async () => {
+  const gpu = await Doppler.gpu();
+  /** @type {any[]} */ const devices = [];
+  const spy = { wgslLanguageFeatures: gpu.wgslLanguageFeatures, async requestAdapter(options) {
+    const adapter = await gpu.requestAdapter(options);
+    const { features, limits, info } = adapter;
+    return { features, limits, info, requestDevice: async (wanted) => {
+      devices.push(await adapter.requestDevice(wanted));
+      return devices.at(-1);
+    } };
+  } };
+  await withModel(smallest, { ...kExact, device: { gpu: spy } }, async (doppler) => {
+    /** @type {string[]} */ const events = [];
+    for (const name of ['devicelost', 'restored']) doppler.addEventListener(name, () => events.push(name));
+    for (const options of [{}, { temperature: 1.5, seed: 5 }]) {
+      const wanted = await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: 24, batch: 2, ...options });
+      const stream = await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: 24, batch: 2, ...options, stream: true });
+      const tokens = [];
+      for await (const chunk of stream) {
+        if (tokens.length === 0) devices.at(-1).destroy();
+        tokens.push(...chunk.tokens);
+      }
+      assert.deepEqual(tokens, wanted.tokens);
+    }
+    assert.deepEqual(events, ['devicelost', 'restored', 'devicelost', 'restored']);
+    assert.equal(devices.length, 3);
+  });
+});
+
+check('sessions keep their texts apart; fork, save and restore go on from them', '', async () => {
+  await withModel(smallest, kExact, async (doppler) => {
+    const [a, b] = [doppler.newSession(), doppler.newSession()];
+    const first = await greedy(a, { max_tokens: 5 });
+    const forked = a.fork();
+    const saved = await a.save();
+    await greedy(b, { prompt: [9, 8, 7], max_tokens: 5 });
+    const wanted = await greedy(doppler, { prompt: [1, 2, 3, ...first, 4], max_tokens: 6 });
+    assert.deepEqual(await greedy(a, { prompt: [4], max_tokens: 6 }), wanted);
+    assert.deepEqual(await greedy(forked, { prompt: [4], max_tokens: 6 }), wanted);
+    await b.restore(saved);
+    assert.deepEqual(await b.tokens(), [1, 2, 3, ...first]);
+    const { usage, tokens } = await b.complete({ ...kGreedy, prompt: [4], max_tokens: 6 });
+    assert.deepEqual(tokens, wanted);
+    assert.equal(usage.prompt_tokens_details.cached_tokens, 7); // the last token was never evaluated
+    await assert.rejects(b.restore(saved.subarray(0, 20)), { kind: 'invalid-input' });
+  });
+});
+
+check('a name of Hugging Face is found through the hub', '', async () => {
+  const server = await serveFolder(smallest, { '/api/models/some/model/revision/main':
+    JSON.stringify({ sha: 'abc', siblings: [{ rfilename: 'config.json' }, { rfilename: 'model.safetensors' }] }) });
+  try {
+    await withModel('some/model', { ...kExact, hubUrl: server.address }, async (doppler) => {
+      assert.equal((await greedy(doppler)).length, 24);
+    });
+    await assert.rejects(Doppler.load('some/model:Q4_K_M', { hubUrl: server.address }), { kind: 'invalid-input', message: /Q4_K_M/ });
+  } finally {
+    server.close();
+  }
+});
+
 check('what is wrong is said in a sentence', '', async () => {
-  await assert.rejects(load(join(golden, 'nowhere')), /There is no file or folder/);
-  await assert.rejects(load(smallest, { lane: 'quick' }), { kind: 'invalid-input', message: /quick/ });
+  await assert.rejects(Doppler.load(join(golden, 'nowhere')), { kind: 'invalid-input', message: /no file or folder/ });
+  await assert.rejects(Doppler.load(smallest, { lane: 'quick' }), { kind: 'invalid-input', message: /quick/ });
   const folder = mkdtempSync(join(tmpdir(), 'doppler-'));
   try {
     copyFileSync(join(smallest, 'config.json'), join(folder, 'config.json'));
     copyFileSync(join(smallest, 'model.safetensors'), join(folder, 'model.safetensors'));
     truncateSync(join(folder, 'model.safetensors'), 20000);
-    await assert.rejects(load(folder, kExact), { kind: 'invalid-input' });
+    await assert.rejects(Doppler.load(folder, kExact), { kind: 'invalid-input' });
   } finally {
     rmSync(folder, { recursive: true });
   }
   await withModel(smallest, kExact, async (doppler) => {
-    await assert.rejects(doppler.generate(Array(65).fill(1)), { kind: 'invalid-input', message: /context holds 64/ });
-    await assert.rejects(doppler.generate([1], { temperature: -1 }), { kind: 'invalid-input', message: /temperature/ });
-    await assert.rejects(doppler.generate([-1]), { kind: 'invalid-input', message: /-1/ });
+    const complete = (request) => doppler.complete(request);
+    await assert.rejects(complete({ prompt: Array(65).fill(1) }), { kind: 'invalid-input', message: /context holds 64/ });
+    await assert.rejects(complete({ prompt: [1], temperature: -1 }), { kind: 'invalid-input', message: /temperature/ });
+    await assert.rejects(complete({ prompt: [-1] }), { kind: 'invalid-input', message: /-1/ });
+    await assert.rejects(complete({ prompt: [1], tools: [] }), { kind: 'unsupported', message: /tools/ });
+    await assert.rejects(complete({}), { kind: 'invalid-input', message: /prompt/ });
   });
 });
 
@@ -129,13 +212,16 @@ check('the default model: text and tokens are the native program\'s', missing &&
   const native_answer = JSON.parse(execFileSync(native, ['run', '--model', model, '--lane', 'exact', '--raw', '--json',
     '--temp', '0', '-n', '24', kPrompt], { encoding: 'utf8' }));
   await withModel(model, { lane: 'exact' }, async (doppler) => {
+    const request = { prompt: kPrompt, temperature: 0, max_tokens: 24 };
     let text = '';
-    const answer = await doppler.generate(kPrompt, { temperature: 0, maxTokens: 24, onText: (piece) => (text += piece) });
-    assert.deepEqual(answer.tokens, native_answer.tokens);
-    assert.equal(answer.text, native_answer.text);
-    assert.equal(text, answer.text);
+    let last;
+    for await (last of await doppler.complete({ ...request, stream: true })) text += last.choices[0].text;
+    assert.equal(text, native_answer.text);
+    const whole = await doppler.complete(request);
+    assert.deepEqual(whole.tokens, native_answer.tokens);
+    assert.equal(whole.choices[0].text, text);
     assert.equal(await doppler.detokenize(await doppler.tokenize(kPrompt, { addSpecial: false })), kPrompt);
-    console.log(`${answer.timings.decode_tokens_per_second.toFixed(1)} tok/s in Node, ` +
+    console.log(`${last.timings.decode_tokens_per_second.toFixed(1)} tok/s in Node, ` +
       `${native_answer.timings.decode_tokens_per_second.toFixed(1)} natively (${native_answer.device.provider})`);
   });
 });

@@ -20,10 +20,15 @@ export function readIntegers(path, name) {
   return Array.from({ length: data.length / 4 }, (_, i) => data.readInt32LE(4 * i));
 }
 
-/** Serves `folder` at the address it answers with. @param {string} folder */
-export async function serveFolder(folder) {
+/**
+ * Serves `folder` at the address it answers with, also below /OWNER/NAME/resolve/COMMIT/ as a hub does.
+ * @param {string} folder @param {Record<string, string>} [texts] by path: what is no file
+ */
+export async function serveFolder(folder, texts = {}) {
   const server = createServer((request, response) => {
-    const path = join(folder, decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname));
+    const asked = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname);
+    if (asked in texts) return void response.writeHead(200).end(texts[asked]);
+    const path = join(folder, asked.replace(/^\/[^/]+\/[^/]+\/resolve\/[^/]+/, ''));
     if (!existsSync(path) || !statSync(path).isFile()) return void response.writeHead(404).end();
     const bytes = readFileSync(path);
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];

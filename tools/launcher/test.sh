@@ -66,7 +66,9 @@ prepare_cpu_vulkan() {
 prepare_web() {
   if [ -f "$ROOT/web/package.json" ] && ! "$ROOT/tools/setup" wasm; then
     echo "test: without these packages the web tests are left out"
+    return
   fi
+  "$ROOT/tools/setup" web || echo "test: without a browser its tests are left out"
 }
 
 build_fuzz() {

@@ -1,0 +1,105 @@
+// doppler web: the page (web/page), served to the browser of this machine. Models run there, not here.
+#include <spawn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/json.h"
+#include "cli/common.h"
+#include "cli/verbs.h"
+#include "store/file_server.h"
+
+namespace doppler::cli {
+namespace {
+
+constexpr uint32_t kUsualPort = 8018;
+constexpr const char* kIndex = "index.html";
+
+// Where web/page/build.mjs put the page: beside the build tree (build/<preset>/src/cli/doppler), or as installed.
+Result<std::string> built_page() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  for (std::filesystem::path folder = program.parent_path(); !error && folder.has_relative_path();
+       folder = folder.parent_path()) {
+    for (const char* place : {"web/dist", "share/doppler/web"}) {
+      if (std::filesystem::exists(folder / place / kIndex, error)) return (folder / place).string();
+    }
+  }
+  return fail(ErrorKind::kIo,
+              "The page is not built: there is no web/dist/index.html. Run: tools/setup wasm && cmake "
+              "--preset wasm && "
+              "cmake --build --preset wasm --target doppler_core && node web/page/build.mjs");
+}
+
+// Nothing happens where there is no desktop: the address was printed.
+void open_in_browser(const std::string& url) {
+  if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) return;
+  std::string program = "xdg-open", address = url;
+  char* const arguments[] = {program.data(), address.data(), nullptr};
+  pid_t child = 0;
+  ::posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ);
+}
+
+// Browsers give WebGPU to pages of https and of the machine itself.
+bool is_this_machine(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+}  // namespace
+
+int web_verb(std::span<const std::string> arguments) {
+  store::ServeOptions options;
+  options.index = kIndex;
+  options.origin = "";
+  uint32_t port = kUsualPort;
+  bool no_open = false, json = false;
+  Args args("doppler web [flags]",
+            "Serves a page on which models run in your browser's WebGPU: chat, models, bench, device. The "
+            "page is at /, "
+            "the package at /doppler.mjs, the default model at /models/storyteller.gguf. Ctrl-C ends it.");
+  args.count("port", 'p', "PORT", "port (default 8018; 0: any free one)", &port);
+  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)",
+            &options.host);
+  args.text("site", 0, "FOLDER", "the built page (default: web/dist beside the program)", &options.folder);
+  args.flag("no-open", 0, "do not open a browser", &no_open);
+  args.flag("json", 0, "print one JSON object when it listens", &json);
+  add_log_flag(args);
+  if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (port > UINT16_MAX) {
+    return exit_usage(Error(ErrorKind::kInvalidInput,
+                            format_text("Flag --port was given %u; allowed is 0 to 65535.", port)));
+  }
+  options.port = static_cast<uint16_t>(port);
+  if (options.folder.empty()) {
+    auto page = built_page();
+    if (!page) return exit_failed(page.error());
+    options.folder = *page;
+  } else if (std::error_code error;
+             !std::filesystem::exists(std::filesystem::path(options.folder) / kIndex, error)) {
+    return exit_failed(Error(ErrorKind::kIo, "There is no index.html in " + options.folder +
+                                                 "; node web/page/build.mjs --out FOLDER makes the page."));
+  }
+  const bool is_near = is_this_machine(options.host);
+  auto server = store::FileServer::open(std::move(options));
+  if (!server) return exit_failed(server.error());
+  const std::string url = (*server)->url();
+  if (json) {
+    const Json out = {{"url", url}, {"port", (*server)->port()}};
+    std::printf("%s\n", to_text(out).c_str());
+  } else {
+    std::printf("Doppler's page is at %s (Ctrl-C ends it)\n", url.c_str());
+  }
+  std::fflush(stdout);
+  if (!is_near) {
+    std::fprintf(stderr,
+                 "doppler: Browsers of other machines give this page no WebGPU unless it comes by https: put "
+                 "a proxy with "
+                 "a certificate before it.\n");
+  }
+  if (!no_open && !json) open_in_browser(url);
+  if (auto served = (*server)->run(); !served) return exit_failed(served.error());
+  return 0;
+}
+
+}  // namespace doppler::cli

@@ -1,0 +1,41 @@
+// Compiled, never run: a program that uses all of the package's types as its users do (tsc --strict).
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { aiSdkModel } from 'doppler/ai-sdk';
+import { promptApiModel } from 'doppler/prompt-api';
+import { type ChatChunk, Doppler, DopplerError, type Progress } from 'doppler';
+
+export async function use(file: File, folder: FileSystemDirectoryHandle): Promise<void> {
+  const controller = new AbortController();
+  const show = ({ phase, bytes, total, secondsLeft }: Progress): string =>
+    `${phase} ${bytes}/${total} ${secondsLeft?.toFixed(0) ?? '?'} s`;
+  const doppler = await Doppler.load('owner/name:Q4_K_M', { progress: show, signal: controller.signal, ctx: 4096, lane: 'fast',
+    device: { powerPreference: 'low-power' }, workerUrl: new URL('https://example.com/worker.mjs') });
+  for (const source of [file, [file], folder, new URL('https://example.com/model.gguf')]) await Doppler.load(source);
+
+  const messages = [{ role: 'user', content: 'The fox' }];
+  const whole = await doppler.chat.completions.create({ messages, temperature: 0 });
+  const content: string = whole.choices[0].message.content;
+  const stream = await doppler.chat.completions.create({ messages, stream: true, max_tokens: 10 });
+  let last: ChatChunk | undefined;
+  for await (const chunk of stream) last = chunk;
+  stream.cancel();
+  const rate: number | undefined = last?.timings?.decode_tokens_per_second;
+  const { choices: [{ text }], usage: { total_tokens } } = await doppler.complete({ prompt: [1, 2], stop: 'x' });
+
+  const session = doppler.newSession();
+  await session.restore(await session.fork().save());
+  await session.complete({ prompt: 'and', signal: controller.signal });
+  const model: LanguageModelV4 = aiSdkModel(doppler);
+  const prompted = await promptApiModel(doppler).create({ initialPrompts: [{ role: 'system', content: 'Be brief.' }] });
+  const reader: ReadableStream<string> = prompted.promptStreaming('Hello');
+  for (const { id, complete } of await Doppler.cache.list()) if (!complete) await Doppler.cache.delete(id);
+  doppler.addEventListener('devicelost', () => console.log(content, rate, text, total_tokens, model, reader));
+  await doppler.unload().catch((error: unknown) => {
+    if (error instanceof DopplerError && error.kind === 'cancelled') return;
+    // @ts-expect-error: no such kind
+    if ((error as DopplerError).kind === 'nothing') return;
+    throw error;
+  });
+  // @ts-expect-error: a chat needs messages
+  await doppler.chat.completions.create({ prompt: 'x' });
+}

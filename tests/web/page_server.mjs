@@ -1,0 +1,51 @@
+// A web server for the tests in a browser: the package as it would be deployed, models by ranges, and a log of what was
+// asked for. A test may hold answers back or cut the network off.
+import { createServer } from 'node:http';
+import { existsSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+
+const kTypes = { '.mjs': 'text/javascript', '.html': 'text/html', '.wasm': 'application/wasm' };
+const kPage = '<!doctype html><script type="module">import { Doppler } from "/doppler.mjs"; globalThis.Doppler = Doppler;</script>';
+
+export class PageServer {
+  /** Ranges of model files that were answered, "path first-last". @type {string[]} */ ranges = [];
+  /** Called before a range is answered; it may wait. @type {(path: string, first: number) => Promise<void>} */
+  gate = async () => {};
+  isCutOff = false; // no model is reached
+
+  /** @param {{package: string, wasm: string, models: Record<string, string>}} roots models: URL folder -> folder on disk */
+  constructor(roots) {
+    this.roots = roots;
+    this.server = createServer((request, response) => void this.#answer(request, response));
+  }
+
+  /** @returns {Promise<string>} its address */
+  async start() {
+    await new Promise((resolve) => this.server.listen(0, '127.0.0.1', () => resolve(undefined)));
+    return `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (this.server.address()).port}`;
+  }
+
+  stop() {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+
+  async #answer(request, response) {
+    const { pathname } = new URL(request.url, 'http://localhost');
+    if (pathname === '/') return response.writeHead(200, { 'Content-Type': 'text/html' }).end(kPage);
+    const [, top, ...rest] = pathname.split('/');
+    const model = this.roots.models[top];
+    if (model && this.isCutOff) return request.socket.destroy();
+    const path = model ? join(model, ...rest) : pathname === '/doppler_core.wasm' ? this.roots.wasm
+      : join(this.roots.package, pathname);
+    if (!existsSync(path)) return response.writeHead(404).end();
+    const bytes = readFileSync(path);
+    const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
+    if (!from) return response.writeHead(200, { 'Content-Type': kTypes[extname(path)] ?? 'application/octet-stream' }).end(bytes);
+    const [first, last] = [Number(from), Math.min(Number(to), bytes.length - 1)];
+    await this.gate(pathname, first);
+    if (last > 0) this.ranges.push(`${pathname} ${first}-${last}`); // the probe asks for one byte
+    response.writeHead(206, { 'Content-Range': `bytes ${first}-${last}/${bytes.length}`, ETag: '"1"' });
+    response.end(bytes.subarray(first, last + 1));
+  }
+}

@@ -1,0 +1,34 @@
+// A loaded model in the shape of Chrome's Prompt API: `const LanguageModel = promptApiModel(doppler)`.
+import type { Doppler } from '../doppler.d.ts';
+
+export type PromptInput = string | PromptMessage[];
+export interface PromptMessage {
+  role: 'system' | 'user' | 'assistant';
+  content: string | { type: 'text'; value: string }[];
+}
+export interface LanguageModelFactory {
+  availability(): Promise<'available'>;
+  params(): Promise<{ defaultTopK: number; maxTopK: number; defaultTemperature: number; maxTemperature: number }>;
+  create(options?: {
+    initialPrompts?: PromptMessage[];
+    topK?: number;
+    temperature?: number;
+    tools?: unknown[];
+    signal?: AbortSignal;
+  }): Promise<PromptModel>;
+}
+/** Event: "contextoverflow", when the oldest messages were left out. */
+export interface PromptModel extends EventTarget {
+  readonly contextUsage: number;
+  readonly contextWindow: number;
+  readonly topK: number;
+  readonly temperature: number;
+  oncontextoverflow: ((event: Event) => any) | null;
+  prompt(input: PromptInput, options?: { signal?: AbortSignal }): Promise<string>;
+  promptStreaming(input: PromptInput, options?: { signal?: AbortSignal }): ReadableStream<string>;
+  append(input: PromptInput, options?: { signal?: AbortSignal }): Promise<void>;
+  measureContextUsage(input: PromptInput): Promise<number>;
+  clone(): Promise<PromptModel>;
+  destroy(): void;
+}
+export function promptApiModel(doppler: Doppler): LanguageModelFactory;

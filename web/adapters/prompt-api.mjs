@@ -1,0 +1,159 @@
+// A loaded model in the shape of Chrome's Prompt API (webmachinelearning.github.io/prompt-api): an object like the global
+// LanguageModel, so that a page written for that runs on any model. Text only.
+import { asDopplerError, DopplerError } from '../errors.mjs';
+
+const kDefaultTopK = 40;
+const kDefaultTemperature = 0.8;
+const kMaxTemperature = 2;
+const kMaxTopK = 128;
+
+/** @param {import('../doppler.d.ts').Doppler} doppler @returns {import('./prompt-api.d.ts').LanguageModelFactory} */
+export function promptApiModel(doppler) {
+  return {
+    availability: async () => 'available',
+    params: async () => ({ defaultTopK: kDefaultTopK, maxTopK: kMaxTopK, defaultTemperature: kDefaultTemperature,
+      maxTemperature: kMaxTemperature }),
+    async create({ initialPrompts = [], topK = kDefaultTopK, temperature = kDefaultTemperature, tools, signal } = {}) {
+      if (tools?.length) throw unsupported('Tools are asked for, which this version does not know.');
+      const model = new PromptModel(doppler, initialPrompts.map(message), topK, temperature);
+      signal?.addEventListener('abort', () => model.destroy());
+      await model.measure();
+      return model;
+    },
+  };
+}
+
+class PromptModel extends EventTarget {
+  #doppler;
+  #messages;
+  #life = new AbortController();
+  contextUsage = 0;
+  /** @type {((event: Event) => any) | null} */ oncontextoverflow = null;
+
+  /**
+   * @param {import('../doppler.d.ts').Doppler} doppler @param {{role: string, content: string}[]} messages
+   * @param {number} topK @param {number} temperature
+   */
+  constructor(doppler, messages, topK, temperature) {
+    super();
+    this.#doppler = doppler;
+    this.#messages = messages;
+    this.topK = topK;
+    this.temperature = temperature;
+  }
+
+  get contextWindow() {
+    return this.#doppler.info.ctxLen;
+  }
+
+  /** @param {any} input @param {any} [options] */
+  async prompt(input, options) {
+    let text = '';
+    for await (const piece of /** @type {any} */ (this.promptStreaming(input, options))) text += piece;
+    return text;
+  }
+
+  /** @param {any} input @param {any} [options] @returns {ReadableStream<string>} */
+  promptStreaming(input, options = {}) {
+    const pieces = this.#pieces(input, options);
+    return new ReadableStream({
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: async () => void (await pieces.return(undefined)),
+    });
+  }
+
+  /** @param {any} input @param {any} [options] */
+  async append(input, { signal } = {}) {
+    signal?.throwIfAborted();
+    this.#messages = [...this.#messages, ...messagesOf(input)];
+    await this.measure();
+  }
+
+  /** Tokens that the input would add. @param {any} input */
+  async measureContextUsage(input) {
+    return (await this.#count([...this.#messages, ...messagesOf(input)])) - this.contextUsage;
+  }
+
+  async clone() {
+    const copy = new PromptModel(this.#doppler, [...this.#messages], this.topK, this.temperature);
+    await copy.measure();
+    return copy;
+  }
+
+  destroy() {
+    this.#life.abort();
+  }
+
+  async measure() {
+    this.contextUsage = await this.#count(this.#messages);
+  }
+
+  /** @param {any[]} messages */
+  async #count(messages) {
+    if (messages.length === 0) return 0;
+    const text = await this.#doppler.applyChatTemplate(messages, { addGenerationPrompt: false });
+    return (await this.#doppler.tokenize(text, { addSpecial: false })).length;
+  }
+
+  // What does not fit leaves from the front, except the system's words.
+  /** @param {any[]} messages */
+  async #fitting(messages) {
+    const [system, rest] = messages[0]?.role === 'system' ? [messages.slice(0, 1), messages.slice(1)] : [[], messages];
+    let isTooLong = false;
+    while (rest.length > 1 && (await this.#count([...system, ...rest])) >= this.contextWindow) {
+      rest.splice(0, rest[1]?.role === 'assistant' ? 2 : 1);
+      isTooLong = true;
+    }
+    if (isTooLong) {
+      const event = new Event('contextoverflow');
+      this.dispatchEvent(event);
+      this.oncontextoverflow?.(event);
+    }
+    return [...system, ...rest];
+  }
+
+  /** @param {any} input @param {any} options */
+  async *#pieces(input, { signal, responseConstraint }) {
+    if (responseConstraint) throw unsupported('A responseConstraint is asked for, which this version does not know.');
+    const signals = signal ? [signal, this.#life.signal] : [this.#life.signal];
+    const messages = await this.#fitting([...this.#messages, ...messagesOf(input)]);
+    let text = '';
+    try {
+      const chunks = await this.#doppler.chat.completions.create({ messages, stream: true, top_k: this.topK,
+        temperature: this.temperature, signal: AbortSignal.any(signals) });
+      for await (const { choices: [{ delta }] } of chunks) {
+        if (!delta.content) continue;
+        text += delta.content;
+        yield delta.content;
+      }
+    } catch (error) {
+      const ours = asDopplerError(error);
+      throw ours.kind === 'cancelled' ? new DOMException(ours.message, 'AbortError') : ours;
+    }
+    this.#messages = [...messages, { role: 'assistant', content: text }];
+    await this.measure();
+  }
+}
+
+/** @param {any} input */
+function messagesOf(input) {
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : input.map(message);
+}
+
+/** @param {any} given */
+function message({ role, content, prefix }) {
+  if (prefix) throw unsupported('A message is the beginning of an answer ("prefix"), which this version does not know.');
+  if (typeof content === 'string') return { role, content };
+  const texts = content.map(({ type, value }) => {
+    if (type === 'text') return value;
+    throw unsupported(`A message has content of type "${type}"; only text is known.`);
+  });
+  return { role, content: texts.join('') };
+}
+
+/** @param {string} sentence */
+const unsupported = (sentence) => new DopplerError('unsupported', sentence);

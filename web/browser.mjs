@@ -1,0 +1,20 @@
+// What the engine needs of a browser: its GPU, and the module beside these files.
+import { DopplerError } from './errors.mjs';
+
+/** @type {import('./engine.mjs').Platform} */
+export const browser = {
+  provider: 'browser',
+  async gpu() {
+    const { gpu } = globalThis.navigator ?? {};
+    if (gpu) return gpu;
+    throw new DopplerError('device', globalThis.isSecureContext === false
+      ? 'This page has no WebGPU, since it came neither by https nor from localhost.'
+      : 'This browser has no WebGPU: Chrome from 113, Safari from 26 and Firefox from 141 (not on Linux) have it.');
+  },
+  async compile(address) {
+    const answer = await fetch(address ?? new URL('./doppler_core.wasm', import.meta.url));
+    if (!answer.ok) throw new DopplerError('io', `${answer.url} could not be loaded: the server answered ${answer.status}.`);
+    // A server that does not know the type application/wasm would make compileStreaming refuse.
+    return WebAssembly.compile(await answer.arrayBuffer());
+  },
+};

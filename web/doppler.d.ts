@@ -1,0 +1,343 @@
+// The public API, as types: what doppler.mjs (browsers) and node.mjs (Node) export. Each sentence here is a promise.
+// Read next: docs/howto/browser.md for use, README.md for how the files hang together.
+// Words: token, prefill, decode, lane are those of docs/design/glossary.md.
+
+// ---------------------------------------------------------------------------------------------------------- loading
+
+/** Everything that fails rejects with one of these; the message says what was given and what is allowed. */
+export class DopplerError extends Error {
+  constructor(kind: ErrorKind, message: string);
+  readonly kind: ErrorKind;
+}
+/**
+ * - `cancelled`: the caller's AbortSignal fired.
+ * - `quota`: the browser's storage has no room for the model (said before the download begins).
+ * - `device`: no WebGPU, or the device was lost and could not be made again.
+ * - `io`: network or file.
+ */
+export type ErrorKind =
+  'invalid-input' | 'unsupported' | 'out-of-memory' | 'device' | 'io' | 'quota' | 'cancelled' | 'internal';
+
+/**
+ * What can be loaded:
+ * - an address: of a .gguf or .safetensors file, or of a folder with config.json (safetensors) or manifest.json (RDRR),
+ *   which ends in "/"; relative ones are the page's. The server must answer range requests.
+ * - a Hugging Face name: "owner/name" (a folder, or the only fitting .gguf in it), "owner/name:FILE.gguf",
+ *   "owner/name:Q4_K_M", each with "@REVISION" behind "name" if wanted.
+ * - a File or Blob (drop, picker), several Files of one folder, a file or directory handle. In Node: a path too.
+ */
+export type ModelSource = string | URL | Blob | File[] | FileSystemFileHandle | FileSystemDirectoryHandle;
+
+export interface LoadOptions {
+  progress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+  /** Which adapter; in Node also a GPU object in place of the npm package `webgpu`. */
+  device?: DeviceOptions;
+  /** Tokens of the context; default: what the model was trained for, at most 4096. */
+  ctx?: number;
+  /** Kernels: "fast" (default), "exact", "portable", "subgroups", "dp4a". */
+  lane?: string;
+  /** Of the cache of keys and values: "f16" (default) or "f32". */
+  kv?: 'f16' | 'f32';
+  /** Tokens of a prefill chunk; default 512. */
+  chunk?: number;
+  /** Jinja text instead of the model's own chat template. */
+  chatTemplate?: string;
+  /** Also DRY, XTC, typical, mirostat and the others that need more dispatches a token. */
+  allSamplers?: boolean;
+  /** Operation -> kernel variant that must be used; what a failed self test names goes here. */
+  kernels?: Record<string, string>;
+  /** Keep the model in the browser's storage (OPFS), and read it from there; default true where there is OPFS. */
+  cache?: boolean;
+  /** Check the kernels against the CPU at the first load on this browser and adapter; default true in browsers. */
+  selfTest?: boolean;
+  /** Where doppler_core.wasm is; default: beside doppler.mjs. */
+  wasmUrl?: string | URL;
+  /** Where worker.mjs is; default: beside doppler.mjs. false: no worker, everything on this thread. */
+  workerUrl?: string | URL | false;
+  /** In place of https://huggingface.co: a mirror with its paths. */
+  hubUrl?: string;
+  /** For private models of Hugging Face or another server: headers of every request. */
+  headers?: Record<string, string>;
+}
+export interface DeviceOptions {
+  powerPreference?: 'high-performance' | 'low-power';
+  /** A GPU object (navigator.gpu's shape) in place of the platform's own; only without a worker. */
+  gpu?: unknown;
+}
+
+export interface Progress {
+  /** download: from the network; verify: hashes of what is cached; upload: from the cache or a file to the GPU; compile: kernels. */
+  phase: 'download' | 'verify' | 'upload' | 'compile' | 'warm-up';
+  /** Done so far and in all, in bytes; in phase compile, kernels. total is 0 while it is not known. */
+  bytes: number;
+  total: number;
+  /** Bytes (kernels) a second over the last seconds. */
+  rate: number;
+  /** null: not known yet. */
+  secondsLeft: number | null;
+}
+
+// ------------------------------------------------------------------------------------------------------------ model
+
+/**
+ * A loaded model. Events: "devicelost" and "restored" (the device was made again; a generation under way goes on),
+ * "warning" (detail: string).
+ */
+export class Doppler extends EventTarget {
+  static load(source: ModelSource, options?: LoadOptions): Promise<Doppler>;
+  /** What this browser offers, without a model. */
+  static probe(options?: Pick<LoadOptions, 'device'>): Promise<DeviceInfo>;
+  /** The models in the browser's storage. */
+  static readonly cache: ModelCache;
+
+  readonly info: ModelInfo;
+  /** OpenAI's shape. Requests that come while another runs wait for their turn. */
+  readonly chat: { readonly completions: { create: ChatCreate } };
+  complete: Complete;
+  tokenize(text: string, options?: { addSpecial?: boolean; parseSpecial?: boolean }): Promise<number[]>;
+  detokenize(tokens: readonly number[]): Promise<string>;
+  /** The conversation as the model's chat template writes it. */
+  applyChatTemplate(messages: readonly ChatMessage[], options?: { addGenerationPrompt?: boolean }): Promise<string>;
+  newSession(): Session;
+  memory(): Promise<Memory>;
+  /** Kernels in use with the better ones that were refused, and why. */
+  kernels(): Promise<KernelChoice[]>;
+  selfTest(): Promise<SelfTestReport>;
+  /** Gives the GPU's memory back and ends the worker; whatever is under way rejects with "cancelled". */
+  unload(): Promise<void>;
+}
+
+export interface ModelInfo {
+  name: string;
+  architecture: string;
+  synthetic: boolean;
+  adapter: string;
+  provider: string;
+  lane: string;
+  vocabSize: number;
+  ctxLen: number;
+  trainedCtxLen: number;
+  weightBytes: number;
+  cacheBytes: number;
+  scratchBytes: number;
+  loadSeconds: number;
+  hasTokenizer: boolean;
+  hasChatTemplate: boolean;
+  /** Names of the kernel variants in use. */
+  variants: string[];
+  /** What requests may ask for beyond text. */
+  capabilities: { tools: boolean; jsonMode: boolean };
+  /** Of the self test of this load; null: none was made (also: it passed on an earlier load). */
+  selfTest: SelfTestReport | null;
+}
+/** GPU memory by what holds it, and the memory of this engine's WebAssembly, in bytes. */
+export interface Memory {
+  weightBytes: number;
+  cacheBytes: number;
+  scratchBytes: number;
+  gpuBytes: number;
+  wasmBytes: number;
+}
+export interface DeviceInfo {
+  available: boolean;
+  /** Why not, if not. */
+  reason: string;
+  adapter: string;
+  vendor: string;
+  architecture: string;
+  cpu: boolean;
+  features: string[];
+  limits: Record<string, number>;
+  /** WGSL language features. */
+  languageFeatures: string[];
+}
+export interface KernelChoice {
+  operation: string;
+  variant: string;
+  refused: { variant: string; reason: string }[];
+}
+export interface SelfTestReport {
+  passed: boolean;
+  kernels: { operation: string; variant: string; passed: boolean; worst: number; allowed: number }[];
+  /** Variants that were replaced for this load, by operation: what LoadOptions.kernels takes. */
+  replaced: Record<string, string>;
+  /** The whole of it with browser and adapter, to copy into a report. */
+  text: string;
+}
+
+// ------------------------------------------------------------------------------------------------------- generation
+
+export interface SamplingOptions {
+  max_tokens?: number;
+  /** 0: greedy. Default 0.8. */
+  temperature?: number;
+  top_p?: number;
+  top_k?: number;
+  min_p?: number;
+  repeat_penalty?: number;
+  presence_penalty?: number;
+  frequency_penalty?: number;
+  /** Token id -> added to its logit. */
+  logit_bias?: Record<string, number>;
+  /** Default: another one each time. */
+  seed?: number;
+  /** Texts that end the generation and are not part of it. */
+  stop?: string | string[];
+  ignore_eos?: boolean;
+  when_full?: 'stop' | 'slide';
+  /** Decode steps of one submit: small ones show text sooner, large ones are faster. */
+  batch?: number;
+  // With LoadOptions.allSamplers:
+  min_tokens?: number;
+  top_n_sigma?: number;
+  typical_p?: number;
+  xtc_probability?: number;
+  xtc_threshold?: number;
+  dynatemp_range?: number;
+  dynatemp_exponent?: number;
+  mirostat_tau?: number;
+  mirostat_eta?: number;
+  dry_multiplier?: number;
+  dry_base?: number;
+  dry_allowed_length?: number;
+  dry_range?: number;
+  dry_breakers?: string[];
+}
+/** Members that are not here are refused by name, with kind "unsupported". */
+export interface RequestOptions extends SamplingOptions {
+  /** Aborting rejects with kind "cancelled". */
+  signal?: AbortSignal;
+  /** Whose cache to go on from; default: the model's own, which keeps what the last request had. */
+  session?: Session;
+}
+export interface ChatMessage {
+  role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
+  content: string;
+}
+export interface ChatRequest extends RequestOptions {
+  messages: readonly ChatMessage[];
+  stream?: boolean;
+  model?: string;
+}
+export interface CompletionRequest extends RequestOptions {
+  /** Text, or token ids. */
+  prompt: string | readonly number[];
+  stream?: boolean;
+  /** Put the model's begin-of-text token before a text; default true. */
+  add_special?: boolean;
+}
+export interface ChatCreate {
+  (request: ChatRequest & { stream: true }): Promise<Streamed<ChatChunk>>;
+  (request: ChatRequest & { stream?: false }): Promise<ChatCompletion>;
+  (request: ChatRequest): Promise<ChatCompletion | Streamed<ChatChunk>>;
+}
+export interface Complete {
+  (request: CompletionRequest & { stream: true }): Promise<Streamed<CompletionChunk>>;
+  (request: CompletionRequest & { stream?: false }): Promise<Completion>;
+  (request: CompletionRequest): Promise<Completion | Streamed<CompletionChunk>>;
+}
+/**
+ * Chunks as they come; the last one has finish_reason, usage and timings. Leaving the loop early ends the generation,
+ * and so does cancel(), after which the last chunk still comes, with finish_reason "cancelled".
+ */
+export interface Streamed<Chunk> extends AsyncIterable<Chunk> {
+  cancel(): void;
+}
+export type FinishReason = 'stop' | 'length' | 'cancelled';
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details: { cached_tokens: number };
+}
+export interface Timings {
+  /** From the call to the first token. */
+  ttft_seconds: number;
+  /** Prompt tokens that were not found in the cache. */
+  evaluated_tokens: number;
+  prefill_tokens_per_second: number;
+  decode_seconds: number;
+  decode_tokens_per_second: number;
+}
+/** Of the device since the model was loaded. */
+export interface Counters {
+  submits: number;
+  dispatches: number;
+  readback_bytes: number;
+  objects_created_after_load: number;
+}
+interface Answer {
+  /** Generated token ids, the end token included; those of a chunk came with it, and their text may come later. */
+  tokens: number[];
+  id: string;
+  /** Seconds since 1970. */
+  created: number;
+  model: string;
+}
+interface Figures {
+  usage: Usage;
+  timings: Timings;
+  counters: Counters;
+}
+export interface ChatCompletion extends Answer, Figures {
+  object: 'chat.completion';
+  choices: { index: 0; message: { role: 'assistant'; content: string }; finish_reason: FinishReason }[];
+}
+export interface ChatChunk extends Answer, Partial<Figures> {
+  object: 'chat.completion.chunk';
+  choices: {
+    index: 0;
+    delta: { role?: 'assistant'; content?: string };
+    finish_reason: FinishReason | null;
+  }[];
+}
+export interface Completion extends Answer, Figures {
+  object: 'text_completion';
+  choices: { index: 0; text: string; finish_reason: FinishReason }[];
+}
+export interface CompletionChunk extends Answer, Partial<Figures> {
+  object: 'text_completion';
+  choices: { index: 0; text: string; finish_reason: FinishReason | null }[];
+}
+
+/**
+ * A text of its own on the model. Sessions take turns on the GPU: going from one to another evaluates again what differs,
+ * unless it was saved. A request names its session; the same text as `complete` and `chat` give.
+ */
+export interface Session {
+  readonly chat: { readonly completions: { create: ChatCreate } };
+  /** Continues the session's text with the prompt. */
+  complete: Complete;
+  /** Token ids so far, prompts and answers. */
+  tokens(): Promise<number[]>;
+  /** A session of its own with the same text. */
+  fork(): Session;
+  /** Text and cache, for restore() on the same model. */
+  save(): Promise<Uint8Array>;
+  restore(bytes: Uint8Array): Promise<void>;
+  reset(): void;
+}
+
+// ------------------------------------------------------------------------------------------------------------ cache
+
+/** Models in the origin's private file system, by piece with hash. Tabs share it: one downloads, all read. */
+export interface ModelCache {
+  list(): Promise<CachedModel[]>;
+  /** Fails while a tab uses the model. */
+  delete(id: string): Promise<void>;
+  clear(): Promise<void>;
+  /** Asks the browser not to clear it by itself; true: it will not. */
+  persist(): Promise<boolean>;
+  estimate(): Promise<{ usageBytes: number; quotaBytes: number; persisted: boolean }>;
+}
+export interface CachedModel {
+  /** What was given to load(), as an address: load(id) finds it again. */
+  id: string;
+  files: { url: string; bytes: number; cachedBytes: number }[];
+  bytes: number;
+  cachedBytes: number;
+  complete: boolean;
+  /** Milliseconds since 1970. */
+  lastUsed: number;
+}

@@ -1,0 +1,220 @@
+// The engine behind the public class, where the GPU is: in a worker (worker.mjs), or on the thread that called (Node). It
+// owns the instance, puts requests in line, keeps the sessions' texts, and when the device is lost makes it again and goes
+// on. Its methods are what calls.mjs passes; each takes plain data and a Caller.
+import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
+import { Instance } from './instance.mjs';
+import { ProgressMeter } from './progress.mjs';
+import { openSource } from './sources.mjs';
+
+// Of a request that was cancelled before its turn came.
+const kNoAnswer = { text: '', tokens: [], stop: 'cancelled', timings: { prompt_tokens: 0, evaluated_tokens: 0,
+  generated_tokens: 0, ttft_seconds: 0, prefill_tokens_per_second: 0, decode_seconds: 0, decode_tokens_per_second: 0 },
+  counters: { submits: 0, dispatches: 0, readback_bytes: 0, objects_created_after_load: 0 } };
+const kMostRecoveries = 3; // of one generation, without a token between them
+
+/**
+ * Who asked: how to tell it something, and a signal with which a load fails and a generation ends early.
+ * @typedef {{signal: AbortSignal, tell: (event: any) => void}} Caller
+ */
+/**
+ * What differs between a browser and Node.
+ * @typedef {object} Platform
+ * @property {string} provider "browser" or "node"
+ * @property {() => Promise<any>} gpu navigator.gpu, or its like
+ * @property {(address?: string) => Promise<WebAssembly.Module>} compile
+ * @property {import('./sources.mjs').SourceOptions['openPath']} [openPath]
+ */
+
+export class Engine {
+  /** @type {Instance | null} */ #instance = null;
+  /** @type {Map<number, number[]>} */ #sessions = new Map(); // number -> the tokens of its text
+  #line = Promise.resolve(); // requests take turns
+  /** @type {any} */ #loading = null; // how to load again: what #start() takes
+  #life = new AbortController();
+
+  /** @param {Platform} platform @param {(name: string, detail: any) => void} emit */
+  constructor(platform, emit) {
+    this.platform = platform;
+    this.emit = emit;
+  }
+
+  /** @param {{source: any, options: any}} request @param {Caller} caller */
+  async load({ source, options }, { signal, tell }) {
+    const { core, cache, wasmUrl, headers, hubUrl, device } = options;
+    const meter = new ProgressMeter((progress) => tell({ progress }));
+    // The caller's signal is that of loading alone; files are read again when a device is lost.
+    const abort = () => this.#life.abort();
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort);
+    try {
+      const gpu = device?.gpu ?? (await this.platform.gpu());
+      const module = await this.platform.compile(wasmUrl);
+      const sourceOptions = { signal: this.#life.signal, headers, hubUrl, cache, openPath: this.platform.openPath,
+        onNetwork: (bytes) => meter.addNetwork(bytes), warn: (message) => this.emit('warning', message) };
+      const access = await openSource(source, sourceOptions);
+      this.#loading = { module, gpu, device, access, core };
+      const info = await this.#start(meter);
+      await access.finished?.();
+      return info;
+    } catch (error) {
+      const wasCancelled = this.#life.signal.aborted;
+      await this.unload();
+      throw wasCancelled ? cancelled() : asDopplerError(error);
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /** @param {{tokens?: number[], text?: string, messages?: any[], session?: number, options: any}} request @param {Caller} caller */
+  generate(request, caller) {
+    return this.#inTurn(async () => {
+      if (caller.signal.aborted) return kNoAnswer;
+      const before = this.#sessions.get(request.session ?? -1) ?? [];
+      const continued = request.messages || !request.session ? [] : before;
+      const added = request.tokens ?? (await this.#tokensOf(request, continued.length === 0));
+      const tokens = [...continued, ...added];
+      const answer = await this.#generate(tokens, request.options, caller);
+      if (request.session) this.#sessions.set(request.session, [...tokens, ...answer.tokens]);
+      return answer;
+    });
+  }
+
+  tokenize(request) {
+    return this.#ask('tokenize', request).then((answer) => answer.tokens);
+  }
+  detokenize(request) {
+    return this.#ask('detokenize', request).then((answer) => answer.text);
+  }
+  applyChatTemplate(request) {
+    return this.#ask('template', request).then((answer) => answer.text);
+  }
+  kernels() {
+    return this.#inTurn(async () => (await this.#ready()).kernels()).then((answer) => answer.kernels);
+  }
+  async wasmBytes() {
+    return this.#instance?.wasmBytes ?? 0;
+  }
+  /** @param {{session: number, from?: number}} request */
+  openSession({ session, from }) {
+    return this.#inTurn(async () => {
+      this.#sessions.set(session, [...(this.#sessions.get(from ?? -1) ?? [])]);
+    });
+  }
+  /** @param {{session: number}} request */
+  sessionTokens({ session }) {
+    return this.#inTurn(async () => this.#sessions.get(session) ?? []);
+  }
+  /** @param {{session: number}} request */
+  saveSession({ session }) {
+    return this.#inTurn(async () =>
+      (await this.#ready()).ask('save', { tokens: this.#sessions.get(session) ?? [] }));
+  }
+  /** @param {{session: number, bytes: Uint8Array}} request */
+  restoreSession({ session, bytes }) {
+    return this.#inTurn(async () => {
+      const { tokens } = await (await this.#ready()).restore(bytes);
+      this.#sessions.set(session, tokens);
+    });
+  }
+
+  async unload() {
+    this.#life.abort();
+    const reason = new DopplerError('cancelled', 'The model was unloaded.');
+    this.#instance?.free(reason);
+    this.#instance = null;
+    this.#loading?.access.close?.();
+    this.#loading = null;
+  }
+
+  // ---- Turns
+
+  /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+  #inTurn(work) {
+    const turn = this.#line.then(work);
+    this.#line = turn.then(() => {}, () => {});
+    return turn;
+  }
+
+  /** @param {string} name @param {any} request @returns {Promise<any>} */
+  async #ask(name, request) {
+    return (await this.#ready()).ask(name, request);
+  }
+
+  /** @param {any} request @param {boolean} isFirst */
+  async #tokensOf({ text, messages, options }, isFirst) {
+    const request = messages ? { messages } : { text, addSpecial: isFirst && options.addSpecial !== false };
+    return (await this.#ask('tokenize', request)).tokens;
+  }
+
+  // ---- The device
+
+  /** @param {ProgressMeter} [meter] @returns {Promise<any>} the model's description */
+  async #start(meter) {
+    const { signal } = this.#life;
+    const { gpu, device, access, module, core } = this.#loading;
+    const log = (level, line) => this.emit('warning', line);
+    const instance = new Instance({ gpu, provider: this.platform.provider, device, access, log });
+    await instance.start(module);
+    try {
+      const info = await instance.load(core, (stage, done, total) => {
+        meter?.update(stage, done, total);
+        return !signal.aborted;
+      });
+      throwIfAborted(signal);
+      this.#instance = instance;
+      instance.host.onLost = (why) => this.emit('devicelost', why);
+      return info;
+    } catch (error) {
+      instance.free(cancelled());
+      throw error;
+    }
+  }
+
+  /** The instance, on a new device where the last one was lost. @returns {Promise<Instance>} */
+  async #ready() {
+    if (!this.#loading) throw new DopplerError('invalid-input', 'The model was unloaded.');
+    if (this.#instance && !this.#instance.lost) return this.#instance;
+    this.#instance?.free(new DopplerError('device', 'The GPU device was lost.'));
+    this.#instance = null;
+    await this.#start();
+    this.emit('restored', undefined);
+    return /** @type {any} */ (this.#instance);
+  }
+
+  /**
+   * One generation, over as many devices as it takes: a new one is told the tokens so far and goes on behind them.
+   * @param {number[]} tokens @param {any} options @param {Caller} caller
+   */
+  async #generate(tokens, options, { signal, tell }) {
+    /** @type {number[]} */ const generated = [];
+    let toldText = 0; // UTF-16 units
+    for (let failures = 0; ;) {
+      const instance = await this.#ready();
+      const cancel = () => instance.cancel();
+      signal.addEventListener('abort', cancel);
+      // Of a second device the first piece is the text of all tokens so far, of which a part was told.
+      let unseen = toldText;
+      try {
+        const running = instance.ask('generate', { tokens, generated, options }, {
+          onPiece: (ids, text) => {
+            if (ids.length > 0) failures = 0;
+            generated.push(...ids);
+            const fresh = text.slice(unseen);
+            unseen = Math.max(0, unseen - text.length);
+            toldText += fresh.length;
+            if (fresh || ids.length > 0) tell({ piece: { tokens: ids, text: fresh } });
+          },
+        });
+        if (signal.aborted) cancel();
+        const answer = await running;
+        if (toldText < answer.text.length) tell({ piece: { tokens: [], text: answer.text.slice(toldText) } });
+        return answer;
+      } catch (error) {
+        const isLost = asDopplerError(error).kind === 'device' && (await instance.host.isLostSoon());
+        if (!isLost || ++failures > kMostRecoveries || signal.aborted) throw error;
+      } finally {
+        signal.removeEventListener('abort', cancel);
+      }
+    }
+  }
+}

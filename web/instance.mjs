@@ -1,0 +1,110 @@
+// One instance of doppler_core.wasm with its device and its files: calls go in as JSON, answers come out as promises. It
+// lives as long as its device; engine.mjs makes another when that is lost.
+import { DopplerError } from './errors.mjs';
+import { FileHost } from './file_host.mjs';
+import { GpuHost } from './gpu_host.mjs';
+import { Core, start } from './wasm_loader.mjs';
+
+/**
+ * What a call tells before it is answered.
+ * @typedef {object} Listener
+ * @property {(tokens: number[], text: string) => void} [onPiece]
+ * @property {(stage: string, done: number, total: number) => boolean} [onProgress] false: loading is to stop
+ */
+/**
+ * @typedef {Listener & {resolve: (value: any) => void, reject: (error: Error) => void, bytes?: Uint8Array}} Call
+ */
+
+export class Instance {
+  #core = new Core();
+  /** @type {Map<number, Call>} */ #calls = new Map();
+  #lastCall = 0;
+
+  /**
+   * @param {{gpu: any, provider: string, device?: import('./doppler.d.ts').DeviceOptions,
+   *   access: import('./file_host.mjs').FileAccess, log: (level: number, line: string) => void}} parts
+   */
+  constructor({ gpu, provider, device, access, log }) {
+    this.log = log;
+    this.access = access;
+    this.files = new FileHost(this.#core, access);
+    this.host = new GpuHost(this.#core, gpu, provider, this.files, device);
+  }
+
+  /** @param {WebAssembly.Module} module */
+  async start(module) {
+    await start(module, this.#core, { ...this.host.imports(), ...this.files.imports(), ...this.#imports() });
+  }
+
+  /** Why the device is lost; empty while it is there. */
+  get lost() {
+    return this.host.lost;
+  }
+  get wasmBytes() {
+    return this.#core.exports.memory.buffer.byteLength;
+  }
+
+  /** @param {object} options @param {Listener['onProgress']} onProgress */
+  load(options, onProgress) {
+    return this.ask('load', { files: this.access.files, options }, { onProgress });
+  }
+
+  /** Calls doppler_<name>. @param {string} name @param {object} request @param {Listener} [listener] @returns {Promise<any>} */
+  ask(name, request, listener = {}) {
+    return this.#call(name, listener, this.#core.give(JSON.stringify(request)));
+  }
+
+  kernels() {
+    return this.#call('kernels', {}, []);
+  }
+  /** @param {Uint8Array} bytes a saved session */
+  restore(bytes) {
+    return this.#call('restore', {}, this.#core.give(bytes));
+  }
+  /** Ends the generation under way. */
+  cancel() {
+    this.#core.exports.doppler_cancel();
+  }
+
+  /** Gives back the GPU's memory; calls under way reject. @param {import('./errors.mjs').DopplerError} reason */
+  free(reason) {
+    this.#core.exports.doppler_free();
+    this.files.close();
+    for (const call of this.#calls.values()) call.reject(reason);
+    this.#calls.clear();
+  }
+
+  /** @param {string} name @param {Listener} listener @param {number[]} words @returns {Promise<any>} */
+  #call(name, listener, words) {
+    const number = ++this.#lastCall;
+    return new Promise((resolve, reject) => {
+      this.#calls.set(number, { resolve, reject, ...listener });
+      this.#core.exports[`doppler_${name}`](number, ...words);
+    });
+  }
+
+  /** @returns {Record<string, Function>} */
+  #imports() {
+    const core = this.#core;
+    return {
+      dp_answer: (number, ok, json, bytes) => {
+        const call = this.#calls.get(number);
+        this.#calls.delete(number);
+        const value = JSON.parse(core.text(json, bytes));
+        if (ok) call?.resolve(call.bytes ?? value);
+        else call?.reject(new DopplerError(value.kind, value.message));
+      },
+      dp_piece: (number, tokens, count, text, bytes) => {
+        const ids = Array.from(new Int32Array(core.exports.memory.buffer, tokens >>> 0, count));
+        this.#calls.get(number)?.onPiece?.(ids, core.text(text, bytes));
+      },
+      dp_bytes: (number, bytes, count) => {
+        const call = this.#calls.get(number);
+        if (call) call.bytes = core.bytes(bytes, count).slice();
+      },
+      dp_progress: (number, stage, stageBytes, done, total) =>
+        Number(this.#calls.get(number)?.onProgress?.(core.text(stage, stageBytes), done, total) ?? true),
+      dp_log: (level, text, bytes) => this.log(level, core.text(text, bytes)),
+    };
+  }
+}

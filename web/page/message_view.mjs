@@ -1,0 +1,115 @@
+// One message: its text, its thoughts, its figures and what can be done with it. Knows nothing of the other messages.
+import { copyText, h, icon, iconButton } from './dom.mjs';
+import { figureParts } from './figures.mjs';
+import { MarkdownView } from './markdown.mjs';
+
+const kStops = { length: 'The answer reached its most tokens.', cancelled: 'Stopped.' };
+
+export class MessageView {
+  #chat;
+  /** @type {import('./tree.mjs').Message} */ message;
+  #body = h('div', { class: 'body' });
+  #foot = h('div', { class: 'foot' });
+  /** @type {MarkdownView | null} */ #markdown = null;
+  #thoughts = /** @type {any} */ (null);
+  element;
+
+  /** @param {import('./chat.mjs').Chat} chat @param {import('./tree.mjs').Message} message @param {import('./tree.mjs').Message[]} siblings */
+  constructor(chat, message, siblings) {
+    this.#chat = chat;
+    this.message = message;
+    const who = message.role === 'user' ? 'You' : message.model || 'Answer';
+    this.element = h('article', { class: `message ${message.role}`, 'aria-label': who }, this.#body, this.#foot);
+    this.update();
+    this.#fillFoot(siblings);
+  }
+
+  /** Shows the message as it is now. */
+  update() {
+    if (this.message.role === 'user') this.#body.replaceChildren(h('div', { class: 'said' }, this.message.content));
+    else this.#updateAnswer();
+  }
+
+  #updateAnswer() {
+    const { message } = this;
+    const isGrowing = this.#chat.growing === message;
+    if (message.reasoning) this.#showThoughts(isGrowing);
+    if (!this.#markdown) {
+      this.#markdown = new MarkdownView();
+      this.#body.append(this.#markdown.element);
+    }
+    this.#markdown.update(message.content, !isGrowing);
+    this.element.classList.toggle('growing', isGrowing);
+    this.element.classList.toggle('waiting', isGrowing && message.content === '');
+    this.element.setAttribute('aria-busy', String(isGrowing));
+  }
+
+  /** @param {boolean} isGrowing */
+  #showThoughts(isGrowing) {
+    if (!this.#thoughts) {
+      const view = new MarkdownView();
+      const label = h('summary', {});
+      this.#thoughts = { view, label };
+      this.#body.prepend(h('details', { class: 'thoughts' }, label, view.element));
+    }
+    const isThinking = isGrowing && this.#chat.isThinking;
+    this.#thoughts.label.textContent = isThinking ? 'Thinking…' : 'Thoughts';
+    this.#thoughts.view.update(this.message.reasoning ?? '', !isThinking);
+  }
+
+  /** @param {import('./tree.mjs').Message[]} siblings */
+  #fillFoot(siblings) {
+    const { message } = this;
+    if (this.#chat.growing === message) return;
+    const chat = this.#chat;
+    if (message.error) {
+      this.#foot.append(h('p', { class: 'error', role: 'alert' }, message.error,
+        h('button', { type: 'button', class: 'plain', onclick: () => chat.regenerate(message.id) }, 'Try again')));
+    }
+    if (message.stop && kStops[message.stop]) this.#foot.append(h('p', { class: 'stop-note' }, kStops[message.stop]));
+    if (message.figures) {
+      const parts = figureParts(message.figures).map(({ text, hint }) => h('span', { title: hint }, text));
+      this.#foot.append(h('p', { class: 'figures', 'aria-label': 'Figures of this answer' }, parts));
+    }
+    const copy = iconButton('copy', 'Copy', () => copyText(copy, message.content));
+    const actions = h('div', { class: 'actions' }, this.#branches(siblings), copy);
+    if (message.role === 'user') actions.append(iconButton('edit', 'Edit', () => this.#edit()));
+    else actions.append(iconButton('again', 'Answer again', () => chat.regenerate(message.id)));
+    actions.append(iconButton('trash', 'Delete from here', () => chat.remove(message.id)));
+    this.#foot.append(actions);
+  }
+
+  /** "2 of 3" with ways to the others. @param {import('./tree.mjs').Message[]} siblings */
+  #branches(siblings) {
+    if (siblings.length < 2) return null;
+    const at = siblings.indexOf(this.message);
+    const to = (index) => () => this.#chat.choose(siblings[index].id);
+    return h('span', { class: 'branches' },
+      iconButton('left', 'Earlier version', to(at - 1), { disabled: at === 0 }),
+      h('span', {}, `${at + 1} of ${siblings.length}`),
+      iconButton('right', 'Later version', to(at + 1), { disabled: at === siblings.length - 1 }));
+  }
+
+  #edit() {
+    const text = h('textarea', { 'aria-label': 'Edit the message', rows: 3, value: this.message.content });
+    const send = () => this.#chat.edit(this.message.id, text.value);
+    const cancel = () => {
+      this.#foot.hidden = false;
+      this.update();
+    };
+    text.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        send();
+      } else if (event.key === 'Escape') {
+        event.stopPropagation();
+        cancel();
+      }
+    });
+    this.#foot.hidden = true;
+    this.#body.replaceChildren(h('div', { class: 'editor' }, text, h('div', { class: 'editor-buttons' },
+      h('button', { type: 'button', class: 'plain', onclick: cancel }, 'Cancel'),
+      h('button', { type: 'button', class: 'primary', onclick: send }, icon('send'), 'Send'))));
+    text.focus();
+  }
+}

@@ -1,0 +1,65 @@
+// The panel beside the chat: system prompt of this conversation, sampler, seed, stop texts, JSON answers.
+import { h, iconButton } from './dom.mjs';
+import { kSamplerFields, kUsualSettings } from './settings.mjs';
+
+/** @param {{chat: import('./chat.mjs').Chat, host: import('./model_host.mjs').ModelHost, settings: import('./settings.mjs').Settings}} app */
+export function samplerView({ chat, host, settings }) {
+  const system = h('textarea', { id: 'system', rows: 4, placeholder: 'You are a helpful assistant.',
+    oninput: () => chat.setSystem(system.value) });
+  const usual = h('button', { type: 'button', class: 'plain', onclick: () => settings.set({ system: system.value }) }, 'Use for new conversations');
+  const fields = kSamplerFields.map((field) => fieldView(field, settings));
+  const seed = h('input', { id: 'seed', type: 'number', min: 0, step: 1, placeholder: 'another each time', onchange: () => settings.set({ seed: seed.value }) });
+  const stop = h('textarea', { id: 'stop', rows: 2, placeholder: 'one a line', onchange: () => settings.set({ stop: stop.value }) });
+  const json = h('input', { id: 'json', type: 'checkbox', onchange: () => settings.set({ json: json.checked }) });
+  const jsonRow = h('label', { class: 'check' }, json, 'Answer in JSON');
+  const reset = h('button', { type: 'button', class: 'plain', onclick: () => {
+    const { sampler, seed: noSeed, stop: noStop, json: noJson } = kUsualSettings;
+    settings.set({ sampler: { ...sampler }, seed: noSeed, stop: noStop, json: noJson });
+    show();
+  } }, 'Back to the usual values');
+
+  const show = () => {
+    system.value = chat.conversation.system;
+    for (const field of fields) field.show();
+    seed.value = settings.values.seed;
+    stop.value = settings.values.stop;
+    json.checked = settings.values.json;
+    jsonRow.hidden = !host.canAnswerInJson;
+  };
+  const element = h('aside', { id: 'sampler', class: 'panel', 'aria-label': 'Sampler and system prompt', hidden: true },
+    h('div', { class: 'panel-head' }, h('h2', {}, 'Settings'), iconButton('close', 'Close settings', () => toggle())),
+    h('label', { class: 'field', for: 'system' }, 'System prompt'), system, usual,
+    h('h3', {}, 'Sampler'), fields.map((field) => field.element),
+    h('label', { class: 'field', for: 'seed' }, 'Seed'), seed,
+    h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, jsonRow, reset);
+  const toggle = () => {
+    element.hidden = !element.hidden;
+    element.dispatchEvent(new Event('toggle-panel'));
+    if (!element.hidden) show();
+  };
+  chat.addEventListener('list', show);
+  host.addEventListener('change', () => {
+    jsonRow.hidden = !host.canAnswerInJson;
+  });
+  show();
+  return { element, toggle };
+}
+
+/** A slider with the number beside it. @param {typeof kSamplerFields[number]} field @param {import('./settings.mjs').Settings} settings */
+function fieldView({ name, label, least, most, step, hint }, settings) {
+  const id = `sampler-${name}`;
+  const range = { min: least, max: most, step };
+  const set = (value) => {
+    const number = Math.min(most, Math.max(least, Number(value)));
+    if (Number.isFinite(number)) settings.set({ sampler: { ...settings.values.sampler, [name]: number } });
+    show();
+  };
+  const slider = h('input', { type: 'range', ...range, 'aria-label': label, oninput: () => set(slider.value) });
+  const number = h('input', { id, type: 'number', ...range, 'aria-describedby': `${id}-hint`, onchange: () => set(number.value) });
+  const show = () => {
+    slider.value = number.value = String(settings.values.sampler[name]);
+  };
+  const element = h('div', { class: 'slider-field' },
+    h('label', { for: id }, label), number, slider, h('small', { id: `${id}-hint` }, hint));
+  return { element, show };
+}

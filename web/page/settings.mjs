@@ -1,0 +1,71 @@
+// What the reader chose: theme, sampler, how models are loaded, models added by hand. Kept in localStorage, because the
+// theme is wanted before the first paint. No DOM; tests give a Map-like storage of their own.
+
+const kKey = 'doppler-settings';
+
+/** Sampler fields as the panel shows them: OpenAI's and the engine's names (doppler.d.ts, SamplingOptions). */
+export const kSamplerFields = [
+  { name: 'temperature', label: 'Temperature', usual: 0.8, least: 0, most: 2, step: 0.05, hint: '0: always the likeliest token' },
+  { name: 'top_p', label: 'Top-p', usual: 0.95, least: 0, most: 1, step: 0.01, hint: 'likeliest tokens up to this probability' },
+  { name: 'top_k', label: 'Top-k', usual: 40, least: 0, most: 200, step: 1, hint: 'so many likeliest tokens; 0: all' },
+  { name: 'min_p', label: 'Min-p', usual: 0.05, least: 0, most: 1, step: 0.01, hint: 'least share of the likeliest probability' },
+  { name: 'repeat_penalty', label: 'Repeat penalty', usual: 1, least: 1, most: 2, step: 0.01, hint: '1: none' },
+  { name: 'max_tokens', label: 'Most tokens', usual: 1024, least: 1, most: 8192, step: 1, hint: 'of one answer' },
+];
+
+export const kUsualSettings = {
+  theme: 'auto', // "auto", "light" or "dark"
+  system: '', // the system prompt of a new conversation
+  sampler: Object.fromEntries(kSamplerFields.map((field) => [field.name, field.usual])),
+  seed: '', // empty: another one each time
+  stop: '', // texts that end an answer, one a line
+  json: false, // answers in JSON, where the model's engine can
+  lane: 'fast',
+  ctx: 0, // 0: the model's own, at most 4096
+  kv: 'f16',
+  lastModel: '', // the source that was loaded last
+  added: [], // models added by hand: catalogue.mjs, Entry
+};
+
+export class Settings extends EventTarget {
+  #storage;
+  /** @type {typeof kUsualSettings} */ values;
+
+  /** @param {{getItem: (key: string) => string | null, setItem: (key: string, text: string) => void}} [storage] */
+  constructor(storage = globalThis.localStorage) {
+    super();
+    this.#storage = storage;
+    let kept = {};
+    try {
+      kept = JSON.parse(storage.getItem(kKey) ?? '{}');
+    } catch {
+      // An unreadable text is as good as none.
+    }
+    this.values = { ...kUsualSettings, ...kept, sampler: { ...kUsualSettings.sampler, ...kept?.sampler } };
+  }
+
+  /** @param {Partial<typeof kUsualSettings>} changes */
+  set(changes) {
+    Object.assign(this.values, changes);
+    this.#storage.setItem(kKey, JSON.stringify(this.values));
+    this.dispatchEvent(new Event('change'));
+  }
+
+  /** What a request to the engine takes of them. @param {boolean} canJson whether the engine offers JSON answers */
+  sampling(canJson) {
+    const { sampler, seed, stop, json } = this.values;
+    const stops = stop.split('\n').filter((line) => line !== '');
+    return {
+      ...sampler,
+      ...(seed === '' ? {} : { seed: Number(seed) }),
+      ...(stops.length === 0 ? {} : { stop: stops }),
+      ...(json && canJson ? { response_format: { type: 'json_object' } } : {}),
+    };
+  }
+
+  /** What loading takes of them. */
+  loading() {
+    const { lane, ctx, kv } = this.values;
+    return { lane, kv, ...(ctx > 0 ? { ctx } : {}) };
+  }
+}

@@ -1,0 +1,252 @@
+// The parts of the page that need no browser: the tree of messages, the store, settings, thoughts, the list of models,
+// the bench, and a chat against the fake engine.
+import 'fake-indexeddb/auto';
+import assert from 'node:assert/strict';
+import { parseDepths, report, runBench, someTokens, statistics } from '../bench.mjs';
+import { memoryEstimate, merged, nameOf, parseSource } from '../catalogue.mjs';
+import { Chat } from '../chat.mjs';
+import { bytesText, dayText, rateText, secondsText, titleText } from '../format.mjs';
+import { ModelHost } from '../model_host.mjs';
+import { niceCeiling } from '../plot.mjs';
+import { split } from '../reasoning.mjs';
+import { Settings } from '../settings.mjs';
+import { ConversationStore, matches, parseExport } from '../store.mjs';
+import { append, choose, newConversation, path, prompt, remove, siblings } from '../tree.mjs';
+import { check } from './counted.mjs';
+import * as fake from './fake_engine.mjs';
+
+const texts = (conversation) => path(conversation).map((message) => message.content);
+
+/** question, answer, and a second answer beside it */
+function twoAnswers() {
+  const conversation = newConversation(1, 'Be brief.');
+  const question = append(conversation, null, { role: 'user', content: 'q' }, 2);
+  const first = append(conversation, question.id, { role: 'assistant', content: 'a' }, 3);
+  const second = append(conversation, question.id, { role: 'assistant', content: 'b' }, 4);
+  return { conversation, question, first, second };
+}
+
+function memoryStorage() {
+  const map = new Map();
+  return { getItem: (key) => map.get(key) ?? null, setItem: (key, text) => map.set(key, text) };
+}
+
+check('a second answer stands beside the first, and each can be shown', () => {
+  const { conversation, first, second } = twoAnswers();
+  assert.deepEqual(texts(conversation), ['q', 'b']);
+  assert.deepEqual(siblings(conversation, first.id), [first, second]);
+  choose(conversation, first.id);
+  assert.deepEqual(texts(conversation), ['q', 'a']);
+});
+
+check('showing a message shows the way to it', () => {
+  const { conversation, first } = twoAnswers();
+  const deep = append(conversation, first.id, { role: 'user', content: 'q2' }, 5);
+  const edited = append(conversation, null, { role: 'user', content: 'q changed' }, 6);
+  assert.deepEqual(texts(conversation), ['q changed']);
+  choose(conversation, deep.id);
+  assert.deepEqual(texts(conversation), ['q', 'a', 'q2']);
+  choose(conversation, edited.id);
+  assert.deepEqual(texts(conversation), ['q changed']);
+});
+
+check('what is removed takes along what follows, and a sibling is shown', () => {
+  const { conversation, question, first, second } = twoAnswers();
+  append(conversation, second.id, { role: 'user', content: 'q2' }, 5);
+  remove(conversation, second.id, 6);
+  assert.deepEqual(texts(conversation), ['q', 'a']);
+  assert.deepEqual(conversation.messages.map((message) => message.id), [question.id, first.id]);
+  remove(conversation, question.id, 7);
+  assert.deepEqual([conversation.messages, conversation.chosen], [[], {}]);
+});
+
+check('the engine gets the system prompt and the way to the question, without answers that never came', () => {
+  const { conversation, second } = twoAnswers();
+  second.content = '';
+  const next = append(conversation, second.id, { role: 'user', content: 'again' }, 5);
+  assert.deepEqual(prompt(conversation, next.id), [
+    { role: 'system', content: 'Be brief.' }, { role: 'user', content: 'q' }, { role: 'user', content: 'again' }]);
+});
+
+check('conversations survive export and import; the newer one stays', async () => {
+  const store = await ConversationStore.open();
+  const { conversation } = twoAnswers();
+  conversation.title = 'Two answers';
+  await store.put(conversation);
+  const file = await store.exportText();
+  assert.deepEqual(await store.importText(file), { added: 0, replaced: 0, kept: 1 });
+  await store.put({ ...conversation, updated: 1 });
+  assert.deepEqual(await store.importText(file), { added: 0, replaced: 1, kept: 0 });
+  await store.clear();
+  assert.deepEqual(await store.importText(file), { added: 1, replaced: 0, kept: 0 });
+  assert.deepEqual(await store.get(conversation.id), JSON.parse(JSON.stringify(conversation)));
+  await store.clear();
+  store.close();
+});
+
+check('a foreign file is refused with a sentence, and unknown fields do not come in', () => {
+  const file = (conversation) => JSON.stringify({ format: 'doppler-conversations', version: 1, conversations: [conversation] });
+  const good = { id: 'i', title: 't', created: 1, updated: 1, messages: [], chosen: {}, onclick: 'x' };
+  assert.deepEqual(parseExport(file(good)), [{ id: 'i', title: 't', created: 1, updated: 1, system: '', messages: [], chosen: {} }]);
+  assert.throws(() => parseExport('no'), /not JSON/);
+  assert.throws(() => parseExport('{"format":"x"}'), /"format" is "x"/);
+  assert.throws(() => parseExport('{"format":"doppler-conversations","version":2,"conversations":[]}'), /version is 2/);
+  assert.throws(() => parseExport(file({ ...good, id: 7 })), /Conversation 1 of the file lacks/);
+  const message = { id: 'm', parent: 'nobody', role: 'user', content: '' };
+  assert.throws(() => parseExport(file({ ...good, messages: [message] })), /parent/);
+  assert.throws(() => parseExport(file({ ...good, messages: [{ ...message, parent: null, role: 'system' }] })), /role/);
+});
+
+check('a search finds every word, in title and messages', () => {
+  const { conversation } = twoAnswers();
+  conversation.title = 'The Fox';
+  conversation.messages[1].content = 'and the crow';
+  assert.ok(matches(conversation, 'CROW fox'));
+  assert.ok(!matches(conversation, 'fox wolf'));
+});
+
+check('thoughts are told from the answer at every length of the text', () => {
+  const whole = '<think>one\ntwo</think>\n\nThree.';
+  for (let length = 1; length <= whole.length; ++length) {
+    const { reasoning, content } = split(whole.slice(0, length));
+    assert.ok('one\ntwo'.startsWith(reasoning) || reasoning.startsWith('one\ntwo<'), reasoning);
+    assert.ok('Three.'.startsWith(content), content);
+  }
+  assert.deepEqual(split(whole), { reasoning: 'one\ntwo', content: 'Three.', isThinking: false });
+  assert.deepEqual(split('begun in the prompt\n</think>\n\nSo.'), { reasoning: 'begun in the prompt', content: 'So.', isThinking: false });
+  assert.deepEqual(split('The mark `</think>` ends it.').content, 'The mark `</think>` ends it.');
+  assert.deepEqual(split('a < b').content, 'a < b');
+});
+
+check('numbers read well', () => {
+  assert.deepEqual([900, 15548928, 808000000, 5 * 2 ** 30].map(bytesText), ['900 bytes', '14.8 MiB', '771 MiB', '5.0 GiB']);
+  assert.deepEqual([3.217, 77.43, 1234.5].map(rateText), ['3.22', '77.4', '1,235']);
+  assert.deepEqual([0.0471, 4.71, 135, 7300].map(secondsText), ['47 ms', '4.7 s', '2 min 15 s', '2 h 1 min']);
+  const noon = new Date(2026, 10, 22, 12).getTime();
+  assert.deepEqual([noon, noon - 864e5, noon - 864e6].map((time) => dayText(time, noon)), ['Today', 'Yesterday', '12 Nov 2026']);
+  assert.equal(titleText('  A tale of many words that go on and on and on, further than a line\nmore'), 'A tale of many words that go on and on and on,…');
+  assert.deepEqual([3, 88, 2000, 2001].map(niceCeiling), [5, 100, 2000, 2500]);
+});
+
+check('sources: addresses and Hugging Face names; anything else is refused', () => {
+  for (const source of ['https://a.b/c.gguf', 'owner/name', 'owner/name:Q4_K_M', 'o/n@main:f-1.gguf', 'models/x.gguf', './a.gguf', '/models/a/']) {
+    assert.equal(parseSource(` ${source} `), source);
+  }
+  for (const source of ['', 'gpt', 'ftp://a.b/c', 'a b/c']) assert.throws(() => parseSource(source), /neither an address/);
+  assert.equal(nameOf('https://h/a%20b.gguf'), 'a b');
+});
+
+check('the list has no doubles, and marks what is stored', () => {
+  const stored = [{ id: 'http://h/models/a.gguf', bytes: 9, cachedBytes: 9, complete: true }, { id: 'http://x/b.gguf', bytes: 4, cachedBytes: 2, complete: false }];
+  const list = merged([{ source: 'models/a.gguf', name: 'A' }], [{ source: 'o/n', name: 'N', added: true }], stored, 'http://h/');
+  assert.deepEqual(list.map(({ name, cached }) => [name, cached?.complete]), [['A', true], ['N', undefined], ['b', false]]);
+});
+
+check('memory is file, cache for the context, and scratch', () => {
+  const entry = { source: '', name: '', bytes: 1 << 30, ctx: 8192, cacheBytesPerToken: 1 << 15 };
+  const usual = /** @type {number} */ (memoryEstimate(entry, { ctx: 0, kv: 'f16' }));
+  assert.equal(usual, (1 << 30) + 4096 * (1 << 15) + (32 << 20));
+  assert.equal(memoryEstimate(entry, { ctx: 8192, kv: 'f32' }), usual + 3 * 4096 * (1 << 15));
+  assert.equal(memoryEstimate({ source: '', name: '' }, { ctx: 0, kv: 'f16' }), null);
+});
+
+check('settings are kept, and become a request', () => {
+  const storage = memoryStorage();
+  const settings = new Settings(storage);
+  settings.set({ seed: '7', stop: 'END\n\nSTOP', json: true, ctx: 2048, sampler: { ...settings.values.sampler, temperature: 0 } });
+  const again = new Settings(storage);
+  const { temperature, seed, stop, response_format } = /** @type {any} */ (again.sampling(true));
+  assert.deepEqual({ temperature, seed, stop, response_format }, { temperature: 0, seed: 7, stop: ['END', 'STOP'], response_format: { type: 'json_object' } });
+  assert.ok(!('response_format' in again.sampling(false)));
+  assert.deepEqual(again.loading(), { lane: 'fast', kv: 'f16', ctx: 2048 });
+  storage.setItem('doppler-settings', '{broken');
+  assert.equal(new Settings(storage).values.lane, 'fast');
+});
+
+check('the bench has the names and the statistics of the program', async () => {
+  assert.deepEqual(parseDepths('512, 0,256,0', 1024), [0, 256, 512]);
+  assert.throws(() => parseDepths('0, 1024', 1024), /from 0 to 1023/);
+  assert.deepEqual(statistics([3, 1, 2]), { median: 2, mean: 2, stddev: 1, min: 1, max: 3, samples: [3, 1, 2] });
+  assert.notDeepEqual(someTokens(8, 1000, 1), someTokens(8, 1000, 2));
+  const model = await fake.Doppler.load('a.gguf');
+  const workload = { prompt: 64, generate: 8, depths: [0, 128], repetitions: 2 };
+  const rows = await runBench(/** @type {any} */ (model), workload, new AbortController().signal, () => {});
+  assert.deepEqual(rows.map((row) => row.test), ['pp64', 'tg8', 'pp64 @ d128', 'tg8 @ d128']);
+  assert.equal(rows[0].tokens_per_second.samples.length, 2);
+  await assert.rejects(runBench(/** @type {any} */ (model), { ...workload, depths: [1000] }, new AbortController().signal, () => {}), /need a context of 1065/);
+  const json = report(model, await fake.Doppler.probe(), rows, workload, { name: 'A', kv: 'f16', agent: 'node', now: new Date(0) });
+  assert.deepEqual([json.kind, json.date, json.model.name, json.tests.length], ['bench', '1970-01-01T00:00:00Z', 'A', 4]);
+});
+
+/** A chat on the fake engine, its model loaded when first asked. */
+async function newChat(source = 'a.gguf') {
+  const store = await ConversationStore.open();
+  const host = new ModelHost(async () => fake);
+  const chat = new Chat(store, host, new Settings(memoryStorage()), async () => {
+    if (host.state !== 'ready') await host.load(source, 'A');
+    if (host.state !== 'ready') throw new Error(host.error);
+  });
+  return { store, host, chat };
+}
+
+check('a question loads the model, is answered with figures, and both are kept', async () => {
+  const { store, chat } = await newChat();
+  await chat.send('Tell me of the fox');
+  const [, answer] = chat.shown;
+  assert.match(answer.content, /^# The fox\n/);
+  assert.deepEqual([answer.stop, answer.model, answer.figures.lane], ['stop', 'A', 'fast']);
+  assert.deepEqual((await store.get(chat.conversation.id)).messages, chat.conversation.messages);
+  assert.equal(chat.conversation.title, 'Tell me of the fox');
+  await chat.regenerate(answer.id);
+  await chat.edit(chat.shown[0].id, 'think about it');
+  assert.deepEqual(chat.shown.map((message) => message.content), ['think about it', 'It is **so**.']);
+  assert.equal(chat.shown[1].reasoning, 'The reader asks something hard.\n\nI weigh it.');
+  assert.equal(chat.conversation.messages.length, 5);
+  store.close();
+});
+
+check('an answer that is stopped keeps what came, also when another conversation begins', async () => {
+  const { store, chat } = await newChat();
+  const sending = chat.send('a long one');
+  while (!chat.growing?.content) await new Promise((resolve) => setTimeout(resolve, 5));
+  const { id } = chat.conversation;
+  await chat.startNew();
+  await sending;
+  assert.ok(!chat.isAnswering && chat.conversation.id !== id);
+  const [, answer] = (await store.get(id)).messages;
+  assert.equal(answer.stop, 'cancelled');
+  assert.ok(answer.content.length > 0 && answer.content.length < 2000);
+  store.close();
+});
+
+check('what fails is said in the answer, and can be tried again', async () => {
+  const { store, chat } = await newChat();
+  await chat.send('fail');
+  assert.equal(chat.shown[1].error, 'The GPU has no room for 3 GiB more.');
+  await chat.regenerate(chat.shown[1].id);
+  assert.equal(chat.conversation.messages.length, 2);
+  store.close();
+  const other = await newChat('missing.gguf');
+  await other.chat.send('hello');
+  assert.match(other.chat.shown[1].error, /404/);
+  other.store.close();
+});
+
+check('a model without a chat template goes on with the text', async () => {
+  const { store, chat } = await newChat('base.gguf');
+  await chat.send('The fox and');
+  assert.equal(fake.Doppler.requests.at(-1).prompt, 'The fox and');
+  store.close();
+});
+
+check('a load can be cancelled, and another one takes its place', async () => {
+  const host = new ModelHost(async () => fake);
+  const slow = host.load('slow.gguf', 'Slow');
+  while (!host.progress) await new Promise((resolve) => setTimeout(resolve, 5));
+  host.cancel();
+  await slow;
+  assert.deepEqual([host.state, host.error], ['none', '']);
+  host.load('slow.gguf', 'Slow');
+  await host.load('b.gguf', 'B');
+  assert.deepEqual([host.state, host.name], ['ready', 'B']);
+});

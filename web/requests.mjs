@@ -1,0 +1,137 @@
+// Requests and answers in OpenAI's shapes, and what the core takes and gives (src/web/web_options.h). A member that would
+// change the answer and is not known is refused by name.
+import { DopplerError } from './errors.mjs';
+
+// Our names of a generation's options -> the core's.
+const kOptions = {
+  max_tokens: 'maxTokens', max_completion_tokens: 'maxTokens', temperature: 'temperature', top_p: 'topP', top_k: 'topK',
+  min_p: 'minP', repeat_penalty: 'repeatPenalty', presence_penalty: 'presencePenalty',
+  frequency_penalty: 'frequencyPenalty', logit_bias: 'logitBias', seed: 'seed', stop: 'stop', ignore_eos: 'ignoreEos',
+  when_full: 'whenFull', batch: 'batch', add_special: 'addSpecial', min_tokens: 'minTokens', top_n_sigma: 'topNSigma',
+  typical_p: 'typicalP', xtc_probability: 'xtcProbability', xtc_threshold: 'xtcThreshold',
+  dynatemp_range: 'dynatempRange', dynatemp_exponent: 'dynatempExponent', mirostat_tau: 'mirostatTau',
+  mirostat_eta: 'mirostatEta', dry_multiplier: 'dryMultiplier', dry_base: 'dryBase',
+  dry_allowed_length: 'dryAllowedLength', dry_range: 'dryRange', dry_breakers: 'dryBreakers',
+};
+// Read elsewhere, or without effect on the answer.
+const kOthers = new Set(['messages', 'prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata']);
+const kFinishReasons = { 'end-of-text': 'stop', 'stop-string': 'stop', 'token-limit': 'length', 'context-full': 'length',
+  cancelled: 'cancelled' };
+
+/** What Engine.generate() takes. @param {any} request @param {boolean} isChat @param {number} [session] */
+export function readRequest(request, isChat, session) {
+  /** @type {Record<string, any>} */ const options = {};
+  for (const [name, value] of Object.entries(request)) {
+    if (value === undefined || value === null || kOthers.has(name)) continue;
+    const known = kOptions[name];
+    if (!known) throw new DopplerError('unsupported', `A request has "${name}", which this version does not know.`);
+    options[known] = value;
+  }
+  if (request.seed === undefined) options.seed = Math.floor(Math.random() * 2 ** 32);
+  const { messages, prompt } = request;
+  if (isChat) {
+    if (!Array.isArray(messages)) throw new DopplerError('invalid-input', 'A chat request needs messages, a list.');
+    return { messages, options, session };
+  }
+  if (Array.isArray(prompt)) return { tokens: prompt, options, session };
+  if (typeof prompt === 'string') return { text: prompt, options, session };
+  throw new DopplerError('invalid-input', 'A completion needs a prompt: text, or a list of token ids.');
+}
+
+/** The shapes of one answer. */
+export class Shape {
+  /** @param {boolean} isChat @param {string} model */
+  constructor(isChat, model) {
+    this.isChat = isChat;
+    const id = `${isChat ? 'chatcmpl' : 'cmpl'}-${crypto.randomUUID()}`;
+    this.head = { id, created: Math.floor(Date.now() / 1000), model };
+  }
+
+  /** @param {any} answer */
+  whole(answer) {
+    const content = this.isChat ? { message: { role: 'assistant', content: answer.text } } : { text: answer.text };
+    const object = this.isChat ? 'chat.completion' : 'text_completion';
+    const choices = [{ index: 0, ...content, finish_reason: kFinishReasons[answer.stop] }];
+    return { ...this.head, object, choices, tokens: answer.tokens, ...figures(answer) };
+  }
+
+  /** @param {{text: string, tokens: number[]}} piece @param {boolean} isFirst */
+  piece({ text, tokens }, isFirst) {
+    const delta = isFirst ? { role: 'assistant', content: text } : { content: text };
+    return this.#chunk(this.isChat ? { delta } : { text }, tokens, null);
+  }
+
+  /** @param {any} answer */
+  last(answer) {
+    const reason = kFinishReasons[answer.stop];
+    return { ...this.#chunk(this.isChat ? { delta: {} } : { text: '' }, [], reason), ...figures(answer) };
+  }
+
+  #chunk(content, tokens, finish_reason) {
+    const object = this.isChat ? 'chat.completion.chunk' : 'text_completion';
+    return { ...this.head, object, choices: [{ index: 0, ...content, finish_reason }], tokens };
+  }
+}
+
+/** @param {any} answer */
+function figures({ timings: t, counters }) {
+  return {
+    usage: {
+      prompt_tokens: t.prompt_tokens,
+      completion_tokens: t.generated_tokens,
+      total_tokens: t.prompt_tokens + t.generated_tokens,
+      prompt_tokens_details: { cached_tokens: t.prompt_tokens - t.evaluated_tokens },
+    },
+    timings: {
+      ttft_seconds: t.ttft_seconds,
+      evaluated_tokens: t.evaluated_tokens,
+      prefill_tokens_per_second: t.prefill_tokens_per_second,
+      decode_seconds: t.decode_seconds,
+      decode_tokens_per_second: t.decode_tokens_per_second,
+    },
+    counters,
+  };
+}
+
+/**
+ * Chunks as they are pushed, for `for await`. Leaving the loop early calls `cancel`.
+ * @template T
+ */
+export class Chunks {
+  /** @type {T[]} */ #waiting = [];
+  /** @type {Error | null} */ #error = null;
+  #isEnded = false;
+  #wake = () => {};
+
+  /** @param {() => void} cancel */
+  constructor(cancel) {
+    this.cancel = cancel;
+  }
+
+  /** @param {T} chunk */
+  push(chunk) {
+    this.#waiting.push(chunk);
+    this.#wake();
+  }
+
+  /** @param {Error | null} [error] */
+  end(error = null) {
+    this.#isEnded = true;
+    this.#error = error;
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator]() {
+    try {
+      while (true) {
+        const chunk = this.#waiting.shift();
+        if (chunk !== undefined) yield chunk;
+        else if (this.#error) throw this.#error;
+        else if (this.#isEnded) return;
+        else await new Promise((resolve) => (this.#wake = () => resolve(undefined)));
+      }
+    } finally {
+      if (!this.#isEnded) this.cancel();
+    }
+  }
+}
