@@ -45,11 +45,14 @@ export interface LoadOptions {
   chatTemplate?: string;
   /** Also DRY, XTC, typical, mirostat and the others that need more dispatches a token. */
   allSamplers?: boolean;
-  /** Operation -> kernel variant that must be used; what a failed self test names goes here. */
+  /** Operation -> kernel variant that must be used. */
   kernels?: Record<string, string>;
   /** Keep the model in the browser's storage (OPFS), and read it from there; default true where there is OPFS. */
   cache?: boolean;
-  /** Check the kernels against the CPU at the first load on this browser and adapter; default true in browsers. */
+  /**
+   * Compare what the kernels compute with the native program, and use others where it is wrong. Default: in
+   * browsers on GPUs, until it passed once there.
+   */
   selfTest?: boolean;
   /** Where doppler_core.wasm is; default: beside doppler.mjs. */
   wasmUrl?: string | URL;
@@ -67,8 +70,8 @@ export interface DeviceOptions {
 }
 
 export interface Progress {
-  /** download: from the network; verify: hashes of what is cached; upload: from the cache or a file to the GPU; compile: kernels. */
-  phase: 'download' | 'verify' | 'upload' | 'compile' | 'warm-up';
+  /** download: from the network; upload: from the storage (pieces are verified) or a file to the GPU; compile: kernels. */
+  phase: 'download' | 'upload' | 'compile' | 'self-test';
   /** Done so far and in all, in bytes; in phase compile, kernels. total is 0 while it is not known. */
   bytes: number;
   total: number;
@@ -126,9 +129,7 @@ export interface ModelInfo {
   hasChatTemplate: boolean;
   /** Names of the kernel variants in use. */
   variants: string[];
-  /** What requests may ask for beyond text. */
-  capabilities: { tools: boolean; jsonMode: boolean };
-  /** Of the self test of this load; null: none was made (also: it passed on an earlier load). */
+  /** Of this load; null: none was made. */
   selfTest: SelfTestReport | null;
 }
 /** GPU memory by what holds it, and the memory of this engine's WebAssembly, in bytes. */
@@ -154,13 +155,18 @@ export interface DeviceInfo {
 }
 export interface KernelChoice {
   operation: string;
+  shape: string;
   variant: string;
   refused: { variant: string; reason: string }[];
+  /** That could be used too, better ones first. */
+  others: string[];
 }
 export interface SelfTestReport {
   passed: boolean;
-  kernels: { operation: string; variant: string; passed: boolean; worst: number; allowed: number }[];
-  /** Variants that were replaced for this load, by operation: what LoadOptions.kernels takes. */
+  lane: string;
+  /** Tiny models, one for each format that the model has. wrong: the kernel without which the answer is right. */
+  formats: { format: string; passed: boolean; wrong: string | null }[];
+  /** Operation -> the variant that is used in place of a wrong one. */
   replaced: Record<string, string>;
   /** The whole of it with browser and adapter, to copy into a report. */
   text: string;

@@ -68,6 +68,9 @@ export class Doppler extends EventTarget {
   kernels() {
     return this.#call('kernels', {});
   }
+  selfTest() {
+    return this.#call('selfTest', {});
+  }
 
   async memory() {
     const { weightBytes, cacheBytes, scratchBytes } = this.info;

@@ -4,6 +4,7 @@
 import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
 import { Instance } from './instance.mjs';
 import { ProgressMeter } from './progress.mjs';
+import { passedBefore, rememberPassed, selfTest } from './self_test.mjs';
 import { openSource } from './sources.mjs';
 
 // Of a request that was cancelled before its turn came.
@@ -40,7 +41,7 @@ export class Engine {
 
   /** @param {{source: any, options: any}} request @param {Caller} caller */
   async load({ source, options }, { signal, tell }) {
-    const { core, cache, wasmUrl, headers, hubUrl, device } = options;
+    const { core, cache, wasmUrl, headers, hubUrl, device, selfTest: isTested } = options;
     const meter = new ProgressMeter((progress) => tell({ progress }));
     // The caller's signal is that of loading alone; files are read again when a device is lost.
     const abort = () => this.#life.abort();
@@ -55,7 +56,7 @@ export class Engine {
       this.#loading = { module, gpu, device, access, core };
       const info = await this.#start(meter);
       await access.finished?.();
-      return info;
+      return await this.#tested(info, isTested, meter);
     } catch (error) {
       const wasCancelled = this.#life.signal.aborted;
       await this.unload();
@@ -90,6 +91,9 @@ export class Engine {
   }
   kernels() {
     return this.#inTurn(async () => (await this.#ready()).kernels()).then((answer) => answer.kernels);
+  }
+  async selfTest() {
+    return selfTest(this.#parts(), this.#loading.info);
   }
   async wasmBytes() {
     return this.#instance?.wasmBytes ?? 0;
@@ -148,6 +152,40 @@ export class Engine {
 
   // ---- The device
 
+  #parts() {
+    const { module, gpu, device } = this.#loading;
+    return { module, gpu, device, provider: this.platform.provider };
+  }
+
+  /**
+   * The description of what is used in the end, which are others where kernels compute wrong. Asked for, or by itself once
+   * for a browser and GPU; CPUs are what the kernels are tested on.
+   * @param {any} info @param {boolean | undefined} isTested @param {ProgressMeter} meter
+   */
+  async #tested(info, isTested, meter) {
+    this.#loading.info = info;
+    const isDue = isTested ?? (this.platform.provider === 'browser' && !this.#instance?.host.isCpu);
+    const key = [globalThis.navigator?.userAgent, info.adapter, ...info.variants].join(' ');
+    if (!isDue || (!isTested && (await passedBefore(key)))) return { ...info, selfTest: null };
+    meter.update('self-test', 0, 1);
+    const report = await this.selfTest();
+    meter.update('self-test', 1, 1);
+    if (report.passed) {
+      await rememberPassed(key);
+      return { ...info, selfTest: report };
+    }
+    // The kernels that were found, or where they were not, all that are not portable.
+    const isNamed = report.formats.every(({ passed, wrong }) => passed || wrong);
+    const { core } = this.#loading;
+    const others = isNamed ? { ...core, kernels: { ...core.kernels, ...report.replaced } } : { ...core, lane: 'portable', kernels: {} };
+    const use = isNamed ? Object.values(report.replaced).join(', ') : 'the lane portable';
+    this.emit('warning', `Kernels compute wrong on this device; in their place: ${use}.\n${report.text}`);
+    this.#instance?.free(cancelled());
+    this.#loading.core = others;
+    this.#loading.info = await this.#start(meter);
+    return { ...this.#loading.info, selfTest: report };
+  }
+
   /** @param {ProgressMeter} [meter] @returns {Promise<any>} the model's description */
   async #start(meter) {
     const { signal } = this.#life;
@@ -166,7 +204,7 @@ export class Engine {
       return info;
     } catch (error) {
       instance.free(cancelled());
-      throw error;
+      throw instance.files.failure ?? error;
     }
   }
 

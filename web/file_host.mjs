@@ -21,6 +21,7 @@ import { HostError, Status } from './wasm_loader.mjs';
 
 export class FileHost {
   /** @type {(OpenFile | null)[]} */ #open = [];
+  /** Why a file could not be opened or read, with its kind, which the core does not know. @type {any} */ failure = null;
 
   /** @param {import('./wasm_loader.mjs').Core} core @param {FileAccess} access */
   constructor(core, access) {
@@ -35,19 +36,25 @@ export class FileHost {
       dp_file_open: (ticket, name, nameBytes) => {
         const text = core.text(name, nameBytes);
         core.answer(ticket, async () => {
-          const file = await this.access.open(text);
+          const file = await this.access.open(text).catch((error) => this.#fail(error));
           if (!file) throw new HostError(Status.notThere, text);
           this.#open.push(file);
           return JSON.stringify({ file: this.#open.length - 1, size: file.size, name: file.name });
         });
       },
       dp_file_read: (ticket, file, offset, bytes) =>
-        core.answer(ticket, () => this.#file(file).read(offset, bytes >>> 0)),
+        core.answer(ticket, () => this.#file(file).read(offset, bytes >>> 0).catch((error) => this.#fail(error))),
       dp_file_close: (file) => {
         this.#file(file).close();
         this.#open[file] = null;
       },
     };
+  }
+
+  /** @param {any} error @returns {never} */
+  #fail(error) {
+    this.failure = error;
+    throw error;
   }
 
   /** @param {number} number */
@@ -66,7 +73,7 @@ export class FileHost {
     const end = offset + bytes;
     const read = (from) => {
       const reading = file.read(from, Math.min(chunkBytes, end - from));
-      reading.catch(() => {}); // told where it is awaited, also if that is later
+      reading.catch((error) => (this.failure = error)); // told where it is awaited, also if that is later
       return reading;
     };
     let next = read(offset);

@@ -84,7 +84,8 @@ async function request(url, range, { signal, headers, tries = kTries }) {
     throwIfAborted(signal);
     let problem;
     try {
-      const answer = await fetch(url, { signal, headers: { ...headers, Range: range } });
+      // The browser's own cache would keep a second copy.
+      const answer = await fetch(url, { signal, headers: { ...headers, Range: range }, cache: 'no-store' });
       if (!kMayPass(answer.status) || attempt === tries) return answer;
       await answer.body?.cancel();
     } catch (error) {

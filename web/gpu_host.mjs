@@ -61,6 +61,7 @@ export class GpuHost {
   /** @type {Map<string, any>} */ #layoutOf = new Map();
   /** @type {any} */ #device = null;
   #unpaced = 0; // bytes streamed since the queue was waited for
+  isCpu = false;
   lost = ''; // why the device is lost; empty while it is there
   /** @type {(why: string) => void} */ onLost = () => {};
 
@@ -127,13 +128,14 @@ export class GpuHost {
       this.#report(Status.notThere, this.lost);
       this.onLost(this.lost);
     });
+    this.isCpu = isCpu(info);
     return JSON.stringify({
       provider: this.provider,
       adapter: nameOf(info),
       vendor: info.vendor,
       architecture: info.architecture,
       driver: info.description,
-      cpu: isCpu(info),
+      cpu: this.isCpu,
       f16: device.features.has('shader-f16'),
       subgroups: device.features.has('subgroups'),
       subgroup_min: info.subgroupMinSize ?? 0,

@@ -124,7 +124,8 @@ Result<Json> WebModel::kernels() const {
     list.push_back(Json({{"operation", choice.operation},
                          {"shape", choice.shape},
                          {"variant", choice.variant},
-                         {"refused", std::move(refused)}}));
+                         {"refused", std::move(refused)},
+                         {"others", choice.others}}));
   }
   return Json({{"kernels", std::move(list)}});
 }

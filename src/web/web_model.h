@@ -29,7 +29,8 @@ class WebModel {
   Result<Json> detokenize(const Json& request) const;
   // {"messages", "addGenerationPrompt"} -> {"text"}, by the model's chat template.
   Result<Json> apply_template(const Json& request) const;
-  // Kernels in use and the better ones that were refused: {"kernels": [{"operation", "shape", "variant", "refused"}]}.
+  // Kernels in use and the better ones that were refused: {"kernels": [{"operation", "shape", "variant", "refused", "others"}]};
+  // others: that could be used too, in the table's order.
   Result<Json> kernels() const;
   // A session file (engine/session_file.h) of these tokens, with as much of the cache as belongs to them; and back, which
   // answers {"tokens"}.

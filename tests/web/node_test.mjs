@@ -15,6 +15,7 @@ const kNoDevice = 77;
 const kExact = { lane: 'exact', ctx: 64, chunk: 64 };
 const golden = process.env.GOLDEN_DIR ?? '';
 const smallest = join(golden, 'llama');
+const kWrongKernel = 'attention_decode.cpu'; // in a test
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 /** A test that is counted for the closing line. @param {string} name @param {string} missing @param {() => Promise<void>} body */
@@ -122,18 +123,43 @@ check('a load that is aborted rejects', '', async () => {
   await assert.rejects(loading, { kind: 'cancelled' });
 });
 
-check('a device that is lost in mid-sentence is made again, and the sentence goes on', '', async () => {
+/**
+ * The GPU as it is, with what a test does to its devices. @param {(device: any) => void} touch
+ * @returns {Promise<any>}
+ */
+async function spiedGpu(touch) {
   const gpu = await Doppler.gpu();
-  /** @type {any[]} */ const devices = [];
-  const spy = { wgslLanguageFeatures: gpu.wgslLanguageFeatures, async requestAdapter(options) {
+  return { wgslLanguageFeatures: gpu.wgslLanguageFeatures, async requestAdapter(options) {
     const adapter = await gpu.requestAdapter(options);
     const { features, limits, info } = adapter;
-    return { features, limits, info, requestDevice: async (wanted) => {
-      devices.push(await adapter.requestDevice(wanted));
-      return devices.at(-1);
+    return { features, limits, info, async requestDevice(wanted) {
+      const device = await adapter.requestDevice(wanted);
+      touch(device);
+      return device;
     } };
   } };
-  await withModel(smallest, { ...kExact, device: { gpu: spy } }, async (doppler) => {
+}
+
+check('the self test passes, names a kernel that computes wrong, and replaces it', '', async () => {
+  const model = join(golden, 'llama/f16');
+  const options = { ctx: 64, chunk: 64, selfTest: true };
+  await withModel(model, options, async ({ info: { selfTest } }) => assert.ok(selfTest.passed, selfTest.text));
+  const gpu = await spiedGpu((device) => {
+    const { createShaderModule } = device;
+    device.createShaderModule = ({ label, code }) =>
+      createShaderModule.call(device, { label, code: label === kWrongKernel ? code.replaceAll('exp2(', 'sin(') : code });
+  });
+  await withModel(model, { ...options, device: { gpu } }, async ({ info }) => {
+    assert.deepEqual(info.selfTest.formats, [{ format: 'f16', passed: false, wrong: kWrongKernel }]);
+    assert.deepEqual(Object.keys(info.selfTest.replaced), ['attention_decode']);
+    assert.ok(!info.variants.includes(kWrongKernel));
+  });
+});
+
+check('a device that is lost in mid-sentence is made again, and the sentence goes on', '', async () => {
+  /** @type {any[]} */ const devices = [];
+  const gpu = await spiedGpu((device) => devices.push(device));
+  await withModel(smallest, { ...kExact, device: { gpu } }, async (doppler) => {
     /** @type {string[]} */ const events = [];
     for (const name of ['devicelost', 'restored']) doppler.addEventListener(name, () => events.push(name));
     for (const options of [{}, { temperature: 1.5, seed: 5 }]) {

@@ -6,6 +6,14 @@ import { extname, join } from 'node:path';
 
 const kTypes = { '.mjs': 'text/javascript', '.html': 'text/html', '.wasm': 'application/wasm' };
 const kPage = '<!doctype html><script type="module">import { Doppler } from "/doppler.mjs"; globalThis.Doppler = Doppler;</script>';
+// A worker whose device the page can destroy.
+const kFragileWorker = `import '/worker.mjs';
+const { requestDevice } = GPUAdapter.prototype;
+GPUAdapter.prototype.requestDevice = async function (wanted) {
+  const device = await requestDevice.call(this, wanted);
+  new BroadcastChannel('fragile').onmessage = () => device.destroy();
+  return device;
+};`;
 
 export class PageServer {
   /** Ranges of model files that were answered, "path first-last". @type {string[]} */ ranges = [];
@@ -32,7 +40,11 @@ export class PageServer {
 
   async #answer(request, response) {
     const { pathname } = new URL(request.url, 'http://localhost');
+    if (pathname === '/favicon.ico') return response.writeHead(204).end();
     if (pathname === '/') return response.writeHead(200, { 'Content-Type': 'text/html' }).end(kPage);
+    if (pathname === '/fragile_worker.mjs') {
+      return response.writeHead(200, { 'Content-Type': 'text/javascript' }).end(kFragileWorker);
+    }
     const [, top, ...rest] = pathname.split('/');
     const model = this.roots.models[top];
     if (model && this.isCutOff) return request.socket.destroy();
@@ -44,6 +56,7 @@ export class PageServer {
     if (!from) return response.writeHead(200, { 'Content-Type': kTypes[extname(path)] ?? 'application/octet-stream' }).end(bytes);
     const [first, last] = [Number(from), Math.min(Number(to), bytes.length - 1)];
     await this.gate(pathname, first);
+    if (request.socket.destroyed) return;
     if (last > 0) this.ranges.push(`${pathname} ${first}-${last}`); // the probe asks for one byte
     response.writeHead(206, { 'Content-Range': `bytes ${first}-${last}/${bytes.length}`, ETag: '"1"' });
     response.end(bytes.subarray(first, last + 1));

@@ -12,7 +12,7 @@ export function deviceView({ host }) {
   const copy = h('button', { type: 'button', onclick: () => copyText(copy, reportText(known, host)) }, icon('copy'), 'Copy the report');
   const run = h('button', { type: 'button', onclick: async () => {
     run.disabled = true;
-    test.replaceChildren(h('p', { class: 'facts' }, 'Checking the kernels against the CPU…'));
+    test.replaceChildren(h('p', { class: 'facts' }, 'Asking tiny models…'));
     try {
       known.test = await host.model.selfTest();
       test.replaceChildren(...testView(known.test));
@@ -76,20 +76,18 @@ function kernelsView(choices) {
   const reasons = (refused) => h('ul', { class: 'reasons' }, refused.map(({ variant, reason }) => h('li', {}, h('code', {}, variant), ` ${reason}`)));
   return [h('div', { class: 'table-frame', tabindex: '0', role: 'region', 'aria-label': 'Kernels' }, h('table', { class: 'kernels' },
     h('thead', {}, h('tr', {}, ['operation', 'kernel', 'better ones that were refused'].map((name) => h('th', { scope: 'col' }, name)))),
-    h('tbody', {}, choices.map(({ operation, variant, refused }) => h('tr', {},
-      h('th', { scope: 'row' }, operation), h('td', {}, h('code', {}, variant)), h('td', {}, refused.length ? reasons(refused) : 'none'))))))];
+    h('tbody', {}, choices.map(({ operation, shape, variant, refused }) => h('tr', {},
+      h('th', { scope: 'row' }, operation, h('small', {}, shape)), h('td', {}, h('code', {}, variant)), h('td', {}, refused.length ? reasons(refused) : 'none'))))))];
 }
 
 /** @param {import('../doppler.d.ts').SelfTestReport} report */
-function testView({ passed, kernels, replaced }) {
-  const wrong = kernels.filter((kernel) => !kernel.passed);
-  const lines = wrong.map(({ operation, variant, worst, allowed }) =>
-    h('li', {}, h('code', {}, variant), ` (${operation}): off by ${worst.toPrecision(3)}, allowed is ${allowed.toPrecision(3)}`,
-      replaced[operation] ? `; replaced by ${replaced[operation]}` : ''));
-  return [
-    h('p', { class: passed ? 'good' : 'error' }, passed ? `All ${kernels.length} kernels compute right.` : `${wrong.length} of ${kernels.length} kernels compute wrong.`),
-    ...(lines.length ? [h('ul', {}, lines)] : []),
-  ];
+function testView({ passed, lane, formats, replaced }) {
+  const names = formats.map(({ format }) => format).join(', ');
+  if (passed) return [h('p', { class: 'good' }, `Tiny models of the formats in use (${names}) answer as they do natively, in the lane ${lane}.`)];
+  const wrong = formats.filter((format) => !format.passed).map(({ format, wrong: kernel }) =>
+    h('li', {}, `${format}: wrong answers`, ...(kernel ? [', made by ', h('code', {}, kernel)] : [' of several kernels'])));
+  const used = Object.values(replaced).map((variant) => h('li', {}, 'used in its place: ', h('code', {}, variant)));
+  return [h('p', { class: 'error' }, `Kernels of the lane ${lane} compute wrong here.`), h('ul', {}, wrong, used)];
 }
 
 /** Everything of this tab as text. @param {{device: any, kernels: any[], test: any}} known @param {import('./model_host.mjs').ModelHost} host */
@@ -101,8 +99,8 @@ export function reportText({ device, kernels, test }, host) {
     for (const [name, value] of Object.entries(device.limits)) lines.push(`limit ${name}: ${value}`);
   }
   if (host.model) lines.push(`model: ${host.name}, ${host.model.info.architecture}, lane ${host.model.info.lane}, context ${host.model.info.ctxLen}`);
-  for (const { operation, variant, refused } of kernels) {
-    lines.push(`kernel ${operation}: ${variant}${refused.map((row) => `; not ${row.variant}: ${row.reason}`).join('')}`);
+  for (const { operation, shape, variant, refused } of kernels) {
+    lines.push(`kernel ${operation} ${shape}: ${variant}${refused.map((row) => `; not ${row.variant}: ${row.reason}`).join('')}`);
   }
   if (test) lines.push('', test.text);
   return `${lines.join('\n')}\n`;

@@ -3,15 +3,14 @@ import { bytesText, rateText, secondsText } from './format.mjs';
 
 export const kPhases = {
   download: 'Downloading',
-  verify: 'Checking what is stored',
   upload: 'To the GPU',
   compile: 'Compiling kernels',
-  'warm-up': 'Warming up',
+  'self-test': 'Checking the kernels',
 };
 
 /** @param {import('../doppler.d.ts').Progress} progress */
 export function detailText({ phase, bytes, total, rate, secondsLeft }) {
-  if (phase === 'warm-up') return '';
+  if (phase === 'self-test') return '';
   const left = secondsLeft === null ? [] : [`${secondsText(secondsLeft)} left`];
   if (phase === 'compile') return [`${bytes} of ${total} kernels`, ...left].join(' · ');
   const amount = total > 0 ? `${bytesText(bytes)} of ${bytesText(total)}` : bytesText(bytes);

@@ -23,11 +23,6 @@ export class ModelHost extends EventTarget {
     this.#package = importPackage;
   }
 
-  /** Whether the loaded model's engine takes `response_format`. */
-  get canAnswerInJson() {
-    return this.model?.info.capabilities?.jsonMode ?? false;
-  }
-
   /** The class Doppler: loaded when it is first needed, so that the page paints before. @returns {Promise<any>} */
   async engine() {
     return (await this.#package()).Doppler;
@@ -67,10 +62,8 @@ export class ModelHost extends EventTarget {
     model.addEventListener('devicelost', () => this.#notice('The GPU was lost. It is being made again; the answer goes on.'));
     model.addEventListener('restored', () => this.#notice('The GPU is back.'));
     model.addEventListener('warning', (event) => this.#notice(/** @type {any} */ (event).detail));
-    const replaced = Object.entries(model.info.selfTest?.replaced ?? {});
-    if (replaced.length > 0) {
-      const list = replaced.map(([operation, variant]) => `${operation} by ${variant}`).join(', ');
-      this.#notice(`This browser computed wrong with some kernels; replaced were: ${list}. The Device tab has the report.`);
+    if (model.info.selfTest?.passed === false) {
+      this.#notice('Some kernels compute wrong in this browser and were replaced. The Device tab has the report.');
     }
     this.#set({ state: 'ready', model, progress: null, name: this.name || nameOf(model.info.name) });
   }

@@ -1,20 +1,18 @@
-// The panel beside the chat: system prompt of this conversation, sampler, seed, stop texts, JSON answers.
+// The panel beside the chat: system prompt of this conversation, sampler, seed, stop texts.
 import { h, iconButton } from './dom.mjs';
 import { kSamplerFields, kUsualSettings } from './settings.mjs';
 
-/** @param {{chat: import('./chat.mjs').Chat, host: import('./model_host.mjs').ModelHost, settings: import('./settings.mjs').Settings}} app */
-export function samplerView({ chat, host, settings }) {
+/** @param {{chat: import('./chat.mjs').Chat, settings: import('./settings.mjs').Settings}} app */
+export function samplerView({ chat, settings }) {
   const system = h('textarea', { id: 'system', rows: 4, placeholder: 'You are a helpful assistant.',
     oninput: () => chat.setSystem(system.value) });
   const usual = h('button', { type: 'button', class: 'plain', onclick: () => settings.set({ system: system.value }) }, 'Use for new conversations');
   const fields = kSamplerFields.map((field) => fieldView(field, settings));
   const seed = h('input', { id: 'seed', type: 'number', min: 0, step: 1, placeholder: 'another each time', onchange: () => settings.set({ seed: seed.value }) });
   const stop = h('textarea', { id: 'stop', rows: 2, placeholder: 'one a line', onchange: () => settings.set({ stop: stop.value }) });
-  const json = h('input', { id: 'json', type: 'checkbox', onchange: () => settings.set({ json: json.checked }) });
-  const jsonRow = h('label', { class: 'check' }, json, 'Answer in JSON');
   const reset = h('button', { type: 'button', class: 'plain', onclick: () => {
-    const { sampler, seed: noSeed, stop: noStop, json: noJson } = kUsualSettings;
-    settings.set({ sampler: { ...sampler }, seed: noSeed, stop: noStop, json: noJson });
+    const { sampler, seed: noSeed, stop: noStop } = kUsualSettings;
+    settings.set({ sampler: { ...sampler }, seed: noSeed, stop: noStop });
     show();
   } }, 'Back to the usual values');
 
@@ -23,24 +21,19 @@ export function samplerView({ chat, host, settings }) {
     for (const field of fields) field.show();
     seed.value = settings.values.seed;
     stop.value = settings.values.stop;
-    json.checked = settings.values.json;
-    jsonRow.hidden = !host.canAnswerInJson;
   };
   const element = h('aside', { id: 'sampler', class: 'panel', 'aria-label': 'Sampler and system prompt', hidden: true },
     h('div', { class: 'panel-head' }, h('h2', {}, 'Settings'), iconButton('close', 'Close settings', () => toggle())),
     h('label', { class: 'field', for: 'system' }, 'System prompt'), system, usual,
     h('h3', {}, 'Sampler'), fields.map((field) => field.element),
     h('label', { class: 'field', for: 'seed' }, 'Seed'), seed,
-    h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, jsonRow, reset);
+    h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, reset);
   const toggle = () => {
     element.hidden = !element.hidden;
     element.dispatchEvent(new Event('toggle-panel'));
     if (!element.hidden) show();
   };
   chat.addEventListener('list', show);
-  host.addEventListener('change', () => {
-    jsonRow.hidden = !host.canAnswerInJson;
-  });
   show();
   return { element, toggle };
 }

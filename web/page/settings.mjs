@@ -19,7 +19,6 @@ export const kUsualSettings = {
   sampler: Object.fromEntries(kSamplerFields.map((field) => [field.name, field.usual])),
   seed: '', // empty: another one each time
   stop: '', // texts that end an answer, one a line
-  json: false, // answers in JSON, where the model's engine can
   lane: 'fast',
   ctx: 0, // 0: the model's own, at most 4096
   kv: 'f16',
@@ -51,15 +50,14 @@ export class Settings extends EventTarget {
     this.dispatchEvent(new Event('change'));
   }
 
-  /** What a request to the engine takes of them. @param {boolean} canJson whether the engine offers JSON answers */
-  sampling(canJson) {
-    const { sampler, seed, stop, json } = this.values;
+  /** What a request to the engine takes of them. */
+  sampling() {
+    const { sampler, seed, stop } = this.values;
     const stops = stop.split('\n').filter((line) => line !== '');
     return {
       ...sampler,
       ...(seed === '' ? {} : { seed: Number(seed) }),
       ...(stops.length === 0 ? {} : { stop: stops }),
-      ...(json && canJson ? { response_format: { type: 'json_object' } } : {}),
     };
   }
 

@@ -83,8 +83,8 @@ struct GgufRow {
       architectures;              // also the prefix of the keys; the first is what is written
   Required<RopePairing> pairing;  // that the rows of q and k are ordered for
   WindowRule window = WindowRule::kNone;
-  std::string_view gate_up =
-      "ffn_gate_up";  // the tensor that holds gates and ups, where a file has them as one
+  // The tensors that hold q, k and v, and gates and ups, where files of the architecture have them as one; empty: apart.
+  std::string_view qkv = {}, gate_up = {};
   // Yarn's attention factor is written as the two numbers that it is a ratio of.
   bool yarn_log_multiplier = false;
   // What attention's logits are multiplied by, which no key says.

@@ -18,6 +18,7 @@ constinit const Architecture kPhi3Row = {
     .gguf = {.architectures = kGguf,
              .pairing = RopePairing::kNeox,
              .window = WindowRule::kAllLayers,
+             .qkv = "attn_qkv",
              .gate_up = "ffn_up"},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
 };

@@ -6,111 +6,12 @@
 #include "base/json.h"
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
+#include "formats/architectures/huggingface_rope.h"
 #include "formats/architectures/json_fields.h"
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
 namespace {
-
-Result<RopeScaling> scaling_from_name(const std::string& name) {
-  static constexpr std::pair<const char*, RopeScaling> kNames[] = {
-      {"default", RopeScaling::kNone}, {"linear", RopeScaling::kLinear},     {"llama3", RopeScaling::kLlama3},
-      {"yarn", RopeScaling::kYarn},    {"longrope", RopeScaling::kLongRope}, {"su", RopeScaling::kLongRope},
-  };
-  for (const auto& [known, scaling] : kNames) {
-    if (name == known) return scaling;
-  }
-  return fail(ErrorKind::kUnsupported,
-              "Rope type \"%s\" is not known; known are default, linear, llama3, yarn and longrope.",
-              printable(name).c_str());
-}
-
-// transformers 5: {"rope_theta": ...}, or one such object a kind of layer; transformers 4: rope_scaling. Null: none.
-const Json* rope_parameters(const Json& json, const char* layer_type) {
-  const Json* parameters = find(json, "rope_parameters");
-  if (!parameters || parameters->is_null()) return find(json, "rope_scaling");
-  const Json* own = find(*parameters, layer_type);
-  return own && !own->is_null() ? own : parameters;
-}
-
-// Hunyuan's "dynamic" scaling with an alpha, which does not depend on the length: a larger theta, and nothing else.
-Result<RopeConfig> scaled_by_alpha(RopeConfig rope, double alpha, const ModelConfig& config) {
-  if (config.head_dim <= 2 || !(alpha > 0)) {
-    return fail(ErrorKind::kInvalidInput, "Rope alpha %g of heads of %u is not usable; allowed is above 0.",
-                alpha, config.head_dim);
-  }
-  const double dim = config.head_dim;
-  rope.theta *= std::pow(alpha, dim / (dim - 2));
-  rope.rotary_dim = config.head_dim;
-  return rope;
-}
-
-Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePairing pairing) {
-  RopeConfig rope;
-  rope.pairing = pairing;
-  DP_TRY(rope.theta, number_or(json, "rope_theta", 10000.0));
-  DP_TRY(double rotated_part, number_or(json, "partial_rotary_factor", 1.0));
-  const Json* parameters = rope_parameters(json, "full_attention");
-  if (parameters && !parameters->is_null()) {
-    if (!parameters->is_object())
-      return fail(ErrorKind::kInvalidInput, "The rope parameters must be an object.");
-    const Json& p = *parameters;
-    DP_TRY(auto type, get_string(p, "rope_type"));
-    if (!type) {
-      DP_TRY(type, get_string(p, "type"));
-    }
-    DP_TRY(rope.theta, number_or(p, "rope_theta", rope.theta));
-    DP_TRY(const double alpha, number_or(p, "alpha", 0));
-    if (type == "dynamic" && alpha != 0) return scaled_by_alpha(rope, alpha, config);
-    DP_TRY(rope.scaling, scaling_from_name(type.value_or("default")));
-    DP_TRY(rotated_part, number_or(p, "partial_rotary_factor", rotated_part));
-    DP_TRY(rope.factor, number_or(p, "factor", 1.0));
-    DP_TRY(const double original, number_or(json, "original_max_position_embeddings", config.ctx_len));
-    DP_TRY(rope.original_ctx_len, number_or(p, "original_max_position_embeddings", original));
-    DP_TRY(rope.low_freq_factor, number_or(p, "low_freq_factor", 1.0));
-    DP_TRY(rope.high_freq_factor, number_or(p, "high_freq_factor", 4.0));
-    DP_TRY(rope.beta_fast, number_or(p, "beta_fast", 32.0));
-    DP_TRY(rope.beta_slow, number_or(p, "beta_slow", 1.0));
-    DP_TRY(rope.mscale, number_or(p, "mscale", 0.0));
-    DP_TRY(rope.mscale_all_dim, number_or(p, "mscale_all_dim", 0.0));
-    DP_TRY(rope.attention_factor, number_or(p, "attention_factor", 0.0));
-    DP_TRY(const auto truncate, get_bool(p, "truncate"));
-    rope.truncate = truncate.value_or(true);
-    DP_TRY(rope.long_factor, get_numbers(p, "long_factor"));
-    DP_TRY(rope.short_factor, get_numbers(p, "short_factor"));
-  }
-  if (!(rotated_part > 0 && rotated_part <= 1)) {
-    return fail(ErrorKind::kInvalidInput, "Field \"partial_rotary_factor\" is %g; allowed is above 0 to 1.",
-                rotated_part);
-  }
-  rope.rotary_dim = static_cast<uint32_t>(config.head_dim * rotated_part);
-  return rope;
-}
-
-// Llama 4's, which stands among the parameters of the rotation.
-Result<QueryScaling> read_query_scaling(const Json& json, const ModelConfig& config) {
-  const Json* parameters = rope_parameters(json, "full_attention");
-  if (!parameters || !parameters->is_object()) return QueryScaling();
-  QueryScaling scaling;
-  DP_TRY(scaling.beta, number_or(*parameters, "llama_4_scaling_beta", 0));
-  if (scaling.beta != 0) scaling.ctx_len = config.rope.original_ctx_len;
-  return scaling;
-}
-
-// Of the layers that slide.
-Result<RopeConfig> read_sliding_rope(const Json& json, const RopeConfig& rope, double usual_theta) {
-  DP_TRY(double theta, number_or(json, "rope_local_base_freq", usual_theta));
-  const Json* parameters = find(json, "rope_parameters");
-  if (const Json* own = parameters ? find(*parameters, "sliding_attention") : nullptr) {
-    DP_TRY(theta, number_or(*own, "rope_theta", theta));
-    DP_TRY(const auto type, get_string(*own, "rope_type"));
-    if (type.value_or("default") != "default") {
-      return fail(ErrorKind::kUnsupported, "Rope type \"%s\" is not supported for layers that slide.",
-                  printable(*type).c_str());
-    }
-  }
-  return RopeConfig{.theta = theta, .rotary_dim = rope.rotary_dim, .pairing = rope.pairing};
-}
 
 Result<ActivationFn> read_activation(const Json& json, ActivationFn usual) {
   DP_TRY(auto name, get_string(json, "hidden_act"));

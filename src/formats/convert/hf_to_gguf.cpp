@@ -47,8 +47,7 @@ class TensorOutliner {
     }
     add_rope_divisors();
     for (const PlacedTensor& tensor : tensors_of(config_)) {
-      DP_TRY(const bool is_fused, add_fused(tensor));
-      if (is_fused) continue;
+      if (add_fused(tensor)) continue;
       DP_CHECK(add(tensor, ".weight", tensor.row->shape.extents(config_)));
       // Checkpoints with biases that config.json does not speak of are read with them.
       const uint64_t outputs = tensor.row->shape.extents(config_)[0];
@@ -107,23 +106,19 @@ class TensorOutliner {
   }
 
   // A tensor that holds several, as GGUF calls the whole: added with the first of them. True: there is one.
-  Result<bool> add_fused(const PlacedTensor& placed) {
+  bool add_fused(const PlacedTensor& placed) {
     const TensorId id = placed.row->id;
+    const bool is_qkv = id == TensorId::kQ || id == TensorId::kK || id == TensorId::kV;
+    const bool is_gate_up = id == TensorId::kGate || id == TensorId::kUp;
+    const std::string_view whole = is_qkv ? row_.gguf.qkv : row_.gguf.gate_up;
     const std::string name = tensor_name(config_, id, placed.layer, "");
-    if (!is_in_layer(id) || model_.find(name + ".weight")) return false;
-    for (const std::string& whole : fused_tensor_names(name)) {
-      const TensorInfo* tensor = model_.find(whole + ".weight");
+    if ((!is_qkv && !is_gate_up) || whole.empty() || model_.find(name + ".weight")) return false;
+    for (const std::string& fused : fused_tensor_names(name)) {
+      const TensorInfo* tensor = model_.find(fused + ".weight");
       if (!tensor) continue;
-      if (row_.huggingface.pairing.value != row_.gguf.pairing.value && rotated_heads(config_, id) != 0) {
-        return fail(ErrorKind::kUnsupported,
-                    "Tensor \"%s\" holds rows that GGUF's architecture \"%s\" has in another order.",
-                    printable(tensor->name).c_str(), gguf_architecture().c_str());
-      }
       if (!used_.insert(tensor->name).second) return true;
       OutTensor out;
-      const bool is_qkv = id == TensorId::kQ || id == TensorId::kK || id == TensorId::kV;
-      out.name = format_text("blk.%u.%s.weight", placed.layer,
-                             is_qkv ? "attn_qkv" : std::string(row_.gguf.gate_up).c_str());
+      out.name = format_text("blk.%u.%s.weight", placed.layer, std::string(whole).c_str());
       out.shape = tensor->shape;
       out.type = tensor->type;
       out.parts = {TensorPart{.source = tensor}};

@@ -35,8 +35,8 @@ Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
 // What --fuse-* made of an RDRR folder. Some architectures' files are published with attn_qkv.
 Result<> refuse_fused(const Checkpoint& model, const Conversion& conversion) {
   DP_TRY(const auto architecture, model.gguf()->get_string("general.architecture"));
-  // All of the rows have separate q, k and v.
-  const bool has_q = !architecture || find_architecture_gguf(*architecture).has_value();
+  const auto row = find_architecture_gguf(architecture.value_or(""));
+  const bool has_q = !architecture || (row && (*row)->gguf.qkv.empty());
   for (const OutTensor& tensor : conversion.tensors) {
     const bool fused = tensor.name.find("ffn_gate_up.") != std::string::npos ||
                        (has_q && tensor.name.find("attn_qkv.") != std::string::npos);

@@ -108,7 +108,7 @@ export class Doppler extends EventTarget {
     model.info = {
       name: '', architecture: 'llama', synthetic: false, adapter: 'Fake Graphics 3000', provider: 'browser', lane, vocabSize: 8192, ctxLen: ctx, trainedCtxLen: 1024,
       weightBytes: total, cacheBytes: 4 << 20, scratchBytes: 8 << 20, loadSeconds: 0.8, hasTokenizer: true, hasChatTemplate: !String(name).includes('base'),
-      variants: ['matvec.q4_k.subgroup'], capabilities: { tools: false, jsonMode: true }, selfTest: null,
+      variants: ['matvec.q4_k.subgroup'], selfTest: null,
     };
     return model;
   }
@@ -148,17 +148,16 @@ export class Doppler extends EventTarget {
 
   async kernels() {
     return [
-      { operation: 'matvec q4_k', variant: 'matvec.q4_k.subgroup', refused: [] },
-      { operation: 'attention', variant: 'attention.decode.portable', refused: [{ variant: 'attention.decode.subgroup32', reason: 'the subgroup size is 8; 32 is needed.' }] },
+      { operation: 'matvec', shape: '512 x 1280', variant: 'matvec.q4_k.subgroup', refused: [], others: ['matvec.q4_k.portable'] },
+      { operation: 'attention', shape: '8 heads of 64', variant: 'attention.decode.portable', others: [], refused: [{ variant: 'attention.decode.subgroup32', reason: 'the subgroup size is 8; 32 is needed.' }] },
     ];
   }
 
   async selfTest() {
     await pause(kStepMs);
     return {
-      passed: false, replaced: { 'matvec q4_k': 'matvec.q4_k.portable' }, text: 'matvec.q4_k.subgroup: off by 0.5',
-      kernels: [{ operation: 'matvec q4_k', variant: 'matvec.q4_k.subgroup', passed: false, worst: 0.5, allowed: 0.001 },
-        { operation: 'rms_norm', variant: 'rms_norm.portable', passed: true, worst: 0, allowed: 0.001 }],
+      passed: false, lane: 'fast', replaced: { matvec: 'matvec.q4_k.portable' }, text: 'q4_k: wrong, by matvec.q4_k.subgroup',
+      formats: [{ format: 'q4_k', passed: false, wrong: 'matvec.q4_k.subgroup' }, { format: 'q6_k', passed: true, wrong: null }],
     };
   }
 

@@ -134,18 +134,18 @@ check('an answer that fails says why and can be tried again', async () => {
   assert.equal(await count(page, '.message.assistant'), 2);
 });
 
-check('system prompt, sampler and JSON go with the next question', async () => {
+check('system prompt, sampler and seed go with the next question', async () => {
   await page.getByRole('button', { name: 'Sampler and system prompt' }).click();
   await page.getByLabel('System prompt', { exact: true }).fill('Speak like a crow.');
   await page.locator('#sampler-temperature').fill('0.3');
   await page.locator('#sampler-temperature').press('Tab');
-  await page.getByLabel('Answer in JSON').check();
+  await page.getByLabel('Seed').fill('7');
   await page.getByRole('button', { name: 'Close settings' }).click();
   await ask(page, 'a fox again');
   const request = await page.evaluate(async () => (await import(`${location.origin}/doppler.mjs`)).Doppler.requests.at(-1));
   assert.deepEqual(request.messages[0], { role: 'system', content: 'Speak like a crow.' });
   assert.equal(request.messages.at(-1).content, 'a fox again');
-  assert.deepEqual([request.temperature, request.response_format], [0.3, { type: 'json_object' }]);
+  assert.deepEqual([request.temperature, request.seed], [0.3, 7]);
 });
 
 check('a reload shows the conversation again; search and Ctrl+K find the other one', async () => {
@@ -230,10 +230,10 @@ check('the device tab names features, kernels with reasons and what the self tes
   await page.getByText('the subgroup size is 8; 32 is needed.').waitFor();
   await page.getByText('shader-f16').waitFor();
   await page.getByRole('button', { name: 'Run the self test' }).click();
-  await page.getByText('1 of 2 kernels compute wrong.').waitFor();
+  await page.getByText('Kernels of the lane fast compute wrong here.').waitFor();
   await page.getByRole('button', { name: 'Copy the report' }).click();
   const report = await page.evaluate(() => navigator.clipboard.readText());
-  assert.match(report, /adapter: Fake Graphics 3000.*kernel attention: attention\.decode\.portable; not .*off by 0\.5/s);
+  assert.match(report, /adapter: Fake Graphics 3000.*kernel attention 8 heads of 64: attention\.decode\.portable; not .*by matvec\.q4_k\.subgroup/s);
 });
 
 check('the theme follows the system until one is chosen, and stays chosen', async () => {

@@ -153,11 +153,10 @@ check('memory is file, cache for the context, and scratch', () => {
 check('settings are kept, and become a request', () => {
   const storage = memoryStorage();
   const settings = new Settings(storage);
-  settings.set({ seed: '7', stop: 'END\n\nSTOP', json: true, ctx: 2048, sampler: { ...settings.values.sampler, temperature: 0 } });
+  settings.set({ seed: '7', stop: 'END\n\nSTOP', ctx: 2048, sampler: { ...settings.values.sampler, temperature: 0 } });
   const again = new Settings(storage);
-  const { temperature, seed, stop, response_format } = /** @type {any} */ (again.sampling(true));
-  assert.deepEqual({ temperature, seed, stop, response_format }, { temperature: 0, seed: 7, stop: ['END', 'STOP'], response_format: { type: 'json_object' } });
-  assert.ok(!('response_format' in again.sampling(false)));
+  const { temperature, seed, stop } = /** @type {any} */ (again.sampling());
+  assert.deepEqual({ temperature, seed, stop }, { temperature: 0, seed: 7, stop: ['END', 'STOP'] });
   assert.deepEqual(again.loading(), { lane: 'fast', kv: 'f16', ctx: 2048 });
   storage.setItem('doppler-settings', '{broken');
   assert.equal(new Settings(storage).values.lane, 'fast');
