@@ -30,8 +30,8 @@ struct Request {
   int32_t priority = 0;         // 0 to 7; higher ones begin earlier
   double deadline_seconds = 0;  // to begin within; then it ends with an error. 0: none
   bool show_special = false;    // special tokens are part of the text, as those that open a tool call
-  // Called when the stream has news for try_next(), by the engine's thread: it must return soon and ask nothing of the
-  // scheduler. It may come after the stream's end and after its destruction. Forks have it too.
+  // Called by the engine's thread when try_next() has news, perhaps after the stream's end; must return soon. Forks have
+  // it. With it submit() and cancel() do not wait: what the request cannot be, the stream tells.
   std::function<void()> on_news = {};
 };
 

@@ -23,10 +23,35 @@ enum class TensorId : uint8_t {
   kGate,
   kUp,
   kDown,
-  kPostFfnNorm,  // of what the feed-forward layer adds to the residual
-  kXielu,        // the four numbers of an activation
+  kPostFfnNorm,    // of what the feed-forward layer adds to the residual
+  kAttentionGate,  // of attention's output
+  kConvIn,         // gates and input of a short convolution
+  kConv,
+  kConvBias,
+  kConvOut,
+  kDeltaQkv,  // of a gated delta net
+  kDeltaGate,
+  kDeltaRate,
+  kDeltaDecay,
+  kMambaIn,     // gate, x, B, C and dt of Mamba 2
+  kStateDecay,  // A of each head of a recurrence
+  kStateTimeBias,
+  kStateSkip,  // D
+  kStateNorm,
+  kStateOut,
+  kXielu,       // the four numbers of an activation
+  kSinks,       // a logit of each head that joins the denominator of its softmax
+  kRouter,      // of a mixture of experts
+  kRouterBias,  // of its scores
+  kExpertGate,  // of all experts, one after another
+  kExpertUp,
+  kExpertDown,
+  kSharedGate,  // of the expert that sees every row
+  kSharedUp,
+  kSharedDown,
+  kSharedRouter,  // its own gate: one output
 };
-inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kXielu) + 1;
+inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kSharedRouter) + 1;
 
 // The same for all kinds of file: "blk.3.attn_q", "output". `layer` is ignored for weights outside the layers.
 std::string tensor_label(TensorId id, uint32_t layer);

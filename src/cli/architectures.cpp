@@ -1,5 +1,6 @@
 // doppler inspect --architectures: the rows of formats/architectures/ for a person, and as JSON, of which
 // docs/reference/models.md is made.
+#include <algorithm>
 #include <cstdio>
 
 #include "base/json.h"
@@ -24,6 +25,30 @@ const char* dim_name(formats::Dim dim) {
       return "vocab_size";
     case formats::Dim::kHeadDim:
       return "head_dim";
+    case formats::Dim::kHeads:
+      return "n_heads";
+    case formats::Dim::kExperts:
+      return "n_experts";
+    case formats::Dim::kExpertFfn:
+      return "expert_dim";
+    case formats::Dim::kSharedFfn:
+      return "shared_dim";
+    case formats::Dim::kOne:
+      return "1";
+    case formats::Dim::kConvKernel:
+      return "conv_kernel";
+    case formats::Dim::kConvChannels:
+      return "conv_channels";
+    case formats::Dim::kConvInRows:
+      return "3 * conv_channels";
+    case formats::Dim::kValueHeads:
+      return "n_value_heads";
+    case formats::Dim::kValueRows:
+      return "n_value_heads * value_dim";
+    case formats::Dim::kValueDim:
+      return "value_dim";
+    case formats::Dim::kMambaInRows:
+      return "n_value_heads * (value_dim + 1) + conv_channels";
   }
   return "?";
 }
@@ -59,6 +84,9 @@ Json architecture_json(const formats::Architecture& row) {
   }
   tensors.push_back(tensor_json(row, TensorId::kEmbedding));
   for (const TensorId id : row.layer) tensors.push_back(tensor_json(row, id));
+  for (const TensorId id : row.recurrent_layer) {
+    if (std::ranges::find(row.layer, id) == row.layer.end()) tensors.push_back(tensor_json(row, id));
+  }
   for (const TensorId id : {TensorId::kFinalNorm, TensorId::kOutput}) tensors.push_back(tensor_json(row, id));
   Json names = Json::array();
   for (const std::string_view name : row.gguf.architectures) names.push_back(name);

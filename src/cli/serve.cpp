@@ -28,25 +28,29 @@ struct ServeFlags {
 void add_flags(Args& args, ServeFlags& flags) {
   server::ServerOptions& o = flags.server;
   flags.model.load.sequences = kDefaultPlaces;
-  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)", &o.http.host);
+  args.text("host", 0, "ADDRESS", "address to listen at (default 127.0.0.1: this machine alone)",
+            &o.http.host);
   args.count("port", 'p', "PORT", "port (default 8080; 0: any free one)", &flags.port);
   args.flag("json", 0, "print one JSON object when it listens", &flags.json);
   args.group("Who may ask");
   args.texts("api-key", 0, "KEY", "a key that requests must have; may be repeated", &flags.keys);
   args.text("api-key-file", 0, "FILE", "a file of keys, one a line", &flags.key_file);
   args.flag("insecure", 0, "listen beyond this machine without a key", &o.gate.is_insecure);
-  args.text("origin", 0, "ORIGIN", "web pages that may ask, such as https://example.org, or * (default: none)",
-            &o.gate.origin);
+  args.text("origin", 0, "ORIGIN",
+            "web pages that may ask, such as https://example.org, or * (default: none)", &o.gate.origin);
   args.group("Models");
   args.texts("model", 'm', "[NAME=]MODEL",
-             "GGUF file, model folder or name in the store; may be repeated, the first is the default one and is loaded at "
+             "GGUF file, model folder or name in the store; may be repeated, the first is the default one "
+             "and is loaded at "
              "once (default: the shipped model)",
              &flags.models);
-  args.count("most-loaded", 0, "N", "models loaded at a time; the one unused for longest leaves (default: all)",
+  args.count("most-loaded", 0, "N",
+             "models loaded at a time; the one unused for longest leaves (default: all)",
              &o.service.most_loaded);
   args.texts("pin", 0, "NAME", "a model that stays loaded; may be repeated", &flags.pinned);
   args.flag("any-name", 0, "answer requests for unknown models with the first one", &o.service.any_name);
-  args.text("template", 0, "FILE", "Jinja chat template instead of the models' own", &flags.model.template_file);
+  args.text("template", 0, "FILE", "Jinja chat template instead of the models' own",
+            &flags.model.template_file);
   args.group("Load");
   args.count("parallel", 0, "N", "requests of a model that are decoded together, 2 to 64 (default 16)",
              &flags.model.load.sequences);
@@ -61,14 +65,17 @@ void add_flags(Args& args, ServeFlags& flags) {
             &flags.few_samplers);
   args.count("connections", 0, "N", "connections at a time (default 1024)", &o.http.most_connections);
   args.bytes("body", 0, "SIZE", "the longest body of a request (default 32M)", &flags.body_bytes);
-  args.count("head-timeout", 0, "SECONDS", "for a request's head (default 10)", &o.http.timeouts.head_seconds);
+  args.count("head-timeout", 0, "SECONDS", "for a request's head (default 10)",
+             &o.http.timeouts.head_seconds);
   args.count("body-timeout", 0, "SECONDS", "for its body (default 60)", &o.http.timeouts.body_seconds);
   args.count("write-timeout", 0, "SECONDS", "until a client that takes nothing is left (default 30)",
              &o.http.timeouts.write_seconds);
-  args.count("idle-timeout", 0, "SECONDS", "for the next request (default 75)", &o.http.timeouts.idle_seconds);
-  args.count("drain", 0, "SECONDS", "for answers under way when it is to end (default 30)", &o.http.drain_seconds);
-  args.text("log-format", 0, "text|json", "of the line that each request leaves on standard output (default text)",
-            &flags.log_format);
+  args.count("idle-timeout", 0, "SECONDS", "for the next request (default 75)",
+             &o.http.timeouts.idle_seconds);
+  args.count("drain", 0, "SECONDS", "for answers under way when it is to end (default 30)",
+             &o.http.drain_seconds);
+  args.text("log-format", 0, "text|json",
+            "of the line that each request leaves on standard output (default text)", &flags.log_format);
   args.group("Where a request does not say");
   add_sampling_flags(args, o.service.defaults);
   add_load_flags(args, flags.model);
@@ -106,8 +113,9 @@ Result<void> check(ServeFlags& flags) {
     return fail(ErrorKind::kInvalidInput, "Flag --log-format was given \"%s\"; allowed are text and json.",
                 printable(flags.log_format).c_str());
   }
-  for (const uint32_t seconds : {o.http.timeouts.head_seconds, o.http.timeouts.body_seconds,
-                                 o.http.timeouts.write_seconds, o.http.timeouts.idle_seconds, o.http.most_connections}) {
+  for (const uint32_t seconds :
+       {o.http.timeouts.head_seconds, o.http.timeouts.body_seconds, o.http.timeouts.write_seconds,
+        o.http.timeouts.idle_seconds, o.http.most_connections}) {
     if (seconds == 0) return fail(ErrorKind::kInvalidInput, "Timeouts and --connections take 1 or more.");
   }
   if (o.gate.origin.find_first_of("\r\n") != std::string::npos) {
@@ -138,23 +146,29 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
     const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
     const std::string stem = (file.has_filename() ? file : file.parent_path()).stem().string();
     std::string name = equals != std::string::npos ? text.substr(0, equals) : is_path ? stem : model.model;
-    if (name.empty()) return fail(ErrorKind::kInvalidInput, "Flag --model was given \"%s\"; a name is missing.", text.c_str());
+    if (name.empty())
+      return fail(ErrorKind::kInvalidInput, "Flag --model was given \"%s\"; a name is missing.",
+                  text.c_str());
     for (const server::ModelSource& other : out) {
       if (other.name == name) {
-        return fail(ErrorKind::kInvalidInput, "Two models are named \"%s\"; say --model NAME=MODEL.", name.c_str());
+        return fail(ErrorKind::kInvalidInput, "Two models are named \"%s\"; say --model NAME=MODEL.",
+                    name.c_str());
       }
     }
-    out.push_back({.name = std::move(name),
-                   .path = path,
-                   .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
-                   .is_pinned = false});
+    out.push_back(
+        {.name = std::move(name),
+         .path = path,
+         .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
+         .is_pinned = false});
   }
   for (const std::string& name : flags.pinned) {
     bool found = false;
     for (server::ModelSource& source : out) {
       if (source.name == name) found = source.is_pinned = true;
     }
-    if (!found) return fail(ErrorKind::kInvalidInput, "Flag --pin names \"%s\", which no --model is.", printable(name).c_str());
+    if (!found)
+      return fail(ErrorKind::kInvalidInput, "Flag --pin names \"%s\", which no --model is.",
+                  printable(name).c_str());
   }
   return out;
 }
@@ -164,7 +178,8 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
 int serve_verb(std::span<const std::string> arguments) {
   ServeFlags flags;
   Args args("doppler serve [flags]",
-            "Serves models over HTTP for clients of OpenAI's API, Anthropic's and Ollama's. Ctrl-C ends it when its "
+            "Serves models over HTTP for clients of OpenAI's API, Anthropic's and Ollama's. Ctrl-C ends it "
+            "when its "
             "answers are told.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
@@ -173,7 +188,9 @@ int serve_verb(std::span<const std::string> arguments) {
   if (!sources) return exit_usage(sources.error());
   const std::string name = sources->front().name;
   auto server = server::Server::open(flags.server, std::move(*sources));
-  if (!server) return server.error().kind() == ErrorKind::kInvalidInput ? exit_usage(server.error()) : exit_failed(server.error());
+  if (!server)
+    return server.error().kind() == ErrorKind::kInvalidInput ? exit_usage(server.error())
+                                                             : exit_failed(server.error());
   if (flags.json) {
     std::printf("%s\n", to_text(Json{{"url", (*server)->url()}, {"port", (*server)->port()}}).c_str());
   } else {

@@ -143,7 +143,10 @@ Result<void> Session::save(const std::string& path) {
   // Only what this session and the cache share is worth keeping; the rest is evaluated again after a restore.
   // Of several sequences none is: the prefix cache has what it has.
   const auto [a, b] = std::ranges::mismatch(model.cached_tokens, impl_->sequence);
-  const auto shared = static_cast<uint32_t>(a - model.cached_tokens.begin());
+  const uint32_t shared =
+      model.thread
+          ? 0
+          : model.loaded->runner->continues_from(static_cast<uint32_t>(a - model.cached_tokens.begin()));
   engine::SessionFile session;
   session.tokens = impl_->sequence;
   session.messages = impl_->messages;
@@ -160,8 +163,7 @@ Result<void> Session::restore(const std::string& path) {
   DP_TRY(const MappedFile file, MappedFile::open(path));
   auto decoded = engine::decode_session(file.bytes(), engine::session_fingerprint(runner));
   if (!decoded) return forward(std::move(decoded).error().add_while("restoring " + path));
-  const uint64_t position_bytes = runner.memory().cache_bytes / runner.ctx_len();
-  const auto cached = static_cast<uint32_t>(decoded->cache.size() / position_bytes);
+  const uint32_t cached = runner.saved_positions(decoded->cache.size());
   // More tokens than the context holds are fine: they slid out, or the next generation will say so.
   if (cached > decoded->tokens.size() || cached > runner.ctx_len()) {
     return fail(ErrorKind::kInvalidInput,

@@ -73,7 +73,8 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
 Result<void> Generator::queue_prompt(size_t max_tokens_left) {
   const auto [a, b] = std::ranges::mismatch(cached_tokens_, sequence_);
   // The last token is always evaluated: its logits are needed.
-  const size_t kept = std::min<size_t>(static_cast<size_t>(a - cached_tokens_.begin()), sequence_.size() - 1);
+  const size_t same = std::min<size_t>(static_cast<size_t>(a - cached_tokens_.begin()), sequence_.size() - 1);
+  const size_t kept = runner_.continues_from(static_cast<uint32_t>(same));
   cached_tokens_.resize(kept);
   segment_limit_ = static_cast<uint32_t>(max_tokens_left);
   const auto answered = static_cast<uint32_t>(answer_->result().tokens.size());

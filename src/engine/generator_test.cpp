@@ -44,6 +44,9 @@ class Counting final : public model::StepRunner {
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {
     co_return results[ticket.slot];
   }
+  uint32_t continues_from(uint32_t count) const override {
+    return stands_at ? std::min(count, *stands_at) : count;
+  }
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(model::Ticket ticket) override {
     co_return std::vector<kernels::LogProbEntry>(ticket.count);
   }
@@ -52,6 +55,7 @@ class Counting final : public model::StepRunner {
 
   uint32_t ctx = 64, pos = 0, last = 0, generated = 0, submits = 0;
   bool stopped = false;
+  std::optional<uint32_t> stands_at;  // of recurrent states
   model::GenerationSettings settings;
   std::vector<uint32_t> begun_at;
   std::vector<std::vector<uint32_t>> results;
@@ -232,6 +236,15 @@ TEST(Generator, ReusesCachedTokens) {
   EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{21, 22}));
 }
 
+// A recurrent state cannot be cut: the runner says where it can go on.
+TEST(Generator, ContinuesFromWhereTheRunnerCan) {
+  Script run;
+  run.go({1, 2, 3}, {.max_tokens = 5});
+  run.runner.stands_at = 3;
+  run.go({1, 2, 3, 4, 5, 20}, {.max_tokens = 2});
+  EXPECT_EQ(run.runner.begun_at.back(), 3u);
+  EXPECT_EQ(run.cached_tokens, (std::vector<uint32_t>{1, 2, 3, 4, 5, 20, 21}));
+}
 TEST(Generator, GoesOnBehindTheTokensOfALostDevice) {
   Script whole, rest, ended;
   whole.go({1, 2, 3}, {.max_tokens = 30});

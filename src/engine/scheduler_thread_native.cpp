@@ -46,6 +46,16 @@ bool StreamLine::deliver() {
   return ended;
 }
 
+void StreamLine::fail(Error error) {
+  {
+    const std::lock_guard lock(mutex_);
+    arrived_.ended = true;
+    arrived_.error = std::move(error);
+  }
+  came_.notify_one();
+  if (on_news_) on_news_();
+}
+
 Result<std::unique_ptr<SchedulerThread>> SchedulerThread::start(gpu::Device& device,
                                                                 model::SequenceRunner& runner,
                                                                 SchedulerConfig config) {
@@ -112,33 +122,61 @@ void SchedulerThread::run_calls() {
 
 void SchedulerThread::call(const std::function<void()>& body) {
   std::binary_semaphore done(0);
-  {
-    const std::lock_guard lock(mutex_);
-    calls_.push_back([&] {
-      body();
-      done.release();
-    });
-  }
-  called_.notify_one();
+  post([&] {
+    body();
+    done.release();
+  });
   done.acquire();
 }
 
-Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request request, const StreamLine* parent,
-                                                            std::function<void()> on_news) {
+void SchedulerThread::post(std::function<void()> body) {
+  {
+    const std::lock_guard lock(mutex_);
+    calls_.push_back(std::move(body));
+  }
+  called_.notify_one();
+}
+
+Result<std::shared_ptr<engine::Stream>> SchedulerThread::begin(engine::Request request,
+                                                               const std::shared_ptr<StreamLine>& parent) {
+  if (parent && parent->stream_) return scheduler_->fork(*parent->stream_, std::move(request));
+  return scheduler_->submit(std::move(request));
+}
+
+Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request request,
+                                                            std::shared_ptr<StreamLine> parent) {
   Result<std::shared_ptr<engine::Stream>> stream = nullptr;
   std::shared_ptr<StreamLine> line;
   call([&] {
-    stream = parent ? scheduler_->fork(*parent->stream_, std::move(request))
-                    : scheduler_->submit(std::move(request));
-    if (stream) line = lines_.emplace_back(std::make_shared<StreamLine>(*stream, std::move(on_news)));
+    stream = begin(std::move(request), parent);
+    if (stream) line = lines_.emplace_back(std::make_shared<StreamLine>(*stream, nullptr));
   });
   if (!stream) return forward(std::move(stream).error());
   return line;
 }
 
+std::shared_ptr<StreamLine> SchedulerThread::submit_later(engine::Request request,
+                                                          std::shared_ptr<StreamLine> parent,
+                                                          std::function<void()> on_news) {
+  auto line = std::make_shared<StreamLine>(nullptr, std::move(on_news));
+  post([this, line, parent = std::move(parent), request = std::move(request)] {
+    auto stream = begin(request, parent);
+    if (!stream) return line->fail(std::move(stream).error());
+    line->stream_ = std::move(*stream);
+    lines_.push_back(line);
+  });
+  return line;
+}
+
+void SchedulerThread::cancel_later(std::shared_ptr<StreamLine> line) {
+  post([this, line = std::move(line)] {
+    if (line->stream_ && !line->stream_->ended()) scheduler_->cancel(*line->stream_);
+  });
+}
+
 void SchedulerThread::cancel(StreamLine& line) {
   call([&] {
-    if (!line.stream_->ended()) scheduler_->cancel(*line.stream_);
+    if (line.stream_ && !line.stream_->ended()) scheduler_->cancel(*line.stream_);
   });
 }
 

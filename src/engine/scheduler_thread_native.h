@@ -40,7 +40,8 @@ class StreamLine {
 
  private:
   friend class SchedulerThread;
-  bool deliver();  // on the scheduler's thread; true: the stream has ended
+  bool deliver();          // on the scheduler's thread; true: the stream has ended
+  void fail(Error error);  // there: it did not begin
 
   std::shared_ptr<engine::Stream> stream_;  // the scheduler's thread alone
   const std::function<void()> on_news_;
@@ -56,17 +57,25 @@ class SchedulerThread {
                                                         SchedulerConfig config);
   ~SchedulerThread();
 
-  // parent: the request goes on from a beginning of that stream's text. Null: it begins on its own. on_news: see StreamLine.
-  Result<std::shared_ptr<StreamLine>> submit(engine::Request request, const StreamLine* parent = nullptr,
-                                             std::function<void()> on_news = {});
+  // parent: the request goes on from a beginning of that stream's text. Null: it begins on its own.
+  Result<std::shared_ptr<StreamLine>> submit(engine::Request request,
+                                             std::shared_ptr<StreamLine> parent = nullptr);
+  // The same without waiting. What the request cannot be, the line tells.
+  std::shared_ptr<StreamLine> submit_later(engine::Request request, std::shared_ptr<StreamLine> parent,
+                                           std::function<void()> on_news);
   void cancel(StreamLine& line);
+  void cancel_later(std::shared_ptr<StreamLine> line);
   SchedulerLoad load();
 
  private:
   SchedulerThread(gpu::Device& device, std::unique_ptr<engine::Scheduler> scheduler)
       : device_(device), scheduler_(std::move(scheduler)) {}
+  // On the scheduler's thread.
+  Result<std::shared_ptr<engine::Stream>> begin(engine::Request request,
+                                                const std::shared_ptr<StreamLine>& parent);
   void run();
   void call(const std::function<void()>& body);  // on the scheduler's thread; waits for it
+  void post(std::function<void()> body);         // there, later
   void run_calls();
   void deliver();
   bool turn();

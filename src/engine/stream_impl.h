@@ -24,7 +24,8 @@ struct Stream::Impl {
   // Begins a stream for these tokens; `parent`, if any, is the line of one whose text begins with them.
   static Result<std::unique_ptr<Impl>> begin(std::shared_ptr<Model::Impl> model, std::vector<uint32_t> tokens,
                                              GenerateOptions options, engine::Request request,
-                                             Reading reading, const engine::StreamLine* parent = nullptr);
+                                             Reading reading,
+                                             std::shared_ptr<engine::StreamLine> parent = nullptr);
   Impl(std::shared_ptr<Model::Impl> owner, std::vector<uint32_t> tokens, GenerateOptions chosen,
        engine::Request asked, Reading reading);
   ~Impl();
@@ -36,11 +37,12 @@ struct Stream::Impl {
 
   engine::GeneratorConfig config() const;
   // Begins, or begins again where a full context slid.
-  Result<void> submit(std::vector<uint32_t> tokens, const engine::StreamLine* parent);
+  Result<void> submit(std::vector<uint32_t> tokens, std::shared_ptr<engine::StreamLine> parent);
   Result<bool> slide();
   // The text of what arrived on the line `of`.
-  Result<std::string> accept(engine::StreamLine& of, const engine::Arrived& arrived);
+  Result<std::string> accept(const std::shared_ptr<engine::StreamLine>& of, const engine::Arrived& arrived);
   std::shared_ptr<engine::StreamLine> line_now();
+  void cancel_line(const std::shared_ptr<engine::StreamLine>& of);
 
   std::shared_ptr<Model::Impl> model;
   GenerateOptions options;

@@ -32,7 +32,7 @@ Stream::Impl::Impl(std::shared_ptr<Model::Impl> owner, std::vector<uint32_t> tok
 }
 
 Stream::Impl::~Impl() {
-  if (line && !line_ended) model->thread->cancel(*line);
+  if (line && !line_ended) cancel_line(line);
 }
 
 engine::GeneratorConfig Stream::Impl::config() const {
@@ -44,7 +44,8 @@ engine::GeneratorConfig Stream::Impl::config() const {
 Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model::Impl> model,
                                                           std::vector<uint32_t> tokens,
                                                           GenerateOptions options, engine::Request request,
-                                                          Reading reading, const engine::StreamLine* parent) {
+                                                          Reading reading,
+                                                          std::shared_ptr<engine::StreamLine> parent) {
   auto made = std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options),
                                      std::move(request), std::move(reading));
   const uint32_t ctx_len = made->model->info.ctx_len;
@@ -52,11 +53,11 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
     made->sequence.erase(made->sequence.begin(), made->sequence.end() - engine::kept_by_slide(ctx_len));
     parent = nullptr;  // it does not begin so
   }
-  DP_CHECK(made->submit(made->sequence, parent));
+  DP_CHECK(made->submit(made->sequence, std::move(parent)));
   return made;
 }
 
-Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens, const engine::StreamLine* parent) {
+Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens, std::shared_ptr<engine::StreamLine> parent) {
   GenerateOptions checked = options;
   if (checked.batch == 0) checked.batch = config().batch;
   DP_CHECK(engine::check_options(checked, config(), model::kMaxBatch));
@@ -67,8 +68,12 @@ Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens, const engine::St
   request.settings = engine::settings_of(options, config(), model->loaded->text.tokenizer.get(), segment);
   engine::Request asked = request;
   asked.tokens = std::move(tokens);
-  DP_TRY(std::shared_ptr<engine::StreamLine> begun,
-         model->thread->submit(std::move(asked), parent, reading.on_news));
+  std::shared_ptr<engine::StreamLine> begun;
+  if (reading.on_news) {
+    begun = model->thread->submit_later(std::move(asked), std::move(parent), reading.on_news);
+  } else {
+    DP_TRY(begun, model->thread->submit(std::move(asked), std::move(parent)));
+  }
   const std::lock_guard lock(mutex);
   line = std::move(begun);
   line_ended = false;
@@ -80,6 +85,10 @@ std::shared_ptr<engine::StreamLine> Stream::Impl::line_now() {
   return line;
 }
 
+void Stream::Impl::cancel_line(const std::shared_ptr<engine::StreamLine>& of) {
+  reading.on_news ? model->thread->cancel_later(of) : model->thread->cancel(*of);
+}
+
 void Stream::Impl::cancel() {
   std::shared_ptr<engine::StreamLine> now;
   {
@@ -87,7 +96,7 @@ void Stream::Impl::cancel() {
     was_cancelled = true;
     now = line;
   }
-  if (now) model->thread->cancel(*now);
+  if (now) cancel_line(now);
 }
 
 // The context is full: with WhenFull::kSlide, drops the older half and evaluates the rest again.
@@ -103,7 +112,7 @@ Result<bool> Stream::Impl::slide() {
 Result<std::optional<std::string>> Stream::Impl::next() {
   if (answer.ended()) return std::optional<std::string>();
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  DP_TRY(std::string text, accept(*of, of->wait()));
+  DP_TRY(std::string text, accept(of, of->wait()));
   return std::optional<std::string>(std::move(text));
 }
 
@@ -112,11 +121,12 @@ Result<StreamPiece> Stream::Impl::try_next() {
   const std::shared_ptr<engine::StreamLine> of = line_now();
   const engine::Arrived arrived = of->take();
   if (arrived.tokens.empty() && !arrived.ended) return StreamPiece{};
-  DP_TRY(std::string text, accept(*of, arrived));
+  DP_TRY(std::string text, accept(of, arrived));
   return StreamPiece{.text = std::move(text), .ended = answer.ended()};
 }
 
-Result<std::string> Stream::Impl::accept(engine::StreamLine& of, const engine::Arrived& arrived) {
+Result<std::string> Stream::Impl::accept(const std::shared_ptr<engine::StreamLine>& of,
+                                         const engine::Arrived& arrived) {
   line_ended = arrived.ended;
   Timings& timings = answer.result().timings;
   const auto now = Clock::now();
@@ -147,7 +157,7 @@ Result<std::string> Stream::Impl::accept(engine::StreamLine& of, const engine::A
   }
   if (answer.ended()) {
     if (!line_ended) {
-      model->thread->cancel(of);
+      cancel_line(of);
       line_ended = true;
     }
     text += answer.flush();
@@ -227,9 +237,9 @@ Result<Stream> Scheduler::fork(const Stream& parent, const GenerateOptions& opti
   Stream::Impl& of = *parent.impl_;
   engine::Request request = of.request;
   request.deadline.reset();  // of the parent's beginning
-  DP_TRY(std::unique_ptr<Stream::Impl> stream,
-         Stream::Impl::begin(impl_->model, of.sequence, options, std::move(request), of.reading,
-                             of.line_now().get()));
+  DP_TRY(
+      std::unique_ptr<Stream::Impl> stream,
+      Stream::Impl::begin(impl_->model, of.sequence, options, std::move(request), of.reading, of.line_now()));
   return Stream(std::move(stream));
 }
 

@@ -11,13 +11,30 @@ struct Family {
   void (*build)(Builder& b);
 };
 
-constexpr Family kFamilies[] = {
-    {"apertus", build_apertus}, {"ernie4_5", build_llama},   {"exaone4", build_exaone4},
-    {"gemma", build_gemma},     {"gemma2", build_gemma2},    {"gemma3", build_gemma3},
-    {"glm4", build_glm4},       {"granite", build_llama},    {"hunyuan_v1", build_hunyuan_v1},
-    {"llama", build_llama},     {"ministral3", build_llama}, {"olmo2", build_olmo2},
-    {"phi3", build_llama},      {"qwen2", build_llama},      {"qwen3", build_qwen3},
-    {"seed_oss", build_llama},  {"smollm3", build_llama}};
+constexpr Family kFamilies[] = {{"apertus", build_apertus},
+                                {"ernie4_5", build_llama},
+                                {"ernie4_5_moe", build_llama},
+                                {"exaone4", build_exaone4},
+                                {"gemma", build_gemma},
+                                {"gemma2", build_gemma2},
+                                {"gemma3", build_gemma3},
+                                {"glm4", build_glm4},
+                                {"gpt_oss", build_llama},
+                                {"granite", build_llama},
+                                {"hunyuan_v1", build_hunyuan_v1},
+                                {"lfm2", build_lfm2},
+                                {"llama", build_llama},
+                                {"ministral3", build_llama},
+                                {"mixtral", build_llama},
+                                {"olmo2", build_olmo2},
+                                {"phi3", build_llama},
+                                {"qwen2", build_llama},
+                                {"qwen2_moe", build_llama},
+                                {"qwen3", build_qwen3},
+                                {"qwen3_5", build_qwen3_5},
+                                {"qwen3_moe", build_qwen3},
+                                {"seed_oss", build_llama},
+                                {"smollm3", build_llama}};
 
 Result<const Family*> find_family(const formats::ModelConfig& config) {
   std::string known;

@@ -3,6 +3,7 @@
 
 #include "layers/decoder.h"
 #include "layers/gated_mlp.h"
+#include "layers/moe.h"
 
 namespace doppler::families {
 
@@ -17,9 +18,11 @@ void build_gemma2(Builder& b);
 void build_gemma3(Builder& b);
 void build_glm4(Builder& b);
 void build_hunyuan_v1(Builder& b);
+void build_lfm2(Builder& b);
 void build_llama(Builder& b);
 void build_olmo2(Builder& b);
 void build_qwen3(Builder& b);
+void build_qwen3_5(Builder& b);
 
 // Of families whose blocks are Llama's.
 Value llama_block(Builder& b, Value x, uint32_t layer);

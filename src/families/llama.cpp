@@ -13,7 +13,7 @@ Value llama_block(Builder& b, Value x, uint32_t i) {
   const Value y = b.attention(q, k, v, i);                                      // [R, Q]
   x = b.join(x, b.linear(y, TensorId::kAttentionOut, i, b.config.hidden_dim));  // [R, H]
   h = b.norm(x, TensorId::kFfnNorm, i);                                         // [R, H]
-  return b.join(x, layers::gated_mlp(b, h, i));                                 // [R, H]
+  return b.join(x, layers::feed_forward(b, h, i));                              // [R, H]
 }
 
 void build_llama(Builder& b) { layers::decoder(b, b.config.embedding_scale, llama_block); }

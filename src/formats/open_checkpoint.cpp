@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "formats/checkpoint.h"
+#include "formats/expert_tensors.h"
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
 #include "formats/recognise.h"
@@ -288,7 +289,10 @@ class CheckpointOpener {
       auto opening = open_shard(file);
       if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
     }
-    co_return check_index(index);
+    DP_CO_CHECK(check_index(index));
+    DP_CO_TRY(const auto model_type, get_string(*result_->config_, "model_type"));
+    DP_CO_CHECK(split_experts(result_->sources_, result_->tensors_, model_type.value_or("") == "gpt_oss"));
+    co_return gather_experts(result_->sources_, result_->tensors_);
   }
 
   // config.json, which is known to be there; `name` is for messages.

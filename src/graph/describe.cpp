@@ -28,7 +28,10 @@ struct Attributes {
     if (op.softcap != 0) text += format_text(", softcap %g", static_cast<double>(op.softcap));
     return text;
   }
-  std::string operator()(const Gated& op) const { return activation_name(op.activation); }
+  std::string operator()(const Gated& op) const {
+    if (op.limit != 0) return format_text("limit %g", static_cast<double>(op.limit));
+    return activation_name(op.activation);
+  }
   std::string operator()(const Add&) const { return ""; }
   std::string operator()(const Scale& op) const {
     std::string text = format_text("factor %g", static_cast<double>(op.factor));
@@ -40,6 +43,37 @@ struct Attributes {
   }
   std::string operator()(const Xielu&) const { return ""; }
   std::string operator()(const LogitsRows&) const { return ""; }
+  std::string operator()(const Route& op) const {
+    std::string text = format_text("%u, %s", op.n_used, router_score_name(op.score));
+    if (op.n_groups != 1) text += format_text(", %u of %u groups", op.groups_used, op.n_groups);
+    if (op.norm_weights) text += ", normalised";
+    if (op.weight_scale != 1) text += format_text(", scale %g", static_cast<double>(op.weight_scale));
+    return text;
+  }
+  std::string operator()(const ExpertLinear& op) const {
+    return format_text("%u of %u experts", op.n_used, op.n_experts);
+  }
+  std::string operator()(const ExpertSum&) const { return ""; }
+  std::string operator()(const CausalConv& op) const {
+    return format_text("%u positions, %s%s", op.kernel, activation_name(op.activation),
+                       op.is_gated ? ", gated" : "");
+  }
+  std::string operator()(const GatedDelta& op) const {
+    return scan(op.n_heads, op.n_key_heads, op.key_dim, op.value_dim);
+  }
+  std::string operator()(const Mamba2& op) const {
+    return scan(op.n_heads, op.n_key_heads, op.key_dim, op.value_dim);
+  }
+  std::string operator()(const GatedNorm& op) const {
+    return format_text("eps %g, groups of %u, gate %s", static_cast<double>(op.eps), op.group,
+                       op.gate_first ? "first" : "last");
+  }
+  std::string operator()(const OutputGate&) const { return ""; }
+
+ private:
+  static std::string scan(uint32_t n_heads, uint32_t n_key_heads, uint32_t key_dim, uint32_t value_dim) {
+    return format_text("%u heads of %u on %u of %u", n_heads, value_dim, n_key_heads, key_dim);
+  }
 };
 
 std::string list_of(std::span<const Value> values, const char* separator) {

@@ -13,7 +13,10 @@ struct JointLabel {
   TensorId first;
   const char* name;
 };
-constexpr JointLabel kJointLabels[] = {{TensorId::kQ, "attn_qkv"}, {TensorId::kGate, "ffn_gate_up"}};
+constexpr JointLabel kJointLabels[] = {{TensorId::kQ, "attn_qkv"},
+                                       {TensorId::kGate, "ffn_gate_up"},
+                                       {TensorId::kExpertGate, "ffn_gate_up_exps"},
+                                       {TensorId::kSharedGate, "ffn_gate_up_shexp"}};
 
 std::string label_of_linear(const Graph& graph, std::span<const Matrix> matrices) {
   const WeightInfo& first = graph.info(matrices[0]);
@@ -28,9 +31,10 @@ std::string label_of_linear(const Graph& graph, std::span<const Matrix> matrices
 }  // namespace
 
 const char* op_name(OpKind kind) {
-  static constexpr const char* kNames[kOpKindCount] = {"embed", "rms_norm",    "head_norm", "linear",
-                                                       "rope",  "attention",   "gated",     "add",
-                                                       "scale", "query_scale", "xielu",     "logits_rows"};
+  static constexpr const char* kNames[kOpKindCount] = {
+      "embed",      "rms_norm",    "head_norm",   "linear", "rope",        "attention",  "gated",
+      "add",        "scale",       "query_scale", "xielu",  "logits_rows", "route",      "expert_linear",
+      "expert_sum", "causal_conv", "gated_delta", "mamba2", "gated_norm",  "output_gate"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -49,7 +53,15 @@ Matrix Graph::matrix(TensorId tensor, uint32_t layer, uint32_t n, uint32_t k) {
   return {declare(tensor, layer, {n, k})};
 }
 
+Matrix Graph::expert_matrices(TensorId tensor, uint32_t layer, uint32_t n_experts, uint32_t n, uint32_t k) {
+  return {declare(tensor, layer, {n_experts, n, k})};
+}
+
 Vector Graph::vector(TensorId tensor, uint32_t layer, uint32_t n) { return {declare(tensor, layer, {n})}; }
+
+Vector Graph::vectors(TensorId tensor, uint32_t layer, uint32_t count, uint32_t n) {
+  return {declare(tensor, layer, {count, n})};
+}
 
 bool Graph::check(bool fits, const std::string& sentence) {
   if (!fits && error_) error_ = fail(ErrorKind::kInternal, "%s", sentence.c_str());
@@ -141,26 +153,27 @@ Value Graph::rope(Value x, const Rope& rope) {
       columns(x));
 }
 
-Value Graph::attention(Value q, Value k, Value v, const Attention& a) {
+Value Graph::attention(Value q, Value k, Value v, const Attention& a, std::optional<Vector> sinks) {
   check(a.n_kv_heads != 0 && a.n_heads % a.n_kv_heads == 0 && columns(q) == a.n_heads * a.head_dim &&
             columns(k) == a.n_kv_heads * a.head_dim && columns(v) == columns(k),
         format_text("Attention of %u heads on %u of %u values does not fit %u, %u and %u columns.", a.n_heads,
                     a.n_kv_heads, a.head_dim, columns(q), columns(k), columns(v)));
+  check(!sinks || info(*sinks).shape[0] == a.n_heads, "Not each head of attention has a sink.");
   return add_one({.operation = a,
                   .inputs = {q, k, v},
                   .outputs = {},
                   .matrices = {},
-                  .vectors = {},
+                  .vectors = sinks ? std::vector<Vector>{*sinks} : std::vector<Vector>(),
                   .op_label = format_text("blk.%u.attention", a.layer)},
                  columns(q));
 }
 
-Value Graph::gated(Value gate, Value up, ActivationFn activation) {
+Value Graph::gated(Value gate, Value up, ActivationFn activation, float limit) {
   check(columns(gate) == columns(up),
         format_text("A gate of %u columns for %u.", columns(gate), columns(up)));
   const std::string label =
       gate.valid() && gate.index < values_.size() ? nodes_[values_[gate.index].node].op_label : "";
-  return add_one({.operation = Gated{.activation = activation},
+  return add_one({.operation = Gated{.activation = activation, .limit = limit},
                   .inputs = {gate, up},
                   .outputs = {},
                   .matrices = {},
@@ -174,6 +187,72 @@ Value Graph::add(Value x, Value y) {
   return add_one(
       {.operation = Add{}, .inputs = {x, y}, .outputs = {}, .matrices = {}, .vectors = {}, .op_label = "add"},
       columns(x));
+}
+
+Value Graph::route(Value logits, const Route& route, std::optional<Vector> bias) {
+  check(route.n_used != 0 && route.n_used <= columns(logits),
+        format_text("%u of %u experts are chosen.", route.n_used, columns(logits)));
+  if (bias) {
+    check(info(*bias).shape[0] == columns(logits),
+          format_text("%s has %u values for %u experts.", info(*bias).label().c_str(), info(*bias).shape[0],
+                      columns(logits)));
+  }
+  const std::string label = logits.index < values_.size() ? nodes_[values_[logits.index].node].op_label : "";
+  return add_one({.operation = route,
+                  .inputs = {logits},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = bias ? std::vector<Vector>{*bias} : std::vector<Vector>(),
+                  .op_label = label},
+                 2 * route.n_used);
+}
+
+ExpertLinear Graph::experts_of(Value routes) {
+  const Node* maker = routes.index < values_.size() ? &nodes_[values_[routes.index].node] : nullptr;
+  if (!check(maker && maker->kind() == OpKind::kRoute, "What names the experts of a row is not a route.")) {
+    return {};
+  }
+  return {.n_experts = columns(maker->inputs[0]), .n_used = std::get<Route>(maker->operation).n_used};
+}
+
+std::vector<Value> Graph::add_expert_linear(Value x, Value routes, std::span<const Matrix> matrices) {
+  const ExpertLinear op = experts_of(routes);
+  std::vector<uint32_t> n;
+  for (const Matrix& matrix : matrices) {
+    const WeightInfo& w = info(matrix);
+    check(w.shape.size() == 3 && w.shape[0] == op.n_experts &&
+              (w.shape[2] == columns(x) || w.shape[2] * op.n_used == columns(x)),
+          format_text("%s does not multiply %u columns with each of %u experts, %u a row.", w.label().c_str(),
+                      columns(x), op.n_experts, op.n_used));
+    n.push_back(w.shape.size() == 3 ? op.n_used * w.shape[1] : 0);
+  }
+  return add_node({.operation = op,
+                   .inputs = {x, routes},
+                   .outputs = {},
+                   .matrices = std::vector<Matrix>(matrices.begin(), matrices.end()),
+                   .vectors = {},
+                   .op_label = label_of_linear(*this, matrices)},
+                  n);
+}
+
+Value Graph::expert_sum(Value x, Value routes, std::optional<Value> shared, std::optional<Value> gate) {
+  const ExpertLinear experts = experts_of(routes);
+  const uint32_t n = experts.n_used == 0 ? 0 : columns(x) / experts.n_used;
+  check(n * experts.n_used == columns(x) && (!shared || columns(*shared) == n) &&
+            (!gate || (shared && columns(*gate) == 1)),
+        format_text("%u columns of %u experts do not add up with a shared expert of %u columns.", columns(x),
+                    experts.n_used, shared ? columns(*shared) : 0));
+  std::vector<Value> inputs = {x, routes};
+  if (shared) inputs.push_back(*shared);
+  if (gate) inputs.push_back(*gate);
+  const std::string label = x.index < values_.size() ? nodes_[values_[x.index].node].op_label : "";
+  return add_one({.operation = ExpertSum{.n_experts = experts.n_experts, .n_used = experts.n_used},
+                  .inputs = std::move(inputs),
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = label},
+                 n);
 }
 
 Value Graph::scale(Value x, const Scale& scale) {

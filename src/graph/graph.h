@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +23,8 @@
 
 namespace doppler::graph {
 
-// A weight as the checkpoint names it and its shape, outermost first: [n, k] of a matrix, [n] of a vector.
+// A weight as the checkpoint names it and its shape, outermost first: [n, k] of a matrix, [experts, n, k] of as many as
+// there are experts, [n] of a vector.
 struct WeightInfo {
   TensorId tensor = TensorId::kEmbedding;
   uint32_t layer = 0;
@@ -50,7 +52,9 @@ class Graph {
  public:
   // Declares a weight. The same tensor of the same layer is declared once.
   Matrix matrix(TensorId tensor, uint32_t layer, uint32_t n, uint32_t k);
+  Matrix expert_matrices(TensorId tensor, uint32_t layer, uint32_t n_experts, uint32_t n, uint32_t k);
   Vector vector(TensorId tensor, uint32_t layer, uint32_t n);
+  Vector vectors(TensorId tensor, uint32_t layer, uint32_t count, uint32_t n);  // [count, n], read in f32
 
   Value embed(Matrix table, float scale);             // of the step's tokens: [R, k of the table]
   Value rms_norm(Value x, Vector weight, float eps);  // [R, n]
@@ -66,13 +70,34 @@ class Graph {
   }
   Value rope(Value x, const Rope& rope);  // each head of x rotated by the row's position
   Value attention(Value q, Value k, Value v,
-                  const Attention& attention);                 // k and v join the layer's cache first
-  Value gated(Value gate, Value up, ActivationFn activation);  // activation(gate) * up
+                  const Attention& attention,                   // k and v join the layer's cache first
+                  std::optional<Vector> sinks = std::nullopt);  // a logit of each head in its denominator
+  Value gated(Value gate, Value up, ActivationFn activation, float limit = 0);  // activation(gate) * up
   Value add(Value x, Value y);
+  // weight: [channels, kernel]; bias: [channels], or an invalid one.
+  Value causal_conv(Value x, Vector weight, Vector bias, const CausalConv& conv);
+  // a and b: [R, n_heads], of decay and rate; decay (A, negative) and time_bias: [n_heads].
+  Value gated_delta(Value x, Value a, Value b, Vector decay, Vector time_bias, const GatedDelta& delta);
+  Value mamba2(Value x, Value dt, Vector decay, Vector time_bias, Vector skip, const Mamba2& mamba);
+  Value gated_norm(Value x, Value gate, Vector weight, const GatedNorm& norm);
+  Value output_gate(Value x, Value gate);
   Value scale(Value x, const Scale& scale);
   Value query_scale(Value q, const QueryScale& scale);
   Value xielu(Value x, Vector numbers);  // of four: p, n, b, e
-  Value logits_rows(Value x);            // the rows that get logits: all, the last or none, as the plan says
+  // Of the router's logits [R, experts]; bias: added to the scores for the choice alone.
+  Value route(Value logits, const Route& route, std::optional<Vector> bias = std::nullopt);
+  // x: [R, k], or [R, n_used * k], a part for each slot. The outputs of slot after slot of a matrix: [R, n_used * n].
+  template <size_t N>
+  std::array<Value, N> expert_linear(Value x, Value routes, const Matrix (&matrices)[N]) {
+    std::array<Value, N> out{};
+    const std::vector<Value> made = add_expert_linear(x, routes, matrices);
+    for (size_t i = 0; i < N && i < made.size(); ++i) out[i] = made[i];
+    return out;
+  }
+  // x: [R, n_used * n]. shared: of an expert that sees every row; gate: [R, 1], with shared.
+  Value expert_sum(Value x, Value routes, std::optional<Value> shared = std::nullopt,
+                   std::optional<Value> gate = std::nullopt);  // [R, n]
+  Value logits_rows(Value x);  // the rows that get logits: all, the last or none, as the plan says
   void set_logits(Value logits) { logits_ = logits; }
   // The residual stream: what enters the first layer, then what each layer leaves.
   void mark_hidden(Value x) { hidden_.push_back(x); }
@@ -91,10 +116,16 @@ class Graph {
 
  private:
   std::vector<Value> add_linear(Value x, std::span<const Matrix> matrices);
+  std::vector<Value> add_expert_linear(Value x, Value routes, std::span<const Matrix> matrices);
+  // The operation that made routes; an empty one, and an error, where they are none.
+  ExpertLinear experts_of(Value routes);
   uint32_t declare(TensorId tensor, uint32_t layer, std::vector<uint32_t> shape);
   std::vector<Value> add_node(Node node, std::span<const uint32_t> columns);
   Value add_one(Node node, uint32_t columns);
   uint32_t columns(Value value) const;
+  Value add_scan(Value x, std::vector<Value> gates, std::vector<Vector> vectors, Operation operation,
+                 uint32_t layer, uint32_t n_heads, uint32_t n_key_heads, uint32_t key_dim,
+                 uint32_t value_dim);
   bool check(bool fits, const std::string& sentence);
 
   std::vector<Node> nodes_;

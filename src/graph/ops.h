@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/activation_fn.h"
+#include "base/router_score.h"
 
 namespace doppler::graph {
 
@@ -20,6 +21,7 @@ struct Matrix {
 };
 struct Vector {
   uint32_t index = UINT32_MAX;
+  bool valid() const { return index != UINT32_MAX; }
 };
 
 struct Embed {
@@ -51,9 +53,11 @@ struct Attention {
   uint32_t sliding_window = 0;  // 0: all; W: the last W keys, the row's own included
   float softcap = 0;            // 0: none; c: logits = c * tanh(logits / c)
 };
-// y = activation(gate) * up (Shazeer 2020).
+// y = activation(gate) * up (Shazeer 2020). With a limit c (OpenAI 2025), whose activation is then not asked:
+// y = g * sigmoid(1.702 g) * (u + 1), g = min(gate, c), u = up within +-c.
 struct Gated {
   ActivationFn activation = ActivationFn::kSilu;
+  float limit = 0;  // 0: none
 };
 struct Add {};
 // y = factor * x, then softcap * tanh(y / softcap) where there is one.
@@ -69,10 +73,57 @@ struct QueryScale {
 // xIELU (Huang and Schlag 2024), whose four numbers are a weight: of x > 0 p x^2 + b x, else
 // (expm1(min(x, e)) - x) n + b x.
 struct Xielu {};
+// Which experts a row is sent to and how they are weighted, from the logits of its router: see kernels/moe/route.h for the
+// formulas, whose names these are. The value made has 2 * n_used columns that only ExpertLinear and ExpertSum read.
+struct Route {
+  uint32_t n_used = 0;
+  RouterScore score = RouterScore::kSoftmax;
+  uint32_t n_groups = 1, groups_used = 1;
+  GroupScore group_score = GroupScore::kMax;
+  bool norm_weights = false;
+  float norm_epsilon = 0, weight_scale = 1;
+};
+// y = x W_e^T + b_e for each expert e of a row, the outputs of its slots side by side.
+struct ExpertLinear {
+  uint32_t n_experts = 0, n_used = 0;
+};
+// y = sum over a row's slots of weight * x, plus what a shared expert left, times sigmoid(gate) where there is one.
+struct ExpertSum {
+  uint32_t n_experts = 0, n_used = 0;
+};
 struct LogitsRows {};
+// Causal depthwise convolution of each channel, over the layer's state of its last kernel - 1 inputs:
+// y[p] = activation(b + sum over j of w[j] * u[p - kernel + 1 + j]). Gated (LFM2): x is B, C and v beside one another,
+// u = B * v and y is multiplied by C.
+struct CausalConv {
+  uint32_t layer = 0;
+  uint32_t kernel = 0;
+  ActivationFn activation = ActivationFn::kNone;
+  bool is_gated = false;
+};
+// Linear recurrences over the layer's state, a matrix [key_dim, value_dim] a head of values; head h has keys and queries of
+// head h / (n_heads / n_key_heads), or tiled of h % n_key_heads. Formulas: kernels/recurrent/scan.h.
+struct GatedDelta {  // Yang et al. 2024; x: q, k, v
+  uint32_t layer = 0;
+  uint32_t n_heads = 0, n_key_heads = 0, key_dim = 0, value_dim = 0;
+  bool is_tiled = false;
+};
+struct Mamba2 {  // Dao and Gu 2024; x: values, keys (B), queries (C)
+  uint32_t layer = 0;
+  uint32_t n_heads = 0, n_key_heads = 0, key_dim = 0, value_dim = 0;
+};
+// RMSNorm of each group of columns, times silu of a gate: before the norm, or behind it.
+struct GatedNorm {
+  float eps = 0;
+  uint32_t group = 0;
+  bool gate_first = false;
+};
+// y = x * sigmoid(gate)
+struct OutputGate {};
 
 using Operation = std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale,
-                               QueryScale, Xielu, LogitsRows>;
+                               QueryScale, Xielu, LogitsRows, Route, ExpertLinear, ExpertSum, CausalConv,
+                               GatedDelta, Mamba2, GatedNorm, OutputGate>;
 enum class OpKind : uint8_t {
   kEmbed,
   kRmsNorm,
@@ -85,10 +136,23 @@ enum class OpKind : uint8_t {
   kScale,
   kQueryScale,
   kXielu,
-  kLogitsRows
+  kLogitsRows,
+  kRoute,
+  kExpertLinear,
+  kExpertSum,
+  kCausalConv,
+  kGatedDelta,
+  kMamba2,
+  kGatedNorm,
+  kOutputGate
 };
-inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kLogitsRows) + 1;
+inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kOutputGate) + 1;
 static_assert(std::variant_size_v<Operation> == kOpKindCount);
 const char* op_name(OpKind kind);  // "rms_norm"
+// Whether it moves a state or a cache on, so that it is recorded whether its result is read or not.
+constexpr bool has_memory(OpKind kind) {
+  return kind == OpKind::kAttention || kind == OpKind::kCausalConv || kind == OpKind::kGatedDelta ||
+         kind == OpKind::kMamba2;
+}
 
 }  // namespace doppler::graph

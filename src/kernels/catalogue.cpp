@@ -13,6 +13,7 @@
 #include "kernels/persistent/layers.h"
 #include "kernels/pointwise/variants.h"
 #include "kernels/quantize_q8/variants.h"
+#include "kernels/recurrent/variants.h"
 #include "kernels/rms_norm/variants.h"
 #include "kernels/rope/variants.h"
 #include "kernels/sample/variants.h"
@@ -86,6 +87,10 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("xielu", xielu_variants(), Xielu{});
   add("head_norm", head_norm_variants(), HeadNorm{});
   add("rotate", rotate_variants(), Rotate{});
+  add("causal_conv", causal_conv_variants(), CausalConv{});
+  add("scan", scan_variants(), Scan{});
+  add("gated_norm", gated_norm_variants(), GatedNorm{});
+  add("output_gate", output_gate_variants(), OutputGate{});
   add("quantize_q8", quantize_q8_variants(), QuantizeQ8{});
   add("fragment_f16", fragment_f16_variants(), FragmentF16{});
   const Weight no_table;

@@ -45,6 +45,8 @@ Value Builder::attention(Value q, Value k, Value v, uint32_t layer) {
     q = graph.query_scale(
         q, {.beta = static_cast<float>(scaling.beta), .ctx_len = static_cast<uint32_t>(scaling.ctx_len)});
   }
+  std::optional<graph::Vector> sinks;
+  if (config.attention_sinks) sinks = graph.vector(TensorId::kSinks, layer, config.n_heads);
   return graph.attention(q, k, v,
                          {.layer = layer,
                           .n_heads = config.n_heads,
@@ -52,7 +54,8 @@ Value Builder::attention(Value q, Value k, Value v, uint32_t layer) {
                           .head_dim = config.head_dim,
                           .scale = config.attention_scale,
                           .sliding_window = is_sliding(layer) ? config.sliding_window : 0,
-                          .softcap = config.attention_softcap});
+                          .softcap = config.attention_softcap},
+                         sinks);
 }
 
 }  // namespace doppler::layers

@@ -73,6 +73,8 @@ Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
                 node.op_label.c_str());
   }
   const kernels::CacheView& cache = l.io().cache[a.layer];
+  TensorView sinks;
+  if (!node.vectors.empty()) sinks = l.weights().vectors[node.vectors[0].index];
   AttentionOps ops{.rope = {.qkv = v->buffer,
                             .q_out = l.scratch("q", uint64_t{l.rows(node.inputs[0])} * q_dim),
                             .cache = cache,
@@ -87,7 +89,7 @@ Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
                                  .scale = a.scale,
                                  .window = a.sliding_window,
                                  .softcap = a.softcap,
-                                 .sinks = {},
+                                 .sinks = sinks,
                                  .max_keys = l.io().max_keys,
                                  .single_rows = l.io().single_rows}};
   if (q->is_normed) ops.rope.norm_eps = q->norm_eps;

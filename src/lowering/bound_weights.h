@@ -7,12 +7,14 @@
 
 namespace doppler::lowering {
 
+// Of experts n counts the outputs of all slots of a row, and a weight holds all experts of its matrices.
 // y = x W^T + b for stacked W: one product where all parts share a format, otherwise one a format, side by side.
 struct Projection {
   struct Part {
     kernels::Weight weight;
     kernels::TensorView bias;  // f32 [weight.n], or invalid
     uint32_t column = 0;       // of y, where this part's outputs begin
+    uint32_t matrices = 1;     // of experts: how many the weight stacks
   };
   std::vector<Part> parts;
   uint32_t n = 0;  // outputs of all parts together
@@ -28,11 +30,13 @@ struct RopeTable {
 };
 
 struct BoundWeights {
-  std::vector<Projection> products;          // by node: of linear nodes
+  std::vector<Projection> products;          // by node: of linear nodes and those of experts
   std::vector<kernels::Weight> tables;       // by node: of embed nodes
   std::vector<kernels::TensorView> vectors;  // by graph::Vector::index: f32 [n]
   std::vector<kernels::TensorView>
-      head_norms;                // by node: of attention nodes, f32 [2, head_dim] of q, then of k
+      head_norms;  // by node: of attention nodes, f32 [2, head_dim] of q, then of k
+  // By node, of what has several in one view: its vectors one after another, f32.
+  std::vector<kernels::TensorView> node_vectors;
   std::vector<RopeTable> ropes;  // by graph::Rope::table
 };
 

@@ -48,7 +48,7 @@ void Lowering::find_rows() {
   }
 }
 
-// Nodes that the logits need, or without logits the residual stream; attention always, since it fills the cache.
+// Nodes that the logits need, or without logits the residual stream; those with a cache or a state always.
 void Lowering::find_live() {
   const std::vector<Node>& nodes = graph_.nodes();
   const auto need = [&](Value value) { live_[graph_.info(value).node] = true; };
@@ -56,7 +56,7 @@ void Lowering::find_live() {
   for (size_t i = nodes.size(); i-- > 0;) {
     const bool is_end = nodes[i].kind() == OpKind::kLogitsRows && io_.logits_rows == LogitsRows::kNone;
     if (is_end && !is_on("dead_values")) need(nodes[i].inputs[0]);
-    if (nodes[i].kind() == OpKind::kAttention) live_[i] = true;
+    if (graph::has_memory(nodes[i].kind())) live_[i] = true;
     if (!live_[i]) continue;
     for (const Value& input : nodes[i].inputs) need(input);
   }
@@ -176,16 +176,38 @@ kernels::SelectedRows Lowering::selected_rows(uint32_t index) const {
   return io_.logits_rows == LogitsRows::kLast ? SelectedRows::kLast : SelectedRows::kAll;
 }
 
+void Lowering::note_stacked(uint32_t index, const ResolvedLinear& made) {
+  const size_t matrices = node(index).matrices.size();
+  if (matrices < 2) return;
+  if (made.projection->parts.size() < matrices) {
+    note_applied("stacked_products");
+  } else if (is_on("stacked_products")) {
+    note_refused("stacked_products", index, "the number formats of its matrices differ");
+  }
+}
+
 Result<const ResolvedLinear*> Lowering::resolve(uint32_t index) {
   std::optional<ResolvedLinear>& known = resolved_[index];
   if (known) return &*known;
   ResolvedLinear made{.projection = &weights_.products[index]};
   const kernels::Context ctx = context(index);
   const Node& linear = node(index);
+  if (const auto* experts = std::get_if<graph::ExpertLinear>(&linear.operation)) {
+    for (const Projection::Part& part : made.projection->parts) {
+      const uint32_t n = part.weight.n / (part.matrices * experts->n_experts);
+      DP_TRY(kernels::ProductChoice choice, kernels::resolve_expert_product(ctx, part.weight, n));
+      made.choices.push_back(std::move(choice));
+    }
+    note_stacked(index, made);
+    known = std::move(made);
+    return &*known;
+  }
   if (linear.outputs.size() == 2 && is_on("gated_epilogue")) {
     const std::optional<uint32_t> gated = only_reader(linear.outputs[0], OpKind::kGated);
     if (gated && only_reader(linear.outputs[1], OpKind::kGated) == gated) {
-      if (made.projection->parts.size() == 1) {
+      if (std::get<graph::Gated>(node(*gated).operation).limit != 0) {
+        made.gate_refusal = "the gate has a limit";
+      } else if (made.projection->parts.size() == 1) {
         const kernels::Weight& weight = made.projection->parts[0].weight;
         const ActivationFn activation = std::get<graph::Gated>(node(*gated).operation).activation;
         DP_TRY(kernels::ProductChoice choice, kernels::resolve_product(ctx, weight, activation));
@@ -205,13 +227,7 @@ Result<const ResolvedLinear*> Lowering::resolve(uint32_t index) {
       made.choices.push_back(std::move(choice));
     }
   }
-  if (linear.matrices.size() > 1) {
-    if (made.projection->parts.size() < linear.matrices.size()) {
-      note_applied("stacked_products");
-    } else if (is_on("stacked_products")) {
-      note_refused("stacked_products", index, "the number formats of its matrices differ");
-    }
-  }
+  note_stacked(index, made);
   known = std::move(made);
   return &*known;
 }
@@ -247,7 +263,9 @@ TensorView Lowering::scratch(std::string_view name, uint64_t floats) const {
 Result<Wanted> Lowering::wanted(Value value) {
   Wanted wanted{.f32 = readers_[value.index].empty()};
   for (const uint32_t reader : readers_[value.index]) {
-    if (node(reader).kind() != OpKind::kLinear || !is_on("producer_forms")) {
+    const bool is_product = node(reader).kind() == OpKind::kLinear ||
+                            (node(reader).kind() == OpKind::kExpertLinear && node(reader).inputs[0] == value);
+    if (!is_product || !is_on("producer_forms")) {
       wanted.f32 = true;
       continue;
     }

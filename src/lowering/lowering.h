@@ -9,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "kernels/embed/embed_norm.h"
+#include "kernels/moe/expert_linear.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "lowering/bound_weights.h"
 #include "lowering/form.h"
@@ -87,6 +88,7 @@ class Lowering {
   // The rows of its input that a node reads.
   kernels::SelectedRows selected_rows(uint32_t node_index) const;
 
+  // Of a linear node or one of experts.
   Result<const ResolvedLinear*> resolve(uint32_t linear_node);
   // Why the products of a linear node do not all have a prologue; "" if they have.
   Result<std::string> refuse_prologue(uint32_t linear_node, kernels::PrologueKind kind);
@@ -107,6 +109,7 @@ class Lowering {
 
  private:
   Result<void> lower(uint32_t node_index);
+  void note_stacked(uint32_t linear_node, const ResolvedLinear& made);
   Result<void> keep_hidden();
   void find_live();
   void find_rows();

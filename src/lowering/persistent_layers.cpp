@@ -51,6 +51,7 @@ std::optional<Block> match_block(const Lowering& l, Value x) {
   const auto attention = l.only_reader(q, OpKind::kAttention);
   if (!attention || l.node(*attention).inputs != std::vector<Value>{q, k, outputs(*qkv)[2]})
     return std::nullopt;
+  if (!l.node(*attention).vectors.empty()) return std::nullopt;  // sinks
   const auto output = l.only_reader(outputs(*attention)[0], OpKind::kLinear);
   if (!output) return std::nullopt;
   const auto middle = follow_branch(l, x, outputs(*output)[0], block.post_attention_norm);
@@ -59,6 +60,7 @@ std::optional<Block> match_block(const Lowering& l, Value x) {
   const auto gate_up = l.only_reader(outputs(*ffn_norm)[0], OpKind::kLinear);
   if (!gate_up || outputs(*gate_up).size() != 2) return std::nullopt;
   const auto gated = l.only_reader(outputs(*gate_up)[0], OpKind::kGated);
+  if (gated && std::get<graph::Gated>(l.node(*gated).operation).limit != 0) return std::nullopt;
   const auto down = gated ? l.only_reader(outputs(*gated)[0], OpKind::kLinear) : std::nullopt;
   if (!down) return std::nullopt;
   const auto end = follow_branch(l, *middle, outputs(*down)[0], block.post_ffn_norm);

@@ -129,12 +129,12 @@ Result<Outcome> lower_gated(Lowering& l, uint32_t index) {
       up->stride != 2 * n) {
     return fail(ErrorKind::kUnsupported, "Gates and ups do not lie beside one another.");
   }
+  const auto& gated = std::get<graph::Gated>(node.operation);
   DP_TRY(const Rows y, l.rows_for(node.outputs[0], "gated"));
   kernels::Context ctx = l.context(index);
-  DP_CHECK(kernels::record(ctx, kernels::Glu{.gate_up = gate->buffer,
-                                             .y = y,
-                                             .n = n,
-                                             .activate = std::get<graph::Gated>(node.operation).activation}));
+  DP_CHECK(kernels::record(
+      ctx, kernels::Glu{
+               .gate_up = gate->buffer, .y = y, .n = n, .activate = gated.activation, .limit = gated.limit}));
   l.set_form(node.outputs[0], y);
   return applied();
 }

@@ -30,5 +30,13 @@ Result<Outcome> lower_scale(Lowering& l, uint32_t node);
 Result<Outcome> lower_query_scale(Lowering& l, uint32_t node);
 Result<Outcome> lower_xielu(Lowering& l, uint32_t node);
 Result<Outcome> lower_logits_rows(Lowering& l, uint32_t node);
+Result<Outcome> lower_route(Lowering& l, uint32_t node);
+Result<Outcome> lower_expert_linear(Lowering& l, uint32_t node);
+Result<Outcome> lower_expert_sum(Lowering& l, uint32_t node);
+Result<Outcome> lower_causal_conv(Lowering& l, uint32_t node);
+Result<Outcome> lower_gated_delta(Lowering& l, uint32_t node);
+Result<Outcome> lower_mamba2(Lowering& l, uint32_t node);
+Result<Outcome> lower_gated_norm(Lowering& l, uint32_t node);
+Result<Outcome> lower_output_gate(Lowering& l, uint32_t node);
 
 }  // namespace doppler::lowering

@@ -51,6 +51,15 @@ constexpr Rule kRules[] = {
      lower_query_scale, true},
     {"xielu", "xielu -> xielu, in place", at(OpKind::kXielu), lower_xielu, true},
     {"logits_rows", "logits_rows -> told to its readers", at(OpKind::kLogitsRows), lower_logits_rows, true},
+    {"route", "route -> route", at(OpKind::kRoute), lower_route, true},
+    {"expert_linear", "expert_linear -> a product for each number format, whose rows find their experts",
+     at(OpKind::kExpertLinear), lower_expert_linear, true},
+    {"expert_sum", "expert_sum -> expert_sum", at(OpKind::kExpertSum), lower_expert_sum, true},
+    {"causal_conv", "causal_conv -> causal_conv", at(OpKind::kCausalConv), lower_causal_conv, true},
+    {"gated_delta", "gated_delta -> scan", at(OpKind::kGatedDelta), lower_gated_delta, true},
+    {"mamba2", "mamba2 -> scan", at(OpKind::kMamba2), lower_mamba2, true},
+    {"gated_norm", "gated_norm -> gated_norm", at(OpKind::kGatedNorm), lower_gated_norm, true},
+    {"output_gate", "output_gate -> output_gate", at(OpKind::kOutputGate), lower_output_gate, true},
 };
 
 }  // namespace

@@ -18,13 +18,19 @@ struct PersistentIo {
   uint32_t groups = 0;           // workgroups that are co-resident
 };
 
+// The recurrent states of a layer (kernels/recurrent/causal_conv.h, scan.h); invalid where it has none.
+struct StateView {
+  kernels::TensorView conv, scan;
+};
+
 struct StepIo {
   // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
   // stream of its one row, and the first norm of that.
   kernels::TensorView row, normed_row;
   bool begins_with_row = false;           // else with tokens
   kernels::TensorView tokens;             // u32 [max_rows]
-  std::vector<kernels::CacheView> cache;  // one a layer
+  std::vector<kernels::CacheView> cache;  // one a layer; of those without attention the views are invalid
+  std::vector<StateView> states;          // one a layer
   LogitsRows logits_rows = LogitsRows::kLast;
   uint32_t max_keys = 0;  // of a decode plan: the longest sequence it is replayed with; 0: the context
   bool greedy = false;    // of the logits only the best is asked for

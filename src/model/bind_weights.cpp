@@ -30,6 +30,7 @@ class Binder {
     bound_.tables.resize(nodes);
     bound_.vectors.resize(graph_.weights().size());
     bound_.head_norms.resize(nodes);
+    bound_.node_vectors.resize(nodes);
     for (uint32_t i = 0; i < nodes; ++i) {
       DP_CO_CHECK_WHILE(co_await bind_node(i), "loading %s", graph_.nodes()[i].op_label.c_str());
     }
@@ -62,7 +63,7 @@ class Binder {
     if (node.kind() == OpKind::kEmbed) {
       DP_CO_TRY(bound_.tables[index], co_await loader_.matrix(stored(graph_.info(node.matrices[0]))));
       table_ = index;
-    } else if (node.kind() == OpKind::kRmsNorm) {
+    } else if (node.kind() == OpKind::kRmsNorm || node.kind() == OpKind::kGatedNorm) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
                 co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
     } else if (node.kind() == OpKind::kHeadNorm && is_behind_rotation(node)) {
@@ -72,8 +73,20 @@ class Binder {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index], co_await xielu(graph_.info(node.vectors[0])));
     } else if (node.kind() == OpKind::kLinear) {
       DP_CO_TRY(bound_.products[index], co_await product(node));
+    } else if (node.kind() == OpKind::kExpertLinear) {
+      DP_CO_TRY(bound_.products[index], co_await experts(node));
+    } else if (node.kind() == OpKind::kRoute && !node.vectors.empty()) {
+      DP_CO_TRY(bound_.vectors[node.vectors[0].index],
+                co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
     } else if (node.kind() == OpKind::kAttention) {
       DP_CO_TRY(bound_.head_norms[index], co_await head_norms(node));
+      for (const graph::Vector& sinks : node.vectors) {
+        DP_CO_TRY(bound_.vectors[sinks.index], co_await loader_.norm(stored(graph_.info(sinks))));
+      }
+    } else if (graph::has_memory(node.kind())) {
+      std::vector<formats::StoredTensor> vectors;
+      for (const graph::Vector& vector : node.vectors) vectors.push_back(stored(graph_.info(vector)));
+      DP_CO_TRY(bound_.node_vectors[index], co_await loader_.norms(std::move(vectors)));
     }
     co_return Result<void>();
   }
@@ -94,6 +107,13 @@ class Binder {
     std::vector<formats::StoredTensor> matrices;
     for (const graph::Matrix& matrix : node.matrices) matrices.push_back(stored(graph_.info(matrix)));
     co_return co_await loader_.projection(std::move(matrices), stacks_);
+  }
+
+  Task<Result<Projection>> experts(const Node& node) {
+    std::vector<formats::StoredTensor> matrices;
+    for (const graph::Matrix& matrix : node.matrices) matrices.push_back(stored(graph_.info(matrix)));
+    const uint32_t n_used = std::get<graph::ExpertLinear>(node.operation).n_used;
+    co_return co_await loader_.experts(std::move(matrices), n_used, stacks_);
   }
 
   const Node& maker(Value value) const { return graph_.nodes()[graph_.info(value).node]; }

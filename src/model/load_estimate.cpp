@@ -4,6 +4,7 @@
 
 #include "families/families.h"
 #include "kernels/variant.h"
+#include "model/recurrent_states.h"
 
 namespace doppler::model {
 
@@ -38,7 +39,8 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
     tokens = std::min(tokens, binding / std::max<uint64_t>(1, one.cache_buffer_bytes) * block_len);
     if (caps.memory_bytes != 0) {
       // A tenth is left to what else the device has to hold.
-      const uint64_t usable = caps.memory_bytes / 10 * 9, taken = one.weight_bytes + one.scratch_bytes;
+      const uint64_t usable = caps.memory_bytes / 10 * 9, taken = one.weight_bytes + one.scratch_bytes +
+                                                                  state_bytes(config) * options.max_sequences;
       const uint64_t left = usable > taken ? usable - taken : 0;
       tokens = std::min(tokens, left / std::max<uint64_t>(1, one.cache_bytes) * block_len);
     }

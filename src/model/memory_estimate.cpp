@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "formats/architectures/tensor_names.h"
+#include "model/recurrent_states.h"
 
 namespace doppler::model {
 namespace {
@@ -12,9 +13,11 @@ constexpr DType kQuantisations[] = {DType::kQ8_0, DType::kQ6_K, DType::kQ5_K,
                                     DType::kQ4_K, DType::kQ3_K, DType::kQ2_K};
 
 uint64_t device_bytes(const formats::TensorInfo& tensor, DType type, formats::LayoutPolicy layout) {
-  if (tensor.shape.size() != 2) return tensor.bytes;
+  if (tensor.shape.size() < 2) return tensor.bytes;
+  uint64_t rows = 1;  // all dimensions but the last, as of experts
+  for (size_t i = 0; i + 1 < tensor.shape.size(); ++i) rows *= tensor.shape[i];
   const auto format = formats::device_format(type, tensor.shape.back(), layout);
-  return format ? weight_layout(*format, tensor.shape[0], tensor.shape[1]).total_bytes : tensor.bytes;
+  return format ? weight_layout(*format, rows, tensor.shape.back()).total_bytes : tensor.bytes;
 }
 
 std::vector<QuantisedSize> smaller_sizes(const formats::Checkpoint& checkpoint, formats::LayoutPolicy layout,
@@ -23,7 +26,8 @@ std::vector<QuantisedSize> smaller_sizes(const formats::Checkpoint& checkpoint, 
   for (const DType type : kQuantisations) {
     uint64_t bytes = 0;
     for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
-      const bool has_blocks = tensor.shape.size() == 2 && tensor.shape[1] % dtype_info(type).block_size == 0;
+      const bool has_blocks =
+          tensor.shape.size() >= 2 && tensor.shape.back() % dtype_info(type).block_size == 0;
       bytes += has_blocks ? device_bytes(tensor, type, layout) : device_bytes(tensor, tensor.type, layout);
     }
     if (bytes < weight_bytes) out.push_back({.type = dtype_info(type).name, .weight_bytes = bytes});
@@ -33,7 +37,7 @@ std::vector<QuantisedSize> smaller_sizes(const formats::Checkpoint& checkpoint, 
 
 // What would help somebody whose model does not fit.
 std::string hint(const MemoryEstimate& estimate, uint64_t memory, uint64_t bindable, uint64_t positions) {
-  const uint64_t fixed = estimate.weight_bytes + estimate.scratch_bytes;
+  const uint64_t fixed = estimate.weight_bytes + estimate.state_bytes + estimate.scratch_bytes;
   if (fixed < memory) {
     const uint64_t per_position = std::max<uint64_t>(1, estimate.cache_bytes / positions);
     const uint64_t fits = std::min(bindable, (memory - fixed) / per_position / 256 * 256);
@@ -68,7 +72,10 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
                                  .ctx_len = ctx_len,
                                  .head_dim = c.head_dim};
   estimate.cache_buffer_bytes = layer.bytes();
-  estimate.cache_bytes = 2ull * c.n_layers * estimate.cache_buffer_bytes;
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    if (!formats::is_recurrent_layer(c, i)) estimate.cache_bytes += 2 * estimate.cache_buffer_bytes;
+  }
+  estimate.state_bytes = state_bytes(c) * (1 + kCheckpoints);
   // Alive together at the widest place: residual, normalised input, gate and up, their product.
   const uint64_t attention =
       static_cast<uint64_t>(c.n_heads + 2 * c.n_kv_heads) * c.head_dim + 2ull * c.n_heads * c.head_dim;
@@ -89,7 +96,7 @@ TogetherBytes together_bytes(const formats::ModelConfig& config, const formats::
       continue;
     }
     const std::optional<uint32_t> layer = formats::layer_of_tensor(tensor.name);
-    if (tensor.shape.size() != 2 || !layer || *layer >= config.n_layers) continue;
+    if (tensor.shape.size() < 2 || !layer || *layer >= config.n_layers) continue;
     bytes.layers[*layer] += (device_bytes(tensor, tensor.type, layout) + kStep + 255) / 256 * 256;
   }
   return bytes;

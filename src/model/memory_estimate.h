@@ -23,10 +23,11 @@ struct MemoryEstimate {
   uint64_t weight_bytes = 0;
   uint64_t cache_bytes = 0;
   uint64_t cache_buffer_bytes = 0;  // of the keys, or the values, of one layer: one binding
+  uint64_t state_bytes = 0;         // of layers with a recurrent state, checkpoints too
   uint64_t scratch_bytes = 0;       // estimate: activations of one prefill chunk, logits
   std::vector<QuantisedSize> smaller =
       {};  // than weight_bytes, the largest first; set by estimate_memory(), not by a load
-  uint64_t total() const { return weight_bytes + cache_bytes + scratch_bytes; }
+  uint64_t total() const { return weight_bytes + cache_bytes + state_bytes + scratch_bytes; }
 };
 
 MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,

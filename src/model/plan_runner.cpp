@@ -15,6 +15,12 @@
 namespace doppler::model {
 
 Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<const uint32_t> before) {
+  DP_CHECK(states_.begin(device_, static_cast<uint32_t>(before.size())));
+  return set_generation(settings, before);
+}
+
+Result<void> PlanRunner::set_generation(const GenerationSettings& settings,
+                                        std::span<const uint32_t> before) {
   DP_CHECK(check_settings(settings, options_.parts));
   settings_ = settings;
   host_state_ = kernels::StepState{};
@@ -82,6 +88,7 @@ Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample
   const gpu::Plan& chosen = plan_of_rows(kind, host_state_.rows);
   DP_TRY(const Ticket ticket, submit(chosen, host_state_.rows, 1, sample ? 1 : 0));
   host_state_.pos += host_state_.rows;
+  DP_CHECK(states_.note_rows(device_, host_state_.rows));
   return ticket;
 }
 
@@ -135,6 +142,7 @@ Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
   if (exchange_) DP_CO_CHECK(co_await check_fault(ticket.slot));
   std::vector<uint32_t> ids(ticket.count);
   std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
+  states_.note_tokens(ids);
   co_return ids;
 }
 
@@ -153,7 +161,8 @@ std::vector<float> floats_of(std::span<const uint8_t> bytes) {
 }  // namespace
 
 Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const uint32_t> tokens) {
-  DP_CO_CHECK(begin(GenerationSettings{}, {}));
+  DP_CO_CHECK(states_.begin(device_, pos));
+  DP_CO_CHECK(set_generation(GenerationSettings{}, {}));
   host_state_.pos = pos;
   if (tokens.empty() || tokens.size() > options_.chunk || pos + tokens.size() > options_.ctx_len) {
     co_return fail(ErrorKind::kInvalidInput,
@@ -166,6 +175,7 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
   DP_CO_CHECK(write_state());
   const gpu::Plan& chosen = plan_of_rows(".logits", host_state_.rows);
   DP_CO_TRY([[maybe_unused]] const Ticket ticket, submit(chosen, host_state_.rows, 1, 0));
+  DP_CO_CHECK(states_.note_rows(device_, host_state_.rows));
 
   Rows rows;
   const uint64_t count = tokens.size();
@@ -197,15 +207,23 @@ Task<Result<std::vector<uint8_t>>> PlanRunner::save_cache(uint32_t count) {
       }
     }
   }
+  DP_CO_TRY(const std::vector<uint8_t> states, co_await states_.save(device_, count));
+  out.insert(out.end(), states.begin(), states.end());
   co_return out;
+}
+
+uint32_t PlanRunner::saved_positions(uint64_t bytes) const {
+  if (bytes < states_.saved_bytes()) return 0;
+  return static_cast<uint32_t>((bytes - states_.saved_bytes()) / (memory_.cache_bytes / options_.ctx_len));
 }
 
 Task<Result<void>> PlanRunner::restore_cache(uint32_t count, std::span<const uint8_t> bytes) {
   const uint64_t row_bytes = memory_.cache_bytes / options_.ctx_len;  // of one position, all layers
-  if (count > options_.ctx_len || bytes.size() != row_bytes * count) {
+  const uint64_t wanted = row_bytes * count + (count == 0 ? 0 : states_.saved_bytes());
+  if (count > options_.ctx_len || bytes.size() != wanted) {
     co_return fail(ErrorKind::kInvalidInput,
                    "The saved cache has %zu bytes for %u tokens; this model and context of %u ask for %llu.",
-                   bytes.size(), count, options_.ctx_len, static_cast<unsigned long long>(row_bytes * count));
+                   bytes.size(), count, options_.ctx_len, static_cast<unsigned long long>(wanted));
   }
   uint64_t offset = 0;
   for (const std::vector<CachePlace>* side : {&cache_k_, &cache_v_}) {
@@ -219,7 +237,7 @@ Task<Result<void>> PlanRunner::restore_cache(uint32_t count, std::span<const uin
       }
     }
   }
-  co_return Result<void>();
+  co_return co_await states_.restore(device_, count, bytes.subspan(offset));
 }
 
 const gpu::Plan& PlanRunner::plan(std::string_view name) const {

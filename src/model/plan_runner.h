@@ -20,6 +20,7 @@
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
 #include "model/memory_estimate.h"
+#include "model/recurrent_states.h"
 #include "model/sequence_plans.h"
 #include "model/step_runner.h"
 #include "model/weight_stream.h"
@@ -81,8 +82,10 @@ class PlanRunner final : public StepRunner {
   Result<Ticket> decode(uint32_t steps, uint32_t submits) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
+  uint32_t continues_from(uint32_t count) const override { return states_.continues_from(count); }
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) override;
   Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) override;
+  uint32_t saved_positions(uint64_t bytes) const;  // of what save_cache() gave
 
   // Only with RunnerOptions::all_logits. Runs up to chunk() tokens at positions pos.. of a sequence whose
   // earlier tokens were run before. logits: [tokens, vocab_size]; hidden: [n_layers + 1, tokens, hidden_dim]
@@ -136,7 +139,8 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> make_many();
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits && !has_many();
+    return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits && !has_many() &&
+           config_.recurrent.is_recurrent.empty();
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
@@ -148,6 +152,7 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> check_fault(uint32_t slot);
 
   Task<Result<void>> make_cache(gpu::PlanBuilder& builder);
+  Result<void> set_generation(const GenerationSettings& settings, std::span<const uint32_t> before);
   Result<void> write_state();
   Result<void> write_penalties();
   Result<Ticket> submit(const gpu::Plan& plan, uint32_t rows, uint32_t times, uint32_t sampled);
@@ -174,7 +179,8 @@ class PlanRunner final : public StepRunner {
   Views views_;
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::deque<gpu::Buffer> weights_;
-  std::vector<CachePlace> cache_k_, cache_v_;  // one a layer
+  std::vector<CachePlace> cache_k_, cache_v_;  // one a layer with attention
+  RecurrentStates states_;
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
               *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *more_ = nullptr,
               *breakers_ = nullptr, *ring_ = nullptr, *logprobs_ = nullptr;

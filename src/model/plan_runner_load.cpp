@@ -195,6 +195,9 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   }
   for (const auto& made : buffers_) memory_.scratch_bytes += made->bytes();
   DP_CO_CHECK(co_await make_cache(builder));
+  DP_CO_CHECK(co_await states_.make(device_, builder, config_, static_cast<uint32_t>(sequences),
+                                    !has_many() && !options_.all_logits));
+  memory_.state_bytes += states_.bytes();
   if (wants_persistent()) DP_CO_CHECK(co_await make_exchange(builder));
   co_return Result<void>();
 }
@@ -216,8 +219,13 @@ Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
   const uint64_t step = caps.binding_alignment;
   const uint64_t each = (cache.bytes() + step - 1) / step * step;
   const uint64_t most = std::min(caps.max_binding_bytes, caps.max_buffer_bytes) / (2 * each);
-  memory_.cache_bytes += 2 * config_.n_layers * cache.bytes();
-  if (options_.policy.allows(kernels::Lane::kPersistent) && !has_many() && most > 0) {
+  uint64_t with_cache = 0;
+  for (uint32_t i = 0; i < config_.n_layers; ++i)
+    with_cache += formats::is_recurrent_layer(config_, i) ? 0 : 1;
+  memory_.cache_bytes += 2 * with_cache * cache.bytes();
+  const bool may_be_persistent = options_.policy.allows(kernels::Lane::kPersistent) && !has_many() &&
+                                 config_.recurrent.is_recurrent.empty();
+  if (may_be_persistent && most > 0) {
     for (uint64_t first = 0; first < config_.n_layers; first += most) {
       const uint64_t layers = std::min<uint64_t>(most, config_.n_layers - first);
       kernels::TensorView all;
@@ -233,6 +241,12 @@ Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
     co_return Result<void>();
   }
   for (uint32_t i = 0; i < config_.n_layers; ++i) {
+    if (formats::is_recurrent_layer(config_, i)) {
+      kernels::CacheView none = cache;
+      none.k = none.v = {};
+      views_.cache.push_back(none);
+      continue;
+    }
     DP_CO_TRY(gpu::Buffer * k, co_await buffer(builder, "cache_k", cache.bytes(), &cache.k));
     DP_CO_TRY(gpu::Buffer * v, co_await buffer(builder, "cache_v", cache.bytes(), &cache.v));
     cache_k_.push_back({k, 0});
@@ -261,6 +275,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
       .begins_with_row = decode && has_tail,
       .tokens = decode ? views_.token : views_.tokens,
       .cache = views_.cache,
+      .states = states_.views(),
       .logits_rows = row.logits_rows,
       .max_keys = row.max_keys,
       .greedy = row.greedy,

@@ -116,7 +116,8 @@ Task<Result<void>> PlanRunner::make_many() {
                           .breakers = breakers_,
                           .logprobs = logprobs_,
                           .caches = cache_k_,
-                          .cache_block_bytes = views_.cache.front().bytes() / views_.cache.front().blocks};
+                          .cache_block_bytes = views_.cache.front().bytes() / views_.cache.front().blocks,
+                          .has_states = !states_.empty()};
   buffers.caches.insert(buffers.caches.end(), cache_v_.begin(), cache_v_.end());
   gpu::BufferDesc desc{.name = "block",
                        .bytes = (buffers.cache_block_bytes * buffers.caches.size() + 255) / 256 * 256,

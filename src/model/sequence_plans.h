@@ -27,6 +27,7 @@ struct SequenceBuffers {
   gpu::Buffer* block = nullptr;    // one block of all layers, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
   uint64_t cache_block_bytes = 0;  // of one block in one of them
+  bool has_states = false;
 };
 
 class SequencePlans final : public SequenceRunner {
@@ -48,6 +49,7 @@ class SequencePlans final : public SequenceRunner {
   uint32_t max_steps() const override;
   uint32_t max_tickets() const override { return tickets_; }
   uint32_t max_block_reads() const override { return block_readback_.size(); }
+  bool has_states() const override { return buffers_.has_states; }
 
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;

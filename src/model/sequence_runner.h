@@ -40,6 +40,10 @@ class SequenceRunner {
   virtual uint32_t max_tickets() const = 0;      // tickets whose tokens may be outstanding at a time
   virtual uint32_t max_block_reads() const = 0;  // read_block() calls that may be outstanding at a time
 
+  // Whether slots have recurrent states besides blocks: then each generation begins at position 0 (`before` is empty), and
+  // blocks are of no use to others.
+  virtual bool has_states() const { return false; }
+
   // A slot begins a generation behind `before`, whose keys and values its blocks hold already.
   virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                              std::span<const uint32_t> before) = 0;

@@ -78,7 +78,11 @@ class StepRunner {
   // Of a ticket that has them, once, behind tokens(): an entry a token.
   virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
 
-  // The cache of positions [0, count), for saving a session, and back. Layout: PlanRunner's own; opaque.
+  // The largest position, at most `count`, behind which a generation can continue the text in the cache: `count`, or less
+  // where layers have a recurrent state, which cannot be cut. Asked between generations.
+  virtual uint32_t continues_from(uint32_t count) const { return count; }
+
+  // The cache of positions [0, count), `count` one of continues_from()'s, for saving a session, and back. Layout: PlanRunner's own; opaque.
   virtual Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) = 0;
   virtual Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) = 0;
 };

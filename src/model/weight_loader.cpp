@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <tuple>
 
@@ -25,6 +26,16 @@ uint32_t rows_of(const formats::StoredTensor& matrix) {
   for (size_t i = 0; i + 1 < matrix.shape.size(); ++i) rows *= matrix.shape[i];
   return static_cast<uint32_t>(rows);
 }
+// Runs of rows that a matrix is picked out of.
+Result<void> check_parts(const formats::StoredTensor& matrix, bool is_tiled) {
+  const bool fits = matrix.part_rows != 0 && rows_of(matrix) % matrix.part_rows == 0;
+  if (fits && (!is_tiled || matrix.part_rows % kTileRows == 0)) return {};
+  return fail(
+      ErrorKind::kUnsupported,
+      "Tensor \"%s\" holds %u matrices in turn, %u rows each; allowed are multiples of %u that divide %u.",
+      matrix.name.c_str(), matrix.parts, matrix.part_rows, is_tiled ? kTileRows : 1, rows_of(matrix));
+}
+
 uint32_t k_of(const formats::StoredTensor& matrix) { return static_cast<uint32_t>(matrix.shape.back()); }
 
 }  // namespace
@@ -41,7 +52,7 @@ Result<const formats::TensorInfo*> WeightLoader::checked(const std::string& full
                                                          const std::vector<uint64_t>& shape) const {
   const formats::TensorInfo* tensor = checkpoint_.find(full_name);
   if (!tensor) return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is missing.", full_name.c_str());
-  if (tensor->shape != shape) {
+  if (!formats::is_same_shape(tensor->shape, shape)) {
     return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has shape %s; the architecture asks for %s.",
                 full_name.c_str(), shape_text(tensor->shape).c_str(), shape_text(shape).c_str());
   }
@@ -98,28 +109,35 @@ Task<Result<void>> WeightLoader::begin_layer(uint32_t layer) {
   co_return Result<void>();
 }
 
-Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, WeightFormat format,
-                                                          std::vector<Source> sources, uint32_t k,
-                                                          Together& together) {
-  kernels::Weight weight{.format = format, .n = 0, .k = k, .pieces = {}};
-  for (const Source& source : sources) weight.n += source.rows;
-
-  // A piece is whole rows within one binding; its planes are aligned, so leave room for that.
+// A piece is whole rows, of tile formats whole tiles, within one binding; its planes are aligned, so leave room for that.
+uint64_t WeightLoader::most_rows(WeightFormat format, uint32_t k) const {
   const gpu::Caps& caps = device_.caps();
   const uint64_t limit = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);
   const WeightLayout one_row = weight_layout(format, 1, k);
-  const uint64_t bytes_per_row = one_row.plane0_row_bytes + one_row.plane1_row_bytes;
+  const uint64_t rows =
+      limit < 1024 ? 0 : (limit - 1024) / (one_row.plane0_row_bytes + one_row.plane1_row_bytes);
+  return weight_format_info(format).tiled ? rows / kTileRows * kTileRows : rows;
+}
+
+Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, WeightFormat format,
+                                                          std::vector<Source> sources, uint32_t k,
+                                                          Together& together, uint32_t rows_at_once) {
+  kernels::Weight weight{.format = format, .n = 0, .k = k, .pieces = {}};
+  for (const Source& source : sources) weight.n += source.rows;
+
   const bool tiled = weight_format_info(format).tiled;
-  uint64_t most_rows = limit < 1024 ? 0 : (limit - 1024) / bytes_per_row;
-  if (tiled) most_rows = most_rows / kTileRows * kTileRows;
-  if (most_rows == 0) {
-    co_return fail(ErrorKind::kUnsupported, "One row of \"%s\" takes %s, but this device binds at most %s.",
-                   label.c_str(), format_bytes(bytes_per_row).c_str(), format_bytes(limit).c_str());
+  const uint64_t rows_a_piece = most_rows(format, k) / rows_at_once * rows_at_once;
+  if (rows_a_piece == 0) {
+    const WeightLayout layout = weight_layout(format, rows_at_once, k);
+    const gpu::Caps& caps = device_.caps();
+    co_return fail(ErrorKind::kUnsupported, "%u rows of \"%s\" take %s, but this device binds at most %s.",
+                   rows_at_once, label.c_str(), format_bytes(layout.total_bytes).c_str(),
+                   format_bytes(std::min(caps.max_binding_bytes, caps.max_buffer_bytes)).c_str());
   }
   size_t source_index = 0;
   uint64_t source_row = 0;
-  for (uint64_t first = 0; first < weight.n; first += most_rows) {
-    const uint64_t rows = std::min<uint64_t>(most_rows, weight.n - first);
+  for (uint64_t first = 0; first < weight.n; first += rows_a_piece) {
+    const uint64_t rows = std::min<uint64_t>(rows_a_piece, weight.n - first);
     const WeightLayout layout = weight_layout(format, rows, k);
     DP_CO_TRY(const Place place, co_await make_place(label, layout.total_bytes, !tiled, together));
     WeightStream::Piece piece{.buffer = place.buffer,
@@ -176,16 +194,24 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<formats::StoredTen
       const uint32_t own_rows = rows_of(matrix);
       const std::string name = fused.empty() ? matrix.name : fused;
       const uint64_t rows_there = fused.empty() ? own_rows : all_rows;
-      const uint64_t first = fused.empty() ? 0 : out.n + rows;  // of the tensor's rows
-      const std::vector<uint64_t> fused_shape = {all_rows, k};
-      DP_CO_TRY(const formats::TensorInfo* tensor,
-                checked(name + ".weight", fused.empty() ? matrix.shape : fused_shape));
+      uint64_t first = fused.empty() ? 0 : out.n + rows;  // of the tensor's rows
+      std::vector<uint64_t> shape = fused.empty() ? matrix.shape : std::vector<uint64_t>{all_rows, k};
+      if (matrix.parts > 1) shape[0] *= matrix.parts;
+      DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", shape));
       DP_CO_TRY(const WeightFormat this_format, format_of(*tensor, k));
       if (!sources.empty() && (!stacks || this_format != format)) break;
       // In a tile format only whole tiles stand on one another.
       if (weight_format_info(this_format).tiled && rows % kTileRows != 0) break;
       format = this_format;
-      sources.push_back({tensor, first, own_rows});
+      if (matrix.parts > 1) {
+        DP_CO_CHECK(check_parts(matrix, weight_format_info(this_format).tiled));
+        first = uint64_t{matrix.part} * matrix.part_rows;
+        for (uint32_t row = 0; row < own_rows; row += matrix.part_rows) {
+          sources.push_back({tensor, first + uint64_t{row} * matrix.parts, matrix.part_rows});
+        }
+      } else {
+        sources.push_back({tensor, first, own_rows});
+      }
       label += (label.empty() ? "" : "+") + matrix.name;
       // Weights may be fused where biases are not.
       const bool own_bias = checkpoint_.find(matrix.name + ".bias") != nullptr;
@@ -208,14 +234,65 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<formats::StoredTen
     DP_CO_TRY(part.weight, co_await place_stacked(label, format, std::move(sources), k, weights_together_));
     if (!biases.empty()) {
       biases.resize(rows, 0.0f);
-      std::vector<uint32_t> words(rows);
-      std::memcpy(words.data(), biases.data(), rows * sizeof(float));
-      DP_CO_TRY(part.bias, co_await values(label + ".bias", std::move(words)));
+      DP_CO_TRY(part.bias, co_await floats(label + ".bias", biases));
     }
     out.n += rows;
     out.parts.push_back(std::move(part));
   }
   co_return out;
+}
+
+Task<Result<Projection>> WeightLoader::experts(std::vector<formats::StoredTensor> matrices, uint32_t n_used,
+                                               bool stacks) {
+  Projection out;
+  out.k = k_of(matrices[0]);
+  for (size_t i = 0; i < matrices.size();) {
+    std::vector<Source> sources;
+    std::string label;
+    std::vector<float> biases;
+    uint32_t rows = 0, n = 0;
+    WeightFormat format{};
+    for (; i < matrices.size(); ++i) {
+      const formats::StoredTensor& matrix = matrices[i];
+      const auto own_n = static_cast<uint32_t>(matrix.shape[1]);
+      DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", matrix.shape));
+      DP_CO_TRY(const WeightFormat own_format, expert_format(*tensor, own_n, out.k));
+      const bool fits = rows + rows_of(matrix) <= most_rows(own_format, out.k);
+      if (!sources.empty() && (!stacks || own_format != format || own_n != n || !fits)) break;
+      format = own_format;
+      n = own_n;
+      sources.push_back({tensor, 0, rows_of(matrix)});
+      label += (label.empty() ? "" : "+") + matrix.name;
+      if (checkpoint_.find(matrix.name + ".bias")) {
+        const std::vector<uint64_t> bias_shape = {matrix.shape[0], matrix.shape[1]};
+        DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* bias,
+                  checked(matrix.name + ".bias", bias_shape));
+        DP_CO_TRY(const std::vector<float> values, co_await host_vector(matrix.name + ".bias"));
+        biases.resize(rows, 0.0f);
+        biases.insert(biases.end(), values.begin(), values.end());
+      }
+      rows += rows_of(matrix);
+    }
+    Projection::Part part{
+        .weight = {}, .bias = {}, .column = out.n, .matrices = static_cast<uint32_t>(sources.size())};
+    out.n += n_used * n * part.matrices;
+    DP_CO_TRY(part.weight,
+              co_await place_stacked(label, format, std::move(sources), out.k, weights_together_, n));
+    if (!biases.empty()) {
+      biases.resize(rows, 0.0f);
+      DP_CO_TRY(part.bias, co_await floats(label + ".bias", biases));
+    }
+    out.parts.push_back(std::move(part));
+  }
+  co_return out;
+}
+
+// An expert begins at a tile: experts of other sizes lie in rows.
+Result<WeightFormat> WeightLoader::expert_format(const formats::TensorInfo& tensor, uint32_t n,
+                                                 uint32_t k) const {
+  DP_TRY(const WeightFormat format, format_of(tensor, k));
+  if (!weight_format_info(format).tiled || n % kTileRows == 0) return format;
+  return formats::device_format(tensor.type, k, {.exact = layout_.exact, .tiles = false});
 }
 
 Task<Result<kernels::Weight>> WeightLoader::matrix(formats::StoredTensor matrix) {
@@ -248,12 +325,19 @@ Task<Result<kernels::TensorView>> WeightLoader::norms(std::vector<formats::Store
   std::vector<uint32_t> words;
   std::string label;
   for (const formats::StoredTensor& norm : norms) {
-    DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* tensor, checked(norm.name + ".weight", norm.shape));
-    DP_CO_TRY(const std::vector<float> floats, co_await host_vector(norm.name + ".weight"));
+    DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* tensor, checked(norm.weight_name(), norm.shape));
+    DP_CO_TRY(std::vector<float> floats, co_await host_vector(norm.weight_name()));
+    if (norm.is_log) std::ranges::transform(floats, floats.begin(), [](float v) { return -std::exp(v); });
     for (const float value : floats) words.push_back(std::bit_cast<uint32_t>(value + norm.offset));
     label += (label.empty() ? "" : "+") + norm.name;
   }
   co_return co_await values(std::move(label), std::move(words));
+}
+
+Task<Result<kernels::TensorView>> WeightLoader::floats(std::string name, std::vector<float> numbers) {
+  std::vector<uint32_t> words(numbers.size());
+  std::memcpy(words.data(), numbers.data(), numbers.size() * sizeof(float));
+  co_return co_await values(std::move(name), std::move(words));
 }
 
 Task<Result<kernels::TensorView>> WeightLoader::values(std::string name, std::vector<uint32_t> words) {

@@ -31,6 +31,10 @@ class WeightLoader {
   // neighbours that share a format become one weight; else each matrix is one. Errors name the tensor, its shape or
   // type and what was expected.
   Task<Result<Projection>> projection(std::vector<formats::StoredTensor> matrices, bool stacks = true);
+  // Matrices of experts, [experts, n, k] each, that read the same vector; n_used: experts a row. Those of one number format
+  // become one weight where a binding holds both, else each is one, in pieces of whole experts.
+  Task<Result<Projection>> experts(std::vector<formats::StoredTensor> matrices, uint32_t n_used,
+                                   bool stacks = true);
   Task<Result<kernels::Weight>> matrix(formats::StoredTensor matrix);
   // The weights of norms as f32, as the maths has them; several after one another.
   Task<Result<kernels::TensorView>> norms(std::vector<formats::StoredTensor> norms);
@@ -72,8 +76,12 @@ class WeightLoader {
   Result<const formats::TensorInfo*> checked(const std::string& full_name,
                                              const std::vector<uint64_t>& shape) const;
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
+  Result<WeightFormat> expert_format(const formats::TensorInfo& tensor, uint32_t n, uint32_t k) const;
+  Task<Result<kernels::TensorView>> floats(std::string name, std::vector<float> numbers);
   Task<Result<kernels::Weight>> place_stacked(std::string label, WeightFormat format,
-                                              std::vector<Source> sources, uint32_t k, Together& together);
+                                              std::vector<Source> sources, uint32_t k, Together& together,
+                                              uint32_t rows_at_once = 1);
+  uint64_t most_rows(WeightFormat format, uint32_t k) const;  // that a binding holds
   Task<Result<gpu::Buffer*>> make_buffer(std::string name, uint64_t bytes, bool zeroed);
   Task<Result<Place>> make_place(std::string name, uint64_t bytes, bool zeroed, Together& together);
   kernels::TensorView view_of(const Place& place) {

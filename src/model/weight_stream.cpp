@@ -21,6 +21,12 @@ WeightStream::WeightStream(gpu::Device& device, const formats::Checkpoint& check
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) total_bytes_ += tensor.bytes;
 }
 
+uint64_t WeightStream::row_bytes(const Span& span) const {
+  uint64_t rows = 1;
+  for (size_t i = 0; i + 1 < span.tensor->shape.size(); ++i) rows *= span.tensor->shape[i];
+  return span.tensor->bytes / rows;
+}
+
 Result<void> WeightStream::note_read(uint64_t bytes) {
   read_bytes_ += bytes;
   if (progress_ && !progress_(std::min(read_bytes_, total_bytes_), total_bytes_)) {

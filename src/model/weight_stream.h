@@ -76,7 +76,8 @@ class WeightStream {
   Task<Result<bool>> stream(const gpu::Buffer& buffer, uint64_t target, formats::ByteSource& file,
                             uint64_t begin, uint64_t bytes);
   Result<void> record_chunks(const Piece& piece, kernels::Context& ctx);
-  uint64_t row_bytes(const Span& span) const { return span.tensor->bytes / span.tensor->shape[0]; }
+  // All dimensions but the last are rows.
+  uint64_t row_bytes(const Span& span) const;
 
   gpu::Device& device_;
   const formats::Checkpoint& checkpoint_;

@@ -42,8 +42,8 @@ class ChunkWriter : public AnswerWriter {
             {"choices", std::move(choices)}};
   }
   Json body(const AnswerHead& head, const char* object, Json choices, const Usage& usage) const {
-    return {{"id", id_prefix() + head.id}, {"object", object},
-            {"created", head.created},     {"model", head.model},
+    return {{"id", id_prefix() + head.id},   {"object", object},
+            {"created", head.created},       {"model", head.model},
             {"choices", std::move(choices)}, {"usage", usage_json(usage)}};
   }
 
@@ -82,7 +82,8 @@ class ChatWriter : public ChunkWriter {
                                    {"type", "function"},
                                    {"function", {{"name", event.text}, {"arguments", ""}}}});
       case AnswerEvent::Kind::kArguments:
-        return call_delta(choice, {{"index", answer.calls.size() - 1}, {"function", {{"arguments", event.text}}}});
+        return call_delta(choice,
+                          {{"index", answer.calls.size() - 1}, {"function", {{"arguments", event.text}}}});
     }
     return {};
   }
@@ -160,8 +161,10 @@ class CompletionWriter : public ChunkWriter {
 
   std::string piece(uint32_t choice, const std::string& text, const char* finish) const {
     Json choices = Json::array();
-    choices.push_back(
-        {{"index", choice}, {"text", text}, {"logprobs", nullptr}, {"finish_reason", finish ? Json(finish) : Json()}});
+    choices.push_back({{"index", choice},
+                       {"text", text},
+                       {"logprobs", nullptr},
+                       {"finish_reason", finish ? Json(finish) : Json()}});
     return data_line(chunk(std::move(choices)));
   }
 };

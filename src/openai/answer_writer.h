@@ -36,7 +36,7 @@ struct Usage {
 
 // What is known before the first token.
 struct AnswerHead {
-  std::string id;       // unique among answers, without the API's prefix
+  std::string id;  // unique among answers, without the API's prefix
   std::string model;
   int64_t created = 0;  // seconds since 1970
   uint64_t prompt_tokens = 0;
@@ -57,7 +57,8 @@ class AnswerWriter {
   virtual std::string error(const Error& error) = 0;
 
   // ---- The same at once.
-  virtual Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& choices, const Usage& usage) = 0;
+  virtual Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& choices,
+                     const Usage& usage) = 0;
 
   // The answer is told, or its client left: an API that keeps answers keeps it now.
   virtual void keep(const AnswerHead&, const std::vector<ChoiceAnswer>&, const Usage&) {}

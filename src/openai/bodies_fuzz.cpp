@@ -18,12 +18,14 @@ std::string shown(OutputParser parser, std::string_view text, size_t piece) {
   AnswerEvent::Kind last = AnswerEvent::Kind::kText;
   const auto add = [&](const std::vector<AnswerEvent>& events) {
     for (const AnswerEvent& event : events) {
-      if (event.kind != last || event.kind == AnswerEvent::Kind::kCall) out += "|" + std::to_string(static_cast<int>(event.kind));
+      if (event.kind != last || event.kind == AnswerEvent::Kind::kCall)
+        out += "|" + std::to_string(static_cast<int>(event.kind));
       out += event.text;
       last = event.kind;
     }
   };
-  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) add(parser.push(text.substr(0, piece)));
+  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size())))
+    add(parser.push(text.substr(0, piece)));
   add(parser.finish());
   return out;
 }

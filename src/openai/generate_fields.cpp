@@ -12,7 +12,7 @@ constexpr int64_t kMostTokens = INT32_MAX;
 
 struct NumberField {
   const char* name;
-  float SamplingOptions::*value;
+  float SamplingOptions::* value;
 };
 constexpr NumberField kNumbers[] = {
     {"temperature", &SamplingOptions::temperature},
@@ -36,7 +36,7 @@ constexpr NumberField kNumbers[] = {
 
 struct CountField {
   const char* name;
-  uint32_t SamplingOptions::*value;
+  uint32_t SamplingOptions::* value;
 };
 constexpr CountField kCounts[] = {
     {"top_k", &SamplingOptions::top_k},
@@ -45,8 +45,8 @@ constexpr CountField kCounts[] = {
     {"dry_range", &SamplingOptions::dry_range},
 };
 
-constexpr const char* kOthers[] = {"max_tokens", "seed", "stop", "logit_bias", "ignore_eos",
-                                   "dry_sequence_breakers"};
+constexpr const char* kOthers[] = {"max_tokens", "seed",       "stop",
+                                   "logit_bias", "ignore_eos", "dry_sequence_breakers"};
 
 Result<void> read_number(const Json& body, const char* key, float* out) {
   DP_TRY(const auto number, get_number(body, key));
@@ -106,7 +106,8 @@ Result<void> read_bias(const Json& body, SamplingOptions* sampling) {
 Result<void> read_breakers(const Json& body, SamplingOptions* sampling) {
   const Json* list = find(body, "dry_sequence_breakers");
   if (!list || list->is_null()) return {};
-  const bool is_texts = list->is_array() && std::ranges::all_of(*list, [](const Json& item) { return item.is_string(); });
+  const bool is_texts =
+      list->is_array() && std::ranges::all_of(*list, [](const Json& item) { return item.is_string(); });
   if (!is_texts) {
     return fail(ErrorKind::kInvalidInput, "Field \"dry_sequence_breakers\" must be a list of texts.");
   }
@@ -144,7 +145,8 @@ Result<void> read_count(const Json& body, const char* key, int64_t least, int64_
 Result<void> read_generate_options(const Json& body, GenerateOptions* options) {
   SamplingOptions& s = options->sampling;
   for (const NumberField& field : kNumbers) DP_CHECK(read_number(body, field.name, &(s.*field.value)));
-  for (const CountField& field : kCounts) DP_CHECK(read_count(body, field.name, 0, INT32_MAX, &(s.*field.value)));
+  for (const CountField& field : kCounts)
+    DP_CHECK(read_count(body, field.name, 0, INT32_MAX, &(s.*field.value)));
   DP_TRY(const auto seed, get_integer(body, "seed"));
   if (seed) s.seed = static_cast<uint64_t>(*seed);
   DP_TRY(const auto ignore_eos, get_bool(body, "ignore_eos"));

@@ -8,14 +8,34 @@
 namespace doppler::openai {
 namespace {
 
-constexpr const char* kRead[] = {
-    "model", "messages", "prompt", "max_completion_tokens", "n", "stream", "stream_options", "tools", "tool_choice",
-    "chat_template_kwargs", "reasoning_effort", "echo", "user", "safety_identifier"};
+constexpr const char* kRead[] = {"model",
+                                 "messages",
+                                 "prompt",
+                                 "max_completion_tokens",
+                                 "n",
+                                 "stream",
+                                 "stream_options",
+                                 "tools",
+                                 "tool_choice",
+                                 "chat_template_kwargs",
+                                 "reasoning_effort",
+                                 "echo",
+                                 "user",
+                                 "safety_identifier"};
 
 // Fields that OpenAI's clients send and that change nothing here.
-constexpr const char* kHarmless[] = {
-    "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention", "prediction",
-    "parallel_tool_calls", "cache_prompt", "verbosity", "return_progress", "timings_per_token", "add_generation_prompt"};
+constexpr const char* kHarmless[] = {"metadata",
+                                     "store",
+                                     "service_tier",
+                                     "prompt_cache_key",
+                                     "prompt_cache_retention",
+                                     "prediction",
+                                     "parallel_tool_calls",
+                                     "cache_prompt",
+                                     "verbosity",
+                                     "return_progress",
+                                     "timings_per_token",
+                                     "add_generation_prompt"};
 
 // Fields that are refused unless they ask for nothing.
 struct Refused {
@@ -52,7 +72,8 @@ bool is_one_of(const char* const (&names)[N], std::string_view name) {
 }
 
 Result<void> check_field(const std::string& name, const Json& value, ServedRequest* out) {
-  if (is_one_of(kRead, name) || is_one_of(kHarmless, name) || is_generate_option(name) || is_nothing(value)) return {};
+  if (is_one_of(kRead, name) || is_one_of(kHarmless, name) || is_generate_option(name) || is_nothing(value))
+    return {};
   const auto refused = std::ranges::find(kRefused, name, &Refused::name);
   if (refused == std::end(kRefused)) {
     out->ignored.push_back(name);
@@ -60,8 +81,8 @@ Result<void> check_field(const std::string& name, const Json& value, ServedReque
   }
   DP_TRY(const Json only, parse_json(refused->only, name));
   if (only == value) return {};
-  return fail(ErrorKind::kUnsupported, "Field \"%s\" is %s. %s", refused->name, printable(to_text(value)).c_str(),
-              refused->what);
+  return fail(ErrorKind::kUnsupported, "Field \"%s\" is %s. %s", refused->name,
+              printable(to_text(value)).c_str(), refused->what);
 }
 
 Unexpected wrong(const char* field, const char* wanted, const Json& given) {
@@ -78,7 +99,8 @@ Result<std::string> read_content(const Json& content) {
   for (const Json& part : content) {
     DP_TRY(const auto type, get_string(part, "type"));
     if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal") {
-      return fail(ErrorKind::kUnsupported, "Field \"messages.content\" has a part of type \"%s\"; allowed is text.",
+      return fail(ErrorKind::kUnsupported,
+                  "Field \"messages.content\" has a part of type \"%s\"; allowed is text.",
                   printable(type.value_or("")).c_str());
     }
     DP_TRY(const auto text, get_string(part, type == "refusal" ? "refusal" : "text"));
@@ -90,7 +112,8 @@ Result<std::string> read_content(const Json& content) {
 // Templates read arguments as an object; OpenAI's API carries them as its text.
 Result<Json> read_call(const Json& call) {
   const Json* function = find(call, "function");
-  if (!function || !function->is_object()) return wrong("messages.tool_calls", "a list of function calls", call);
+  if (!function || !function->is_object())
+    return wrong("messages.tool_calls", "a list of function calls", call);
   DP_TRY(const auto id, get_string(call, "id"));
   DP_TRY(const auto name, get_string(*function, "name"));
   if (!name) return wrong("messages.tool_calls", "a list of calls with a name", call);
@@ -188,7 +211,8 @@ Result<void> read_template_arguments(const Json& body, ServedRequest* out) {
   if (!arguments->is_object()) return wrong("chat_template_kwargs", "an object", *arguments);
   // What the request has fields for is not said twice.
   for (const auto& [name, value] : arguments->items()) {
-    if (name == "messages" || name == "tools") return wrong("chat_template_kwargs", "about other variables", *arguments);
+    if (name == "messages" || name == "tools")
+      return wrong("chat_template_kwargs", "about other variables", *arguments);
     out->template_arguments[name] = value;
   }
   return {};
@@ -212,7 +236,8 @@ Result<void> read_prompts(const Json& body, ServedRequest* out) {
   const bool is_one = prompt->is_string() || prompt->front().is_number();
   const Json list = is_one ? Json::array({*prompt}) : *prompt;
   if (list.size() > kMaxPrompts) {
-    return fail(ErrorKind::kInvalidInput, "Field \"prompt\" has %zu items; allowed are %u.", list.size(), kMaxPrompts);
+    return fail(ErrorKind::kInvalidInput, "Field \"prompt\" has %zu items; allowed are %u.", list.size(),
+                kMaxPrompts);
   }
   for (const Json& item : list) {
     if (item.is_string()) {

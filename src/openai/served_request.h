@@ -23,19 +23,19 @@ struct ServedRequest {
   using Prompt = std::variant<std::string, std::vector<int32_t>>;
 
   Endpoint endpoint = Endpoint::kChatCompletions;
-  std::string model;                             // empty: the default one
-  Json messages = Json::array();                 // of a chat, as templates read them
-  std::vector<Prompt> prompts;                   // of a completion
-  Json tools;                                    // null: none; else as templates read them
+  std::string model;              // empty: the default one
+  Json messages = Json::array();  // of a chat, as templates read them
+  std::vector<Prompt> prompts;    // of a completion
+  Json tools;                     // null: none; else as templates read them
   ToolChoice tool_choice = ToolChoice::kAuto;
-  std::string tool_name;                         // of kNamed
-  Json template_arguments = Json::object();      // further variables of the template
+  std::string tool_name;                     // of kNamed
+  Json template_arguments = Json::object();  // further variables of the template
   GenerateOptions options;
   bool has_seed = false;
-  uint32_t choices = 1;                          // of each prompt
+  uint32_t choices = 1;  // of each prompt
   bool is_streamed = false, includes_usage = false, echoes = false;
-  std::string client;                            // who asks, as the client says ("user")
-  std::vector<std::string> ignored;              // fields that are not known
+  std::string client;                // who asks, as the client says ("user")
+  std::vector<std::string> ignored;  // fields that are not known
 };
 
 // Errors: kInvalidInput or kUnsupported, naming the field.

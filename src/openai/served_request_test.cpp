@@ -7,21 +7,24 @@ namespace doppler::openai {
 namespace {
 
 Result<ServedRequest> chat(const std::string& fields) {
-  const std::string text = R"({"messages": [{"role": "user", "content": "hi"}])" + std::string(fields.empty() ? "" : ", ") + fields + "}";
+  const std::string text = R"({"messages": [{"role": "user", "content": "hi"}])" +
+                           std::string(fields.empty() ? "" : ", ") + fields + "}";
   const auto body = parse_json(text, "body");
   EXPECT_TRUE(body) << text;
   return read_served(Endpoint::kChatCompletions, *body, {});
 }
 
 TEST(ServedRequest, UnknownFieldsAreNamedAndIgnored) {
-  const auto request = chat(R"("no_such_field": 1, "store": true, "stream": true, "stream_options": {"include_usage": true},
+  const auto request =
+      chat(R"("no_such_field": 1, "store": true, "stream": true, "stream_options": {"include_usage": true},
       "dry_multiplier": 0.5, "typical_p": 0.9, "reasoning_effort": "none", "chat_template_kwargs": {"x": 1})");
   ASSERT_TRUE(request) << request.error().sentence();
   EXPECT_EQ(request->ignored, (std::vector<std::string>{"no_such_field"}));
   EXPECT_TRUE(request->is_streamed && request->includes_usage);
   EXPECT_EQ(request->options.sampling.dry_multiplier, 0.5f);
   EXPECT_EQ(request->options.sampling.typical_p, 0.9f);
-  EXPECT_EQ(to_text(request->template_arguments), R"({"reasoning_effort":"none","enable_thinking":false,"x":1})");
+  EXPECT_EQ(to_text(request->template_arguments),
+            R"({"reasoning_effort":"none","enable_thinking":false,"x":1})");
 }
 
 TEST(ServedRequest, ErrorsNameTheField) {
@@ -51,14 +54,16 @@ TEST(ServedRequest, ErrorsNameTheField) {
 }
 
 TEST(ServedRequest, AConversationWithToolsIsAsTemplatesReadIt) {
-  const auto request = chat(R"("tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "required", "messages": [
+  const auto request = chat(
+      R"("tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "required", "messages": [
       {"role": "developer", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
       {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1}"}}]},
       {"role": "tool", "tool_call_id": "1", "content": "42"}])");
   ASSERT_TRUE(request) << request.error().sentence();
-  EXPECT_EQ(to_text(request->messages),
-            R"([{"role":"system","content":"ab"},{"role":"assistant","content":"","tool_calls":[{"id":"1","type":"function",)"
-            R"("function":{"name":"f","arguments":{"x":1}}}]},{"role":"tool","content":"42","tool_call_id":"1"}])");
+  EXPECT_EQ(
+      to_text(request->messages),
+      R"([{"role":"system","content":"ab"},{"role":"assistant","content":"","tool_calls":[{"id":"1","type":"function",)"
+      R"("function":{"name":"f","arguments":{"x":1}}}]},{"role":"tool","content":"42","tool_call_id":"1"}])");
   EXPECT_EQ(request->tool_choice, ToolChoice::kRequired);
   EXPECT_EQ(request->tools.size(), 1u);
 }
@@ -73,7 +78,8 @@ TEST(ServedRequest, PromptsMayBeMany) {
   EXPECT_EQ(read("[1, 2]"), 1);
   EXPECT_EQ(read(R"(["a", "b"])"), 2);
   EXPECT_EQ(read("[[1], [2, 3], [4]]"), 3);
-  for (const char* wrong : {"[]", "{}", "1", "[-1]", "[1.5]", "[[null]]", "null"}) EXPECT_EQ(read(wrong), -1) << wrong;
+  for (const char* wrong : {"[]", "{}", "1", "[-1]", "[1.5]", "[[null]]", "null"})
+    EXPECT_EQ(read(wrong), -1) << wrong;
 }
 
 }  // namespace

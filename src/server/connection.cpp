@@ -60,7 +60,11 @@ const char* reason(int status) {
 
 Connection::Connection(ConnectionOwner& owner, event_base* base, std::shared_ptr<Mailbox> mailbox, int socket,
                        std::string peer, HttpLimits limits, HttpTimeouts timeouts)
-    : owner_(owner), mailbox_(std::move(mailbox)), peer_(std::move(peer)), timeouts_(timeouts), parser_(limits) {
+    : owner_(owner),
+      mailbox_(std::move(mailbox)),
+      peer_(std::move(peer)),
+      timeouts_(timeouts),
+      parser_(limits) {
   deadline_ = evtimer_new(
       base, [](evutil_socket_t, short, void* self) { static_cast<Connection*>(self)->on_deadline(); }, this);
   buffer_ = bufferevent_socket_new(base, socket, BEV_OPT_CLOSE_ON_FREE);

@@ -64,7 +64,8 @@ class Connection {
   void on_deadline();
   void read_requests();
   void refuse(const HttpRefusal& refusal);
-  void send_head(int status, const std::string& content_type, const HttpFields& fields, const std::string& framing);
+  void send_head(int status, const std::string& content_type, const HttpFields& fields,
+                 const std::string& framing);
   void send(std::string_view bytes);
   void finish_answer();
   void finish_exchange();

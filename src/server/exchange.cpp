@@ -28,9 +28,10 @@ void Exchange::begin(int status, std::string content_type, HttpFields fields) {
   if (has_begun_.exchange(true)) return;
   status_ = status;
   fields.insert(fields.end(), fields_.begin(), fields_.end());
-  mailbox_->post([self = shared_from_this(), status, type = std::move(content_type), fields = std::move(fields)] {
-    if (self->connection_) self->connection_->begin(status, type, fields);
-  });
+  mailbox_->post(
+      [self = shared_from_this(), status, type = std::move(content_type), fields = std::move(fields)] {
+        if (self->connection_) self->connection_->begin(status, type, fields);
+      });
 }
 
 void Exchange::write(std::string bytes) {

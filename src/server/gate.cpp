@@ -12,7 +12,8 @@ namespace {
 bool equal_keys(const std::string& a, std::string_view b) {
   const Sha256 x = sha256(text_bytes(a)), y = sha256(text_bytes(b));
   unsigned difference = 0;
-  for (size_t i = 0; i < x.size(); ++i) difference |= static_cast<unsigned>(x[i]) ^ static_cast<unsigned>(y[i]);
+  for (size_t i = 0; i < x.size(); ++i)
+    difference |= static_cast<unsigned>(x[i]) ^ static_cast<unsigned>(y[i]);
   return difference == 0;
 }
 
@@ -39,7 +40,8 @@ bool is_allowed_origin(const GateOptions& options, const HttpRequest& request) {
   const std::string_view origin = request.field("origin");
   if (origin.empty() || options.origin == "*" || origin == options.origin) return true;
   const size_t scheme = origin.find("://");
-  return scheme != std::string_view::npos && origin.substr(scheme + 3) == request.field("host");  // a page of ours
+  return scheme != std::string_view::npos &&
+         origin.substr(scheme + 3) == request.field("host");  // a page of ours
 }
 
 }  // namespace
@@ -56,14 +58,17 @@ Result<void> check_gate(const GateOptions& options, const std::string& host) {
               printable(host).c_str());
 }
 
-std::optional<GateRefusal> refusal_of(const GateOptions& options, const HttpRequest& request, bool needs_key) {
+std::optional<GateRefusal> refusal_of(const GateOptions& options, const HttpRequest& request,
+                                      bool needs_key) {
   if (!is_allowed_origin(options, request)) {
-    return GateRefusal{403, "Web pages of " + printable(request.field("origin")) + " may not ask here (--origin)."};
+    return GateRefusal{
+        403, "Web pages of " + printable(request.field("origin")) + " may not ask here (--origin)."};
   }
   // A page whose name was made to lead here after it was loaded would pass for one of ours.
   const std::string_view host = host_name(request.field("host"));
   if (options.api_keys.empty() && options.is_loopback && !host.empty() && !is_loopback_host(host)) {
-    return GateRefusal{403, "This server answers to this machine's name alone, not to " + printable(host) + "."};
+    return GateRefusal{403,
+                       "This server answers to this machine's name alone, not to " + printable(host) + "."};
   }
   if (needs_key && !options.api_keys.empty() && !has_key(options.api_keys, request)) {
     return GateRefusal{401, "The API key is missing or wrong."};
@@ -73,7 +78,8 @@ std::optional<GateRefusal> refusal_of(const GateOptions& options, const HttpRequ
 
 HttpFields cors_fields(const GateOptions& options, const HttpRequest& request) {
   if (options.origin.empty()) return {};
-  HttpFields out = {{"Access-Control-Allow-Origin", options.origin}, {"Access-Control-Expose-Headers", "X-Request-Id"}};
+  HttpFields out = {{"Access-Control-Allow-Origin", options.origin},
+                    {"Access-Control-Expose-Headers", "X-Request-Id"}};
   if (options.origin != "*") out.emplace_back("Vary", "Origin");
   if (request.method == "OPTIONS") {
     out.emplace_back("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");

@@ -27,13 +27,15 @@ Result<ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& r
   const bool has_tools = request.tools.is_array();
   const openai::CallFormat* calls = has_tools ? openai::call_format_of(text.template_source) : nullptr;
   if (has_tools && text.chat_template && !text.chat_template->mentions("tools")) {
-    return fail(ErrorKind::kUnsupported, "Field \"tools\" is given, but the model's chat template knows no tools.");
+    return fail(ErrorKind::kUnsupported,
+                "Field \"tools\" is given, but the model's chat template knows no tools.");
   }
   const bool is_forced = has_tools && (request.tool_choice == ToolChoice::kRequired ||
                                        request.tool_choice == ToolChoice::kNamed);
   if (is_forced && !calls) {
-    return fail(ErrorKind::kUnsupported,
-                "Field \"tool_choice\" asks for a call, but how the model writes one is not known; use \"auto\".");
+    return fail(
+        ErrorKind::kUnsupported,
+        "Field \"tool_choice\" asks for a call, but how the model writes one is not known; use \"auto\".");
   }
   tmpl::RenderInput input;
   input.messages = request.messages;
@@ -51,7 +53,8 @@ Result<ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& r
   if (calls) out.shows_special |= calls->shows_special;
   if (is_forced) {
     out.forced = calls->forced(request.tool_name);
-    out.text += (out.parser.begins_in_reasoning ? std::string(out.parser.reasoning->closing) + "\n\n" : "") + out.forced;
+    out.text += (out.parser.begins_in_reasoning ? std::string(out.parser.reasoning->closing) + "\n\n" : "") +
+                out.forced;
     out.parser.begins_in_reasoning = false;
   }
   return out;
@@ -68,7 +71,8 @@ Generation::Generation(std::shared_ptr<Exchange> exchange, openai::ServedRequest
 
 // What makes the model's thread look for news. It may be called when nothing here is any more.
 std::function<void()> Generation::news() {
-  return [weak = weak_from_this(), worker = use_->host().worker(), is_posted = std::make_shared<std::atomic<bool>>()] {
+  return [weak = weak_from_this(), worker = use_->host().worker(),
+          is_posted = std::make_shared<std::atomic<bool>>()] {
     if (is_posted->exchange(true)) return;
     worker->post([weak, is_posted] {
       *is_posted = false;
@@ -86,7 +90,8 @@ void Generation::begin(ReadyModel* model, const Error* error) {
            .created = std::time(nullptr)};
   auto submitted = submit(*model);
   // What the log has if the client leaves.
-  exchange_->tell({.model = head_.model, .finish = "abort", .prompt_tokens = static_cast<uint32_t>(head_.prompt_tokens)});
+  exchange_->tell(
+      {.model = head_.model, .finish = "abort", .prompt_tokens = static_cast<uint32_t>(head_.prompt_tokens)});
   if (!submitted) return fail_with(submitted.error());
   live_ = choices_.size();
   exchange_->on_gone([weak = weak_from_this(), worker = use_->host().worker()] {
@@ -96,7 +101,8 @@ void Generation::begin(ReadyModel* model, const Error* error) {
   });
   if (request_.is_streamed) {
     exchange_->on_drained(news());
-    exchange_->begin(200, writer_->content_type(), {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}});
+    exchange_->begin(200, writer_->content_type(),
+                     {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}});
     exchange_->write(writer_->begin(head_, static_cast<uint32_t>(choices_.size())));
   }
   for (uint32_t i = 0; i < choices_.size(); ++i) {
@@ -111,7 +117,8 @@ Result<void> Generation::submit(ReadyModel& model) {
   if (request_.endpoint == openai::Endpoint::kChatCompletions) {
     DP_TRY(const ChatPrompt prompt, chat_prompt(model, request_));
     // The template writes the special tokens itself.
-    DP_TRY(std::vector<int32_t> ids, model.model.tokenize(prompt.text, /*add_special=*/false, /*parse_special=*/true));
+    DP_TRY(std::vector<int32_t> ids,
+           model.model.tokenize(prompt.text, /*add_special=*/false, /*parse_special=*/true));
     request.show_special = prompt.shows_special;
     DP_CHECK(submit_prompt(model, std::move(ids), std::move(request)));
     for (Choice& choice : choices_) choice.parser = openai::OutputParser(prompt.parser);

@@ -159,7 +159,8 @@ bool HttpParser::read_request_line(std::string_view line) {
 
 bool HttpParser::read_field(std::string_view line) {
   const size_t colon = line.find(':');
-  const bool has_control = std::ranges::any_of(line, [](char c) { return (c >= 0 && c < 32 && c != '\t') || c == 127; });
+  const bool has_control =
+      std::ranges::any_of(line, [](char c) { return (c >= 0 && c < 32 && c != '\t') || c == 127; });
   // A line that begins with a space would continue the one before (obsolete, and read in different ways).
   if (colon == std::string_view::npos || !is_token_text(line.substr(0, colon)) || has_control) {
     refuse(400, "A header field is malformed.");
@@ -176,7 +177,8 @@ bool HttpParser::read_field(std::string_view line) {
 // How long the body is.
 void HttpParser::read_framing() {
   const auto count = [this](std::string_view name) {
-    return std::ranges::count(request_.fields, name, [](const auto& field) { return std::string_view(field.first); });
+    return std::ranges::count(request_.fields, name,
+                              [](const auto& field) { return std::string_view(field.first); });
   };
   const std::string_view encoding = request_.field("transfer-encoding");
   const std::string_view length = request_.field("content-length");

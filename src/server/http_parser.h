@@ -70,7 +70,7 @@ class HttpParser {
   State state_ = State::kIdle;
   HttpRefusal refusal_;
   HttpRequest request_;
-  std::string head_;  // what came of it; in a chunked body of the line under way
+  std::string head_;   // what came of it; in a chunked body of the line under way
   uint64_t left_ = 0;  // bytes of the body or of its chunk that are to come
   bool is_chunked_ = false;
   bool expects_continue_ = false;

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -32,7 +32,8 @@ void log_libevent(int severity, const char* text) {
 
 std::string address_text(const sockaddr* address, int length) {
   char host[NI_MAXHOST];
-  return ::getnameinfo(address, static_cast<socklen_t>(length), host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0
+  return ::getnameinfo(address, static_cast<socklen_t>(length), host, sizeof host, nullptr, 0,
+                       NI_NUMERICHOST) == 0
              ? host
              : "unknown";
 }
@@ -43,8 +44,8 @@ uint32_t connections_allowed(uint32_t wanted) {
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return wanted;
   files.rlim_cur = std::min<rlim_t>(files.rlim_max, std::max<rlim_t>(files.rlim_cur, wanted + kOtherFiles));
   ::setrlimit(RLIMIT_NOFILE, &files);
-  return static_cast<uint32_t>(
-      std::min<rlim_t>(wanted, files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : kOtherFiles));
+  return static_cast<uint32_t>(std::min<rlim_t>(
+      wanted, files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : kOtherFiles));
 }
 
 }  // namespace
@@ -168,8 +169,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpOptions options, HttpHa
   const int numbers[] = {SIGINT, SIGTERM};
   for (int i = 0; i < 2; ++i) {
     state->signals[i] = evsignal_new(
-        state->base, numbers[i], [](evutil_socket_t, short, void* self) { static_cast<State*>(self)->on_signal(); },
-        state.get());
+        state->base, numbers[i],
+        [](evutil_socket_t, short, void* self) { static_cast<State*>(self)->on_signal(); }, state.get());
     if (!state->signals[i] || evsignal_add(state->signals[i], nullptr) != 0) {
       return fail(ErrorKind::kInternal, "libevent cannot watch for signals.");
     }

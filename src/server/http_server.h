@@ -24,8 +24,8 @@ struct HttpOptions {
 };
 
 struct HttpHandlers {
-  std::function<void(std::shared_ptr<Exchange>)> on_request;            // must not wait
-  std::function<std::string(const HttpRefusal&)> refusal_body;          // JSON
+  std::function<void(std::shared_ptr<Exchange>)> on_request;    // must not wait
+  std::function<std::string(const HttpRefusal&)> refusal_body;  // JSON
   std::function<void(const Exchange&)> on_finished;
 };
 

@@ -8,8 +8,10 @@ namespace doppler::server {
 namespace {
 
 // vLLM's bounds, in seconds.
-constexpr double kTtft[] = {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40};
-constexpr double kBetween[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1, 2.5};
+constexpr double kTtft[] = {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25,
+                            0.5,   0.75,  1,    2.5,  5,    7.5,  10,   20,  40};
+constexpr double kBetween[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1,
+                               0.15,  0.2,    0.3,   0.4,  0.5,   1,    2.5};
 constexpr double kWhole[] = {0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480};
 
 double seconds_since(Clock::time_point start) {
@@ -88,10 +90,11 @@ std::string Metrics::text(const Models& models, size_t connections) const {
            [&](const ModelHost& host) { return static_cast<double>(loads[&host].running); });
   of_hosts("vllm:num_requests_waiting", "Sequences that wait for a place.",
            [&](const ModelHost& host) { return static_cast<double>(loads[&host].waiting); });
-  of_hosts("vllm:kv_cache_usage_perc", "Part of the cache's blocks in use, 0 to 1.", [&](const ModelHost& host) {
-    const SchedulerLoad& load = loads[&host];
-    return load.blocks == 0 ? 0 : 1 - static_cast<double>(load.free_blocks) / load.blocks;
-  });
+  of_hosts("vllm:kv_cache_usage_perc", "Part of the cache's blocks in use, 0 to 1.",
+           [&](const ModelHost& host) {
+             const SchedulerLoad& load = loads[&host];
+             return load.blocks == 0 ? 0 : 1 - static_cast<double>(load.free_blocks) / load.blocks;
+           });
   of_hosts("doppler:model_ready", "1: the model is loaded.",
            [](const ModelHost& host) { return host.state() == ModelState::kReady ? 1.0 : 0.0; });
   page.head("doppler:connections", "gauge", "Connections that are open.");
@@ -102,7 +105,7 @@ std::string Metrics::text(const Models& models, size_t connections) const {
   for (const auto& [status, count] : statuses_) {
     page.value(format_text("status=\"%d\"", status), static_cast<double>(count));
   }
-  const auto counters = [&](const char* name, const char* help, uint64_t OfModel::*value) {
+  const auto counters = [&](const char* name, const char* help, uint64_t OfModel::* value) {
     page.head(name, "counter", help);
     for (const auto& [model, of] : models_) {
       page.value("model_name=\"" + label(model) + "\"", static_cast<double>(of.*value));
@@ -110,16 +113,18 @@ std::string Metrics::text(const Models& models, size_t connections) const {
   };
   counters("vllm:prompt_tokens_total", "Tokens of prompts.", &OfModel::prompt_tokens);
   counters("vllm:generation_tokens_total", "Tokens generated.", &OfModel::generated_tokens);
-  counters("vllm:prefix_cache_queries_total", "Tokens looked for in the prefix cache.", &OfModel::prompt_tokens);
+  counters("vllm:prefix_cache_queries_total", "Tokens looked for in the prefix cache.",
+           &OfModel::prompt_tokens);
   counters("vllm:prefix_cache_hits_total", "Tokens found there.", &OfModel::cached_tokens);
   page.head("vllm:request_success_total", "counter", "Requests that ended, by reason.");
   for (const auto& [model, of] : models_) {
     for (const auto& [reason, count] : of.finished) {
-      page.value("model_name=\"" + label(model) + "\",finished_reason=\"" + reason + "\"", static_cast<double>(count));
+      page.value("model_name=\"" + label(model) + "\",finished_reason=\"" + reason + "\"",
+                 static_cast<double>(count));
     }
   }
   const auto histograms = [&](const char* name, const char* help, std::span<const double> bounds,
-                              Histogram OfModel::*histogram) {
+                              Histogram OfModel::* histogram) {
     page.head(name, "histogram", help);
     for (const auto& [model, of] : models_) {
       const Histogram& from = of.*histogram;
@@ -134,7 +139,8 @@ std::string Metrics::text(const Models& models, size_t connections) const {
       page.part("_count", of_model, static_cast<double>(sum));
     }
   };
-  histograms("vllm:time_to_first_token_seconds", "From the request to its first token.", kTtft, &OfModel::ttft);
+  histograms("vllm:time_to_first_token_seconds", "From the request to its first token.", kTtft,
+             &OfModel::ttft);
   histograms("vllm:inter_token_latency_seconds", "Mean time between the tokens of a request.", kBetween,
              &OfModel::between_tokens);
   histograms("vllm:request_queue_time_seconds", "From the request to its place.", kWhole, &OfModel::queued);

@@ -93,7 +93,8 @@ void ModelHost::load() {
     if (ready_) {
       info_ = ready_->model.info();
       // The scheduler is a handle: a second one is had for other threads.
-      if (auto scheduler = ready_->model.scheduler()) scheduler_ = std::make_shared<Scheduler>(std::move(*scheduler));
+      if (auto scheduler = ready_->model.scheduler())
+        scheduler_ = std::make_shared<Scheduler>(std::move(*scheduler));
     }
     state_ = ready_ ? ModelState::kReady : ModelState::kFailed;
   });

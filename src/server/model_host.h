@@ -42,9 +42,9 @@ class ModelHost {
 
   const ModelSource& source() const { return source_; }
   ModelState state() const { return state_; }
-  std::string stage() const;  // "weights 40 %" while it loads, else empty
-  std::optional<ModelInfo> info() const;     // once it was loaded
-  SchedulerLoad load_now();                  // zeros while it is not loaded
+  std::string stage() const;              // "weights 40 %" while it loads, else empty
+  std::optional<ModelInfo> info() const;  // once it was loaded
+  SchedulerLoad load_now();               // zeros while it is not loaded
   uint32_t active() const { return active_; }
   std::chrono::steady_clock::time_point last_used() const;
 

@@ -5,7 +5,8 @@
 namespace doppler::server {
 
 Models::Models(std::vector<ModelSource> sources, uint32_t most_loaded, bool any_name)
-    : any_name_(any_name), most_loaded_(most_loaded == 0 ? static_cast<uint32_t>(sources.size()) : most_loaded) {
+    : any_name_(any_name),
+      most_loaded_(most_loaded == 0 ? static_cast<uint32_t>(sources.size()) : most_loaded) {
   for (ModelSource& source : sources) {
     hosts_.push_back(std::make_shared<ModelHost>(std::move(source), [this] {
       const std::lock_guard lock(mutex_);
@@ -29,7 +30,8 @@ std::shared_ptr<ModelHost> Models::find(std::string_view name) const {
   // Ollama's names have a tag; ":latest" is meant where none is said.
   constexpr std::string_view kLatest = ":latest";
   if (name.ends_with(kLatest)) name.remove_suffix(kLatest.size());
-  const auto found = std::ranges::find(hosts_, name, [](const auto& host) { return std::string_view(host->source().name); });
+  const auto found =
+      std::ranges::find(hosts_, name, [](const auto& host) { return std::string_view(host->source().name); });
   if (found != hosts_.end()) return *found;
   return any_name_ ? hosts_.front() : nullptr;
 }

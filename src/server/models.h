@@ -32,7 +32,7 @@ class Models {
     std::shared_ptr<ModelHost> host;
     std::function<void(ReadyModel*, const Error*)> work;
   };
-  void make_room();           // under the mutex
+  void make_room();  // under the mutex
   bool has_begun(const ModelHost& host) const;
 
   const bool any_name_;

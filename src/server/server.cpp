@@ -24,11 +24,18 @@ std::string access_line(const Exchange& exchange, bool as_json) {
   const HttpRequest& request = exchange.request();
   const GenerationFacts facts = exchange.facts();
   const double seconds = std::chrono::duration<double>(Clock::now() - exchange.begun()).count();
-  const auto rounded = [](double value) { return static_cast<double>(static_cast<int64_t>(value * 1e6)) / 1e6; };
+  const auto rounded = [](double value) {
+    return static_cast<double>(static_cast<int64_t>(value * 1e6)) / 1e6;
+  };
   if (as_json) {
-    Json line = {{"time", time_text()},      {"id", exchange.id()},         {"client", exchange.peer()},
-                 {"method", request.method}, {"path", printable(request.path, 200)}, {"status", exchange.status()},
-                 {"seconds", rounded(seconds)}, {"bytes", exchange.sent_bytes()}};
+    Json line = {{"time", time_text()},
+                 {"id", exchange.id()},
+                 {"client", exchange.peer()},
+                 {"method", request.method},
+                 {"path", printable(request.path, 200)},
+                 {"status", exchange.status()},
+                 {"seconds", rounded(seconds)},
+                 {"bytes", exchange.sent_bytes()}};
     if (!facts.model.empty()) {
       line.update({{"model", facts.model},
                    {"finish", facts.finish},
@@ -45,9 +52,9 @@ std::string access_line(const Exchange& exchange, bool as_json) {
                                 exchange.peer().c_str(), printable(request.method, 20).c_str(),
                                 printable(request.path, 200).c_str(), exchange.status(), seconds);
   if (!facts.model.empty()) {
-    out += format_text(", %s: %s, %u prompt tokens (%u cached), %u generated, TTFT %.3f s", facts.model.c_str(),
-                       facts.finish.c_str(), facts.prompt_tokens, facts.cached_tokens, facts.generated_tokens,
-                       facts.ttft_seconds);
+    out += format_text(", %s: %s, %u prompt tokens (%u cached), %u generated, TTFT %.3f s",
+                       facts.model.c_str(), facts.finish.c_str(), facts.prompt_tokens, facts.cached_tokens,
+                       facts.generated_tokens, facts.ttft_seconds);
   }
   return out;
 }
@@ -58,12 +65,14 @@ struct Server::State {
   ServerOptions options;
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<Service> service;
-  Worker bodies;  // reads them, and answers what needs no model
+  Worker bodies;     // reads them
+  Worker questions;  // about the server's state, which may have to wait for a device's step
 
   ~State() {
     // First nobody asks any more, then nothing is begun, then what was begun ends.
     http.reset();
     bodies.stop();
+    questions.stop();
     service.reset();
   }
 
@@ -78,12 +87,14 @@ struct Server::State {
                          refusal->status == 401 ? "invalid_api_key" : nullptr);
     }
     if (http->is_ending()) {
-      return reply_error(*exchange, 503, "The server is ending.", "server_error", nullptr, {{"Retry-After", "5"}});
+      return reply_error(*exchange, 503, "The server is ending.", "server_error", nullptr,
+                         {{"Retry-After", "5"}});
     }
     bool other_method = false;
     const Route* route = find_route(request.method, request.path, &other_method);
     if (!route) {
-      const char* type = request.path.starts_with("/v1/messages") ? "not_found_error" : "invalid_request_error";
+      const char* type =
+          request.path.starts_with("/v1/messages") ? "not_found_error" : "invalid_request_error";
       const std::string path = printable(request.method, 20) + " " + printable(request.path, 200);
       return other_method ? reply_error(*exchange, 405, path + " is not allowed; another method is.", type)
                           : reply_error(*exchange, 404, path + " is not served here.", type);
@@ -91,7 +102,8 @@ struct Server::State {
     Call call{.exchange = exchange, .rest = {}};
     if (route->path.ends_with('*')) call.rest = request.path.substr(route->path.size() - 1);
     if (is_health) return route->handle(*service, call);  // also while a long body is read
-    bodies.post([this, route, call = std::move(call)] { route->handle(*service, call); });
+    Worker& worker = request.method == "POST" ? bodies : questions;
+    worker.post([this, route, call = std::move(call)] { route->handle(*service, call); });
   }
 
   void on_finished(const Exchange& exchange) {
@@ -109,16 +121,14 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options, std::vector<
   auto state = std::make_unique<State>();
   State* of = state.get();
   state->options = std::move(options);
-  state->service = std::make_unique<Service>(state->options.service, std::move(sources), [of] {
-    return of->http ? of->http->connection_count() : 0;
-  });
-  HttpHandlers handlers{
-      .on_request = [of](std::shared_ptr<Exchange> exchange) { of->on_request(exchange); },
-      .refusal_body =
-          [](const HttpRefusal& refusal) {
-            return to_text(openai::error_body(refusal.sentence, "invalid_request_error"));
-          },
-      .on_finished = [of](const Exchange& exchange) { of->on_finished(exchange); }};
+  state->service = std::make_unique<Service>(state->options.service, std::move(sources),
+                                             [of] { return of->http ? of->http->connection_count() : 0; });
+  HttpHandlers handlers{.on_request = [of](std::shared_ptr<Exchange> exchange) { of->on_request(exchange); },
+                        .refusal_body =
+                            [](const HttpRefusal& refusal) {
+                              return to_text(openai::error_body(refusal.sentence, "invalid_request_error"));
+                            },
+                        .on_finished = [of](const Exchange& exchange) { of->on_finished(exchange); }};
   DP_TRY(state->http, HttpServer::open(state->options.http, std::move(handlers)));
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }

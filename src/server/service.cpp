@@ -11,7 +11,8 @@ constexpr const char* kRetrySeconds = "1";
 
 }  // namespace
 
-std::string error_text(const std::string& path, const std::string& message, const char* type, const char* code) {
+std::string error_text(const std::string& path, const std::string& message, const char* type,
+                       const char* code) {
   if (path.starts_with("/api/")) return to_text(Json{{"error", message}});
   if (path.starts_with("/v1/messages")) {
     return to_text(Json{{"type", "error"}, {"error", {{"type", type}, {"message", message}}}});
@@ -19,8 +20,8 @@ std::string error_text(const std::string& path, const std::string& message, cons
   return to_text(openai::error_body(message, type, code));
 }
 
-void reply_error(Exchange& exchange, int status, const std::string& message, const char* type, const char* code,
-                 HttpFields fields) {
+void reply_error(Exchange& exchange, int status, const std::string& message, const char* type,
+                 const char* code, HttpFields fields) {
   exchange.reply(status, error_text(exchange.request().path, message, type, code), "application/json",
                  std::move(fields));
 }
@@ -36,7 +37,8 @@ Result<Json> body_of(const Exchange& exchange) {
   const std::string& text = exchange.request().body;
   if (text.empty()) return Json::object();
   DP_TRY(Json body, parse_json(text, "The body"));
-  if (!body.is_object()) return fail(ErrorKind::kInvalidInput, "The body must be an object, but it is %s.", body.type_name());
+  if (!body.is_object())
+    return fail(ErrorKind::kInvalidInput, "The body must be an object, but it is %s.", body.type_name());
   return body;
 }
 
@@ -54,15 +56,17 @@ void Service::note_ignored(const std::vector<std::string>& fields) {
 std::shared_ptr<ModelHost> Service::admit(Exchange& exchange, const std::string& name) {
   const std::shared_ptr<ModelHost> host = models_.find(name);
   if (!host) {
-    reply_error(exchange, 404,
-                format_text("Model \"%s\" is not served here; /v1/models lists what is.", printable(name).c_str()),
-                exchange.request().path.starts_with("/v1/messages") ? "not_found_error" : "invalid_request_error",
-                "model_not_found");
+    reply_error(
+        exchange, 404,
+        format_text("Model \"%s\" is not served here; /v1/models lists what is.", printable(name).c_str()),
+        exchange.request().path.starts_with("/v1/messages") ? "not_found_error" : "invalid_request_error",
+        "model_not_found");
     return nullptr;
   }
   const uint32_t allowed = options_.places + options_.most_waiting;
   if (host->active() >= allowed) {
-    reply_error(exchange, 429, format_text("%u requests are under way or wait; no more are taken now.", allowed),
+    reply_error(exchange, 429,
+                format_text("%u requests are under way or wait; no more are taken now.", allowed),
                 "rate_limit_error", "rate_limit_exceeded", {{"Retry-After", kRetrySeconds}});
     return nullptr;
   }
@@ -76,11 +80,13 @@ void Service::generate(std::shared_ptr<Exchange> exchange, Result<openai::Served
   const std::shared_ptr<ModelHost> host = admit(*exchange, request->model);
   if (!host) return;
   const auto error = [path = exchange->request().path](const Error& of) {
-    return error_text(path, of.sentence(), openai::error_status(of) < 500 ? "invalid_request_error" : "server_error");
+    return error_text(path, of.sentence(),
+                      openai::error_status(of) < 500 ? "invalid_request_error" : "server_error");
   };
   const auto generation =
       std::make_shared<Generation>(std::move(exchange), std::move(*request), std::move(writer), *host, error);
-  models_.ask(host, [generation](ReadyModel* model, const Error* failed) { generation->begin(model, failed); });
+  models_.ask(host,
+              [generation](ReadyModel* model, const Error* failed) { generation->begin(model, failed); });
 }
 
 void Service::with_model(std::shared_ptr<Exchange> exchange, const std::string& name,

@@ -18,8 +18,8 @@
 namespace doppler::server {
 
 struct ServiceOptions {
-  GenerateOptions defaults;  // where a body does not say
-  uint32_t places = 1;       // sequences of a model that are decoded together
+  GenerateOptions defaults;     // where a body does not say
+  uint32_t places = 1;          // sequences of a model that are decoded together
   uint32_t most_waiting = 256;  // requests of a model beyond those; more get 429
   uint32_t most_loaded = 0;     // models at a time; 0: all
   bool any_name = false;        // an unknown model's name means the first model
@@ -63,7 +63,8 @@ class Service {
 };
 
 // An error in the shape of the API that was called, by the path.
-std::string error_text(const std::string& path, const std::string& message, const char* type, const char* code = nullptr);
+std::string error_text(const std::string& path, const std::string& message, const char* type,
+                       const char* code = nullptr);
 void reply_error(Exchange& exchange, int status, const std::string& message, const char* type,
                  const char* code = nullptr, HttpFields fields = {});
 void reply_error(Exchange& exchange, const Error& error);

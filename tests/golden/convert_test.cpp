@@ -79,10 +79,11 @@ TEST_P(ToGguf, GivesTheSameLogitsAndAllWaysTheSameBytes) {
   const std::vector<float> wanted = logits("hf");
   EXPECT_TRUE(logits("folder") == wanted);
   const std::vector<float> got = logits("direct.gguf");
-  // Only where rows of q and k change places are sums made in another order.
+  // Only where rows of q and k, or columns, change places are sums made in another order.
   const formats::ModelConfig config = must(formats::read_config(*open("hf")));
   const formats::Architecture& row = formats::architecture_of(config);
-  const bool is_same_order = row.huggingface.pairing.value == row.gguf.pairing.value;
+  const bool is_same_order =
+      row.huggingface.pairing.value == row.gguf.pairing.value && row.family != "qwen3_5";
   // GGUF has theta and what frequencies are divided by as f32.
   const formats::RopeConfig& rope = config.rope;
   const bool is_exact = is_same_order && rope.theta == static_cast<double>(static_cast<float>(rope.theta)) &&
@@ -128,7 +129,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "families_dense/phi3", "families_dense/phi3_longrope", "families_dense/granite",
                     "families_dense/smollm3", "families_dense/olmo3", "families_dense/glm4",
                     "families_dense/seed_oss", "families_dense/ministral3", "families_dense/apertus",
-                    "families_dense/exaone4", "families_dense/hunyuan_v1_dense"),
+                    "families_dense/exaone4", "families_dense/hunyuan_v1_dense", "families_moe/mixtral",
+                    "families_moe/qwen2_moe", "families_moe/gpt_oss", "families_moe/gpt_oss_mxfp4",
+                    "families_moe/ernie4_5_moe", "families_recurrent/lfm2", "families_recurrent/qwen3_5"),
     case_name);
 INSTANTIATE_TEST_SUITE_P(Cases, Fused,
                          testing::Values("families_llama/llama", "families_llama/llama_bias",

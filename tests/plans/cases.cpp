@@ -17,6 +17,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kLanes[] = {"exact", "fast",   "portable",  "subgroups",
                                        "dp4a",  "matrix", "persistent"};
+// Archives whose models are recorded in all lanes. Of the others the exact and the fast one show the plans; what the lanes
+// between choose is the same for all families.
+constexpr std::string_view kInAllLanes[] = {"families_llama", "families_generated", "families_gemma3",
+                                            "families_qwen3"};
 constexpr std::string_view kSynthetic[] = {"llama-3.1-8b:q4_k_m", "llama-3.2-1b:q4_k_m", "gemma-3-1b:q4_k_m"};
 constexpr std::string_view kShipped = "storyteller";
 constexpr std::string_view kGoldenPrefix = "families_";
@@ -42,7 +46,11 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-std::span<const std::string_view> lane_names() { return kLanes; }
+std::span<const std::string_view> lane_names(std::string_view model) {
+  const std::string_view archive = model.substr(0, model.find('/'));
+  const bool in_all = std::ranges::find(kInAllLanes, archive) != std::end(kInAllLanes);
+  return in_all || !model.starts_with(kGoldenPrefix) ? std::span(kLanes) : std::span(kLanes).first(2);
+}
 
 Result<std::unique_ptr<formats::Checkpoint>> open_model(std::string_view name) {
   std::unique_ptr<formats::FileSet> files;

@@ -17,7 +17,7 @@ namespace doppler::plans {
 // Golden models by their path in the test data ("families_llama/llama/bf16"), "storyteller" (the shipped GGUF with
 // K-quants), synthetic shapes ("llama-3.1-8b:q4_k_m").
 std::vector<std::string> model_names();
-std::span<const std::string_view> lane_names();
+std::span<const std::string_view> lane_names(std::string_view model);
 
 // Errors: no such model, or its files cannot be read.
 Result<std::unique_ptr<formats::Checkpoint>> open_model(std::string_view name);

@@ -31,7 +31,7 @@ void complain(const std::string& sentence) { std::fprintf(stderr, "%s\n", senten
 Result<Digests> digests_of(const std::string& model) {
   DP_TRY(const std::unique_ptr<formats::Checkpoint> checkpoint, open_model(model));
   Digests digests;
-  for (const std::string_view lane : lane_names()) {
+  for (const std::string_view lane : lane_names(model)) {
     for (const Fixture& fixture : fixtures()) {
       const auto key = [&](std::string_view plan) {
         return DigestKey{model, std::string(lane), std::string(fixture.name), std::string(plan)};

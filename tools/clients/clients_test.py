@@ -69,10 +69,9 @@ class OpenAI(unittest.TestCase):
         self.assertTrue(first.output_text)
         with self.client.responses.stream(model=MODEL, input="And then?", max_output_tokens=6,
                                           previous_response_id=first.id) as stream:
-            kinds = [event.type for event in stream]
-            last = stream.get_final_response()
-        self.assertEqual((kinds[0], kinds[-1]), ("response.created", "response.incomplete"))
-        self.assertGreater(last.usage.input_tokens, first.usage.input_tokens)
+            events = list(stream)
+        self.assertEqual((events[0].type, events[-1].type), ("response.created", "response.incomplete"))
+        self.assertGreater(events[-1].response.usage.input_tokens, first.usage.input_tokens)
         self.assertEqual(self.client.responses.retrieve(first.id).output_text, first.output_text)
 
     def test_errors(self):

@@ -64,7 +64,8 @@ Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
   sequence->stream = std::make_shared<Stream>(sequence->serial, std::move(request.tokens));
   sequence->request = std::move(request);
   sequence->request.settings.max_tokens = sequence->limit;
-  sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
+  if (!runner_.has_states())
+    sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
   waiting_.push(*sequence);
   std::shared_ptr<Stream> stream = sequence->stream;
   sequences_.emplace(sequence->serial, std::move(sequence));
@@ -79,7 +80,7 @@ Result<std::shared_ptr<Stream>> Scheduler::fork(const Stream& parent, Request re
                 request.tokens.size(), text.size());
   }
   DP_TRY(std::shared_ptr<Stream> stream, submit(std::move(request)));
-  sequences_.at(stream->id())->forked_from = parent.id();
+  if (!runner_.has_states()) sequences_.at(stream->id())->forked_from = parent.id();
   return stream;
 }
 

@@ -44,6 +44,7 @@ TestSequenceRunner::TestSequenceRunner(RunnerShape shape)
 Result<void> TestSequenceRunner::begin(uint32_t slot, const model::GenerationSettings& settings,
                                        std::span<const uint32_t> before) {
   EXPECT_EQ(slots_[slot].outstanding, 0u) << "slot " << slot << " begins before its tickets are collected";
+  EXPECT_TRUE(!states || before.empty()) << "slot " << slot << " begins behind a state that is not there";
   slots_[slot] = {
       .settings = settings,
       .table = std::vector<uint32_t>((shape_.ctx_len + shape_.block_len - 1) / shape_.block_len, kNone),

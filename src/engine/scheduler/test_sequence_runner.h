@@ -36,6 +36,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t max_steps() const override { return shape_.steps; }
   uint32_t max_tickets() const override { return shape_.tickets; }
   uint32_t max_block_reads() const override { return 16; }
+  bool has_states() const override { return states; }
 
   Result<void> begin(uint32_t slot, const model::GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
@@ -66,6 +67,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
 
   // Asked at each write: whether the scheduler lets this block be written (held once, not published).
   std::function<bool(uint32_t block)> may_write;
+  bool states = false;                      // slots have recurrent states: each begins at position 0
   bool all_must_decode = false;             // a slot that can decode and is left out of a ticket is a failure
   std::function<bool()> gives_fewer_steps;  // decode() may do fewer steps than asked
   // Holds tokens() back until let_go(), as a device does.

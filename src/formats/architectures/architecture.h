@@ -28,7 +28,26 @@ struct Required {
 };
 
 // Sizes that shapes are made of.
-enum class Dim : uint8_t { kHidden, kQRows, kKvRows, kFfn, kVocab, kHeadDim };
+enum class Dim : uint8_t {
+  kHidden,
+  kQRows,
+  kKvRows,
+  kFfn,
+  kVocab,
+  kHeadDim,
+  kHeads,
+  kExperts,
+  kExpertFfn,
+  kSharedFfn,
+  kOne,
+  kConvKernel,
+  kConvChannels,  // of the convolution of layers with a recurrent state
+  kConvInRows,    // these and the two gates of a short convolution
+  kValueHeads,    // of a recurrence
+  kValueRows,
+  kValueDim,
+  kMambaInRows,  // gate, convolution's channels and a dt a head
+};
 uint64_t extent(Dim dim, const ModelConfig& config);
 
 // Outermost first: {kFfn, kHidden} is a matrix of ffn_dim rows. One to four dimensions.
@@ -49,10 +68,14 @@ class Shape {
 
 struct TensorRow {
   TensorId id;
-  std::string_view gguf;         // behind "" or "blk.N.", before ".weight"
+  std::string_view gguf;         // behind "" or "blk.N.", before the suffix
   std::string_view huggingface;  // behind "model." or "model.layers.N."; lm_head stands alone
-  Shape shape;
-  bool is_norm = false;
+  Shape shape;                   // files may leave out dimensions of one
+  bool is_norm = false;          // or another vector that is not multiplied with
+  std::string_view gguf_suffix = ".weight", huggingface_suffix = ".weight";
+  bool is_vector = false;        // numbers that kernels read in f32, whatever the shape; without an offset
+  bool is_log = false;           // Hugging Face stores log(-w)
+  uint32_t part = 0, parts = 1;  // of each head's rows, where a tensor holds several matrices head by head
 };
 
 // Which layers the sliding window of a file is for.
@@ -89,6 +112,8 @@ struct GgufRow {
   bool yarn_log_multiplier = false;
   // What attention's logits are multiplied by, which no key says.
   float (*attention_scale)(const ModelConfig& config) = usual_attention_scale;
+  // attention.head_count_kv is a list of a count a layer, 0 for those with a recurrent state.
+  bool kv_heads_by_layer = false;
   // What the architecture's own keys say, after the general ones were read, and those keys for a file that is written.
   // Both or none; what is read must be compared in gguf_metadata.cpp.
   Result<void> (*read)(const GgufKeys& keys, ModelConfig& config) = nullptr;
@@ -131,8 +156,9 @@ struct Architecture {
   uint32_t window_pattern = 0;
   double sliding_rope_theta =
       0;  // of layers that slide, where a file gives none; 0: they rotate as the others do
-  std::span<const TensorId> layer;              // the tensors of a layer, in the order of the forward pass
-  std::span<const TensorRow> own_tensors = {};  // in place of the usual rows (tensor_names.cpp)
+  std::span<const TensorId> layer;                 // the tensors of a layer, in the order of the forward pass
+  std::span<const TensorId> recurrent_layer = {};  // the same of a layer with a recurrent state
+  std::span<const TensorRow> own_tensors = {};     // in place of the usual rows (tensor_names.cpp)
   GgufRow gguf;
   HuggingFaceRow huggingface;
 };
@@ -144,6 +170,9 @@ Result<const Architecture*> find_architecture_gguf(std::string_view architecture
 Result<const Architecture*> find_architecture_huggingface(std::string_view model_type);
 // The row that `config` was read by.
 const Architecture& architecture_of(const ModelConfig& config);
+
+// True if layer `layer` has the tensor: those of mixtures of experts stand in place of the feed-forward layer's.
+bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer);
 
 // The usual row of a tensor or, where it has one, the architecture's own.
 const TensorRow& tensor_row(const Architecture& architecture, TensorId id);

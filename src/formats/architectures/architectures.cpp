@@ -10,9 +10,10 @@ namespace {
 using enum TensorId;
 
 constexpr const Architecture* kTable[] = {
-    &kLlamaRow,   &kMinistral3Row, &kQwen2Row,   &kQwen3Row,   &kPhi3Row,     &kSmolLm3Row,
-    &kGraniteRow, &kOlmo2Row,      &kGemmaRow,   &kGemma2Row,  &kGemma3Row,   &kGlm4Row,
-    &kSeedOssRow, &kApertusRow,    &kExaone4Row, &kErnie45Row, &kHunyuanV1Row};
+    &kLlamaRow,    &kMinistral3Row, &kQwen2Row,   &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
+    &kGraniteRow,  &kOlmo2Row,      &kGemmaRow,   &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
+    &kSeedOssRow,  &kApertusRow,    &kExaone4Row, &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
+    &kQwen2MoeRow, &kQwen3MoeRow,   &kGptOssRow,  &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row};
 
 void add_name(std::string& names, std::string_view name) {
   names += (names.empty() ? "" : ", ") + std::string(name);
@@ -68,6 +69,30 @@ uint64_t extent(Dim dim, const ModelConfig& c) {
       return c.vocab_size;
     case Dim::kHeadDim:
       return c.head_dim;
+    case Dim::kHeads:
+      return c.n_heads;
+    case Dim::kExperts:
+      return c.moe.n_experts;
+    case Dim::kExpertFfn:
+      return c.moe.expert_dim;
+    case Dim::kSharedFfn:
+      return c.moe.shared_dim;
+    case Dim::kOne:
+      return 1;
+    case Dim::kConvKernel:
+      return c.recurrent.conv_kernel;
+    case Dim::kConvChannels:
+      return c.recurrent.conv_channels;
+    case Dim::kConvInRows:
+      return 3ull * c.recurrent.conv_channels;
+    case Dim::kValueHeads:
+      return c.recurrent.n_value_heads;
+    case Dim::kValueRows:
+      return uint64_t{c.recurrent.n_value_heads} * c.recurrent.value_dim;
+    case Dim::kValueDim:
+      return c.recurrent.value_dim;
+    case Dim::kMambaInRows:
+      return uint64_t{c.recurrent.n_value_heads} * (c.recurrent.value_dim + 1) + c.recurrent.conv_channels;
   }
   return 0;
 }
@@ -82,11 +107,41 @@ std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
   const Architecture& row = architecture_of(config);
   std::vector<PlacedTensor> out = {{&tensor_row(row, kEmbedding), 0}};
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-    for (const TensorId id : row.layer) out.push_back({&tensor_row(row, id), layer});
+    const std::span<const TensorId> ids = is_recurrent_layer(config, layer) ? row.recurrent_layer : row.layer;
+    for (const TensorId id : ids) {
+      if (has_tensor(config, id, layer)) out.push_back({&tensor_row(row, id), layer});
+    }
   }
   out.push_back({&tensor_row(row, kFinalNorm), 0});
   if (!config.tied_embeddings) out.push_back({&tensor_row(row, kOutput), 0});
   return out;
+}
+
+bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
+  const bool is_moe = is_moe_layer(config, layer);
+  switch (id) {
+    case kGate:
+    case kUp:
+    case kDown:
+      return !is_moe;
+    case kRouter:
+    case kExpertGate:
+    case kExpertUp:
+    case kExpertDown:
+      return is_moe;
+    case kRouterBias:
+      return is_moe && config.moe.has_score_bias;
+    case kSharedGate:
+    case kSharedUp:
+    case kSharedDown:
+      return is_moe && config.moe.shared_dim != 0;
+    case kSharedRouter:
+      return is_moe && config.moe.shared_gate;
+    case kSinks:
+      return config.attention_sinks;
+    default:
+      return true;
+  }
 }
 
 bool must_have_bias(const ModelConfig& config, TensorId id) {

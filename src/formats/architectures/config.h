@@ -8,6 +8,7 @@
 
 #include "base/activation_fn.h"
 #include "base/result.h"
+#include "base/router_score.h"
 #include "formats/checkpoint.h"
 
 namespace doppler::formats {
@@ -37,16 +38,6 @@ struct RopeConfig {
   std::string frequency_divisors;  // GGUF: name of a tensor that divides each frequency; empty: none
 };
 
-// What the scores of a router are before experts are chosen by them.
-enum class RouterScore : uint8_t {
-  kSoftmax,  // of all experts
-  kSigmoid,
-  kSoftmaxOfChosen,  // logits choose, and the softmax of those chosen weighs
-};
-
-// What a group of experts is chosen by.
-enum class GroupScore : uint8_t { kMax, kSumOfTwo };
-
 // A mixture of experts in place of the feed-forward layer.
 struct MoeConfig {
   uint32_t n_experts = 0;    // 0: the model is dense
@@ -68,10 +59,12 @@ struct MoeConfig {
 struct RecurrentConfig {
   std::vector<uint8_t> is_recurrent;  // per layer; empty: none is
   uint32_t conv_kernel = 0;           // taps, the present among them
+  uint32_t conv_channels = 0;
+  // Of the recurrence behind the convolution; 0: there is none. Mamba2: keys are B and queries C, their heads its groups
+  // and their dimension its state's; values are x.
   uint32_t n_key_heads = 0, n_value_heads = 0;
   uint32_t key_dim = 0, value_dim = 0;  // of a head
-  uint32_t state_dim = 0;               // Mamba2
-  uint32_t n_groups = 0;                // Mamba2: of B and C
+  bool is_tiled = false;                // value head h has keys of head h % n_key_heads: GGUF's order
 };
 
 // Multi-head latent attention (DeepSeek-AI 2024): keys and values from one compressed vector a token.
@@ -109,6 +102,7 @@ struct ModelConfig {
   float attention_scale = 0;
   uint32_t sliding_window = 0;      // in tokens, its own included; 0: full attention
   std::vector<uint8_t> is_sliding;  // per layer, 1: the window applies; empty: it applies to all
+  bool attention_sinks = false;     // a learned logit of each head joins the denominator of its softmax
   float attention_softcap = 0;      // c: attention logits are c * tanh(logits / c); 0: none
   QueryScaling query_scaling;
   // What files give as numbers; what a family always does is in its forward pass.
@@ -120,6 +114,7 @@ struct ModelConfig {
   // config.json asks for biases: of q, k, v and attention's output; of the feed-forward layer.
   bool attention_bias = false, mlp_bias = false;
   ActivationFn activation = ActivationFn::kSilu;
+  float swiglu_limit = 0;  // of gates that clamp (gpt-oss); 0: none
   RopeConfig rope;
   std::vector<float>
       xielu;  // GGUF: of each layer the numbers of its activation (xielu.h); empty: tensors, or none

@@ -67,7 +67,7 @@ TEST(GgufConfig, NumbersThatNoModelHasAreRefused) {
        "The rotary dimension is 0; allowed is an even number from 2 up to the head dimension (4)."},
       {{{"rope.dimension_count", 3}},
        "The rotary dimension is 3; allowed is an even number from 2 up to the head dimension (4)."},
-      {{{"expert_count", 8}}, "Key \"llama.expert_count\" (8) is not supported."},
+      {{{"expert_count", 8}}, "Key \"llama.expert_used_count\" is missing."},
       {{{"ssm.state_size", 128}}, "Key \"llama.ssm.state_size\" (128) is not supported."},
   };
   for (const auto& [counts, sentence] : cases) {

@@ -86,6 +86,8 @@ constexpr Compared kCompared[] = {
     {"norm epsilon", of<&M::norm_eps>},
     {"attention scale", of<&M::attention_scale>},
     {"attention softcap", of<&M::attention_softcap>},
+    {"attention sinks", of<&M::attention_sinks>},
+    {"limit of gates", of<&M::swiglu_limit>},
     {"sliding window", of<&M::sliding_window>},
     {"activation", of<&M::activation>},
     {"tying of embeddings", of<&M::tied_embeddings>},
@@ -115,8 +117,7 @@ constexpr Compared kCompared[] = {
     {"value head count of recurrent layers", of<&M::recurrent, &RecurrentConfig::n_value_heads>},
     {"key dimension of recurrent layers", of<&M::recurrent, &RecurrentConfig::key_dim>},
     {"value dimension of recurrent layers", of<&M::recurrent, &RecurrentConfig::value_dim>},
-    {"state dimension", of<&M::recurrent, &RecurrentConfig::state_dim>},
-    {"group count of recurrent layers", of<&M::recurrent, &RecurrentConfig::n_groups>},
+    {"channels of the convolution", of<&M::recurrent, &RecurrentConfig::conv_channels>},
     {"rank of keys and values", of<&M::mla, &MlaConfig::kv_rank>},
     {"rank of queries", of<&M::mla, &MlaConfig::q_rank>},
     {"dimension of keys without rotation", of<&M::mla, &MlaConfig::nope_dim>},
@@ -227,7 +228,15 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
   header.add_u32(prefix + "embedding_length", c.hidden_dim);
   header.add_u32(prefix + "feed_forward_length", c.ffn_dim);
   header.add_u32(prefix + "attention.head_count", c.n_heads);
-  header.add_u32(prefix + "attention.head_count_kv", c.n_kv_heads);
+  if (row.gguf.kv_heads_by_layer) {
+    std::vector<int32_t> counts;
+    for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
+      counts.push_back(is_recurrent_layer(c, layer) ? 0 : static_cast<int32_t>(c.n_kv_heads));
+    }
+    header.add_i32s(prefix + "attention.head_count_kv", counts);
+  } else {
+    header.add_u32(prefix + "attention.head_count_kv", c.n_kv_heads);
+  }
   header.add_u32(prefix + "attention.key_length", c.head_dim);
   header.add_u32(prefix + "attention.value_length", c.head_dim);
   header.add_f32(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);

@@ -81,6 +81,30 @@ Result<void> read_window(const GgufKeys& keys, const Architecture& row, ModelCon
   return set_sliding_pattern(config, pattern.value_or(row.window_pattern));
 }
 
+Result<void> read_kv_heads(const GgufKeys& keys, const GgufRow& row, ModelConfig& config) {
+  constexpr const char* kKey = "attention.head_count_kv";
+  if (!row.kv_heads_by_layer) {
+    DP_TRY(const auto count, keys.count(kKey));
+    config.n_kv_heads = count.value_or(config.n_heads);
+    return {};
+  }
+  DP_TRY(const std::vector<double> counts, keys.numbers(kKey));
+  if (counts.size() != config.n_layers) {
+    return fail(ErrorKind::kInvalidInput, "Key \"%s.%s\" has %zu entries; the model has %u layers.",
+                config.architecture.c_str(), kKey, counts.size(), config.n_layers);
+  }
+  const double most = *std::ranges::max_element(counts);
+  for (const double count : counts) {
+    if (count != 0 && count != most) {
+      return fail(ErrorKind::kUnsupported, "Key \"%s.%s\" has %g beside %g; allowed is one count, and 0.",
+                  config.architecture.c_str(), kKey, count, most);
+    }
+    config.recurrent.is_recurrent.push_back(count == 0);
+  }
+  config.n_kv_heads = static_cast<uint32_t>(std::clamp(most, 0.0, 65536.0));
+  return {};
+}
+
 // A key that changes the maths, unless it holds this number.
 struct Refused {
   std::string_view key;
@@ -136,8 +160,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   const GgufKeys keys(gguf, config.architecture + ".");
   DP_TRY(config.n_layers, keys.required("block_count"));
   DP_TRY(config.n_heads, keys.required("attention.head_count"));
-  DP_TRY(const auto n_kv_heads, keys.count("attention.head_count_kv"));
-  config.n_kv_heads = n_kv_heads.value_or(config.n_heads);
+  DP_CHECK(read_kv_heads(keys, row->gguf, config));
   DP_TRY(config.hidden_dim, keys.required("embedding_length"));
   DP_TRY(config.ffn_dim, keys.required("feed_forward_length"));
   DP_TRY(config.ctx_len, keys.required("context_length"));

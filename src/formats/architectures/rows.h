@@ -6,8 +6,9 @@
 namespace doppler::formats {
 
 extern const Architecture kApertusRow, kErnie45Row, kExaone4Row, kGemmaRow, kGemma2Row, kGemma3Row, kGlm4Row,
-    kGraniteRow, kHunyuanV1Row, kLlamaRow, kMinistral3Row, kOlmo2Row, kPhi3Row, kQwen2Row, kQwen3Row,
-    kSeedOssRow, kSmolLm3Row;
+    kGraniteRow, kHunyuanV1Row, kLfm2Row, kLlamaRow, kMinistral3Row, kOlmo2Row, kPhi3Row, kQwen2Row,
+    kQwen3Row, kQwen35Row, kSeedOssRow, kSmolLm3Row, kMixtralRow, kQwen2MoeRow, kQwen3MoeRow, kGptOssRow,
+    kErnie45MoeRow;
 
 // The tensors of a layer that normalises before attention and before the feed-forward layer, and nowhere else.
 inline constexpr TensorId kPreNormLayer[] = {
@@ -32,5 +33,25 @@ inline constexpr TensorId kPostNormLayer[] = {TensorId::kQ,
                                               TensorId::kPostFfnNorm};
 // A field of config.json that a family without numbers in it must have as the family always is. Error: it has another.
 Result<void> require_truth(const Json& json, const char* key, bool truth);
+
+// The same with experts in the layers that have them.
+inline constexpr TensorId kPreNormMoeLayer[] = {TensorId::kAttentionNorm,
+                                                TensorId::kQ,
+                                                TensorId::kK,
+                                                TensorId::kV,
+                                                TensorId::kAttentionOut,
+                                                TensorId::kFfnNorm,
+                                                TensorId::kRouter,
+                                                TensorId::kRouterBias,
+                                                TensorId::kExpertGate,
+                                                TensorId::kExpertUp,
+                                                TensorId::kExpertDown,
+                                                TensorId::kSharedRouter,
+                                                TensorId::kSharedGate,
+                                                TensorId::kSharedUp,
+                                                TensorId::kSharedDown,
+                                                TensorId::kGate,
+                                                TensorId::kUp,
+                                                TensorId::kDown};
 
 }  // namespace doppler::formats

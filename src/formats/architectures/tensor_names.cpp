@@ -1,6 +1,8 @@
 #include "formats/architectures/tensor_names.h"
 
+#include <algorithm>
 #include <charconv>
+#include <ranges>
 
 #include "base/text.h"
 
@@ -28,7 +30,76 @@ constexpr TensorRow kUsual[] = {
     {kUp, "ffn_up", "mlp.up_proj", {kFfn, kHidden}},
     {kDown, "ffn_down", "mlp.down_proj", {kHidden, kFfn}},
     {kPostFfnNorm, "post_ffw_norm", "post_feedforward_layernorm", {kHidden}, /*is_norm=*/true},
+    {.id = kAttentionGate,
+     .gguf = "attn_q",
+     .huggingface = "self_attn.q_proj",
+     .shape = {kQRows, kHidden},
+     .part = 1,
+     .parts = 2},
+    {kConvIn, "shortconv.in_proj", "conv.in_proj", {kConvInRows, kHidden}},
+    {.id = kConv,
+     .gguf = "ssm_conv1d",
+     .huggingface = "linear_attn.conv1d",
+     .shape = {kConvChannels, kOne, kConvKernel},
+     .is_vector = true},
+    {.id = kConvBias,
+     .gguf = "ssm_conv1d.bias",
+     .huggingface = "linear_attn.conv1d.bias",
+     .shape = {kConvChannels},
+     .gguf_suffix = "",
+     .huggingface_suffix = "",
+     .is_vector = true},
+    {kConvOut, "shortconv.out_proj", "conv.out_proj", {kHidden, kConvChannels}},
+    {kDeltaQkv, "attn_qkv", "linear_attn.in_proj_qkv", {kConvChannels, kHidden}},
+    {kDeltaGate, "attn_gate", "linear_attn.in_proj_z", {kValueRows, kHidden}},
+    {kDeltaRate, "ssm_beta", "linear_attn.in_proj_b", {kValueHeads, kHidden}},
+    {kDeltaDecay, "ssm_alpha", "linear_attn.in_proj_a", {kValueHeads, kHidden}},
+    {kMambaIn, "ssm_in", "mamba.in_proj", {kMambaInRows, kHidden}},
+    {.id = kStateDecay,
+     .gguf = "ssm_a",
+     .huggingface = "linear_attn.A_log",
+     .shape = {kValueHeads},
+     .gguf_suffix = "",
+     .huggingface_suffix = "",
+     .is_vector = true,
+     .is_log = true},
+    {.id = kStateTimeBias,
+     .gguf = "ssm_dt.bias",
+     .huggingface = "linear_attn.dt_bias",
+     .shape = {kValueHeads},
+     .gguf_suffix = "",
+     .huggingface_suffix = "",
+     .is_vector = true},
+    {.id = kStateSkip,
+     .gguf = "ssm_d",
+     .huggingface = "mamba.D",
+     .shape = {kValueHeads},
+     .gguf_suffix = "",
+     .huggingface_suffix = "",
+     .is_vector = true},
+    {.id = kStateNorm,
+     .gguf = "ssm_norm",
+     .huggingface = "linear_attn.norm",
+     .shape = {kValueDim},
+     .is_vector = true},
+    {kStateOut, "ssm_out", "linear_attn.out_proj", {kHidden, kValueRows}},
     {kXielu, "ffn_xielu", "mlp.act_fn", {}, /*is_norm=*/true},
+    {kSinks, "attn_sinks", "self_attn.sinks", {kHeads}, /*is_norm=*/true, ".weight", ""},
+    {kRouter, "ffn_gate_inp", "mlp.gate", {kExperts, kHidden}},
+    {kRouterBias,
+     "exp_probs_b",
+     "mlp.gate.e_score_correction_bias",
+     {kExperts},
+     /*is_norm=*/true,
+     ".bias",
+     ""},
+    {kExpertGate, "ffn_gate_exps", "mlp.experts.gate_proj", {kExperts, kExpertFfn, kHidden}},
+    {kExpertUp, "ffn_up_exps", "mlp.experts.up_proj", {kExperts, kExpertFfn, kHidden}},
+    {kExpertDown, "ffn_down_exps", "mlp.experts.down_proj", {kExperts, kHidden, kExpertFfn}},
+    {kSharedGate, "ffn_gate_shexp", "mlp.shared_expert.gate_proj", {kSharedFfn, kHidden}},
+    {kSharedUp, "ffn_up_shexp", "mlp.shared_expert.up_proj", {kSharedFfn, kHidden}},
+    {kSharedDown, "ffn_down_shexp", "mlp.shared_expert.down_proj", {kHidden, kSharedFfn}},
+    {kSharedRouter, "ffn_gate_inp_shexp", "mlp.shared_expert_gate", {kOne, kHidden}},
 };
 
 constexpr bool in_order_of_ids() {
@@ -66,7 +137,8 @@ std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, 
   std::string prefix;
   if (!config.gguf_names) prefix = id == kOutput ? config.huggingface_head_prefix : config.huggingface_prefix;
   if (is_in_layer(id)) prefix += format_text(config.gguf_names ? "blk.%u." : "layers.%u.", layer);
-  return prefix + std::string(name) + suffix;
+  const std::string_view own = config.gguf_names ? row.gguf_suffix : row.huggingface_suffix;
+  return prefix + std::string(name) + std::string(suffix ? suffix : own);
 }
 
 StoredTensor stored_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
@@ -75,7 +147,24 @@ StoredTensor stored_tensor(const ModelConfig& config, TensorId id, uint32_t laye
   return {.name = tensor_name(config, id, layer, ""),
           .shape = row.shape.extents(config),
           .must_have_bias = must_have_bias(config, id),
-          .offset = row.is_norm && !config.gguf_names ? architecture.huggingface.norm_offset : 0};
+          .offset = row.is_norm && !config.gguf_names ? architecture.huggingface.norm_offset : 0,
+          .suffix = std::string(config.gguf_names ? row.gguf_suffix : row.huggingface_suffix),
+          .is_log = row.is_log && !config.gguf_names,
+          .part = row.part,
+          .parts = row.parts,
+          .part_rows = row.parts > 1 ? config.head_dim : 0};
+}
+
+std::vector<uint64_t> without_ones(std::span<const uint64_t> shape) {
+  std::vector<uint64_t> out;
+  for (const uint64_t extent : shape) {
+    if (extent != 1) out.push_back(extent);
+  }
+  return out;
+}
+
+bool is_same_shape(std::span<const uint64_t> a, std::span<const uint64_t> b) {
+  return without_ones(a) == without_ones(b);
 }
 
 std::vector<StoredTensor> stored_tensors(const ModelConfig& config, std::span<const TensorId> ids,
@@ -134,11 +223,19 @@ std::string gguf_name_of(std::string_view name) {
   const std::string_view suffix = name.ends_with(kWeight) ? kWeight : kBias;
   if (!name.ends_with(suffix)) return {};
   name.remove_suffix(suffix.size());
-  for (const TensorRow& row : kUsual) {
-    if (is_in_layer(row.id) != !layer.empty() || row.is_norm || name != row.huggingface) continue;
-    return (layer.empty() ? "" : "blk." + layer + ".") + std::string(row.gguf) + std::string(suffix);
+  const auto find_in = [&](std::span<const TensorRow> rows) {
+    for (const TensorRow& row : rows) {
+      const bool fits = is_in_layer(row.id) == !layer.empty() && name == row.huggingface;
+      if (!fits || row.is_norm || row.huggingface_suffix != kWeight) continue;
+      return (layer.empty() ? "" : "blk." + layer + ".") + std::string(row.gguf) + std::string(suffix);
+    }
+    return std::string();
+  };
+  std::string found = find_in(kUsual);
+  for (const Architecture* row : all_architectures()) {
+    if (found.empty()) found = find_in(row->own_tensors);
   }
-  return {};
+  return found;
 }
 
 }  // namespace doppler::formats

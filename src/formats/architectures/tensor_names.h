@@ -13,9 +13,8 @@
 
 namespace doppler::formats {
 
-// With the suffix ".weight" or ".bias". `layer` is ignored for tensors outside the layers.
-std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer,
-                        const char* suffix = ".weight");
+// With its own suffix, mostly ".weight", or another one. `layer` is ignored for tensors outside the layers.
+std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, const char* suffix = nullptr);
 
 // A tensor as one kind of file has it.
 struct StoredTensor {
@@ -23,7 +22,16 @@ struct StoredTensor {
   std::vector<uint64_t> shape;  // outermost first, any number of dimensions
   bool must_have_bias = false;
   float offset = 0;  // what is added to each number, for the weight as the maths has it
+  std::string suffix = ".weight";
+  bool is_log = false;  // the weight is -exp of each number
+  // Rows of the tensor that are this matrix: of each `parts` runs of `part_rows` rows the one of number `part`.
+  uint32_t part = 0, parts = 1, part_rows = 0;
+
+  std::string weight_name() const { return name + suffix; }
 };
+// Without dimensions of 1, by which files differ in vectors.
+std::vector<uint64_t> without_ones(std::span<const uint64_t> shape);
+bool is_same_shape(std::span<const uint64_t> a, std::span<const uint64_t> b);  // but for dimensions of 1
 StoredTensor stored_tensor(const ModelConfig& config, TensorId id, uint32_t layer = 0);
 std::vector<StoredTensor> stored_tensors(const ModelConfig& config, std::span<const TensorId> ids,
                                          uint32_t layer);
@@ -43,7 +51,7 @@ std::vector<std::string> fused_tensor_names(const std::string& name);
 // Which layer a tensor of either kind of file belongs to: 3 of "blk.3.attn_q.weight" or "model.layers.3.mlp.up_proj.weight".
 std::optional<uint32_t> layer_of_tensor(const std::string& name);
 
-// What GGUF calls the weight of a matrix of a Hugging Face checkpoint, whatever its family; empty: no usual row has
+// What GGUF calls the weight of a matrix of a Hugging Face checkpoint, whatever its family; empty: no row has
 // the name. Norms' names depend on the family.
 std::string gguf_name_of(std::string_view huggingface_name);
 

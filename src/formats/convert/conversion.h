@@ -18,6 +18,19 @@ struct TensorPart {
   // from row i + j*head_dim/2. The number of heads; 0: rows stay in order.
   uint32_t interleaved_heads = 0;
   float plus = 0;  // added to every number: norms that are stored as w - 1
+  // Heads of rows, or of columns, in another order: behind the first `skipped`, head k * reps + r of a source of
+  // groups * reps heads becomes head r * groups + k.
+  struct HeadOrder {
+    uint64_t skipped = 0, head_size = 0;  // 0: the source's order
+    uint64_t groups = 1, reps = 1;
+    uint64_t source_of(uint64_t place) const {
+      if (place < skipped) return place;
+      const uint64_t head = (place - skipped) / head_size, within = (place - skipped) % head_size;
+      return skipped + (head % groups * reps + head / groups) * head_size + within;
+    }
+  };
+  HeadOrder row_heads, column_heads;
+  bool is_log = false;  // every number becomes -exp of it: decays that are stored as logarithms
 };
 
 struct OutTensor {

@@ -1,5 +1,6 @@
 #include "formats/convert/hf_to_gguf.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "formats/architectures/gguf_metadata.h"
@@ -19,12 +20,17 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
   return text + " ]";
 }
 
-// Tensors of models that also see, and buffers that old checkpoints carry along.
+// Tensors of models that also see, of layers that guess further tokens, and buffers that old checkpoints carry along.
 bool is_left_out(std::string_view name) {
   return name.find("vision_tower") != std::string_view::npos ||
          name.find("vision_model") != std::string_view::npos ||
-         name.find("multi_modal_projector") != std::string_view::npos ||
-         name.ends_with("rotary_emb.inv_freq");
+         name.find("multi_modal_projector") != std::string_view::npos || name.starts_with("model.visual.") ||
+         name.starts_with("mtp.") || name.ends_with("rotary_emb.inv_freq");
+}
+
+// Gated delta nets, not Mamba 2.
+bool orders_value_heads(const Architecture& row) {
+  return std::ranges::find(row.recurrent_layer, TensorId::kDeltaQkv) != row.recurrent_layer.end();
 }
 
 class TensorOutliner {
@@ -48,10 +54,16 @@ class TensorOutliner {
     add_rope_divisors();
     for (const PlacedTensor& tensor : tensors_of(config_)) {
       if (add_fused(tensor)) continue;
-      DP_CHECK(add(tensor, ".weight", tensor.row->shape.extents(config_)));
+      const TensorRow& row = *tensor.row;
+      if (row.part != 0) continue;  // the tensor of part 0
+      std::vector<uint64_t> shape = row.shape.extents(config_);
+      shape[0] *= row.parts;
+      DP_CHECK(add(tensor, nullptr, std::move(shape)));
       // Checkpoints with biases that config.json does not speak of are read with them.
-      const uint64_t outputs = tensor.row->shape.extents(config_)[0];
-      if (is_in_layer(tensor.row->id) && !tensor.row->is_norm) DP_CHECK(add(tensor, ".bias", {outputs}));
+      if (!is_in_layer(row.id) || row.is_norm || row.is_vector) continue;
+      std::vector<uint64_t> outputs = row.shape.extents(config_);
+      outputs.pop_back();
+      DP_CHECK(add(tensor, ".bias", std::move(outputs)));
     }
     return check_nothing_is_left();
   }
@@ -79,7 +91,7 @@ class TensorOutliner {
     const TensorRow& row = *placed.row;
     const std::string name = tensor_name(config_, row.id, placed.layer, suffix);
     const TensorInfo* tensor = model_.find(name);
-    const bool is_bias = std::string_view(suffix) == ".bias";
+    const bool is_bias = suffix && std::string_view(suffix) == ".bias";
     if (is_bias && (row_.biases == Biases::kNone || (!tensor && !must_have_bias(config_, row.id)))) return {};
     if (!tensor) {
       return fail(ErrorKind::kInvalidInput, "%s has no tensor \"%s\".", model_.name().c_str(), name.c_str());
@@ -88,21 +100,55 @@ class TensorOutliner {
     OutTensor out;
     out.name = tensor_name(gguf_, row.id, placed.layer, suffix);
     out.shape = std::move(shape);
-    if (tensor->shape != out.shape) {
+    if (out.shape.size() > 1 && out.shape[0] == 1) out.shape.erase(out.shape.begin());  // as llama.cpp has it
+    if (!is_same_shape(tensor->shape, out.shape)) {
       return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has the shape %s, but config.json makes it %s.",
                   printable(tensor->name).c_str(), shape_text(tensor->shape).c_str(),
                   shape_text(out.shape).c_str());
     }
-    // llama.cpp computes with vectors in f32 only.
-    out.type = out.shape.size() == 1 ? DType::kF32 : tensor->type;
+    // llama.cpp computes with vectors, and biases of experts, in f32 only.
+    if (row.is_vector) out.shape = without_ones(out.shape);
+    out.type = out.shape.size() == 1 || is_bias || row.is_vector ? DType::kF32 : tensor->type;
     TensorPart part{.source = tensor};
     if (row_.huggingface.pairing.value != row_.gguf.pairing.value) {
       part.interleaved_heads = rotated_heads(config_, row.id);
     }
     if (row.is_norm) part.plus = row_.huggingface.norm_offset;
+    part.is_log = row.is_log;
+    order_value_heads(row.id, part);
     out.parts = {part};
     conversion_.tensors.push_back(std::move(out));
     return {};
+  }
+
+  // GGUF has the value heads of gated delta nets by their place under a key head, Hugging Face by key head.
+  void order_value_heads(TensorId id, TensorPart& part) const {
+    const RecurrentConfig& c = config_.recurrent;
+    if (c.is_tiled || c.n_value_heads == c.n_key_heads || !orders_value_heads(row_)) return;
+    TensorPart::HeadOrder order{
+        .head_size = c.value_dim, .groups = c.n_key_heads, .reps = c.n_value_heads / c.n_key_heads};
+    switch (id) {
+      case TensorId::kDeltaQkv:
+      case TensorId::kConv:
+        order.skipped = 2ull * c.n_key_heads * c.key_dim;
+        part.row_heads = order;
+        return;
+      case TensorId::kDeltaGate:
+        part.row_heads = order;
+        return;
+      case TensorId::kDeltaRate:
+      case TensorId::kDeltaDecay:
+      case TensorId::kStateDecay:
+      case TensorId::kStateTimeBias:
+        order.head_size = 1;
+        part.row_heads = order;
+        return;
+      case TensorId::kStateOut:
+        part.column_heads = order;
+        return;
+      default:
+        return;
+    }
   }
 
   // A tensor that holds several, as GGUF calls the whole: added with the first of them. True: there is one.
@@ -152,8 +198,10 @@ class TensorOutliner {
                   printable(tensor.name).c_str(), gguf_architecture().c_str());
     }
     if (left_out != 0) {
-      conversion_.notes.push_back(format_text(
-          "%zu tensors were left out: those for images, and tables that are computed.", left_out));
+      conversion_.notes.push_back(
+          format_text("%zu tensors were left out: those for images and for guesses of further tokens, and "
+                      "tables that are computed.",
+                      left_out));
     }
     return {};
   }

@@ -35,8 +35,11 @@ Result<std::vector<OutTensor>> tensors_as_they_are(const Checkpoint& model) {
 // What --fuse-* made of an RDRR folder. Some architectures' files are published with attn_qkv.
 Result<> refuse_fused(const Checkpoint& model, const Conversion& conversion) {
   DP_TRY(const auto architecture, model.gguf()->get_string("general.architecture"));
+  // Of some architectures the layers with a recurrent state have a tensor of this name.
   const auto row = find_architecture_gguf(architecture.value_or(""));
-  const bool has_q = !architecture || (row && (*row)->gguf.qkv.empty());
+  const bool has_q = !architecture || (row && (*row)->gguf.qkv.empty() &&
+                                       std::ranges::find((*row)->recurrent_layer, TensorId::kDeltaQkv) ==
+                                           (*row)->recurrent_layer.end());
   for (const OutTensor& tensor : conversion.tensors) {
     const bool fused = tensor.name.find("ffn_gate_up.") != std::string::npos ||
                        (has_q && tensor.name.find("attn_qkv.") != std::string::npos);

@@ -12,10 +12,14 @@
 namespace doppler::formats {
 namespace {
 
+bool orders_rows(const TensorPart& part) {
+  return part.interleaved_heads != 0 || part.row_heads.head_size != 0;
+}
+
 // A vector is one row, unless its numbers change places as rows do.
 uint64_t rows_of(const TensorPart& part) {
   uint64_t rows = 1;
-  if (part.source->shape.size() == 1 && part.interleaved_heads != 0) return part.source->shape[0];
+  if (part.source->shape.size() == 1 && orders_rows(part)) return part.source->shape[0];
   for (size_t d = 0; d + 1 < part.source->shape.size(); ++d) rows *= part.source->shape[d];
   return rows;
 }
@@ -23,7 +27,7 @@ uint64_t rows_of(const TensorPart& part) {
 // Vectors are one row, of which fused ones have a part each.
 uint64_t columns_of(const OutTensor& tensor, const TensorPart& part) {
   if (tensor.shape.size() != 1) return tensor.k();
-  return part.interleaved_heads != 0 ? 1 : part.source->shape.back();
+  return orders_rows(part) ? 1 : part.source->shape.back();
 }
 
 uint64_t rounded_up(uint64_t value, uint64_t multiple) {
@@ -34,6 +38,7 @@ uint64_t rounded_up(uint64_t value, uint64_t multiple) {
 uint64_t row_unit(const OutTensor& tensor, const TensorPart& part) {
   uint64_t unit = 1;
   if (part.interleaved_heads != 0) unit = rows_of(part) / part.interleaved_heads;
+  if (part.row_heads.head_size != 0) unit = rows_of(part);
   if (tensor.layout == RdrrLayout::kFlat) {
     const uint64_t block = dtype_info(tensor.type).block_size;
     unit = std::lcm(unit, block / std::gcd(block, tensor.k()));
@@ -43,9 +48,18 @@ uint64_t row_unit(const OutTensor& tensor, const TensorPart& part) {
 
 // Row `row` of the output within the piece comes from this row of the source.
 uint64_t source_row(const TensorPart& part, uint64_t row, uint64_t head_rows) {
+  if (part.row_heads.head_size != 0) return part.row_heads.source_of(row);
   if (part.interleaved_heads == 0) return row;
   const uint64_t in_head = row % head_rows;
   return row - in_head + in_head / 2 + in_head % 2 * (head_rows / 2);
+}
+
+void order_columns(const TensorPart::HeadOrder& heads, uint64_t k, std::span<float> numbers) {
+  std::vector<float> row(host_size(k));
+  for (size_t first = 0; first < numbers.size(); first += host_size(k)) {
+    std::copy_n(numbers.begin() + static_cast<ptrdiff_t>(first), k, row.begin());
+    for (uint64_t c = 0; c < k; ++c) numbers[first + host_size(c)] = row[host_size(heads.source_of(c))];
+  }
 }
 
 // The largest number that the type holds: blocks of MXFP4 have an exponent of 8 bits for a scale.
@@ -112,12 +126,13 @@ Result<ConvertedPiece> convert_rows(const OutTensor& tensor, const TensorPart& p
   const uint64_t k = columns_of(tensor, part);
   const DType from = part.source->type;
   const uint64_t head_rows = part.interleaved_heads == 0 ? 0 : rows_of(part) / part.interleaved_heads;
-  const bool same_bytes = from == tensor.type && part.plus == 0;
-  if (same_bytes && part.interleaved_heads == 0) return ConvertedPiece{{source.begin(), source.end()}, {}};
+  const bool same_bytes =
+      from == tensor.type && part.plus == 0 && !part.is_log && part.column_heads.head_size == 0;
+  if (same_bytes && !orders_rows(part)) return ConvertedPiece{{source.begin(), source.end()}, {}};
 
   const uint64_t row_bytes = source.size() / piece.count;
   std::vector<uint8_t> ordered;
-  if (part.interleaved_heads != 0) {
+  if (orders_rows(part)) {
     ordered.resize(source.size());
     for (uint64_t row = 0; row < piece.count; ++row) {
       std::memcpy(ordered.data() + row * row_bytes,
@@ -130,6 +145,10 @@ Result<ConvertedPiece> convert_rows(const OutTensor& tensor, const TensorPart& p
   DP_CHECK(dequantise(from, source.data(), numbers.data(), numbers.size()));
   if (part.plus != 0) {
     for (float& v : numbers) v += part.plus;
+  }
+  if (part.column_heads.head_size != 0) order_columns(part.column_heads, k, numbers);
+  if (part.is_log) {
+    for (float& v : numbers) v = -std::exp(v);
   }
   uint64_t first_row = piece.first;
   for (uint32_t p = 0; p < piece.part; ++p) first_row += rows_of(tensor.parts[p]);

@@ -39,6 +39,10 @@ constexpr NamePart kInLayer[] = {
     {"ffn_norm", 10},
     {"ffn_gate_inp", 12},
     {"mlp.gate.", 12},
+    {"block_sparse_moe.gate.", 12},
+    {"experts.w1", 13},
+    {"experts.w3", 14},
+    {"experts.w2", 15, kFfnDown},
     {"router", 12},
     {"ffn_gate", 13},
     {"gate_up_proj", 13},
@@ -51,10 +55,24 @@ constexpr NamePart kInLayer[] = {
 constexpr uint32_t kLastRank = 17;
 
 // Small or precise: kept as they are, as llama.cpp's quantiser does.
-constexpr std::string_view kKept[] = {"norm",        "ffn_gate_inp", "mlp.gate.", "router",
-                                      "conv1d",      "shortconv",    "ssm_",      "position_embd",
-                                      "altup",       "laurel",       "visual",    "vision",
-                                      "token_types", "rope_freqs",   "A_log",     "per_layer_model_proj"};
+constexpr std::string_view kKept[] = {"norm",
+                                      "ffn_gate_inp",
+                                      "mlp.gate.",
+                                      "router",
+                                      "block_sparse_moe.gate.",
+                                      "shared_expert_gate",
+                                      "conv1d",
+                                      "shortconv.conv",
+                                      "conv.conv",
+                                      "position_embd",
+                                      "altup",
+                                      "laurel",
+                                      "visual",
+                                      "vision",
+                                      "token_types",
+                                      "rope_freqs",
+                                      "A_log",
+                                      "per_layer_model_proj"};
 
 bool contains(std::string_view name, std::string_view part) {
   return name.find(part) != std::string_view::npos;

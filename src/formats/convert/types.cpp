@@ -123,7 +123,8 @@ class TypeChooser {
   Result<> check_sources(const OutTensor& tensor) {
     for (const TensorPart& part : tensor.parts) {
       const DType from = part.source->type;
-      const bool as_it_is = from == tensor.type && part.plus == 0 && tensor.layout != RdrrLayout::kColumn;
+      const bool as_it_is = from == tensor.type && part.plus == 0 && !part.is_log &&
+                            part.column_heads.head_size == 0 && tensor.layout != RdrrLayout::kColumn;
       if (as_it_is) continue;
       if (!can_dequantise(from) || !can_quantise(tensor.type)) {
         return fail(ErrorKind::kUnsupported, "Tensor \"%s\" of type %s cannot be written as %s.",

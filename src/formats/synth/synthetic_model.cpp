@@ -60,6 +60,8 @@ TensorRole role_of(TensorId id) {
     case TensorId::kV:
       return TensorRole::kAttnV;
     case TensorId::kDown:
+    case TensorId::kExpertDown:
+    case TensorId::kSharedDown:
       return TensorRole::kFfnDown;
     default:
       return TensorRole::kOtherMatrix;
@@ -75,6 +77,18 @@ struct PlannedTensor {
   std::vector<float> numbers;
 };
 
+// What layers with a recurrent state read in f32. Decays are negative: with any other the state would grow without bound.
+std::vector<float> vector_numbers(TensorId id, const std::vector<uint64_t>& shape) {
+  uint64_t count = 1;
+  for (const uint64_t extent : shape) count *= extent;
+  std::vector<float> out(host_size(count));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float spread = kNormSpread * gaussian(i);
+    out[i] = id == TensorId::kStateDecay ? -1 + spread : id == TensorId::kStateNorm ? 1 + spread : 5 * spread;
+  }
+  return out;
+}
+
 // Error: a row that is no whole number of the type's blocks.
 Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const QuantMix& mix) {
   std::vector<PlannedTensor> out;
@@ -83,11 +97,19 @@ Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const Quan
   }
   const bool wide_groups = c.n_layers == kLayers70B && c.n_heads == 8 * c.n_kv_heads;
   for (const PlacedTensor& tensor : tensors_of(c)) {
+    if (tensor.row->part != 0) continue;  // within the tensor of part 0
     PlannedTensor& made = out.emplace_back();
     made.name = tensor_name(c, tensor.row->id, tensor.layer);
     made.shape = tensor.row->shape.extents(c);
+    made.shape[0] *= tensor.row->parts;
     made.is_norm = tensor.row->is_norm;
-    if (made.is_norm) continue;
+    // Routers stay f32, as llama.cpp's quantiser leaves them.
+    if (made.is_norm || tensor.row->id == TensorId::kRouter) continue;
+    if (tensor.row->is_vector) {
+      made.shape = without_ones(made.shape);
+      made.numbers = vector_numbers(tensor.row->id, made.shape);
+      continue;
+    }
     made.type =
         type_for(mix, {role_of(tensor.row->id), tensor.layer, c.n_layers, c.tied_embeddings, wide_groups});
     const uint64_t k = made.shape.back();

@@ -44,9 +44,11 @@ Result<void> record(Context& ctx, const Glu& op) {
 
   const uint32_t workgroup = workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations);
   Launch launch{.variant = row->name, .entry = "glu/glu_portable", .layout = wgsl::glu_portable::kLayout};
+  if (op.limit != 0) launch.entry = "glu/glu_limited";
   launch.consts = {u32_const("WORKGROUP", workgroup),
                    u32_const("N", op.n),
-                   u32_const("ACTIVATE", static_cast<uint32_t>(op.activate)),
+                   op.limit != 0 ? f32_const("LIMIT", op.limit)
+                                 : u32_const("ACTIVATE", static_cast<uint32_t>(op.activate)),
                    bool_const("HAS_Q8", op.y.q8.valid()),
                    bool_const("HAS_F16", op.y.f16.valid()),
                    bool_const("HAS_F32", op.y.f32.valid()),

@@ -13,6 +13,8 @@ struct Glu {
   Rows y;              // [rows, n] in the forms that are valid; without f16, f32 is one of them
   uint32_t n = 0;
   ActivationFn activate = ActivationFn::kSilu;
+  // c above 0: y = g * sigmoid(1.702 g) * (u + 1) of g = min(gate, c) and u = up within +-c (OpenAI 2025).
+  float limit = 0;
 };
 Result<void> record(Context& ctx, const Glu& op);
 

@@ -36,7 +36,8 @@ constexpr CallFormat kCallFormats[] = {
     {"mistral-args", "[ARGS]", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral_args},
     {"mistral", "", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral},
     {"gemma-4", "", "<|tool_call>", false, true, make_gemma4_reader, force_gemma4},
-    {"function-gemma", "", "<start_function_call>", false, true, make_function_gemma_reader, force_function_gemma},
+    {"function-gemma", "", "<start_function_call>", false, true, make_function_gemma_reader,
+     force_function_gemma},
     {"llama-3", "", "<|python_tag|>", true, true, make_llama3_reader, force_llama3},
 };
 // Llama 3.2 has templates that call tools without that mark.
@@ -54,7 +55,8 @@ constexpr std::string_view kGemma4Channel = "<|channel>";
 
 const CallFormat* call_format_of(std::string_view source) {
   for (const CallFormat& format : kCallFormats) {
-    if (source.find(format.opening) != std::string_view::npos && source.find(format.sign) != std::string_view::npos)
+    if (source.find(format.opening) != std::string_view::npos &&
+        source.find(format.sign) != std::string_view::npos)
       return &format;
   }
   return source.find(kLlama3Sign) != std::string_view::npos ? call_format_named("llama-3") : nullptr;
@@ -70,7 +72,8 @@ const CallFormat* call_format_named(std::string_view name) {
 const ReasoningFormat* reasoning_format_of(std::string_view source) {
   for (const ReasoningFormat& format : kReasoningFormats) {
     const bool is_gemma4 = format.marks.opening.starts_with(kGemma4Channel);
-    if (source.find(is_gemma4 ? kGemma4Channel : format.marks.opening) != std::string_view::npos) return &format;
+    if (source.find(is_gemma4 ? kGemma4Channel : format.marks.opening) != std::string_view::npos)
+      return &format;
   }
   return nullptr;
 }

@@ -42,7 +42,8 @@ class Formats : public testing::TestWithParam<Case> {
  protected:
   OutputParser parser() const {
     const ReasoningFormat* reasoning = reasoning_format_of("<think>");
-    return OutputParser({.calls = call_format_named(GetParam().format), .reasoning = &reasoning->marks, .tools = kTools});
+    return OutputParser(
+        {.calls = call_format_named(GetParam().format), .reasoning = &reasoning->marks, .tools = kTools});
   }
 };
 
@@ -64,35 +65,44 @@ const Case kCases[] = {
     {"hermes", " x \n", " x \n"},
     {"hermes", "<think>\nhm {\n</think>\n\nSo.", "<think>hm {|So."},
     {"hermes", "A <think> later is text.", "A <think> later is text."},
-    {"hermes", "Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"}\\\"{\", \"b\": [1, {}]}}\n</tool_call>",
+    {"hermes",
+     "Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"}\\\"{\", \"b\": [1, "
+     "{}]}}\n</tool_call>",
      "Well.|f({\"a\": \"}\\\"{\", \"b\": [1, {}]})"},
     {"hermes",
-     "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n<tool_call>{\"arguments\": {\"a\": 1}, \"name\": "
+     "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n<tool_call>{\"arguments\": {\"a\": 1}, "
+     "\"name\": "
      "\"g\"}</tool_call> Done.",
      "f({})|g({\"a\": 1})|Done."},
     {"hermes", "<tool_call>{\"name\": \"f\"}</tool_call>", "f({})"},
-    {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": 1}\"}</tool_call>", "f({\"a\": 1})"},
+    {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": 1}\"}</tool_call>",
+     "f({\"a\": 1})"},
     {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": ", "f({\"a\": )"},  // the limit came
     {"hermes", "See <tool_call> here", "See <tool_call> here"},
     {"hermes", "<tool_call>{\"nam", "<tool_call>{\"nam"},
     {"qwen-xml",
-     "<tool_call>\n<function=f>\n<parameter=a>\n5\n</parameter>\n<parameter=b>\n[1,2]\n</parameter>\n</function>\n"
+     "<tool_call>\n<function=f>\n<parameter=a>\n5\n</parameter>\n<parameter=b>\n[1,2]\n</parameter>\n</"
+     "function>\n"
      "</tool_call>",
      "f({\"a\": \"5\", \"b\": [1,2]})"},
     {"qwen-xml", "Now:<tool_call><function=g></function></tool_call>", "Now:|g({})"},
     {"qwen-xml", "<tool_call>\nno", "<tool_call>\nno"},
     {"llama-3", "{\"name\": \"f\", \"parameters\": {\"a\": 1}}", "f({\"a\": 1})"},
-    {"llama-3", "<|python_tag|>{\"type\": \"function\", \"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\"}",
+    {"llama-3",
+     "<|python_tag|>{\"type\": \"function\", \"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\"}",
      "f({})|g({})"},
     {"llama-3", "<|python_tag|>print(1)", "<|python_tag|>print(1)"},
     {"llama-3", "{\"a\": [1, 2]} is JSON", "{\"a\": [1, 2]} is JSON"},
     {"llama-3", "Say {\"name\": \"f\"}", "Say {\"name\": \"f\"}"},
-    {"mistral", "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": \"é\"}}, {\"name\": \"g\", \"arguments\": {}}]",
+    {"mistral",
+     "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": \"é\"}}, {\"name\": \"g\", \"arguments\": {}}]",
      "f({\"a\": \"é\"})|g({})"},
-    {"mistral-args", "Ok [TOOL_CALLS]f[CALL_ID]x1[ARGS]{\"a\": {\"b\": 1}}[TOOL_CALLS]g{}", "Ok|f({\"a\": {\"b\": 1}})|g({})"},
+    {"mistral-args", "Ok [TOOL_CALLS]f[CALL_ID]x1[ARGS]{\"a\": {\"b\": 1}}[TOOL_CALLS]g{}",
+     "Ok|f({\"a\": {\"b\": 1}})|g({})"},
     {"mistral", "[TOOL_CALLS][ARGS]", "[TOOL_CALLS][ARGS]"},
     {"function-gemma",
-     "<start_function_call>call:f{a:<escape>x, {y}<escape>,n:3,l:[true,{k:<escape><escape>}]}<end_function_call>",
+     "<start_function_call>call:f{a:<escape>x, "
+     "{y}<escape>,n:3,l:[true,{k:<escape><escape>}]}<end_function_call>",
      "f({\"a\":\"x, {y}\",\"n\":3,\"l\":[true,{\"k\":\"\"}]})"},
     {"gemma-4", "<|tool_call>call:f{}<tool_call|>", "f({})"},
     {"gemma-4", "<|tool_call>call:f{a<tool_call|>.", "<|tool_call>call:f{a<tool_call|>."},

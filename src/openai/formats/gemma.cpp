@@ -91,7 +91,8 @@ class GemmaReader : public CallReader {
   Taken take(char c, AnswerEvents& out) override {
     text_ += c;
     if (!text_.ends_with(marks_.closing)) return Taken::kMore;
-    const std::string_view body = trim(std::string_view(text_).substr(0, text_.size() - marks_.closing.size()));
+    const std::string_view body =
+        trim(std::string_view(text_).substr(0, text_.size() - marks_.closing.size()));
     const size_t brace = body.find('{');
     if (!body.starts_with(kCall) || brace == std::string_view::npos) return Taken::kRefused;
     const std::string_view name = trim(body.substr(kCall.size(), brace - kCall.size()));
@@ -116,6 +117,8 @@ class GemmaReader : public CallReader {
 std::unique_ptr<CallReader> make_function_gemma_reader(std::string_view) {
   return std::make_unique<GemmaReader>(kFunctionGemma);
 }
-std::unique_ptr<CallReader> make_gemma4_reader(std::string_view) { return std::make_unique<GemmaReader>(kGemma4); }
+std::unique_ptr<CallReader> make_gemma4_reader(std::string_view) {
+  return std::make_unique<GemmaReader>(kGemma4);
+}
 
 }  // namespace doppler::openai

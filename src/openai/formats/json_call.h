@@ -12,7 +12,11 @@ namespace doppler::openai {
 // The extent of one JSON value; what is in it is not checked.
 class JsonExtent {
  public:
-  enum class Step : uint8_t { kInside, kLast, kBehind };  // kBehind: of a number or word, which its end does not show
+  enum class Step : uint8_t {
+    kInside,
+    kLast,
+    kBehind
+  };  // kBehind: of a number or word, which its end does not show
   Step take(char c);
   bool has_begun() const { return first_ != 0; }
   char first() const { return first_; }
@@ -40,9 +44,9 @@ class JsonCall {
   At at_ = At::kOpening;
   std::string key_, value_;
   JsonExtent extent_;
-  bool has_begun_ = false;      // the name is out
+  bool has_begun_ = false;  // the name is out
   bool has_arguments_ = false;
-  std::string arguments_;       // that came before the name
+  std::string arguments_;  // that came before the name
 };
 
 }  // namespace doppler::openai

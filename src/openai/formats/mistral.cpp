@@ -78,6 +78,8 @@ class MistralReader : public CallReader {
 
 }  // namespace
 
-std::unique_ptr<CallReader> make_mistral_reader(std::string_view) { return std::make_unique<MistralReader>(); }
+std::unique_ptr<CallReader> make_mistral_reader(std::string_view) {
+  return std::make_unique<MistralReader>();
+}
 
 }  // namespace doppler::openai

@@ -91,7 +91,7 @@ class OutputParser {
   std::string space_;      // dropped if a mark follows it
   std::string call_text_;  // of a call that is not certain yet
   std::unique_ptr<CallReader> reader_;
-  bool at_start_ = true;     // nothing but space so far
+  bool at_start_ = true;      // nothing but space so far
   bool drops_space_ = false;  // behind a mark
 };
 

@@ -6,8 +6,9 @@
 namespace doppler::openai {
 namespace {
 
-constexpr std::string_view kFunction = "<function=", kParameter = "<parameter=", kParameterEnd = "</parameter>",
-                           kFunctionEnd = "</function>", kClosing = "</tool_call>";
+constexpr std::string_view kFunction = "<function=", kParameter = "<parameter=",
+                           kParameterEnd = "</parameter>", kFunctionEnd = "</function>",
+                           kClosing = "</tool_call>";
 
 class QwenXmlReader : public CallReader {
  public:
@@ -37,7 +38,8 @@ class QwenXmlReader : public CallReader {
       case At::kValue:
         if (!text_.ends_with(kParameterEnd)) return Taken::kMore;
         text_.resize(text_.size() - kParameterEnd.size());
-        out.add(AnswerEvent::Kind::kArguments, (count_++ == 0 ? "{" : ", ") + to_text(Json(key_)) + ": " + value());
+        out.add(AnswerEvent::Kind::kArguments,
+                (count_++ == 0 ? "{" : ", ") + to_text(Json(key_)) + ": " + value());
         text_.clear();
         at_ = At::kBefore;
         return Taken::kMore;

@@ -62,19 +62,21 @@ Result<void> add_message(const Json& message, Json* out) {
       const Json* input = find(block, "input");
       const Json* id = find(block, "id");
       const Json* name = find(block, "name");
-      calls.push_back({{"id", id ? *id : Json("")},
-                       {"type", "function"},
-                       {"function", {{"name", name ? *name : Json()}, {"arguments", input ? *input : Json::object()}}}});
+      calls.push_back(
+          {{"id", id ? *id : Json("")},
+           {"type", "function"},
+           {"function", {{"name", name ? *name : Json()}, {"arguments", input ? *input : Json::object()}}}});
     } else if (type == "tool_result") {
       const Json* id = find(block, "tool_use_id");
       const Json* result = find(block, "content");
       DP_TRY(std::string told, text_of(result ? *result : Json(), "messages.content"));
       out->push_back({{"role", "tool"}, {"tool_call_id", id ? *id : Json("")}, {"content", std::move(told)}});
     } else {
-      return fail(ErrorKind::kUnsupported,
-                  "Field \"messages.content\" has a block of type \"%s\"; allowed are text, thinking, tool_use and "
-                  "tool_result.",
-                  printable(type.value_or("")).c_str());
+      return fail(
+          ErrorKind::kUnsupported,
+          "Field \"messages.content\" has a block of type \"%s\"; allowed are text, thinking, tool_use and "
+          "tool_result.",
+          printable(type.value_or("")).c_str());
     }
   }
   if (text.empty() && calls.empty() && *role != "assistant") return {};  // results of tools alone
@@ -192,8 +194,9 @@ class MessagesWriter : public openai::AnswerWriter {
   std::string end_choice(uint32_t, const ChoiceAnswer&) override { return close_block(); }
 
   std::string end(const std::vector<ChoiceAnswer>& choices, const openai::Usage& usage) override {
-    return event_text("message_delta", {{"delta", {{"stop_reason", stop_reason(choices[0])}, {"stop_sequence", nullptr}}},
-                                        {"usage", usage_json(usage)}}) +
+    return event_text("message_delta",
+                      {{"delta", {{"stop_reason", stop_reason(choices[0])}, {"stop_sequence", nullptr}}},
+                       {"usage", usage_json(usage)}}) +
            event_text("message_stop", Json::object());
   }
 
@@ -223,10 +226,10 @@ class MessagesWriter : public openai::AnswerWriter {
   enum class Block : uint8_t { kNone, kText, kThinking, kTool };
 
   static Json message(const openai::AnswerHead& head, Json content, Json stop, const openai::Usage& usage) {
-    return {{"id", "msg_" + head.id}, {"type", "message"},
-            {"role", "assistant"},    {"model", head.model},
+    return {{"id", "msg_" + head.id},        {"type", "message"},
+            {"role", "assistant"},           {"model", head.model},
             {"content", std::move(content)}, {"stop_reason", std::move(stop)},
-            {"stop_sequence", nullptr}, {"usage", usage_json(usage)}};
+            {"stop_sequence", nullptr},      {"usage", usage_json(usage)}};
   }
   static std::string event_text(const char* name, Json fields) {
     Json event = {{"type", name}};
@@ -245,7 +248,8 @@ class MessagesWriter : public openai::AnswerWriter {
     if (block_ == block) return {};
     std::string out = close_block();
     block_ = block;
-    return out + event_text("content_block_start", {{"index", index_}, {"content_block", std::move(content)}});
+    return out +
+           event_text("content_block_start", {{"index", index_}, {"content_block", std::move(content)}});
   }
 
   Block block_ = Block::kNone;
@@ -263,13 +267,14 @@ void answer_count_tokens(Service& service, const Call& call) {
   auto request = read_messages(*call.exchange, service.options().defaults);
   if (!request) return reply_error(*call.exchange, request.error());
   const std::string model = request->model;
-  service.with_model(call.exchange, model, [exchange = call.exchange, request = std::move(*request)](ReadyModel& ready) {
-    const auto prompt = chat_prompt(ready, request);
-    if (!prompt) return reply_error(*exchange, prompt.error());
-    const auto ids = ready.model.tokenize(prompt->text, /*add_special=*/false, /*parse_special=*/true);
-    if (!ids) return reply_error(*exchange, ids.error());
-    reply_json(*exchange, {{"input_tokens", ids->size()}});
-  });
+  service.with_model(
+      call.exchange, model, [exchange = call.exchange, request = std::move(*request)](ReadyModel& ready) {
+        const auto prompt = chat_prompt(ready, request);
+        if (!prompt) return reply_error(*exchange, prompt.error());
+        const auto ids = ready.model.tokenize(prompt->text, /*add_special=*/false, /*parse_special=*/true);
+        if (!ids) return reply_error(*exchange, ids.error());
+        reply_json(*exchange, {{"input_tokens", ids->size()}});
+      });
 }
 
 }  // namespace doppler::server

@@ -36,8 +36,9 @@ bool is_nothing(const Json& value) {
 // Options that have another name there; the others are ours or are not known.
 constexpr const char* kOptionNames[][2] = {{"num_predict", "max_tokens"}};
 // Options about how a model is loaded, which is settled here when the server begins.
-constexpr const char* kLoadOptions[] = {"num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "use_mmap",
-                                        "numa",    "num_keep",  "repeat_last_n", "low_vram", "f16_kv", "use_mlock"};
+constexpr const char* kLoadOptions[] = {"num_ctx",       "num_batch", "num_gpu", "main_gpu",
+                                        "num_thread",    "use_mmap",  "numa",    "num_keep",
+                                        "repeat_last_n", "low_vram",  "f16_kv",  "use_mlock"};
 
 // What the bodies of both endpoints have in common.
 Result<Json> common_body(const Json& body) {
@@ -112,7 +113,9 @@ class LineWriter : public openai::AnswerWriter {
     }
     return {};
   }
-  std::string end_choice(uint32_t, const ChoiceAnswer& answer) override { return calls(answer.calls.size(), answer); }
+  std::string end_choice(uint32_t, const ChoiceAnswer& answer) override {
+    return calls(answer.calls.size(), answer);
+  }
   std::string end(const std::vector<ChoiceAnswer>& choices, const openai::Usage& usage) override {
     return to_text(last(choices[0], usage, Json{{"role", "assistant"}, {"content", ""}}, "")) + "\n";
   }
@@ -154,9 +157,11 @@ class LineWriter : public openai::AnswerWriter {
   }
   static Json call_json(const openai::ToolCall& call) {
     const auto arguments = parse_json(call.arguments, "arguments");
-    return {{"id", call.id}, {"function", {{"name", call.name}, {"arguments", arguments ? *arguments : Json::object()}}}};
+    return {{"id", call.id},
+            {"function", {{"name", call.name}, {"arguments", arguments ? *arguments : Json::object()}}}};
   }
-  Json last(const ChoiceAnswer& answer, const openai::Usage& usage, Json message, const std::string& text) const {
+  Json last(const ChoiceAnswer& answer, const openai::Usage& usage, Json message,
+            const std::string& text) const {
     const auto nanoseconds = [](double seconds) { return static_cast<int64_t>(seconds * 1e9); };
     const bool is_length = answer.stop == StopReason::kTokenLimit || answer.stop == StopReason::kContextFull;
     Json out = head();
@@ -190,7 +195,8 @@ void generate(Service& service, const Call& call, Endpoint endpoint, bool is_cha
 Json details_json(const ModelHost& host) {
   const auto info = host.info();
   const std::string family = info ? info->architecture : "";
-  return {{"parent_model", ""}, {"format", "gguf"}, {"family", family}, {"families", Json::array({family})},
+  return {{"parent_model", ""},   {"format", "gguf"},
+          {"family", family},     {"families", Json::array({family})},
           {"parameter_size", ""}, {"quantization_level", ""}};
 }
 
@@ -207,7 +213,10 @@ Json tag_json(const Service& service, const ModelHost& host) {
 // No prompt: the client wants the model loaded.
 void reply_loaded(Service& service, const Call& call, const std::string& model, bool is_chat) {
   service.with_model(call.exchange, model, [exchange = call.exchange, model, is_chat](ReadyModel&) {
-    Json out = {{"model", model}, {"created_at", time_text(std::time(nullptr))}, {"done", true}, {"done_reason", "load"}};
+    Json out = {{"model", model},
+                {"created_at", time_text(std::time(nullptr))},
+                {"done", true},
+                {"done_reason", "load"}};
     if (is_chat) {
       out["message"] = {{"role", "assistant"}, {"content", ""}};
     } else {
@@ -254,7 +263,8 @@ void answer_ollama_generate(Service& service, const Call& call) {
   }
   const Json* system = find(*body, "system");
   (*out)["messages"] = Json::array();
-  if (system && !is_nothing(*system)) (*out)["messages"].push_back({{"role", "system"}, {"content", *system}});
+  if (system && !is_nothing(*system))
+    (*out)["messages"].push_back({{"role", "system"}, {"content", *system}});
   (*out)["messages"].push_back({{"role", "user"}, {"content", **prompt}});
   generate(service, call, Endpoint::kChatCompletions, false, std::move(out));
 }
@@ -286,7 +296,8 @@ void answer_ollama_show(Service& service, const Call& call) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
   const Json* model = find(*body, "model") ? find(*body, "model") : find(*body, "name");
-  const auto host = service.admit(*call.exchange, model && model->is_string() ? model->get_ref<const std::string&>() : "");
+  const auto host =
+      service.admit(*call.exchange, model && model->is_string() ? model->get_ref<const std::string&>() : "");
   if (!host) return;
   const auto info = host->info();
   Json facts = {{"general.architecture", info ? info->architecture : ""}};
@@ -300,6 +311,8 @@ void answer_ollama_show(Service& service, const Call& call) {
                               {"capabilities", Json::array({"completion"})}});
 }
 
-void answer_ollama_version(Service&, const Call& call) { reply_json(*call.exchange, {{"version", kOllamaVersion}}); }
+void answer_ollama_version(Service&, const Call& call) {
+  reply_json(*call.exchange, {{"version", kOllamaVersion}});
+}
 
 }  // namespace doppler::server

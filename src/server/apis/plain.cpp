@@ -17,7 +17,8 @@ Json model_json(const Service& service, const ModelHost& host) {
               {"state", model_state_name(host.state())}};
   if (const auto info = host.info()) {
     out["max_model_len"] = info->ctx_len;
-    out["meta"] = {{"n_ctx_train", info->trained_ctx_len}, {"n_vocab", info->vocab_size}, {"size", info->weight_bytes}};
+    out["meta"] = {
+        {"n_ctx_train", info->trained_ctx_len}, {"n_vocab", info->vocab_size}, {"size", info->weight_bytes}};
   }
   return out;
 }
@@ -43,7 +44,8 @@ Result<Json> body_with_model(const Exchange& exchange, std::string* model) {
 Result<std::vector<int32_t>> tokens_of(const Json& body) {
   const Json* list = find(body, "tokens");
   std::vector<int32_t> ids;
-  if (!list || !list->is_array()) return fail(ErrorKind::kInvalidInput, "Field \"tokens\" must be a list of token ids.");
+  if (!list || !list->is_array())
+    return fail(ErrorKind::kInvalidInput, "Field \"tokens\" must be a list of token ids.");
   for (const Json& id : *list) {
     const bool is_id = id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX;
     if (!is_id) return fail(ErrorKind::kInvalidInput, "Field \"tokens\" must be a list of token ids.");
@@ -83,11 +85,12 @@ void ask(Service& service, const Call& call, Result<Json> (*answer)(ReadyModel&,
   std::string model;
   auto body = body_with_model(*call.exchange, &model);
   if (!body) return reply_error(*call.exchange, body.error());
-  service.with_model(call.exchange, model, [exchange = call.exchange, body = std::move(*body), answer](ReadyModel& ready) {
-    const auto out = answer(ready, body);
-    if (!out) return reply_error(*exchange, out.error());
-    reply_json(*exchange, *out);
-  });
+  service.with_model(call.exchange, model,
+                     [exchange = call.exchange, body = std::move(*body), answer](ReadyModel& ready) {
+                       const auto out = answer(ready, body);
+                       if (!out) return reply_error(*exchange, out.error());
+                       reply_json(*exchange, *out);
+                     });
 }
 
 }  // namespace
@@ -97,7 +100,8 @@ void answer_health(Service& service, const Call& call) {
   const ModelHost& first = *service.models().all().front();
   const bool is_ready = first.state() == ModelState::kReady;
   Json models = Json::object();
-  for (const auto& host : service.models().all()) models[host->source().name] = model_state_name(host->state());
+  for (const auto& host : service.models().all())
+    models[host->source().name] = model_state_name(host->state());
   const Json body = {{"status", is_ready ? "ok" : model_state_name(first.state())},
                      {"stage", first.stage()},
                      {"models", std::move(models)}};
@@ -113,11 +117,14 @@ void answer_models(Service& service, const Call& call) {
 }
 
 void answer_model(Service& service, const Call& call) {
-  if (const auto host = service.admit(*call.exchange, call.rest)) reply_json(*call.exchange, model_json(service, *host));
+  if (const auto host = service.admit(*call.exchange, call.rest))
+    reply_json(*call.exchange, model_json(service, *host));
 }
 
 void answer_chat(Service& service, const Call& call) { generate(service, call, Endpoint::kChatCompletions); }
-void answer_completions(Service& service, const Call& call) { generate(service, call, Endpoint::kCompletions); }
+void answer_completions(Service& service, const Call& call) {
+  generate(service, call, Endpoint::kCompletions);
+}
 
 void answer_embeddings(Service&, const Call& call) {
   reply_error(*call.exchange, Error(ErrorKind::kUnsupported, "Embeddings are not served yet."));
@@ -141,17 +148,16 @@ void answer_props(Service& service, const Call& call) {
     models.push_back(std::move(item));
   }
   const SamplingOptions& s = service.options().defaults.sampling;
-  reply_json(*call.exchange,
-             {{"total_slots", service.options().places},
-              {"most_waiting", service.options().most_waiting},
-              {"model_path", service.models().all().front()->source().path},
-              {"default_generation_settings",
-               {{"max_tokens", service.options().defaults.max_tokens},
-                {"temperature", s.temperature},
-                {"top_k", s.top_k},
-                {"top_p", s.top_p},
-                {"min_p", s.min_p}}},
-              {"models", std::move(models)}});
+  reply_json(*call.exchange, {{"total_slots", service.options().places},
+                              {"most_waiting", service.options().most_waiting},
+                              {"model_path", service.models().all().front()->source().path},
+                              {"default_generation_settings",
+                               {{"max_tokens", service.options().defaults.max_tokens},
+                                {"temperature", s.temperature},
+                                {"top_k", s.top_k},
+                                {"top_p", s.top_p},
+                                {"min_p", s.min_p}}},
+                              {"models", std::move(models)}});
 }
 
 void answer_slots(Service& service, const Call& call) {

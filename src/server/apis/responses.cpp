@@ -13,23 +13,29 @@ namespace {
 constexpr const char* kIdPrefix = "resp_";
 
 Json text_part(const std::string& text) {
-  return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", Json::array()}};
+  return {
+      {"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", Json::array()}};
 }
 Json reasoning_part(const std::string& text) { return {{"type", "reasoning_text"}, {"text", text}}; }
 
 Json message_item(const std::string& id, const char* status, Json content) {
-  return {{"id", id}, {"type", "message"}, {"status", status}, {"role", "assistant"}, {"content", std::move(content)}};
+  return {{"id", id},
+          {"type", "message"},
+          {"status", status},
+          {"role", "assistant"},
+          {"content", std::move(content)}};
 }
 Json reasoning_item(const std::string& id, const char* status, Json content) {
-  return {{"id", id}, {"type", "reasoning"}, {"status", status}, {"summary", Json::array()}, {"content", std::move(content)}};
+  return {{"id", id},
+          {"type", "reasoning"},
+          {"status", status},
+          {"summary", Json::array()},
+          {"content", std::move(content)}};
 }
 Json call_item(const std::string& id, const char* status, const openai::ToolCall& call) {
-  return {{"id", id},
-          {"type", "function_call"},
-          {"status", status},
-          {"call_id", "call_" + call.id},
-          {"name", call.name},
-          {"arguments", call.arguments}};
+  return {{"id", id},          {"type", "function_call"},
+          {"status", status},  {"call_id", "call_" + call.id},
+          {"name", call.name}, {"arguments", call.arguments}};
 }
 
 bool is_cut(const ChoiceAnswer& answer) {
@@ -107,24 +113,21 @@ class ResponsesWriter : public openai::AnswerWriter {
     }
     messages.push_back(std::move(told));
     const Json& items = items_.empty() ? items_of(answer) : items_;
-    store_.put(kIdPrefix + head_.id, {.body = response(is_cut(answer) ? "incomplete" : "completed", items, &usage),
-                                      .messages = std::move(messages)});
+    store_.put(kIdPrefix + head_.id,
+               {.body = response(is_cut(answer) ? "incomplete" : "completed", items, &usage),
+                .messages = std::move(messages)});
   }
 
  private:
   enum class Item : uint8_t { kNone, kMessage, kReasoning, kCall };
 
   Json response(const char* status, Json output, const openai::Usage* usage) const {
-    Json out = {{"id", kIdPrefix + head_.id},
-                {"object", "response"},
-                {"created_at", head_.created},
-                {"status", status},
-                {"error", nullptr},
-                {"incomplete_details", nullptr},
-                {"model", head_.model},
-                {"output", std::move(output)}};
+    Json out = {{"id", kIdPrefix + head_.id}, {"object", "response"},       {"created_at", head_.created},
+                {"status", status},           {"error", nullptr},           {"incomplete_details", nullptr},
+                {"model", head_.model},       {"output", std::move(output)}};
     out.update(request_.shown);
-    if (std::string_view(status) == "incomplete") out["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    if (std::string_view(status) == "incomplete")
+      out["incomplete_details"] = {{"reason", "max_output_tokens"}};
     out["usage"] = nullptr;
     if (usage) {
       out["usage"] = {{"input_tokens", usage->prompt_tokens},
@@ -173,7 +176,8 @@ class ResponsesWriter : public openai::AnswerWriter {
     text_.clear();
     const char* prefix = item == Item::kMessage ? "msg_" : item == Item::kReasoning ? "rs_" : "fc_";
     id_ = prefix + head_.id + "_" + std::to_string(items_.size());
-    if (item == Item::kCall) call_ = {.id = answer.calls.back().id, .name = answer.calls.back().name, .arguments = {}};
+    if (item == Item::kCall)
+      call_ = {.id = answer.calls.back().id, .name = answer.calls.back().name, .arguments = {}};
     out += event_text("response.output_item.added",
                       {{"output_index", items_.size()}, {"item", item_json("in_progress", Json::array())}});
     if (item == Item::kCall) return out;
@@ -184,7 +188,8 @@ class ResponsesWriter : public openai::AnswerWriter {
     if (item_ == Item::kNone) return {};
     std::string out;
     if (item_ == Item::kCall) {
-      out = item_event("response.function_call_arguments.done", {{"name", call_.name}, {"arguments", call_.arguments}});
+      out = item_event("response.function_call_arguments.done",
+                       {{"name", call_.name}, {"arguments", call_.arguments}});
     } else {
       Json fields = {{"content_index", 0}, {"text", text_}};
       if (item_ == Item::kMessage) fields["logprobs"] = Json::array();
@@ -223,7 +228,8 @@ void answer_responses(Service& service, const Call& call) {
   if (!body) return reply_error(*call.exchange, body.error());
   auto read = read_responses(*body, service.responses());
   if (!read) return reply_error(*call.exchange, read.error());
-  auto request = openai::read_served(openai::Endpoint::kChatCompletions, read->chat, service.options().defaults);
+  auto request =
+      openai::read_served(openai::Endpoint::kChatCompletions, read->chat, service.options().defaults);
   const std::string id = call.exchange->id().substr(call.exchange->id().find('_') + 1);
   service.responses().begin(kIdPrefix + id, [exchange = std::weak_ptr(call.exchange)] {
     if (const auto now = exchange.lock()) now->cancel();
@@ -235,24 +241,28 @@ void answer_responses(Service& service, const Call& call) {
 void answer_response(Service& service, const Call& call) {
   const auto stored = service.responses().get(call.rest);
   if (stored) return reply_json(*call.exchange, stored->body);
-  reply_error(*call.exchange, 404, "Response \"" + printable(call.rest) + "\" is not kept here.", "invalid_request_error");
+  reply_error(*call.exchange, 404, "Response \"" + printable(call.rest) + "\" is not kept here.",
+              "invalid_request_error");
 }
 
 void answer_delete_response(Service& service, const Call& call) {
   if (service.responses().remove(call.rest)) {
     return reply_json(*call.exchange, {{"id", call.rest}, {"object", "response"}, {"deleted", true}});
   }
-  reply_error(*call.exchange, 404, "Response \"" + printable(call.rest) + "\" is not kept here.", "invalid_request_error");
+  reply_error(*call.exchange, 404, "Response \"" + printable(call.rest) + "\" is not kept here.",
+              "invalid_request_error");
 }
 
 // POST /v1/responses/ID/cancel: what runs ends, with what was told.
 void answer_cancel_response(Service& service, const Call& call) {
   constexpr std::string_view kCancel = "/cancel";
-  const std::string id = call.rest.ends_with(kCancel) ? call.rest.substr(0, call.rest.size() - kCancel.size()) : "";
+  const std::string id =
+      call.rest.ends_with(kCancel) ? call.rest.substr(0, call.rest.size() - kCancel.size()) : "";
   if (!id.empty() && service.responses().cancel(id)) {
     return reply_json(*call.exchange, {{"id", id}, {"object", "response"}, {"status", "cancelled"}});
   }
-  reply_error(*call.exchange, 404, "No response \"" + printable(id) + "\" is under way.", "invalid_request_error");
+  reply_error(*call.exchange, 404, "No response \"" + printable(id) + "\" is under way.",
+              "invalid_request_error");
 }
 
 }  // namespace doppler::server

@@ -21,18 +21,23 @@ Result<void> add_item(const Json& item, Json* messages) {
   if (!type || *type == "message") {
     messages->push_back({{"role", member(item, "role", "user")}, {"content", member(item, "content", "")}});
   } else if (*type == "function_call") {
-    const Json call = {{"id", member(item, "call_id", "")},
-                       {"type", "function"},
-                       {"function", {{"name", member(item, "name")}, {"arguments", member(item, "arguments", "{}")}}}};
+    const Json call = {
+        {"id", member(item, "call_id", "")},
+        {"type", "function"},
+        {"function", {{"name", member(item, "name")}, {"arguments", member(item, "arguments", "{}")}}}};
     // Calls that follow each other were made at once.
     const bool goes_on = !messages->empty() && messages->back().contains("tool_calls");
-    if (!goes_on) messages->push_back({{"role", "assistant"}, {"content", nullptr}, {"tool_calls", Json::array()}});
+    if (!goes_on)
+      messages->push_back({{"role", "assistant"}, {"content", nullptr}, {"tool_calls", Json::array()}});
     messages->back()["tool_calls"].push_back(call);
   } else if (*type == "function_call_output") {
-    messages->push_back({{"role", "tool"}, {"tool_call_id", member(item, "call_id", "")}, {"content", member(item, "output", "")}});
+    messages->push_back({{"role", "tool"},
+                         {"tool_call_id", member(item, "call_id", "")},
+                         {"content", member(item, "output", "")}});
   } else if (*type != "reasoning") {
     return fail(ErrorKind::kUnsupported,
-                "Field \"input\" has an item of type \"%s\"; allowed are message, function_call, function_call_output and "
+                "Field \"input\" has an item of type \"%s\"; allowed are message, function_call, "
+                "function_call_output and "
                 "reasoning.",
                 printable(*type).c_str());
   }
@@ -44,7 +49,8 @@ Result<void> check_refused(const Json& body) {
   const Json format = member(member(body, "text", Json::object()), "format", Json::object());
   DP_TRY(const auto type, get_string(format, "type"));
   if (type && *type != "text") {
-    return fail(ErrorKind::kUnsupported, "Field \"text.format\" is of type \"%s\". Constrained decoding is not here yet.",
+    return fail(ErrorKind::kUnsupported,
+                "Field \"text.format\" is of type \"%s\". Constrained decoding is not here yet.",
                 printable(*type).c_str());
   }
   for (const char* name : {"background", "conversation", "prompt", "top_logprobs"}) {
@@ -62,7 +68,8 @@ Result<void> add_tools(const Json& body, Json* chat) {
   for (const Json& tool : tools) {
     // Tools of other types run elsewhere; agents send them to every server.
     if (member(tool, "type") != "function") continue;
-    Json function = {{"name", member(tool, "name")}, {"parameters", member(tool, "parameters", Json::object())}};
+    Json function = {{"name", member(tool, "name")},
+                     {"parameters", member(tool, "parameters", Json::object())}};
     if (const Json* description = find(tool, "description")) function["description"] = *description;
     list.push_back({{"type", "function"}, {"function", std::move(function)}});
   }
@@ -81,7 +88,8 @@ Result<void> add_tools(const Json& body, Json* chat) {
 Result<ResponsesRequest> read_responses(const Json& body, const ResponsesStore& store) {
   DP_CHECK(check_refused(body));
   ResponsesRequest out{.chat = Json::object(), .conversation = Json::array(), .shown = Json::object()};
-  for (const char* name : {"model", "temperature", "top_p", "stream", "user", "safety_identifier", "seed", "top_k", "min_p"}) {
+  for (const char* name :
+       {"model", "temperature", "top_p", "stream", "user", "safety_identifier", "seed", "top_k", "min_p"}) {
     if (const Json* value = find(body, name)) out.chat[name] = *value;
   }
   if (const Json limit = member(body, "max_output_tokens"); !limit.is_null()) out.chat["max_tokens"] = limit;
@@ -92,7 +100,8 @@ Result<ResponsesRequest> read_responses(const Json& body, const ResponsesStore& 
   if (previous) {
     auto stored = store.get(*previous);
     if (!stored) {
-      return fail(ErrorKind::kInvalidInput, "Field \"previous_response_id\" is \"%s\", which is not kept here.",
+      return fail(ErrorKind::kInvalidInput,
+                  "Field \"previous_response_id\" is \"%s\", which is not kept here.",
                   printable(*previous).c_str());
     }
     out.conversation = std::move(stored->messages);
@@ -109,17 +118,27 @@ Result<ResponsesRequest> read_responses(const Json& body, const ResponsesStore& 
   if (out.conversation.empty()) out.conversation.push_back({{"role", "user"}, {"content", ""}});
   Json messages = Json::array();
   DP_TRY(const auto instructions, get_string(body, "instructions"));
-  if (instructions && !instructions->empty()) messages.push_back({{"role", "system"}, {"content", *instructions}});
+  if (instructions && !instructions->empty())
+    messages.push_back({{"role", "system"}, {"content", *instructions}});
   messages.insert(messages.end(), out.conversation.begin(), out.conversation.end());
   out.chat["messages"] = std::move(messages);
   DP_CHECK(add_tools(body, &out.chat));
   DP_TRY(const auto stores, get_bool(body, "store"));
   out.is_stored = stores.value_or(true);
-  for (const auto& [name, otherwise] :
-       {std::pair<const char*, Json>{"instructions", Json()}, {"max_output_tokens", Json()}, {"metadata", Json::object()},
-        {"parallel_tool_calls", true}, {"previous_response_id", Json()}, {"reasoning", Json::object()}, {"temperature", Json()},
-        {"text", Json{{"format", {{"type", "text"}}}}}, {"tool_choice", "auto"}, {"tools", Json::array()}, {"top_p", Json()},
-        {"truncation", "disabled"}, {"store", true}, {"user", Json()}}) {
+  for (const auto& [name, otherwise] : {std::pair<const char*, Json>{"instructions", Json()},
+                                        {"max_output_tokens", Json()},
+                                        {"metadata", Json::object()},
+                                        {"parallel_tool_calls", true},
+                                        {"previous_response_id", Json()},
+                                        {"reasoning", Json::object()},
+                                        {"temperature", Json()},
+                                        {"text", Json{{"format", {{"type", "text"}}}}},
+                                        {"tool_choice", "auto"},
+                                        {"tools", Json::array()},
+                                        {"top_p", Json()},
+                                        {"truncation", "disabled"},
+                                        {"store", true},
+                                        {"user", Json()}}) {
     out.shown[name] = member(body, name, otherwise);
   }
   return out;

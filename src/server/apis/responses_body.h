@@ -8,9 +8,9 @@
 namespace doppler::server {
 
 struct ResponsesRequest {
-  Json chat;           // the body of a chat
-  Json conversation;   // its messages without the instructions, which do not go on
-  Json shown;          // fields that the answer repeats
+  Json chat;          // the body of a chat
+  Json conversation;  // its messages without the instructions, which do not go on
+  Json shown;         // fields that the answer repeats
   bool is_stored = true;
 };
 // Errors: kInvalidInput or kUnsupported, naming the field.

@@ -1,0 +1,22 @@
+// Qwen 3.5, dense (Qwen Team 2026): three gated delta nets, then attention with normalised heads of which a part rotates and
+// a sigmoid gate on its output; a gated feed-forward layer behind each. R rows, H hidden, Q and K: builder.h.
+#include "families/family.h"
+#include "layers/recurrent.h"
+
+namespace doppler::families {
+namespace {
+
+Value block(Builder& b, Value x, uint32_t i) {
+  Graph& g = b.graph;
+  Value h = b.norm(x, TensorId::kAttentionNorm, i);  // [R, H]
+  const bool is_delta = formats::is_recurrent_layer(b.config, i);
+  x = g.add(x, is_delta ? layers::gated_delta_net(b, h, i) : layers::gated_attention(b, h, i));  // [R, H]
+  h = b.norm(x, TensorId::kFfnNorm, i);                                                          // [R, H]
+  return g.add(x, layers::gated_mlp(b, h, i));                                                   // [R, H]
+}
+
+}  // namespace
+
+void build_qwen3_5(Builder& b) { layers::decoder(b, /*embedding_scale=*/1.0f, block); }
+
+}  // namespace doppler::families

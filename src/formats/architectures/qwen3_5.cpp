@@ -1,0 +1,146 @@
+// Qwen 3.5, dense: three gated delta nets, then attention whose output is gated. Norms are stored as w - 1, but not that of
+// the delta net. Facts: transformers' Qwen3_5TextConfig; llama.cpp's LLM_ARCH_QWEN35, whose files have the value heads of
+// delta nets in another order and call the second norm of a layer post_attention_norm.
+#include <algorithm>
+#include <cmath>
+
+#include "base/json.h"
+#include "formats/architectures/gguf_keys.h"
+#include "formats/architectures/json_fields.h"
+#include "formats/architectures/rows.h"
+
+namespace doppler::formats {
+namespace {
+
+using enum TensorId;
+
+constexpr uint32_t kInterval = 4;  // every fourth layer is attention
+
+constexpr std::string_view kGguf[] = {"qwen35"};
+constexpr HuggingFaceType kTypes[] = {{"qwen3_5_text", WindowRule::kNone}, {"qwen3_5", WindowRule::kNone}};
+constexpr FieldDefault kDefaults[] = {{"head_dim", 256, true},
+                                      {"max_position_embeddings", 32768, true},
+                                      {"partial_rotary_factor", 0.25, false},
+                                      {"linear_conv_kernel_dim", 4, true},
+                                      {"linear_key_head_dim", 128, true},
+                                      {"linear_value_head_dim", 128, true},
+                                      {"linear_num_key_heads", 16, true},
+                                      {"linear_num_value_heads", 32, true}};
+constexpr TensorId kAttentionLayer[] = {kAttentionNorm, kQ,       kAttentionGate, kK,  kV,   kQNorm, kKNorm,
+                                        kAttentionOut,  kFfnNorm, kGate,          kUp, kDown};
+constexpr TensorId kDeltaLayer[] = {
+    kAttentionNorm, kDeltaQkv,  kDeltaGate, kDeltaRate, kDeltaDecay, kConv, kStateDecay,
+    kStateTimeBias, kStateNorm, kStateOut,  kFfnNorm,   kGate,       kUp,   kDown};
+constexpr TensorRow kOwnTensors[] = {
+    {.id = kQ,
+     .gguf = "attn_q",
+     .huggingface = "self_attn.q_proj",
+     .shape = {Dim::kQRows, Dim::kHidden},
+     .parts = 2},
+    {kFfnNorm, "post_attention_norm", "post_attention_layernorm", {Dim::kHidden}, /*is_norm=*/true},
+};
+
+void set_delta(ModelConfig& config) {
+  RecurrentConfig& c = config.recurrent;
+  c.conv_channels = 2 * c.n_key_heads * c.key_dim + c.n_value_heads * c.value_dim;
+  if (!c.is_recurrent.empty()) return;
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    c.is_recurrent.push_back((layer + 1) % kInterval != 0);
+  }
+}
+
+Result<void> check_delta(const ModelConfig& config) {
+  const RecurrentConfig& c = config.recurrent;
+  const bool fits = c.n_key_heads != 0 && c.n_value_heads % c.n_key_heads == 0 && c.n_value_heads <= 1024 &&
+                    c.key_dim >= 1 && c.key_dim <= 512 && c.value_dim >= 1 && c.value_dim <= 512 &&
+                    c.conv_kernel >= 2 && c.conv_kernel <= 16;
+  if (fits) return {};
+  return fail(
+      ErrorKind::kInvalidInput,
+      "A delta net of %u heads of %u on %u of %u with a convolution over %u positions; allowed are whole "
+      "multiples up to 1024 heads of 1 to 512, and 2 to 16 positions.",
+      c.n_value_heads, c.value_dim, c.n_key_heads, c.key_dim, c.conv_kernel);
+}
+
+Result<void> read_huggingface(const Json& json, ModelConfig& config) {
+  RecurrentConfig& c = config.recurrent;
+  DP_TRY(c.conv_kernel, required_count(json, "linear_conv_kernel_dim"));
+  DP_TRY(c.n_key_heads, required_count(json, "linear_num_key_heads"));
+  DP_TRY(c.n_value_heads, required_count(json, "linear_num_value_heads"));
+  DP_TRY(c.key_dim, required_count(json, "linear_key_head_dim"));
+  DP_TRY(c.value_dim, required_count(json, "linear_value_head_dim"));
+  DP_TRY(const bool gated, bool_or(json, "attn_output_gate", true));
+  DP_TRY(const auto interval, get_count(json, "full_attention_interval"));
+  const bool usual = interval.value_or(kInterval) == kInterval || !c.is_recurrent.empty();
+  if (!gated || !usual) {
+    return fail(ErrorKind::kUnsupported,
+                "Field \"%s\" is not supported in models of type \"%s\" without layer_types; allowed is %s.",
+                gated ? "full_attention_interval" : "attn_output_gate", config.architecture.c_str(),
+                gated ? "4" : "true");
+  }
+  DP_CHECK(check_delta(config));
+  set_delta(config);
+  return {};
+}
+
+Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
+  RecurrentConfig& c = config.recurrent;
+  DP_TRY(c.conv_kernel, keys.required("ssm.conv_kernel"));
+  DP_TRY(c.key_dim, keys.required("ssm.state_size"));
+  DP_TRY(c.n_key_heads, keys.required("ssm.group_count"));
+  DP_TRY(c.n_value_heads, keys.required("ssm.time_step_rank"));
+  DP_TRY(const uint32_t inner, keys.required("ssm.inner_size"));
+  c.value_dim = c.n_value_heads == 0 ? 0 : inner / c.n_value_heads;
+  c.is_tiled = c.n_value_heads != c.n_key_heads;
+  // Layers behind the model that guess further tokens.
+  DP_TRY(const auto guessing, keys.count("nextn_predict_layers"));
+  if (guessing.value_or(0) >= config.n_layers) {
+    return fail(ErrorKind::kInvalidInput, "Key \"%s.nextn_predict_layers\" is %u; the model has %u layers.",
+                config.architecture.c_str(), *guessing, config.n_layers);
+  }
+  config.n_layers -= guessing.value_or(0);
+  DP_TRY(const auto interval, keys.count("full_attention_interval"));
+  const uint32_t every = std::max(1u, interval.value_or(kInterval));
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer)
+    c.is_recurrent.push_back((layer + 1) % every != 0);
+  DP_CHECK(check_delta(config));
+  set_delta(config);
+  return {};
+}
+
+std::vector<GgufField> write_gguf(const ModelConfig& config) {
+  const RecurrentConfig& c = config.recurrent;
+  const auto attention = std::ranges::find(c.is_recurrent, 0);
+  return {{"ssm.conv_kernel", c.conv_kernel},
+          {"ssm.state_size", c.key_dim},
+          {"ssm.group_count", c.n_key_heads},
+          {"ssm.time_step_rank", c.n_value_heads},
+          {"ssm.inner_size", c.n_value_heads * c.value_dim},
+          {"full_attention_interval", static_cast<uint32_t>(attention - c.is_recurrent.begin()) + 1}};
+}
+
+constexpr std::string_view kKeys[] = {"linear_conv_kernel_dim", "attn_output_gate"};
+constexpr std::string_view kGgufKeys[] = {"ssm.conv_kernel", "ssm.state_size"};
+
+}  // namespace
+
+constinit const Architecture kQwen35Row = {
+    .family = "qwen3_5",
+    .layer = kAttentionLayer,
+    .recurrent_layer = kDeltaLayer,
+    .own_tensors = kOwnTensors,
+    .gguf = {.architectures = kGguf,
+             .pairing = RopePairing::kNeox,
+             .read = read_gguf,
+             .write = write_gguf,
+             .keys = kGgufKeys},
+    .huggingface = {.model_types = kTypes,
+                    .pairing = RopePairing::kNeox,
+                    .norm_offset = 1.0f,
+                    .defaults = kDefaults,
+                    .recurrent_type = "linear_attention",
+                    .read = read_huggingface,
+                    .keys = kKeys},
+};
+
+}  // namespace doppler::formats

@@ -1,0 +1,33 @@
+// Hugging Face folders have the matrices of experts one by one ("mlp.experts.7.up_proj.weight"); the layers above know them
+// as one tensor [experts, n, k] ("mlp.experts.up_proj.weight"), as GGUF files have them. Its bytes are gathered when they
+// are read: nothing is copied before.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "formats/checkpoint.h"
+
+namespace doppler::formats {
+
+// Replaces the experts' tensors by stacked ones, whose sources are added behind the others and refer to them. Where one is
+// missing, or differs from the others in shape or type, they stay as they are, and whoever wants them all misses the whole.
+// Error: an expert's tensor is there twice.
+Result<void> gather_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
+                            std::vector<TensorInfo>& tensors);
+
+// Replaces tensors of all experts that hold gates and ups in one ("mlp.experts.gate_up_proj"), or MXFP4 codes beside their
+// scales, by "mlp.experts.gate_proj.weight" and its like. transposed: as gpt-oss has them, [experts, k, n], gates and ups in
+// turn; else [experts, n, k], an expert's gates before its ups.
+// Errors: shapes or types that no known folder has.
+Result<void> split_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
+                           std::vector<TensorInfo>& tensors, bool transposed);
+
+// Equal runs of bytes of other sources, end to end.
+struct ByteRun {
+  ByteSource* file;
+  uint64_t offset;
+};
+std::unique_ptr<ByteSource> gathered(std::vector<ByteRun> runs, uint64_t run_bytes);
+
+}  // namespace doppler::formats

@@ -1,0 +1,30 @@
+// Chooses the experts of each row by its router's logits, and weights them (Shazeer et al. 2017). Equal choices go to the
+// lower id, so that the result depends on the logits alone.
+//   score  = softmax or sigmoid of the logits, or the logits themselves (kSoftmaxOfChosen)
+//   choice = score + bias, where there is one: for choosing alone (Wang et al. 2024)
+//   groups: of n_groups runs of experts only the best groups_used are chosen from (DeepSeek-AI 2024)
+//   weight = score of the chosen (kSoftmaxOfChosen: softmax of their logits), divided by their sum plus norm_epsilon where
+//            norm_weights, times weight_scale
+// Error bound: relative L2 of the weights below 1e-5.
+#pragma once
+
+#include "base/router_score.h"
+#include "kernels/moe/routes.h"
+
+namespace doppler::kernels {
+
+struct Route {
+  TensorView logits;     // f32 [rows, n_experts]
+  TensorView bias = {};  // optional f32 [n_experts]
+  Routes y;
+  RouterScore score = RouterScore::kSoftmax;
+  uint32_t n_groups = 1, groups_used = 1;
+  GroupScore group_score = GroupScore::kMax;
+  bool norm_weights = false;
+  float norm_epsilon = 0, weight_scale = 1;
+};
+// Errors: more experts than kMaxExperts or more used than kMaxUsedExperts; groups that do not divide the experts or hold
+// too few.
+Result<void> record(Context& ctx, const Route& op);
+
+}  // namespace doppler::kernels

@@ -1,0 +1,28 @@
+// y = x * sigmoid(gate). One workgroup makes WORKGROUP * 4 consecutive values of one row (y of the grid), one invocation
+// four of them. Shared: the q8 blocks (common/q8_store, with its barriers). Error: relative L2 < 1e-6.
+//!import common/activate
+//!import common/q8_store
+//!import common/f16_store
+@group(0) @binding(0) var<storage, read> x: array<f32>; // [rows, N]
+@group(0) @binding(1) var<storage, read> gates: array<f32>; // rows of GATES_STRIDE
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y_q8: array<u32>;
+@group(0) @binding(4) var<storage, read_write> y_f16: array<vec2<u32>>;
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
+  let row = group.y;
+  let first = (group.x * WORKGROUP + t) * 4u;
+  var values = vec4f();
+  for (var j = 0u; j < 4u; j++) {
+    let i = first + j;
+    if (i < N) {
+      values[j] = x[row * N + i] * sigmoid(gates[row * GATES_STRIDE + GATE_COLUMN + i]);
+      if (HAS_F32) { y[row * N + i] = values[j]; }
+    }
+  }
+  if (HAS_F16 && first < N) { store_f16_quad(row, first, values); }
+  if (HAS_Q8) {
+    store_q8(t, (row * N + first) / 4u, values, first < N);
+  }
+}

@@ -1,0 +1,13 @@
+// The feed-forward layer of a block: a mixture of experts (Shazeer et al. 2017) where the model's numbers say so, else the
+// gated layer that every token goes through.
+#pragma once
+
+#include "layers/builder.h"
+
+namespace doppler::layers {
+
+// Routed experts, and beside them a shared one where there is one.
+Value mixture_of_experts(Builder& b, Value h, uint32_t layer);  // [R, H]
+Value feed_forward(Builder& b, Value h, uint32_t layer);        // [R, H]
+
+}  // namespace doppler::layers

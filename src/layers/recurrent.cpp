@@ -1,0 +1,55 @@
+#include "layers/recurrent.h"
+
+namespace doppler::layers {
+
+using formats::RecurrentConfig;
+using graph::Vector;
+
+Value short_conv(Builder& b, Value h, uint32_t layer) {
+  Graph& g = b.graph;
+  const RecurrentConfig& c = b.config.recurrent;
+  const uint32_t hidden = g.info(h).columns, n = c.conv_channels;
+  const Value bcv = b.linear(h, TensorId::kConvIn, layer, 3 * n);  // [R, 3 n]
+  const Vector weight = g.vectors(TensorId::kConv, layer, n, c.conv_kernel);
+  const Value y =
+      g.causal_conv(bcv, weight, {}, {.layer = layer, .kernel = c.conv_kernel, .is_gated = true});  // [R, n]
+  return b.linear(y, TensorId::kConvOut, layer, hidden);                                            // [R, H]
+}
+
+Value gated_delta_net(Builder& b, Value h, uint32_t layer) {
+  Graph& g = b.graph;
+  const RecurrentConfig& c = b.config.recurrent;
+  const uint32_t hidden = g.info(h).columns, heads = c.n_value_heads, values = heads * c.value_dim;
+  const auto [qkv, z, rate, decay] =
+      g.linear(h, {g.matrix(TensorId::kDeltaQkv, layer, c.conv_channels, hidden),
+                   g.matrix(TensorId::kDeltaGate, layer, values, hidden),
+                   g.matrix(TensorId::kDeltaRate, layer, heads, hidden),
+                   g.matrix(TensorId::kDeltaDecay, layer, heads, hidden)});
+  const Vector weight = g.vectors(TensorId::kConv, layer, c.conv_channels, c.conv_kernel);
+  const Value x = g.causal_conv(
+      qkv, weight, {},
+      {.layer = layer, .kernel = c.conv_kernel, .activation = ActivationFn::kSilu});  // [R, q + k + v]
+  Value y = g.gated_delta(x, decay, rate, g.vector(TensorId::kStateDecay, layer, heads),
+                          g.vector(TensorId::kStateTimeBias, layer, heads),
+                          {.layer = layer,
+                           .n_heads = heads,
+                           .n_key_heads = c.n_key_heads,
+                           .key_dim = c.key_dim,
+                           .value_dim = c.value_dim,
+                           .is_tiled = c.is_tiled});  // [R, values]
+  y = g.gated_norm(y, z, g.vector(TensorId::kStateNorm, layer, c.value_dim),
+                   {.eps = b.config.norm_eps, .group = c.value_dim});  // [R, values]
+  return b.linear(y, TensorId::kStateOut, layer, hidden);              // [R, H]
+}
+
+Value gated_attention(Builder& b, Value h, uint32_t layer) {
+  const uint32_t hidden = b.graph.info(h).columns, n = b.config.n_heads * b.config.head_dim;
+  auto [q, k, v] = b.qkv(h, layer);                                        // [R, Q], [R, K], [R, K]
+  const Value gate = b.linear(h, TensorId::kAttentionGate, layer, n);      // [R, Q]
+  q = b.rope(b.head_norm(q, TensorId::kQNorm, layer), layer);              // [R, Q]
+  k = b.rope(b.head_norm(k, TensorId::kKNorm, layer), layer);              // [R, K]
+  const Value y = b.graph.output_gate(b.attention(q, k, v, layer), gate);  // [R, Q]
+  return b.linear(y, TensorId::kAttentionOut, layer, hidden);              // [R, H]
+}
+
+}  // namespace doppler::layers

@@ -1,0 +1,88 @@
+// The plain rules of mixtures of experts: a kernel for each operation alone.
+#include "kernels/moe/expert_sum.h"
+#include "kernels/moe/route.h"
+#include "lowering/rule_functions.h"
+
+namespace doppler::lowering {
+namespace {
+
+Result<kernels::Routes> routes_of(const Lowering& l, Value routes, uint32_t n_experts, uint32_t n_used) {
+  DP_TRY(const TensorView view, l.f32_of(routes));
+  return kernels::Routes{.view = view, .n_experts = n_experts, .n_used = n_used};
+}
+
+}  // namespace
+
+Result<Outcome> lower_route(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const auto& route = std::get<graph::Route>(node.operation);
+  kernels::Route op{.score = route.score,
+                    .n_groups = route.n_groups,
+                    .groups_used = route.groups_used,
+                    .group_score = route.group_score,
+                    .norm_weights = route.norm_weights,
+                    .norm_epsilon = route.norm_epsilon,
+                    .weight_scale = route.weight_scale};
+  const Value routes = node.outputs[0];
+  DP_TRY(op.logits, l.f32_of(node.inputs[0]));
+  if (!node.vectors.empty()) op.bias = l.weights().vectors[node.vectors[0].index];
+  op.y = {.view = l.scratch("routes", uint64_t{l.rows(routes)} * 2 * route.n_used),
+          .n_experts = l.graph().info(node.inputs[0]).columns,
+          .n_used = route.n_used};
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, op));
+  l.set_form(routes, Rows{.f32 = op.y.view});
+  return applied();
+}
+
+Result<Outcome> lower_expert_linear(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const auto& experts = std::get<graph::ExpertLinear>(node.operation);
+  DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
+  DP_TRY(const kernels::Routes routes, routes_of(l, node.inputs[1], experts.n_experts, experts.n_used));
+  DP_TRY(const kernels::Prologue prologue, l.prologue(node.inputs[0]));
+  const auto* x = std::get_if<Rows>(&prologue);
+  if (!x) return fail(ErrorKind::kUnsupported, "%s does not read rows.", node.op_label.c_str());
+  const Projection& projection = *resolved->projection;
+  const TensorView y = l.product_buffer(index);
+  kernels::Context ctx = l.context(index);
+  for (size_t i = 0; i < projection.parts.size(); ++i) {
+    const Projection::Part& part = projection.parts[i];
+    DP_CHECK(kernels::record(
+        ctx, resolved->choices[i],
+        kernels::ExpertLinear{.weight = part.weight,
+                              .n = part.weight.n / (part.matrices * experts.n_experts),
+                              .matrices = part.matrices,
+                              .x = *x,
+                              .x_per_slot = l.graph().info(node.inputs[0]).columns != projection.k,
+                              .routes = routes,
+                              .bias = part.bias,
+                              .y = y,
+                              .y_stride = projection.n,
+                              .y_column = part.column}));
+  }
+  l.set_product(index, y);
+  return applied();
+}
+
+Result<Outcome> lower_expert_sum(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const auto& experts = std::get<graph::ExpertSum>(node.operation);
+  const Value sum = node.outputs[0];
+  kernels::ExpertSum op{.n = l.graph().info(sum).columns};
+  DP_TRY(op.x, l.f32_of(node.inputs[0]));
+  DP_TRY(op.routes, routes_of(l, node.inputs[1], experts.n_experts, experts.n_used));
+  if (node.inputs.size() > 2) {
+    DP_TRY(op.shared, l.f32_of(node.inputs[2]));
+  }
+  if (node.inputs.size() > 3) {
+    DP_TRY(op.shared_gate, l.f32_of(node.inputs[3]));
+  }
+  op.y = l.scratch(node.op_label, uint64_t{l.rows(sum)} * op.n);
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, op));
+  l.set_form(sum, Rows{.f32 = op.y});
+  return applied();
+}
+
+}  // namespace doppler::lowering

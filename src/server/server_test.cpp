@@ -1,0 +1,88 @@
+// Requests from bytes, and who may ask: a table each. The server as a whole: tests/server.
+#include <gtest/gtest.h>
+
+#include "server/gate.h"
+#include "server/http_parser.h"
+
+namespace doppler::server {
+namespace {
+
+// "METHOD path?query body" of each request, or the status that refuses them.
+std::string read(std::string_view bytes, size_t piece) {
+  HttpParser parser({.head_bytes = 200, .body_bytes = 20, .fields = 4});
+  std::string out;
+  while (!bytes.empty()) {
+    const size_t taken = parser.push(bytes.substr(0, piece));
+    bytes.remove_prefix(taken);
+    if (parser.state() == HttpParser::State::kRefused) return out + std::to_string(parser.refusal().status);
+    if (parser.state() != HttpParser::State::kDone) continue;
+    const HttpRequest request = parser.take();
+    out += request.method + " " + request.path + "?" + request.query + " " + request.body +
+           (request.keeps_alive ? ";" : ".");
+  }
+  return out;
+}
+
+TEST(HttpParser, RequestsAndRefusals) {
+  const std::string long_line = "GET / HTTP/1.1\r\nX: " + std::string(300, 'y');
+  const char* const cases[][2] = {
+      {"GET /a%20b?c=%20 HTTP/1.1\r\n\r\n", "GET /a b?c=%20 ;"},
+      {"\r\nGET / HTTP/1.0\r\n\r\n", "GET /? ."},
+      {"GET http://host:80/a HTTP/1.1\r\nConnection: x, Close\r\n\r\n", "GET /a? ."},
+      {"POST /a HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\n\r\n", "POST /a? abc;GET /b? ;"},
+      {"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x\r\nc\r\n0\r\nT: x\r\n\r\n",
+       "POST /a? abc;"},
+      {"POST /a HTTP/1.1\r\nContent-Length: 21\r\n\r\n", "413"},
+      {"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n15\r\n", "413"},
+      {"POST /a HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", "400"},
+      {"POST /a HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n", "400"},
+      {"POST /a HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "400"},
+      {"POST /a HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n", "400"},
+      {"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "400"},
+      {"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n", "400"},
+      {"POST /a HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "501"},
+      {"POST /a HTTP/1.1\r\nContent-Encoding: gzip\r\n\r\n", "415"},
+      {"GET /%00 HTTP/1.1\r\n\r\n", "400"},
+      {"GET /%4 HTTP/1.1\r\n\r\n", "400"},
+      {"GET a HTTP/1.1\r\n\r\n", "400"},
+      {"GET  / HTTP/1.1\r\n\r\n", "505"},
+      {"GET / HTTP/2\r\n\r\n", "505"},
+      {"GET / HTTP/1.1\r\n X: folded\r\n\r\n", "400"},
+      {"GET / HTTP/1.1\r\nX : y\r\n\r\n", "400"},
+      {"GET / HTTP/1.1\r\nX: a\nb\r\n\r\n", "400"},
+      {"GET / HTTP/1.1\r\nA: 1\r\nB: 1\r\nC: 1\r\nD: 1\r\nE: 1\r\n\r\n", "431"},
+      {long_line.c_str(), "431"},
+  };
+  for (const auto& [bytes, expected] : cases) {
+    const std::string_view text(bytes);
+    for (size_t piece = 1; piece <= text.size(); ++piece)
+      EXPECT_EQ(read(text, piece), expected) << text << piece;
+  }
+}
+
+TEST(Gate, KeysPagesAndNames) {
+  const auto asks = [](const GateOptions& options, HttpFields fields) {
+    const HttpRequest request{.method = "POST", .path = "/", .fields = std::move(fields)};
+    const auto refusal = refusal_of(options, request, /*needs_key=*/true);
+    return refusal ? refusal->status : 200;
+  };
+  const GateOptions open, key{.api_keys = {"a", "secret"}}, page{.origin = "https://example.org"};
+  EXPECT_EQ(asks(open, {}), 200);
+  EXPECT_EQ(asks(open, {{"host", "localhost:8080"}}), 200);
+  EXPECT_EQ(asks(open, {{"host", "[::1]:8080"}}), 200);
+  EXPECT_EQ(asks(open, {{"host", "evil.example"}}), 403);
+  EXPECT_EQ(asks(open, {{"host", "localhost:80"}, {"origin", "http://localhost:80"}}), 200);
+  EXPECT_EQ(asks(open, {{"origin", "https://example.org"}}), 403);
+  EXPECT_EQ(asks(page, {{"origin", "https://example.org"}}), 200);
+  EXPECT_EQ(asks(page, {{"origin", "https://example.org.evil"}}), 403);
+  EXPECT_EQ(asks(key, {}), 401);
+  EXPECT_EQ(asks(key, {{"x-api-key", "secre"}}), 401);
+  EXPECT_EQ(asks(key, {{"x-api-key", "secret"}, {"host", "anywhere"}}), 200);
+  EXPECT_EQ(asks(key, {{"authorization", "bearer secret"}}), 200);
+  EXPECT_EQ(asks(key, {{"authorization", "Basic secret"}}), 401);
+  EXPECT_TRUE(check_gate({.is_loopback = false}, "0.0.0.0").has_value() == false);
+  EXPECT_TRUE(check_gate({.api_keys = {"a"}, .is_loopback = false}, "0.0.0.0").has_value());
+}
+
+}  // namespace
+}  // namespace doppler::server

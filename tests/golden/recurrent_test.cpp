@@ -1,0 +1,162 @@
+// Models with recurrent states where a text goes back, and among others: a state cannot be cut, so what was evaluated
+// before must never show. Each answer must be that of a fresh start. Models: one with short convolutions alone, one with
+// gated delta nets.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "engine/generator.h"
+#include "engine/scheduler/scheduler.h"
+#include "golden_helpers.h"
+#include "model/plan_runner.h"
+
+namespace doppler {
+namespace {
+
+constexpr uint32_t kNew = 10;
+
+using Tokens = std::vector<uint32_t>;
+
+class Recurrent : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("DOPPLER_GOLDEN_DIR");
+    folder_ = std::string(folder && *folder ? folder : GOLDEN_DIR) + "/families_recurrent/" + GetParam();
+    const References refs = read_references(folder_);
+    a_ = refs.get<uint32_t>("prompt_a");
+    b_ = refs.get<uint32_t>("prompt_b");
+    b_.resize(20);
+  }
+
+  std::unique_ptr<model::PlanRunner> load(uint32_t max_sequences) {
+    auto files = formats::open_file_set(folder_);
+    EXPECT_TRUE(files) << files.error().message();
+    const auto checkpoint = open_golden(std::move(*files));
+    auto runner =
+        gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
+                                                                 {.policy = *kernels::make_policy("exact"),
+                                                                  .ctx_len = 64,
+                                                                  .chunk = 9,
+                                                                  .cache_format = kernels::CacheFormat::kF32,
+                                                                  .max_sequences = max_sequences,
+                                                                  .block_len = 8},
+                                                                 {}));
+    EXPECT_TRUE(runner) << runner.error().message();
+    return runner ? std::move(*runner) : nullptr;
+  }
+
+  struct Answer {
+    Tokens tokens;
+    uint32_t cached = 0;  // tokens of the prompt that were not evaluated
+  };
+  Answer answer(model::PlanRunner& runner, const Tokens& prompt, Tokens& cached_tokens) {
+    const std::atomic<bool> cancelled = false;
+    engine::Generator generator(runner, nullptr,
+                                {.vocab_size = runner.config().vocab_size, .stop_tokens = {}}, cached_tokens,
+                                cancelled);
+    GenerateOptions options;
+    options.sampling.temperature = 0;
+    options.max_tokens = kNew;
+    EXPECT_TRUE(generator.start(prompt, options));
+    while (true) {
+      auto piece = gpu::run_to_completion(device(), generator.next());
+      EXPECT_TRUE(piece) << piece.error().message();
+      if (!piece || !*piece) break;
+    }
+    const Generation& result = generator.result();
+    return {Tokens(result.tokens.begin(), result.tokens.end()), result.timings.cached_tokens};
+  }
+
+  std::string folder_;
+  Tokens a_, b_;
+};
+
+Tokens joined(Tokens text, const Tokens& more) {
+  text.insert(text.end(), more.begin(), more.end());
+  return text;
+}
+
+TEST_P(Recurrent, ATextThatGoesBackIsAnsweredAsAFreshOne) {
+  const auto runner = load(0);
+  ASSERT_TRUE(runner);
+  Tokens none, cached;
+  const Answer first = answer(*runner, a_, none);
+  const Tokens longer = joined(joined(a_, first.tokens), {5, 6, 7});
+  const Tokens other = joined(a_, {9, 9, 9});
+  const Tokens cut(a_.begin(), a_.begin() + 5);
+  Tokens fresh_longer, fresh_other, fresh_cut;
+  const Answer wanted_longer = answer(*runner, longer, fresh_longer),
+               wanted_other = answer(*runner, other, fresh_other),
+               wanted_cut = answer(*runner, cut, fresh_cut);
+  EXPECT_EQ(answer(*runner, a_, cached).tokens, first.tokens);
+  const Answer went_on = answer(*runner, longer, cached);
+  EXPECT_EQ(went_on.tokens, wanted_longer.tokens);
+  EXPECT_EQ(went_on.cached, a_.size() + kNew - 1);  // where the states stood
+  EXPECT_EQ(answer(*runner, a_, cached).tokens, first.tokens);
+  const Answer branched = answer(*runner, other, cached);
+  EXPECT_EQ(branched.tokens, wanted_other.tokens);
+  EXPECT_EQ(branched.cached, a_.size());  // the checkpoint behind the prompt
+  EXPECT_EQ(answer(*runner, cut, cached).tokens, wanted_cut.tokens);
+  EXPECT_EQ(answer(*runner, a_, cached).tokens, first.tokens);
+}
+
+TEST_P(Recurrent, ARestoredCacheHasItsStates) {
+  const auto runner = load(0);
+  ASSERT_TRUE(runner);
+  Tokens cached, none;
+  const Tokens text = joined(a_, answer(*runner, a_, cached).tokens);
+  const uint32_t kept = runner->continues_from(static_cast<uint32_t>(cached.size()));
+  EXPECT_EQ(kept, cached.size());
+  const auto saved = gpu::run_to_completion(device(), runner->save_cache(kept));
+  ASSERT_TRUE(saved) << saved.error().message();
+  EXPECT_EQ(runner->saved_positions(saved->size()), kept);
+  const Answer wanted = answer(*runner, joined(text, {3, 4}), none);
+  const auto restored = gpu::run_to_completion(device(), runner->restore_cache(kept, *saved));
+  ASSERT_TRUE(restored) << restored.error().message();
+  cached.assign(text.begin(), text.begin() + kept);
+  const Answer went_on = answer(*runner, joined(text, {3, 4}), cached);
+  EXPECT_EQ(went_on.tokens, wanted.tokens);
+  EXPECT_EQ(went_on.cached, kept);
+}
+
+TEST_P(Recurrent, EachOfManySequencesIsAnsweredAsAlone) {
+  const Tokens prompts[] = {a_, b_, a_, Tokens(b_.begin(), b_.begin() + 1), joined(a_, {7})};
+  std::vector<Tokens> wanted;
+  {
+    const auto alone = load(0);
+    ASSERT_TRUE(alone);
+    for (const Tokens& prompt : prompts) {
+      Tokens fresh;
+      wanted.push_back(answer(*alone, prompt, fresh).tokens);
+    }
+  }
+  const auto runner = load(3);
+  ASSERT_TRUE(runner);
+  auto scheduler =
+      engine::Scheduler::create(*runner->sequences(), {.vocab_size = runner->config().vocab_size});
+  ASSERT_TRUE(scheduler) << scheduler.error().message();
+  std::vector<std::shared_ptr<engine::Stream>> streams;
+  for (const Tokens& prompt : prompts) {
+    engine::Request request;
+    request.tokens = prompt;
+    request.settings.max_tokens = kNew;
+    auto stream = (*scheduler)->submit(std::move(request));
+    ASSERT_TRUE(stream) << stream.error().message();
+    streams.push_back(*stream);
+  }
+  while (true) {
+    const auto more = gpu::run_to_completion(device(), (*scheduler)->turn());
+    ASSERT_TRUE(more) << more.error().message();
+    if (!*more) break;
+  }
+  for (size_t i = 0; i < streams.size(); ++i) {
+    EXPECT_EQ(streams[i]->take(), wanted[i]) << "prompt " << i;
+    EXPECT_EQ(streams[i]->timings().cached_tokens, 0u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Recurrent, testing::Values("lfm2", "qwen3_5"));
+
+}  // namespace
+}  // namespace doppler
