@@ -5,6 +5,11 @@
 set(DOPPLER_WGSL_ROOT ${CMAKE_SOURCE_DIR}/src/kernels)
 set(DOPPLER_WGSL_OUT ${CMAKE_BINARY_DIR}/generated)
 
+# A message of a shader compiler names a line of the text, so native programs hold it as it is. In WebAssembly size counts.
+set(DOPPLER_EMBED_FORM header)
+if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
+  set(DOPPLER_EMBED_FORM compact)
+endif()
 set(_embed_dir ${CMAKE_SOURCE_DIR}/tools/embed_wgsl)
 set(_embed_sources ${_embed_dir}/embed_wgsl.cpp ${_embed_dir}/header_writer.cpp ${_embed_dir}/wgsl_reader.cpp)
 if(CMAKE_CROSSCOMPILING)
@@ -56,7 +61,7 @@ function(doppler_embed_wgsl target)
     get_filename_component(folder ${header} DIRECTORY)
     file(MAKE_DIRECTORY ${folder})
     add_custom_command(OUTPUT ${header}
-      COMMAND ${DOPPLER_EMBED_WGSL} header ${DOPPLER_WGSL_ROOT} ${path} ${header}
+      COMMAND ${DOPPLER_EMBED_WGSL} ${DOPPLER_EMBED_FORM} ${DOPPLER_WGSL_ROOT} ${path} ${header}
       DEPENDS embed_wgsl ${full} COMMENT "Embedding ${path}" VERBATIM)
     list(APPEND headers ${header})
     set_property(TARGET doppler_wgsl APPEND PROPERTY DOPPLER_WGSL_PATHS ${path})

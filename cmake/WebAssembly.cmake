@@ -20,3 +20,19 @@ include_directories(SYSTEM ${CMAKE_BINARY_DIR}/include)
 # the layers above compute were checked against memory that exists, and need no cast at every use.
 target_compile_options(doppler_flags INTERFACE -Wno-shorten-64-to-32)
 target_compile_definitions(doppler_flags INTERFACE JSON_NO_IO)  # no iostream: 235 KB
+
+# The sources that work through whole prompts and whole files; all others are compiled for size. The precompiled header
+# is made for size too.
+function(optimise_for_speed)
+  foreach(source
+      tokenizer/bpe_encoder tokenizer/json_scanner tokenizer/normaliser tokenizer/piece_encoder tokenizer/pre_tokenizers
+      tokenizer/sentence_piece_encoder tokenizer/special_matcher tokenizer/splitter tokenizer/token_index
+      tokenizer/vocab tokenizer/word_piece_encoder tokenizer/regex/regex_scan tokenizer/unicode/normalise
+      tokenizer/unicode/unicode
+      formats/quant/blocks_of_32 formats/quant/codec formats/quant/k_large formats/quant/k_small formats/quant/plain
+      formats/quant/repack formats/quant/repack_tiles formats/quant/tables)
+    string(REGEX MATCH "^[a-z]+" layer ${source})
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/${source}.cpp TARGET_DIRECTORY doppler_${layer}
+      PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+  endforeach()
+endfunction()

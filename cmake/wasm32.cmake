@@ -13,4 +13,5 @@ set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 # Tail calls: a loop that awaits tasks which finish at once would otherwise grow the stack with every turn.
 # The packaged libraries lie under the target's old name, which Clang calls deprecated.
 set(CMAKE_CXX_FLAGS_INIT "-msimd128 -mtail-call -Wno-deprecated")
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "")
+# Small: what is hot is named in WebAssembly.cmake.
+set(CMAKE_CXX_FLAGS_RELEASE "-Oz -DNDEBUG" CACHE STRING "")

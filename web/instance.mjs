@@ -105,6 +105,16 @@ export class Instance {
       dp_progress: (number, stage, stageBytes, done, total) =>
         Number(this.#calls.get(number)?.onProgress?.(core.text(stage, stageBytes), done, total) ?? true),
       dp_log: (level, text, bytes) => this.log(level, core.text(text, bytes)),
+      dp_number: (value, isFloat, at) => {  // src/base/number_text.h
+        let text = Object.is(value, -0) ? '-0e0' : value.toExponential();
+        for (let digits = 0; isFloat && value !== 0 && digits < 9; digits++) {
+          text = value.toExponential(digits);
+          if (Math.fround(Number(text)) === value) break;
+        }
+        const bytes = new TextEncoder().encode(text);
+        core.bytes(at, bytes.length).set(bytes);
+        return bytes.length;
+      },
     };
   }
 }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 
+#include "base/number_text.h"
 #include "gpu/wgsl_files.h"
 
 namespace doppler::gpu {
@@ -52,9 +52,7 @@ Result<std::string> literal(const WgslConst& constant) {
   }
   const auto narrow = static_cast<float>(value);
   if (!std::isfinite(narrow)) return wrong("finite f32");
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, narrow, std::chars_format::scientific).ptr;
-  return "f32(" + std::string(text, end) + ")";
+  return "f32(" + shortest_text(narrow) + ")";
 }
 
 Result<std::string> const_prelude(std::span<const WgslConst> consts) {

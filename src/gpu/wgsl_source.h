@@ -10,7 +10,7 @@ namespace doppler::gpu {
 
 struct WgslSource {
   std::string_view path;  // relative to src/kernels: "linear/matvec/matvec_q4_k.wgsl"
-  std::string_view text;  // as in the file, its //!import lines included
+  std::string_view text;  // its //!import lines included; in WebAssembly without comments
 };
 
 // All embedded files, sorted by path. Defined in the generated wgsl_registry.cpp (library doppler_wgsl).

@@ -1,5 +1,6 @@
 // Build-time program: embeds WGSL files into C++ so that the host cannot disagree with the shader.
 //   embed_wgsl header <src/kernels> <folder/file.wgsl> <out.h>     one file -> its header
+//   embed_wgsl compact <src/kernels> <folder/file.wgsl> <out.h>    the same, the text without comments
 //   embed_wgsl registry <out.cpp> [folder/file.wgsl ...]           all files -> gpu::embedded_wgsl()
 // Called by cmake/EmbedWgsl.cmake. Read next: wgsl_reader.h (what is understood), header_writer.h (what is
 // made).
@@ -32,13 +33,13 @@ int write_file(const std::string& path, const std::string& text) {
   return out ? 0 : fail("Cannot write " + path + ".");
 }
 
-int make_header(const std::string& root, const std::string& path, const std::string& out) {
+int make_header(const std::string& root, const std::string& path, const std::string& out, bool compact) {
   const std::string full = root + "/" + path;
   const auto text = read_file(full);
   if (!text) return fail("Cannot read " + full + ".");
   const auto file = read_wgsl(*text);
   if (!file) return fail(full + ": " + file.error());
-  const auto header = write_header(path, *text, *file);
+  const auto header = write_header(path, compact ? compact_wgsl(*text) : *text, *file);
   if (!header) return fail(full + ": " + header.error());
   return write_file(out, *header);
 }
@@ -47,9 +48,12 @@ int make_header(const std::string& root, const std::string& path, const std::str
 
 int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + 1, argv + argc);
-  if (args.size() == 4 && args[0] == "header") return make_header(args[1], args[2], args[3]);
+  if (args.size() == 4 && (args[0] == "header" || args[0] == "compact")) {
+    return make_header(args[1], args[2], args[3], args[0] == "compact");
+  }
   if (args.size() >= 2 && args[0] == "registry") {
     return write_file(args[1], write_registry({args.begin() + 2, args.end()}));
   }
-  return fail("Usage: embed_wgsl header ROOT FILE.wgsl OUT.h | embed_wgsl registry OUT.cpp FILE.wgsl...");
+  return fail(
+      "Usage: embed_wgsl header|compact ROOT FILE.wgsl OUT.h | embed_wgsl registry OUT.cpp FILE.wgsl...");
 }

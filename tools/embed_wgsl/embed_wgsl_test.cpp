@@ -99,6 +99,16 @@ TEST_P(ReadWgslRefuses, WithASentence) {
 INSTANTIATE_TEST_SUITE_P(Rows, ReadWgslRefuses, testing::ValuesIn(kRefused),
                          [](const auto& row) { return std::string(row.param.name); });
 
+TEST(CompactWgsl, KeepsWhatCountsAndMeansTheSame) {
+  const auto file = read_wgsl(compact_wgsl(kGood));
+  ASSERT_TRUE(file) << file.error();
+  EXPECT_EQ(file->imports.size(), 2u);
+  EXPECT_EQ(file->bindings.size(), 3u);
+  EXPECT_EQ(compact_wgsl(
+                "// Head.\n//!import a/b as c_\n\nfn f() {\n    let x  = 1; // one\n  /* two\n  three */}\n"),
+            "//!import a/b as c_\nfn f() {\n let x = 1;\n }\n");
+}
+
 TEST(WriteHeader, PadsParamsTo16BytesAndAssertsOffsets) {
   const auto header = write_header("op/op_fast.wgsl", kGood, *read_wgsl(kGood));
   ASSERT_TRUE(header) << header.error();

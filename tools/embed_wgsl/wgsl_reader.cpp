@@ -86,6 +86,8 @@ class Scanner {
   size_t at_ = 0;
 };
 
+constexpr std::string_view kImport = "//!import";
+
 std::expected<std::vector<std::string>, std::string> read_imports(std::string_view text) {
   std::vector<std::string> imports;
   bool opening = true;  // nothing but comments and empty lines so far
@@ -96,7 +98,6 @@ std::expected<std::vector<std::string>, std::string> read_imports(std::string_vi
     std::string_view row = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     while (!row.empty() && std::isspace(static_cast<unsigned char>(row.back())) != 0) row.remove_suffix(1);
-    constexpr std::string_view kImport = "//!import";
     if (!row.starts_with(kImport)) {
       if (!row.empty() && !row.starts_with("//")) opening = false;
       continue;
@@ -248,6 +249,25 @@ std::expected<WgslFile, std::string> read_wgsl(std::string_view text) {
   }
   if (auto checked = check_bindings(file.bindings); !checked) return Error(checked.error());
   return file;
+}
+
+std::string compact_wgsl(std::string_view text) {
+  const std::string blanked = blank_comments(text);
+  std::string out;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const bool imports = text.substr(begin).starts_with(kImport);
+    std::string row;
+    for (const char c :
+         imports ? text.substr(begin, end - begin) : std::string_view(blanked).substr(begin, end - begin)) {
+      const bool space = std::isspace(static_cast<unsigned char>(c)) != 0;
+      if (!space || !row.ends_with(' ')) row += space ? ' ' : c;
+    }
+    while (row.ends_with(' ')) row.pop_back();
+    if (!row.empty()) out += row + "\n";
+    begin = end + 1;
+  }
+  return out;
 }
 
 }  // namespace doppler::embed_wgsl

@@ -2,10 +2,10 @@
 #include "tokenizer/template/python_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
+#include "base/number_text.h"
 #include "base/text.h"
 
 namespace doppler::tmpl {
@@ -229,9 +229,8 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 std::string float_repr(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  char buffer[40];  // 17 digits, sign, point, exponent
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::scientific).ptr;
-  const std::string_view written(buffer, static_cast<size_t>(end - buffer));
+  const std::string scientific = shortest_text(value);
+  const std::string_view written = scientific;
   const size_t mark = written.find('e');
   const int64_t exponent =
       parse_int(written.substr(written[mark + 1] == '+' ? mark + 2 : mark + 1)).value_or(0);
