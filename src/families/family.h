@@ -17,6 +17,7 @@ void build_gemma(Builder& b);
 void build_gemma2(Builder& b);
 void build_gemma3(Builder& b);
 void build_glm4(Builder& b);
+void build_granite_hybrid(Builder& b);
 void build_hunyuan_v1(Builder& b);
 void build_lfm2(Builder& b);
 void build_llama(Builder& b);

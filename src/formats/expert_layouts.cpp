@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t kBlockCodes = 16,
                    kBlockBytes = 17;  // of 32 numbers: as ggml has them, the scale before the codes
+constexpr std::string_view kHalves = ".input_linear.weight";  // Granite's
 
 // Bytes that are made expert by expert.
 class MadeSource : public ByteSource {
@@ -136,6 +137,7 @@ class Splitter {
 
  private:
   Result<void> add(TensorInfo tensor, const std::vector<TensorInfo>& given) {
+    if (tensor.name.ends_with(kHalves)) return add_halves(tensor);
     constexpr std::string_view kExperts = ".experts.";
     const size_t at = tensor.name.rfind(kExperts);
     const std::string prefix = at == std::string::npos ? "" : tensor.name.substr(0, at + kExperts.size());
@@ -165,6 +167,32 @@ class Splitter {
     if (is_down) return put(prefix + "down_proj" + suffix, tensor, scale, kind, 0, 1);
     DP_CHECK(put(prefix + "gate_proj" + suffix, tensor, scale, kind, 0, 2));
     return put(prefix + "up_proj" + suffix, tensor, scale, kind, 1, 2);
+  }
+
+  // Gates, then ups: of one matrix, or of each expert.
+  Result<void> add_halves(const TensorInfo& tensor) {
+    const size_t dims = tensor.shape.size();
+    if (dims < 2 || dims > 3 || tensor.shape[dims - 2] % 2 != 0 || dtype_info(tensor.type).block_size != 1 ||
+        std::ranges::count(tensor.shape, 0) != 0) {
+      return fail(
+          ErrorKind::kUnsupported,
+          "Tensor \"%s\" of %zu dimensions is no gates and ups; known are [2n, k] and [experts, 2n, k] "
+          "of plain numbers.",
+          printable(tensor.name).c_str(), dims);
+    }
+    const std::string prefix = tensor.name.substr(0, tensor.name.size() - kHalves.size() + 1);
+    const uint64_t experts = dims == 3 ? tensor.shape[0] : 1, half_bytes = tensor.bytes / experts / 2;
+    for (const uint64_t part : {0, 1}) {
+      TensorInfo out = tensor;
+      out.name = prefix + (part == 0 ? "gate_proj" : "up_proj") + ".weight";
+      out.shape[dims - 2] /= 2;
+      std::vector<ByteRun> runs;
+      for (uint64_t e = 0; e < experts; ++e) {
+        runs.push_back({sources_[tensor.file].get(), tensor.offset + (2 * e + part) * half_bytes});
+      }
+      DP_CHECK(place(std::move(out), gathered(std::move(runs), half_bytes)));
+    }
+    return {};
   }
 
   // Part `part` of `parts` of a tensor.

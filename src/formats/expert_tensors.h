@@ -18,7 +18,8 @@ Result<void> gather_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
 
 // Replaces tensors of all experts that hold gates and ups in one ("mlp.experts.gate_up_proj"), or MXFP4 codes beside their
 // scales, by "mlp.experts.gate_proj.weight" and its like. transposed: as gpt-oss has them, [experts, k, n], gates and ups in
-// turn; else [experts, n, k], an expert's gates before its ups.
+// turn; else [experts, n, k], an expert's gates before its ups. So are Granite's gates and ups replaced, of experts and of the
+// layer beside them ("shared_mlp.input_linear.weight").
 // Errors: shapes or types that no known folder has.
 Result<void> split_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
                            std::vector<TensorInfo>& tensors, bool transposed);

@@ -141,6 +141,22 @@ std::vector<Value> Graph::add_linear(Value x, std::span<const Matrix> matrices) 
                   n);
 }
 
+std::vector<Value> Graph::add_split_linear(Value x, Matrix matrix, std::span<const uint32_t> columns) {
+  const WeightInfo& w = info(matrix);
+  uint32_t rows = 0;
+  for (const uint32_t count : columns) rows += count;
+  check(w.shape[1] == this->columns(x) && w.shape[0] == rows,
+        format_text("%s is [%u, %u]; what it multiplies has %u columns, and its outputs have %u.",
+                    w.label().c_str(), w.shape[0], w.shape[1], this->columns(x), rows));
+  return add_node({.operation = Linear{},
+                   .inputs = {x},
+                   .outputs = {},
+                   .matrices = {matrix},
+                   .vectors = {},
+                   .op_label = w.label()},
+                  columns);
+}
+
 Value Graph::linear(Value x, Matrix matrix) { return add_linear(x, {&matrix, 1}).front(); }
 
 Value Graph::rope(Value x, const Rope& rope) {

@@ -68,6 +68,14 @@ class Graph {
     for (size_t i = 0; i < N && i < made.size(); ++i) out[i] = made[i];
     return out;
   }
+  // The outputs of one matrix as runs of so many columns each, all in all its rows.
+  template <size_t N>
+  std::array<Value, N> linear(Value x, Matrix matrix, const uint32_t (&columns)[N]) {
+    std::array<Value, N> out{};
+    const std::vector<Value> made = add_split_linear(x, matrix, columns);
+    for (size_t i = 0; i < N && i < made.size(); ++i) out[i] = made[i];
+    return out;
+  }
   Value rope(Value x, const Rope& rope);  // each head of x rotated by the row's position
   Value attention(Value q, Value k, Value v,
                   const Attention& attention,                   // k and v join the layer's cache first
@@ -116,6 +124,7 @@ class Graph {
 
  private:
   std::vector<Value> add_linear(Value x, std::span<const Matrix> matrices);
+  std::vector<Value> add_split_linear(Value x, Matrix matrix, std::span<const uint32_t> columns);
   std::vector<Value> add_expert_linear(Value x, Value routes, std::span<const Matrix> matrices);
   // The operation that made routes; an empty one, and an error, where they are none.
   ExpertLinear experts_of(Value routes);

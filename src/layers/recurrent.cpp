@@ -42,6 +42,30 @@ Value gated_delta_net(Builder& b, Value h, uint32_t layer) {
   return b.linear(y, TensorId::kStateOut, layer, hidden);              // [R, H]
 }
 
+Value mamba2(Builder& b, Value h, uint32_t layer) {
+  Graph& g = b.graph;
+  const RecurrentConfig& c = b.config.recurrent;
+  const uint32_t hidden = g.info(h).columns, heads = c.n_value_heads, values = heads * c.value_dim;
+  const graph::Matrix in = g.matrix(TensorId::kMambaIn, layer, values + c.conv_channels + heads, hidden);
+  const auto [z, xbc, dt] = g.linear(h, in, {values, c.conv_channels, heads});
+  const Vector weight = g.vectors(TensorId::kConv, layer, c.conv_channels, c.conv_kernel);
+  const Value x = g.causal_conv(
+      xbc, weight, g.vector(TensorId::kConvBias, layer, c.conv_channels),
+      {.layer = layer, .kernel = c.conv_kernel, .activation = ActivationFn::kSilu});  // [R, x + B + C]
+  Value y =
+      g.mamba2(x, dt, g.vector(TensorId::kStateDecay, layer, heads),
+               g.vector(TensorId::kStateTimeBias, layer, heads), g.vector(TensorId::kStateSkip, layer, heads),
+               {.layer = layer,
+                .n_heads = heads,
+                .n_key_heads = c.n_key_heads,
+                .key_dim = c.key_dim,
+                .value_dim = c.value_dim});  // [R, values]
+  y = g.gated_norm(
+      y, z, g.vector(TensorId::kStateNorm, layer, values),
+      {.eps = b.config.norm_eps, .group = values / c.n_key_heads, .gate_first = true});  // [R, values]
+  return b.linear(y, TensorId::kStateOut, layer, hidden);                                // [R, H]
+}
+
 Value gated_attention(Builder& b, Value h, uint32_t layer) {
   const uint32_t hidden = b.graph.info(h).columns, n = b.config.n_heads * b.config.head_dim;
   auto [q, k, v] = b.qkv(h, layer);                                        // [R, Q], [R, K], [R, K]

@@ -9,6 +9,8 @@ namespace doppler::layers {
 Value short_conv(Builder& b, Value h, uint32_t layer);  // [R, H]
 // Gated delta net (Yang et al. 2024) as Qwen 3.5 has it.
 Value gated_delta_net(Builder& b, Value h, uint32_t layer);  // [R, H]
+// Mamba 2 (Dao and Gu 2024) with a gated norm of each group of its values.
+Value mamba2(Builder& b, Value h, uint32_t layer);  // [R, H]
 
 // Attention with normalised heads and a sigmoid gate on its output, as it stands between gated delta nets.
 Value gated_attention(Builder& b, Value h, uint32_t layer);  // [R, H]

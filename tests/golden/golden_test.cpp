@@ -25,15 +25,18 @@ std::string golden_dir() {
   return folder && *folder ? folder : GOLDEN_DIR;
 }
 
-// Dawn's pipelines take minutes to compile in software. Of families_dense it takes those with kernels that no other case
+// Dawn's pipelines take minutes to compile in software. Of these archives it takes those with kernels that no other case
 // has; DOPPLER_GOLDEN_ALL=1 is for all.
-constexpr std::string_view kDenseOnDawn[] = {"apertus", "gemma2", "hunyuan_v1_dense", "ministral3", "olmo3"};
+constexpr std::string_view kSampled[] = {"families_dense", "families_mamba"};
+constexpr std::string_view kOnDawn[] = {"apertus",          "gemma2",     "granitemoehybrid",
+                                        "hunyuan_v1_dense", "ministral3", "olmo3"};
 
 bool is_sampled_out(const fs::path& folder) {
   const char *provider = std::getenv("DOPPLER_WEBGPU"), *all = std::getenv("DOPPLER_GOLDEN_ALL");
   if (!provider || std::string_view(provider) != "dawn" || (all && *all)) return false;
-  return folder.parent_path().filename() == "families_dense" &&
-         std::ranges::find(kDenseOnDawn, folder.filename().string()) == std::end(kDenseOnDawn);
+  const std::string archive = folder.parent_path().filename().string(), name = folder.filename().string();
+  return std::ranges::find(kSampled, archive) != std::end(kSampled) &&
+         std::ranges::find(kOnDawn, name) == std::end(kOnDawn);
 }
 
 std::vector<std::string> case_folders() {

@@ -10,10 +10,11 @@ namespace {
 using enum TensorId;
 
 constexpr const Architecture* kTable[] = {
-    &kLlamaRow,    &kMinistral3Row, &kQwen2Row,   &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
-    &kGraniteRow,  &kOlmo2Row,      &kGemmaRow,   &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
-    &kSeedOssRow,  &kApertusRow,    &kExaone4Row, &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
-    &kQwen2MoeRow, &kQwen3MoeRow,   &kGptOssRow,  &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row};
+    &kLlamaRow,   &kMinistral3Row, &kQwen2Row,   &kQwen3Row,    &kPhi3Row,
+    &kSmolLm3Row, &kGraniteRow,    &kOlmo2Row,   &kGemmaRow,    &kGemma2Row,
+    &kGemma3Row,  &kGlm4Row,       &kSeedOssRow, &kApertusRow,  &kExaone4Row,
+    &kErnie45Row, &kHunyuanV1Row,  &kMixtralRow, &kQwen2MoeRow, &kQwen3MoeRow,
+    &kGptOssRow,  &kErnie45MoeRow, &kLfm2Row,    &kQwen35Row,   &kGraniteHybridRow};
 
 void add_name(std::string& names, std::string_view name) {
   names += (names.empty() ? "" : ", ") + std::string(name);

@@ -34,6 +34,11 @@ Json small_config(std::string_view model_type) {
                {"query_pre_attn_scalar", 10},
                {"partial_rotary_factor", 1.0}};
   if (model_type.starts_with("lfm2")) json["full_attn_idxs"] = {1, 4};
+  if (model_type == "granitemoehybrid") {
+    json["layer_types"] = {"mamba", "mamba", "attention", "mamba", "mamba", "attention", "mamba"};
+    json["mamba_n_heads"] = 12;
+    json["attention_multiplier"] = 0.5;
+  }
   return json;
 }
 

@@ -2,6 +2,7 @@
 // divisor) the logits. Facts: transformers' GraniteConfig; llama.cpp's LLM_ARCH_GRANITE, whose files have the rows of q
 // and k ordered as Llama's.
 #include "formats/architectures/gguf_keys.h"
+#include "formats/architectures/granite_keys.h"
 #include "formats/architectures/json_fields.h"
 #include "formats/architectures/rows.h"
 
@@ -10,11 +11,10 @@ namespace {
 
 constexpr std::string_view kGguf[] = {"granite"};
 constexpr HuggingFaceType kTypes[] = {{"granite", WindowRule::kNone}};
-constexpr std::string_view kFields[] = {"embedding_multiplier", "attention_multiplier", "residual_multiplier",
-                                        "logits_scaling"};
-constexpr std::string_view kKeys[] = {"embedding_scale", "attention.scale", "residual_scale", "logit_scale"};
 
-Result<void> read(const Json& json, ModelConfig& config) {
+}  // namespace
+
+Result<void> read_huggingface_granite(const Json& json, ModelConfig& config) {
   DP_TRY(const double embedding, number_or(json, "embedding_multiplier", 1));
   DP_TRY(const double attention, number_or(json, "attention_multiplier", 1));
   DP_TRY(const double residual, number_or(json, "residual_multiplier", 1));
@@ -26,7 +26,7 @@ Result<void> read(const Json& json, ModelConfig& config) {
   return {};
 }
 
-Result<void> read_keys(const GgufKeys& keys, ModelConfig& config) {
+Result<void> read_gguf_granite(const GgufKeys& keys, ModelConfig& config) {
   DP_TRY(const double embedding, keys.number("embedding_scale", 1));
   DP_TRY(const double attention, keys.number("attention.scale", 0));
   DP_TRY(const double residual, keys.number("residual_scale", 1));
@@ -40,14 +40,12 @@ Result<void> read_keys(const GgufKeys& keys, ModelConfig& config) {
   return {};
 }
 
-std::vector<GgufField> write_keys(const ModelConfig& config) {
-  return {{kKeys[0], config.embedding_scale},
-          {kKeys[1], config.attention_scale},
-          {kKeys[2], config.residual_scale},
-          {kKeys[3], 1 / config.logits_scale}};
+std::vector<GgufField> gguf_granite_fields(const ModelConfig& config) {
+  return {{kGgufGraniteKeys[0], config.embedding_scale},
+          {kGgufGraniteKeys[1], config.attention_scale},
+          {kGgufGraniteKeys[2], config.residual_scale},
+          {kGgufGraniteKeys[3], 1 / config.logits_scale}};
 }
-
-}  // namespace
 
 constinit const Architecture kGraniteRow = {
     .family = "granite",
@@ -55,14 +53,14 @@ constinit const Architecture kGraniteRow = {
     .layer = kPreNormLayer,
     .gguf = {.architectures = kGguf,
              .pairing = RopePairing::kGptJ,
-             .read = read_keys,
-             .write = write_keys,
-             .keys = kKeys},
+             .read = read_gguf_granite,
+             .write = gguf_granite_fields,
+             .keys = kGgufGraniteKeys},
     .huggingface = {.model_types = kTypes,
                     .pairing = RopePairing::kNeox,
                     .tied_embeddings = true,
-                    .read = read,
-                    .keys = kFields},
+                    .read = read_huggingface_granite,
+                    .keys = kHuggingFaceGraniteKeys},
 };
 
 }  // namespace doppler::formats

@@ -28,6 +28,15 @@ Result<ActivationFn> read_activation(const Json& json, ActivationFn usual) {
               printable(act).c_str());
 }
 
+// transformers 5 writes "mamba" as "linear_attention" and "attention" as "full_attention".
+bool is_recurrent_type(const HuggingFaceRow& row, const Json& type) {
+  if (row.recurrent_type.empty()) return false;
+  return type == row.recurrent_type || (row.recurrent_type == "mamba" && type == "linear_attention");
+}
+bool is_attention_type(const HuggingFaceRow& row, const Json& type) {
+  return type == "full_attention" || (row.recurrent_type == "mamba" && type == "attention");
+}
+
 std::string known_layer_types(const HuggingFaceRow& row) {
   std::string known = "\"sliding_attention\" and ";
   if (!row.recurrent_type.empty()) known = "\"" + std::string(row.recurrent_type) + "\", " + known;
@@ -43,8 +52,8 @@ Result<void> set_layer_types(ModelConfig& config, const HuggingFaceRow& row, Win
   std::vector<uint8_t> is_sliding, is_recurrent;
   for (const Json& type : types) {
     const bool slides = type == "sliding_attention";
-    const bool recurs = !row.recurrent_type.empty() && type == row.recurrent_type;
-    if (!slides && !recurs && type != "full_attention") {
+    const bool recurs = is_recurrent_type(row, type);
+    if (!slides && !recurs && !is_attention_type(row, type)) {
       return fail(ErrorKind::kUnsupported, "Layer type %s is not known; known are %s\"full_attention\".",
                   printable(to_text(type)).c_str(), known_layer_types(row).c_str());
     }

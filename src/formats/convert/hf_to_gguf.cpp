@@ -107,7 +107,12 @@ class TensorOutliner {
                   shape_text(out.shape).c_str());
     }
     // llama.cpp computes with vectors, and biases of experts, in f32 only.
-    if (row.is_vector) out.shape = without_ones(out.shape);
+    // It wants Mamba's decays and skips as columns, and other vectors without dimensions of 1.
+    if (row.is_vector) {
+      const bool is_column = out.shape.size() > 1 && out.shape.back() == 1;
+      out.shape = without_ones(out.shape);
+      if (is_column) out.shape.push_back(1);
+    }
     out.type = out.shape.size() == 1 || is_bias || row.is_vector ? DType::kF32 : tensor->type;
     TensorPart part{.source = tensor};
     if (row_.huggingface.pairing.value != row_.gguf.pairing.value) {

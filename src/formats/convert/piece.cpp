@@ -24,9 +24,9 @@ uint64_t rows_of(const TensorPart& part) {
   return rows;
 }
 
-// Vectors are one row, of which fused ones have a part each.
+// Vectors are one row, of which fused ones have a part each; so is one that becomes a column.
 uint64_t columns_of(const OutTensor& tensor, const TensorPart& part) {
-  if (tensor.shape.size() != 1) return tensor.k();
+  if (tensor.shape.size() != 1 && part.source->shape.size() != 1) return tensor.k();
   return orders_rows(part) ? 1 : part.source->shape.back();
 }
 

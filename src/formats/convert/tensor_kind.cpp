@@ -51,6 +51,7 @@ constexpr NamePart kInLayer[] = {
     {"up_proj", 14},
     {"ffn_down", 15, kFfnDown},
     {"down_proj", 15, kFfnDown},
+    {"output_linear", 15, kFfnDown},
 };
 constexpr uint32_t kLastRank = 17;
 
@@ -118,7 +119,7 @@ TensorKind tensor_kind(std::string_view name, size_t dimensions) {
     kind.role = RdrrRole::kVector;
     return kind;
   }
-  kind.quantisable = !name.ends_with(".bias");
+  kind.quantisable = name.ends_with(".weight");  // not Mamba's decays, which are columns
   for (const std::string_view part : kKept) {
     if (contains(name, part)) kind.quantisable = false;
   }
