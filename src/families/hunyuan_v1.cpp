@@ -1,4 +1,4 @@
-// Hunyuan V1, dense (Tencent 2025): Llama's block, but each head of q and k is normalised behind its rotation.
+// Hunyuan V1, dense and with experts (Tencent 2025): Llama's block, but each head of q and k is normalised behind its rotation.
 // R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 
@@ -14,7 +14,7 @@ Value block(Builder& b, Value x, uint32_t i) {
   const Value y = b.attention(q, k, v, i);                                     // [R, Q]
   x = g.add(x, b.linear(y, TensorId::kAttentionOut, i, b.config.hidden_dim));  // [R, H]
   h = b.norm(x, TensorId::kFfnNorm, i);                                        // [R, H]
-  return g.add(x, layers::gated_mlp(b, h, i));                                 // [R, H]
+  return g.add(x, layers::feed_forward(b, h, i));                              // [R, H]
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // LFM2 (Liquid AI 2025): most layers are short convolutions with two gates, the others attention whose heads of q and k are
-// normalised before their rotation; a gated feed-forward layer behind each. R rows, H hidden, Q and K: builder.h.
+// normalised before their rotation; a feed-forward layer, gated or of experts, behind each. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 #include "layers/recurrent.h"
 
@@ -20,7 +20,7 @@ Value block(Builder& b, Value x, uint32_t i) {
   const bool is_conv = formats::is_recurrent_layer(b.config, i);
   x = g.add(x, is_conv ? layers::short_conv(b, h, i) : attention(b, h, i));  // [R, H]
   h = b.norm(x, TensorId::kFfnNorm, i);                                      // [R, H]
-  return g.add(x, layers::gated_mlp(b, h, i));                               // [R, H]
+  return g.add(x, layers::feed_forward(b, h, i));                            // [R, H]
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Qwen 3.5, dense (Qwen Team 2026): three gated delta nets, then attention with normalised heads of which a part rotates and
-// a sigmoid gate on its output; a gated feed-forward layer behind each. R rows, H hidden, Q and K: builder.h.
+// Qwen 3.5, dense and with experts (Qwen Team 2026): three gated delta nets, then attention with normalised heads of which a part rotates and
+// a sigmoid gate on its output; a feed-forward layer behind each. R rows, H hidden, Q and K: builder.h.
 #include "families/family.h"
 #include "layers/recurrent.h"
 
@@ -12,7 +12,7 @@ Value block(Builder& b, Value x, uint32_t i) {
   const bool is_delta = formats::is_recurrent_layer(b.config, i);
   x = g.add(x, is_delta ? layers::gated_delta_net(b, h, i) : layers::gated_attention(b, h, i));  // [R, H]
   h = b.norm(x, TensorId::kFfnNorm, i);                                                          // [R, H]
-  return g.add(x, layers::gated_mlp(b, h, i));                                                   // [R, H]
+  return g.add(x, layers::feed_forward(b, h, i));                                                // [R, H]
 }
 
 }  // namespace

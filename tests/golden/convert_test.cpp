@@ -131,9 +131,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "families_dense/seed_oss", "families_dense/ministral3", "families_dense/apertus",
                     "families_dense/exaone4", "families_dense/hunyuan_v1_dense", "families_moe/mixtral",
                     "families_moe/qwen2_moe", "families_moe/gpt_oss", "families_moe/gpt_oss_mxfp4",
-                    "families_moe/ernie4_5_moe", "families_recurrent/lfm2", "families_recurrent/qwen3_5",
-                    "families_mamba/granitemoehybrid", "families_mamba/granitemoehybrid_dense",
-                    "families_mamba/granitemoehybrid_hdense"),
+                    "families_moe/ernie4_5_moe", "families_moe2/glm4_moe", "families_recurrent/lfm2",
+                    "families_recurrent/qwen3_5", "families_mamba/granitemoehybrid",
+                    "families_mamba/granitemoehybrid_dense", "families_mamba/granitemoehybrid_hdense"),
     case_name);
 INSTANTIATE_TEST_SUITE_P(Cases, Fused,
                          testing::Values("families_llama/llama", "families_llama/llama_bias",

@@ -112,6 +112,8 @@ struct GgufRow {
   bool yarn_log_multiplier = false;
   // What attention's logits are multiplied by, which no key says.
   float (*attention_scale)(const ModelConfig& config) = usual_attention_scale;
+  // A file without norms of q and k is of a model without them.
+  bool optional_qk_norm = false;
   // attention.head_count_kv is a list of a count a layer, 0 for those with a recurrent state.
   bool kv_heads_by_layer = false;
   // What the architecture's own keys say, after the general ones were read, and those keys for a file that is written.

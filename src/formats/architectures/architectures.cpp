@@ -10,11 +10,11 @@ namespace {
 using enum TensorId;
 
 constexpr const Architecture* kTable[] = {
-    &kLlamaRow,   &kMinistral3Row, &kQwen2Row,   &kQwen3Row,    &kPhi3Row,
-    &kSmolLm3Row, &kGraniteRow,    &kOlmo2Row,   &kGemmaRow,    &kGemma2Row,
-    &kGemma3Row,  &kGlm4Row,       &kSeedOssRow, &kApertusRow,  &kExaone4Row,
-    &kErnie45Row, &kHunyuanV1Row,  &kMixtralRow, &kQwen2MoeRow, &kQwen3MoeRow,
-    &kGptOssRow,  &kErnie45MoeRow, &kLfm2Row,    &kQwen35Row,   &kGraniteHybridRow};
+    &kLlamaRow,        &kMinistral3Row, &kQwen2Row,     &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
+    &kGraniteRow,      &kOlmo2Row,      &kGemmaRow,     &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
+    &kSeedOssRow,      &kApertusRow,    &kExaone4Row,   &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
+    &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,    &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
+    &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow};
 
 void add_name(std::string& names, std::string_view name) {
   names += (names.empty() ? "" : ", ") + std::string(name);
@@ -138,6 +138,9 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
       return is_moe && config.moe.shared_dim != 0;
     case kSharedRouter:
       return is_moe && config.moe.shared_gate;
+    case kQNorm:
+    case kKNorm:
+      return config.has_qk_norm;
     case kSinks:
       return config.attention_sinks;
     default:

@@ -28,6 +28,7 @@ Json small_config(std::string_view model_type) {
                {"num_key_value_heads", 2},
                {"head_dim", 10},
                {"intermediate_size", 84},
+               {"moe_intermediate_size", 14},  // default numbers of experts are in the hundreds
                {"vocab_size", 33},
                {"max_position_embeddings", 640},
                {"rms_norm_eps", 3e-6},
@@ -338,6 +339,10 @@ TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
       {"qwen2", "use_mrope", true, "\"use_mrope\" (true) is not supported in models of type \"qwen2\"."},
       {"llama", "residual_multiplier", 0.5, "\"residual_multiplier\" (0.5) is not supported"},
       {"mistral", "hidden_act", "relu", "Activation \"relu\" is not known"},
+      {"hunyuan_v1_moe", "moe_topk", Json::array({1, 1, 2}),
+       "Field \"moe_topk\" has 2 beside 1; allowed is one count for all layers."},
+      {"minimax_m2", "qk_norm_type", "per_head",
+       "Field \"qk_norm_type\" is \"per_head\"; supported is \"per_layer\"."},
       {"bert", "x", 0,
        "Model type \"bert\" is not supported; supported in Hugging Face folders: llama, mistral, "
        "ministral3, "},

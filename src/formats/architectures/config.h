@@ -102,6 +102,7 @@ struct ModelConfig {
   float attention_scale = 0;
   uint32_t sliding_window = 0;      // in tokens, its own included; 0: full attention
   std::vector<uint8_t> is_sliding;  // per layer, 1: the window applies; empty: it applies to all
+  bool has_qk_norm = true;          // in families that normalise q and k; false: this model does not
   bool attention_sinks = false;     // a learned logit of each head joins the denominator of its softmax
   float attention_softcap = 0;      // c: attention logits are c * tanh(logits / c); 0: none
   QueryScaling query_scaling;

@@ -86,6 +86,7 @@ constexpr Compared kCompared[] = {
     {"norm epsilon", of<&M::norm_eps>},
     {"attention scale", of<&M::attention_scale>},
     {"attention softcap", of<&M::attention_softcap>},
+    {"norm of q and k", of<&M::has_qk_norm>},
     {"attention sinks", of<&M::attention_sinks>},
     {"limit of gates", of<&M::swiglu_limit>},
     {"sliding window", of<&M::sliding_window>},

@@ -1,11 +1,13 @@
-// LFM2: short convolutions with two gates, and attention with norms of q and k in between. Facts: transformers' Lfm2Config;
-// llama.cpp's LLM_ARCH_LFM2, which writes the count of kv heads layer by layer, 0 for convolutions.
+// LFM2, dense and with experts behind the first layers: short convolutions with two gates, and attention with norms of q and
+// k in between. Facts: transformers' Lfm2Config and Lfm2MoeConfig; llama.cpp's LLM_ARCH_LFM2 and LLM_ARCH_LFM2MOE, which
+// write the count of kv heads layer by layer, 0 for convolutions.
 #include <algorithm>
 #include <cmath>
 
 #include "base/json.h"
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/json_fields.h"
+#include "formats/architectures/moe_keys.h"
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
@@ -13,15 +15,29 @@ namespace {
 
 using enum TensorId;
 
-constexpr std::string_view kGguf[] = {"lfm2"};
+constexpr float kNormEpsilon = 1e-6f;  // of the experts' weights: transformers' Lfm2MoeSparseMoeBlock
+constexpr std::string_view kGguf[] = {"lfm2"}, kGgufMoe[] = {"lfm2moe"};
 constexpr HuggingFaceType kTypes[] = {{"lfm2", WindowRule::kNone}};
-constexpr FieldDefault kDefaults[] = {{"rms_norm_eps", 1e-5, false},
-                                      {"rope_theta", 1e6, false},
-                                      {"max_position_embeddings", 128000, true},
-                                      {"conv_L_cache", 3, true}};
+constexpr HuggingFaceType kMoeTypes[] = {{"lfm2_moe", WindowRule::kNone}};
+// Those of the dense model, then those of experts.
+constexpr FieldDefault kAllDefaults[] = {{"rms_norm_eps", 1e-5, false},
+                                         {"rope_theta", 1e6, false},
+                                         {"max_position_embeddings", 128000, true},
+                                         {"conv_L_cache", 3, true},
+                                         {"num_experts", 32, true},
+                                         {"num_experts_per_tok", 4, true},
+                                         {"moe_intermediate_size", 1792, true},
+                                         {"num_dense_layers", 2, true}};
+constexpr std::span kDefaults = std::span(kAllDefaults).first<4>();
 constexpr TensorId kAttentionLayer[] = {kAttentionNorm, kQ,       kK,    kV,  kQNorm, kKNorm,
                                         kAttentionOut,  kFfnNorm, kGate, kUp, kDown};
 constexpr TensorId kConvLayer[] = {kAttentionNorm, kConvIn, kConv, kConvOut, kFfnNorm, kGate, kUp, kDown};
+constexpr TensorId kMoeAttentionLayer[] = {
+    kAttentionNorm, kQ,          kK,          kV,        kQNorm,      kKNorm, kAttentionOut, kFfnNorm,
+    kRouter,        kRouterBias, kExpertGate, kExpertUp, kExpertDown, kGate,  kUp,           kDown};
+constexpr TensorId kMoeConvLayer[] = {kAttentionNorm, kConvIn,     kConv,       kConvOut,  kFfnNorm,
+                                      kRouter,        kRouterBias, kExpertGate, kExpertUp, kExpertDown,
+                                      kGate,          kUp,         kDown};
 constexpr TensorRow kOwnTensors[] = {
     {kFinalNorm, "token_embd_norm", "embedding_norm", {Dim::kHidden}, /*is_norm=*/true},
     {kAttentionNorm, "attn_norm", "operator_norm", {Dim::kHidden}, /*is_norm=*/true},
@@ -37,6 +53,11 @@ constexpr TensorRow kOwnTensors[] = {
     {kGate, "ffn_gate", "feed_forward.w1", {Dim::kFfn, Dim::kHidden}},
     {kUp, "ffn_up", "feed_forward.w3", {Dim::kFfn, Dim::kHidden}},
     {kDown, "ffn_down", "feed_forward.w2", {Dim::kHidden, Dim::kFfn}},
+    {kRouter, "ffn_gate_inp", "feed_forward.gate", {Dim::kExperts, Dim::kHidden}},
+    {kRouterBias, "exp_probs_b", "feed_forward.expert_bias", {Dim::kExperts}, /*is_norm=*/true, ".bias", ""},
+    {kExpertGate, "ffn_gate_exps", "feed_forward.experts.w1", {Dim::kExperts, Dim::kExpertFfn, Dim::kHidden}},
+    {kExpertUp, "ffn_up_exps", "feed_forward.experts.w3", {Dim::kExperts, Dim::kExpertFfn, Dim::kHidden}},
+    {kExpertDown, "ffn_down_exps", "feed_forward.experts.w2", {Dim::kExperts, Dim::kHidden, Dim::kExpertFfn}},
 };
 
 void set_conv(ModelConfig& config, uint32_t kernel) {
@@ -58,7 +79,8 @@ Result<uint32_t> adjusted_ffn_dim(const Json& json, uint32_t width) {
   return static_cast<uint32_t>(whole);
 }
 
-Result<void> read_huggingface(const Json& json, ModelConfig& config) {
+// All but the feed-forward layers.
+Result<void> read_layers(const Json& json, ModelConfig& config) {
   DP_TRY(double eps, number_or(json, "block_norm_eps", config.norm_eps));
   DP_TRY(eps, number_or(json, "norm_eps", eps));
   config.norm_eps = static_cast<float>(eps);
@@ -69,12 +91,6 @@ Result<void> read_huggingface(const Json& json, ModelConfig& config) {
   }
   DP_TRY(const bool tied, bool_or(json, "tie_embedding", config.tied_embeddings));
   config.tied_embeddings = tied;
-  DP_TRY(const auto width, get_count(json, "block_ff_dim"));
-  config.ffn_dim = width.value_or(config.ffn_dim);
-  DP_TRY(const bool adjusts, bool_or(json, "block_auto_adjust_ff_dim", true));
-  if (adjusts) {
-    DP_TRY(config.ffn_dim, adjusted_ffn_dim(json, config.ffn_dim));
-  }
   DP_TRY(const uint32_t kernel, required_count(json, "conv_L_cache"));
   set_conv(config, kernel);
   if (!config.recurrent.is_recurrent.empty()) return {};  // layer_types
@@ -93,6 +109,36 @@ Result<void> read_huggingface(const Json& json, ModelConfig& config) {
   return {};
 }
 
+Result<void> read_huggingface(const Json& json, ModelConfig& config) {
+  DP_TRY(const auto width, get_count(json, "block_ff_dim"));
+  config.ffn_dim = width.value_or(config.ffn_dim);
+  DP_TRY(const bool adjusts, bool_or(json, "block_auto_adjust_ff_dim", true));
+  if (adjusts) {
+    DP_TRY(config.ffn_dim, adjusted_ffn_dim(json, config.ffn_dim));
+  }
+  return read_layers(json, config);
+}
+
+void set_what_no_key_says(MoeConfig& moe) {
+  moe.score = RouterScore::kSigmoid;
+  moe.has_score_bias = true;
+  moe.norm_weights = true;
+  moe.norm_epsilon = kNormEpsilon;
+}
+
+Result<void> read_huggingface_experts(const Json& json, ModelConfig& config) {
+  MoeConfig& moe = config.moe;
+  set_what_no_key_says(moe);
+  DP_CHECK(read_layers(json, config));
+  DP_TRY(moe.has_score_bias, bool_or(json, "use_expert_bias", true));
+  DP_TRY(moe.norm_weights, bool_or(json, "norm_topk_prob", true));
+  DP_TRY(const double scale, number_or(json, "routed_scaling_factor", 1.0));
+  moe.weight_scale = static_cast<float>(scale);
+  DP_TRY(const uint32_t dense, required_count(json, "num_dense_layers"));
+  set_leading_dense(config, dense);
+  return read_huggingface_moe(json, config);
+}
+
 Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
   DP_TRY(const uint32_t kernel, keys.required("shortconv.l_cache"));
   set_conv(config, kernel);
@@ -103,8 +149,22 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
   return {{"shortconv.l_cache", config.recurrent.conv_kernel}};
 }
 
+Result<void> read_gguf_experts(const GgufKeys& keys, ModelConfig& config) {
+  DP_CHECK(read_gguf(keys, config));
+  set_what_no_key_says(config.moe);
+  return read_gguf_moe(keys, config);
+}
+
+std::vector<GgufField> write_gguf_experts(const ModelConfig& config) {
+  std::vector<GgufField> out = write_gguf(config);
+  std::ranges::move(gguf_moe_fields(config), std::back_inserter(out));
+  return out;
+}
+
 constexpr std::string_view kKeys[] = {"conv_L_cache", "full_attn_idxs"};
+constexpr std::string_view kMoeKeys[] = {"conv_L_cache", "full_attn_idxs", "num_experts"};
 constexpr std::string_view kGgufKeys[] = {"shortconv.l_cache"};
+constexpr std::string_view kGgufMoeAndConvKeys[] = {"shortconv.l_cache", "expert_count"};
 
 }  // namespace
 
@@ -126,6 +186,26 @@ constinit const Architecture kLfm2Row = {
                     .recurrent_type = "conv",
                     .read = read_huggingface,
                     .keys = kKeys},
+};
+
+constinit const Architecture kLfm2MoeRow = {
+    .family = "lfm2_moe",
+    .layer = kMoeAttentionLayer,
+    .recurrent_layer = kMoeConvLayer,
+    .own_tensors = kOwnTensors,
+    .gguf = {.architectures = kGgufMoe,
+             .pairing = RopePairing::kNeox,
+             .kv_heads_by_layer = true,
+             .read = read_gguf_experts,
+             .write = write_gguf_experts,
+             .keys = kGgufMoeAndConvKeys},
+    .huggingface = {.model_types = kMoeTypes,
+                    .pairing = RopePairing::kNeox,
+                    .tied_embeddings = true,
+                    .defaults = kAllDefaults,
+                    .recurrent_type = "conv",
+                    .read = read_huggingface_experts,
+                    .keys = kMoeKeys},
 };
 
 }  // namespace doppler::formats

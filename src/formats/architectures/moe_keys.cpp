@@ -56,6 +56,12 @@ Result<void> check_moe(const ModelConfig& config) {
   return {};
 }
 
+void set_leading_dense(ModelConfig& config, uint32_t count) {
+  if (count == 0) return;
+  config.moe.is_moe.assign(config.n_layers, 1);
+  std::fill_n(config.moe.is_moe.begin(), std::min(count, config.n_layers), uint8_t{0});
+}
+
 Result<void> read_gguf_moe(const GgufKeys& keys, ModelConfig& config) {
   MoeConfig& moe = config.moe;
   DP_TRY(const auto experts, keys.count("expert_count"));
@@ -80,10 +86,7 @@ Result<void> read_gguf_moe(const GgufKeys& keys, ModelConfig& config) {
   moe.n_groups = std::max(1u, groups.value_or(1));
   moe.groups_used = std::max(1u, used.value_or(1));
   DP_TRY(const auto dense, keys.count("leading_dense_block_count"));
-  if (dense.value_or(0) != 0) {
-    moe.is_moe.assign(config.n_layers, 1);
-    std::fill_n(moe.is_moe.begin(), std::min(*dense, config.n_layers), uint8_t{0});
-  }
+  set_leading_dense(config, dense.value_or(0));
   return check_moe(config);
 }
 

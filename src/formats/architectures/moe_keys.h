@@ -26,6 +26,9 @@ std::vector<GgufField> gguf_moe_fields(const ModelConfig& config);
 // intermediate_size.
 Result<void> read_huggingface_moe(const Json& json, ModelConfig& config);
 
+// The first `count` layers have no experts.
+void set_leading_dense(ModelConfig& config, uint32_t count);
+
 // Bounds of counts that hold for every family.
 Result<void> check_moe(const ModelConfig& config);
 

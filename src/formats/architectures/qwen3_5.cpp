@@ -1,12 +1,14 @@
-// Qwen 3.5, dense: three gated delta nets, then attention whose output is gated. Norms are stored as w - 1, but not that of
-// the delta net. Facts: transformers' Qwen3_5TextConfig; llama.cpp's LLM_ARCH_QWEN35, whose files have the value heads of
-// delta nets in another order and call the second norm of a layer post_attention_norm.
+// Qwen 3.5, dense and with experts: three gated delta nets, then attention whose output is gated. Norms are stored as w - 1,
+// but not that of the delta net. Facts: transformers' Qwen3_5TextConfig and Qwen3_5MoeTextConfig; llama.cpp's LLM_ARCH_QWEN35
+// and LLM_ARCH_QWEN35MOE, whose files have the value heads of delta nets in another order and call the second norm of a
+// layer post_attention_norm.
 #include <algorithm>
 #include <cmath>
 
 #include "base/json.h"
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/json_fields.h"
+#include "formats/architectures/moe_keys.h"
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
@@ -16,21 +18,37 @@ using enum TensorId;
 
 constexpr uint32_t kInterval = 4;  // every fourth layer is attention
 
-constexpr std::string_view kGguf[] = {"qwen35"};
+constexpr std::string_view kGguf[] = {"qwen35"}, kGgufMoe[] = {"qwen35moe"};
 constexpr HuggingFaceType kTypes[] = {{"qwen3_5_text", WindowRule::kNone}, {"qwen3_5", WindowRule::kNone}};
-constexpr FieldDefault kDefaults[] = {{"head_dim", 256, true},
-                                      {"max_position_embeddings", 32768, true},
-                                      {"partial_rotary_factor", 0.25, false},
-                                      {"linear_conv_kernel_dim", 4, true},
-                                      {"linear_key_head_dim", 128, true},
-                                      {"linear_value_head_dim", 128, true},
-                                      {"linear_num_key_heads", 16, true},
-                                      {"linear_num_value_heads", 32, true}};
+constexpr HuggingFaceType kMoeTypes[] = {{"qwen3_5_moe_text", WindowRule::kNone},
+                                         {"qwen3_5_moe", WindowRule::kNone}};
+// Those of the dense model, then those of experts.
+constexpr FieldDefault kAllDefaults[] = {{"head_dim", 256, true},
+                                         {"max_position_embeddings", 32768, true},
+                                         {"partial_rotary_factor", 0.25, false},
+                                         {"linear_conv_kernel_dim", 4, true},
+                                         {"linear_key_head_dim", 128, true},
+                                         {"linear_value_head_dim", 128, true},
+                                         {"linear_num_key_heads", 16, true},
+                                         {"linear_num_value_heads", 32, true},
+                                         {"num_experts", 256, true},
+                                         {"num_experts_per_tok", 8, true},
+                                         {"moe_intermediate_size", 512, true},
+                                         {"shared_expert_intermediate_size", 512, true}};
+constexpr std::span kDefaults = std::span(kAllDefaults).first<8>();
 constexpr TensorId kAttentionLayer[] = {kAttentionNorm, kQ,       kAttentionGate, kK,  kV,   kQNorm, kKNorm,
                                         kAttentionOut,  kFfnNorm, kGate,          kUp, kDown};
 constexpr TensorId kDeltaLayer[] = {
     kAttentionNorm, kDeltaQkv,  kDeltaGate, kDeltaRate, kDeltaDecay, kConv, kStateDecay,
     kStateTimeBias, kStateNorm, kStateOut,  kFfnNorm,   kGate,       kUp,   kDown};
+constexpr TensorId kMoeAttentionLayer[] = {
+    kAttentionNorm, kQ,        kAttentionGate, kK,          kV,        kQNorm,      kKNorm,
+    kAttentionOut,  kFfnNorm,  kRouter,        kExpertGate, kExpertUp, kExpertDown, kSharedRouter,
+    kSharedGate,    kSharedUp, kSharedDown};
+constexpr TensorId kMoeDeltaLayer[] = {kAttentionNorm, kDeltaQkv,   kDeltaGate,     kDeltaRate, kDeltaDecay,
+                                       kConv,          kStateDecay, kStateTimeBias, kStateNorm, kStateOut,
+                                       kFfnNorm,       kRouter,     kExpertGate,    kExpertUp,  kExpertDown,
+                                       kSharedRouter,  kSharedGate, kSharedUp,      kSharedDown};
 constexpr TensorRow kOwnTensors[] = {
     {.id = kQ,
      .gguf = "attn_q",
@@ -92,13 +110,7 @@ Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
   DP_TRY(const uint32_t inner, keys.required("ssm.inner_size"));
   c.value_dim = c.n_value_heads == 0 ? 0 : inner / c.n_value_heads;
   c.is_tiled = c.n_value_heads != c.n_key_heads;
-  // Layers behind the model that guess further tokens.
-  DP_TRY(const auto guessing, keys.count("nextn_predict_layers"));
-  if (guessing.value_or(0) >= config.n_layers) {
-    return fail(ErrorKind::kInvalidInput, "Key \"%s.nextn_predict_layers\" is %u; the model has %u layers.",
-                config.architecture.c_str(), *guessing, config.n_layers);
-  }
-  config.n_layers -= guessing.value_or(0);
+  DP_CHECK(leave_out_guessing_layers(keys, config));
   DP_TRY(const auto interval, keys.count("full_attention_interval"));
   const uint32_t every = std::max(1u, interval.value_or(kInterval));
   for (uint32_t layer = 0; layer < config.n_layers; ++layer)
@@ -119,8 +131,34 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
           {"full_attention_interval", static_cast<uint32_t>(attention - c.is_recurrent.begin()) + 1}};
 }
 
+void set_what_no_key_says(MoeConfig& moe) {
+  moe.norm_weights = true;
+  moe.shared_gate = true;
+}
+
+Result<void> read_huggingface_experts(const Json& json, ModelConfig& config) {
+  DP_CHECK(read_huggingface(json, config));
+  set_what_no_key_says(config.moe);
+  DP_TRY(config.moe.shared_dim, required_count(json, "shared_expert_intermediate_size"));
+  return read_huggingface_moe(json, config);
+}
+
+Result<void> read_gguf_experts(const GgufKeys& keys, ModelConfig& config) {
+  DP_CHECK(read_gguf(keys, config));
+  set_what_no_key_says(config.moe);
+  return read_gguf_moe(keys, config);
+}
+
+std::vector<GgufField> write_gguf_experts(const ModelConfig& config) {
+  std::vector<GgufField> out = write_gguf(config);
+  std::ranges::move(gguf_moe_fields(config), std::back_inserter(out));
+  return out;
+}
+
 constexpr std::string_view kKeys[] = {"linear_conv_kernel_dim", "attn_output_gate"};
+constexpr std::string_view kMoeKeys[] = {"linear_conv_kernel_dim", "attn_output_gate", "num_experts"};
 constexpr std::string_view kGgufKeys[] = {"ssm.conv_kernel", "ssm.state_size"};
+constexpr std::string_view kGgufMoeAndStateKeys[] = {"ssm.conv_kernel", "ssm.state_size", "expert_count"};
 
 }  // namespace
 
@@ -141,6 +179,25 @@ constinit const Architecture kQwen35Row = {
                     .recurrent_type = "linear_attention",
                     .read = read_huggingface,
                     .keys = kKeys},
+};
+
+constinit const Architecture kQwen35MoeRow = {
+    .family = "qwen3_5_moe",
+    .layer = kMoeAttentionLayer,
+    .recurrent_layer = kMoeDeltaLayer,
+    .own_tensors = kOwnTensors,
+    .gguf = {.architectures = kGgufMoe,
+             .pairing = RopePairing::kNeox,
+             .read = read_gguf_experts,
+             .write = write_gguf_experts,
+             .keys = kGgufMoeAndStateKeys},
+    .huggingface = {.model_types = kMoeTypes,
+                    .pairing = RopePairing::kNeox,
+                    .norm_offset = 1.0f,
+                    .defaults = kAllDefaults,
+                    .recurrent_type = "linear_attention",
+                    .read = read_huggingface_experts,
+                    .keys = kMoeKeys},
 };
 
 }  // namespace doppler::formats

@@ -7,6 +7,7 @@
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/rope_frequencies.h"
+#include "formats/architectures/rows.h"
 
 namespace doppler::formats {
 namespace {
@@ -105,6 +106,18 @@ Result<void> read_kv_heads(const GgufKeys& keys, const GgufRow& row, ModelConfig
   return {};
 }
 
+// Files of models whose layers all have experts may give the width of these alone.
+Result<void> read_ffn_dim(const GgufKeys& keys, ModelConfig& config) {
+  DP_TRY(const auto expert_dim, keys.count("expert_feed_forward_length"));
+  DP_TRY(const auto dim, keys.count("feed_forward_length"));
+  if (!dim && expert_dim) {
+    config.ffn_dim = *expert_dim;
+    return {};
+  }
+  DP_TRY(config.ffn_dim, keys.required("feed_forward_length"));
+  return {};
+}
+
 // A key that changes the maths, unless it holds this number.
 struct Refused {
   std::string_view key;
@@ -143,6 +156,16 @@ Result<void> refuse_others(const GgufKeys& keys, const GgufRow& row, const Model
 
 }  // namespace
 
+Result<void> leave_out_guessing_layers(const GgufKeys& keys, ModelConfig& config) {
+  DP_TRY(const auto guessing, keys.count("nextn_predict_layers"));
+  if (guessing.value_or(0) >= config.n_layers) {
+    return fail(ErrorKind::kInvalidInput, "Key \"%s.nextn_predict_layers\" is %u; the model has %u layers.",
+                config.architecture.c_str(), *guessing, config.n_layers);
+  }
+  config.n_layers -= guessing.value_or(0);
+  return {};
+}
+
 Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& shape_of) {
   ModelConfig config;
   config.gguf_names = true;
@@ -162,7 +185,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   DP_TRY(config.n_heads, keys.required("attention.head_count"));
   DP_CHECK(read_kv_heads(keys, row->gguf, config));
   DP_TRY(config.hidden_dim, keys.required("embedding_length"));
-  DP_TRY(config.ffn_dim, keys.required("feed_forward_length"));
+  DP_CHECK(read_ffn_dim(keys, config));
   DP_TRY(config.ctx_len, keys.required("context_length"));
   DP_TRY(const double eps, keys.number("attention.layer_norm_rms_epsilon", 1e-5));
   config.norm_eps = static_cast<float>(eps);
@@ -176,6 +199,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
     config.local_rope = {
         .theta = theta, .rotary_dim = config.rope.rotary_dim, .pairing = config.rope.pairing};
   }
+  if (row->gguf.optional_qk_norm) config.has_qk_norm = shape_of("blk.0.attn_q_norm.weight") != nullptr;
   const std::vector<uint64_t>* embedding = shape_of("token_embd.weight");
   if (!embedding || embedding->size() != 2) {
     return fail(ErrorKind::kInvalidInput, "Tensor \"token_embd.weight\" is missing or no matrix.");

@@ -228,6 +228,12 @@ Result<void> refuse_others(const Json& json, const HuggingFaceRow& row, const Mo
   return {};
 }
 
+// Models whose layers all have experts may give the width of these alone.
+Result<uint32_t> read_ffn_dim(const Json& json) {
+  const bool has_experts_only = !find(json, "intermediate_size") && find(json, "moe_intermediate_size");
+  return required_count(json, has_experts_only ? "moe_intermediate_size" : "intermediate_size");
+}
+
 WindowRule window_rule(const HuggingFaceRow& row, std::string_view model_type) {
   const auto type = std::ranges::find(row.model_types, model_type, &HuggingFaceType::model_type);
   return type == row.model_types.end() ? WindowRule::kNone : type->window;
@@ -285,7 +291,7 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   DP_TRY(config.hidden_dim, required_count(json, "hidden_size"));
   DP_TRY(const auto head_dim, get_count(json, "head_dim"));
   config.head_dim = head_dim.value_or(config.n_heads == 0 ? 0 : config.hidden_dim / config.n_heads);
-  DP_TRY(config.ffn_dim, required_count(json, "intermediate_size"));
+  DP_TRY(config.ffn_dim, read_ffn_dim(json));
   DP_TRY(config.vocab_size, required_count(json, "vocab_size"));
   DP_TRY(const auto ctx_len, get_count(json, "max_position_embeddings"));
   config.ctx_len = ctx_len.value_or(2048);

@@ -194,7 +194,8 @@ class TensorOutliner {
           is_metadata(tensor)) {
         continue;
       }
-      if (is_left_out(tensor.name)) {
+      // Layers behind the last one guess further tokens.
+      if (is_left_out(tensor.name) || layer_of_tensor(tensor.name).value_or(0) >= config_.n_layers) {
         ++left_out;
         continue;
       }
