@@ -18,7 +18,7 @@ class LoadOptions(ctypes.Structure):
                 ("kernel_count", c_size_t), ("rules", POINTER(c_char_p)), ("rule_count", c_size_t),
                 ("ctx_len", c_uint32), ("chunk", c_uint32), ("sequences", c_uint32), ("pool_tokens", c_uint32),
                 ("cache_host_bytes", c_uint64), ("ring", c_uint32), ("tuned", c_bool), ("verify", c_bool), ("all_samplers", c_bool),
-                ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p)]
+                ("logprobs", c_bool), ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p)]
 
 
 class GenerateOptions(ctypes.Structure):
@@ -26,7 +26,7 @@ class GenerateOptions(ctypes.Structure):
                 ("min_p", c_float), ("repeat_penalty", c_float), ("presence_penalty", c_float),
                 ("frequency_penalty", c_float), ("max_tokens", c_uint32), ("when_full", c_int), ("batch", c_uint32),
                 ("readback_interval", c_uint32), ("ignore_eos", c_bool), ("stop_on_device", c_bool),
-                ("add_special", c_bool), ("seed", c_uint64), ("logit_bias", c_void_p), ("logit_bias_count", c_size_t),
+                ("add_special", c_bool), ("logprobs", c_bool), ("top_logprobs", c_uint32), ("seed", c_uint64), ("logit_bias", c_void_p), ("logit_bias_count", c_size_t),
                 ("stop", POINTER(c_char_p)), ("stop_count", c_size_t), ("min_tokens", c_uint32),
                 ("top_n_sigma", c_float), ("typical_p", c_float), ("xtc_probability", c_float),
                 ("xtc_threshold", c_float), ("dynatemp_range", c_float), ("dynatemp_exponent", c_float),

@@ -63,7 +63,7 @@ Result<std::vector<int32_t>> tokens(Model& model, float temperature, uint32_t co
     auto made = generate(model, temperature, count);
     const bool is_cpu = environment("DOPPLER_REPEAT_SYNTHETIC").empty();
     if (made || !is_cpu || i == kTries ||
-        made.error().message().find("co-cached_tokens") == std::string::npos) {
+        made.error().message().find("co-resident") == std::string::npos) {
       return made;
     }
     DP_TRY(model, load("persistent"));
@@ -119,7 +119,7 @@ TEST(Persistent, IsUsedWhereTuningFoundItFaster) {
     options.ctx_len = 256;
     options.cache_dir = folder;
     bool is_used = false;
-    // On a CPU the workgroups may happen not to be co-cached_tokens.
+    // On a CPU the workgroups may happen not to be co-resident.
     for (uint32_t i = 0; i < 5 && !is_used; ++i) {
       auto tuned = Model::load(DOPPLER_SOURCE_DIR "/models/storyteller.gguf", options);
       ASSERT_TRUE(tuned) << tuned.error().message();
