@@ -62,8 +62,7 @@ Result<std::vector<int32_t>> tokens(Model& model, float temperature, uint32_t co
   for (uint32_t i = 1;; ++i) {
     auto made = generate(model, temperature, count);
     const bool is_cpu = environment("DOPPLER_REPEAT_SYNTHETIC").empty();
-    if (made || !is_cpu || i == kTries ||
-        made.error().message().find("co-resident") == std::string::npos) {
+    if (made || !is_cpu || i == kTries || made.error().message().find("co-resident") == std::string::npos) {
       return made;
     }
     DP_TRY(model, load("persistent"));
