@@ -206,7 +206,7 @@ std::expected<Binding, std::string> read_binding(Scanner& scan) {
 }
 
 std::expected<void, std::string> check_bindings(std::vector<Binding>& bindings) {
-  std::ranges::stable_sort(bindings, {}, &Binding::number);
+  std::ranges::sort(bindings, {}, &Binding::number);
   for (size_t i = 0; i < bindings.size(); ++i) {
     if (i > 0 && bindings[i].number == bindings[i - 1].number) {
       return Error("\"" + bindings[i - 1].name + "\" and \"" + bindings[i].name + "\" both have @binding(" +
