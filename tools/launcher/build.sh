@@ -1,5 +1,5 @@
 # The launcher's slow path: setup, configure, build, with one line of progress and a log for when it fails.
-# Expects ROOT, BUILD and STAMP (see ./doppler).
+# Expects ROOT, BUILD and STAMP (see ./doppler). TESTS: ON where the tests are wanted too.
 
 LOG=$ROOT/build/launcher.log
 
@@ -22,7 +22,7 @@ build() {
 configure() {
   [ ! -f "$BUILD/build.ninja" ] || return 0
   printf 'build: configuring\n'
-  local options=()
+  local options=(-DDOPPLER_TESTS="${TESTS:-OFF}")
   ! command -v ccache >/dev/null ||
     options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   (cd "$ROOT" && cmake --preset release "${options[@]}") >"$LOG" 2>&1 || {

@@ -1,7 +1,12 @@
-"""Counts single test cases in ctest's JUnit file and prints what failed, what was skipped and why, and a closing
-line `N passed, N failed, N skipped`: summarise_tests.py RESULTS.xml... Exit status 1 if something failed or nothing
-ran. A ctest entry counts as the cases its output reports (GoogleTest, unittest, the story runner), else as one."""
+"""Counts single test cases in ctest's JUnit files and prints what failed, what was skipped and why, and a closing
+line `N passed, N failed, N skipped`: summarise_tests.py [--require GROUP]... FOLDER... A folder holds test-results.xml
+and, since CTest 3.25 writes no labels there, test-list.json of `ctest --show-only=json-v1`. Exit status 1 if something
+failed, nothing ran, or a required group has no entry or one that ran no case. A ctest entry counts as the cases its output
+reports (GoogleTest, unittest, the story runner), else as one."""
 
+import argparse
+import json
+import os
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -33,9 +38,9 @@ def skip_reasons(output):
 
 
 def summarise(xml_text):
-    """(passed, failed, skipped, names of failed entries, {skip reason: count})."""
+    """(passed, failed, skipped, names of failed entries, {skip reason: count}, names of entries that ran a case)."""
     passed = failed = skipped = 0
-    failed_names, reasons = [], {}
+    failed_names, reasons, ran = [], {}, set()
     for case in ElementTree.fromstring(xml_text).iter("testcase"):
         output = case.findtext("system-out") or ""
         status = case.get("status")
@@ -52,8 +57,27 @@ def summarise(xml_text):
                 failed_names.append(case.get("name"))
             for reason in skip_reasons(output):
                 reasons[reason] = reasons.get(reason, 0) + 1
+        if cases[0] or cases[1]:
+            ran.add(case.get("name"))
         passed, failed, skipped = passed + cases[0], failed + cases[1], skipped + cases[2]
-    return passed, failed, skipped, failed_names, reasons
+    return passed, failed, skipped, failed_names, reasons, ran
+
+
+def labels_of(listing):
+    """{entry: its labels} of ctest's --show-only=json-v1."""
+    return {test["name"]: [label for p in test.get("properties", []) if p["name"] == "LABELS" for label in p["value"]]
+            for test in json.loads(listing or "{}").get("tests", [])}
+
+
+def missing(required, labels, ran):
+    """A sentence for each required group that was not run whole."""
+    for group in required:
+        entries = [name for name, own in labels.items() if group in own]
+        if not entries:
+            yield f"group {group}: this build has no test of it"
+        for name in entries:
+            if name not in ran:
+                yield f"group {group}: {name} ran no case"
 
 
 def read(path):
@@ -66,21 +90,29 @@ def read(path):
 
 
 def main():
-    total, reasons, failed_names = [0, 0, 0], {}, []
-    for path in sys.argv[1:]:
-        text = read(path)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--require", action="append", default=[])
+    parser.add_argument("folders", nargs="+")
+    args = parser.parse_args()
+    total, reasons, failed_names, labels, ran = [0, 0, 0], {}, [], {}, set()
+    for folder in args.folders:
+        text = read(os.path.join(folder, "test-results.xml"))
         if not text:
-            failed_names.append(f"{path} was not written: ctest did not run")
+            failed_names.append(f"{folder}/test-results.xml was not written: ctest did not run")
             total[1] += 1
             continue
-        *counts, names, new_reasons = summarise(text)
+        *counts, names, new_reasons, new_ran = summarise(text)
         total = [a + b for a, b in zip(total, counts)]
         failed_names += names
+        labels |= labels_of(read(os.path.join(folder, "test-list.json")))
+        ran |= new_ran
         for reason, times in new_reasons.items():
             reasons[reason] = reasons.get(reason, 0) + times
+    absent = list(missing(args.require, labels, ran))
+    total[1] += len(absent)
     for reason, times in sorted(reasons.items()):
         print(f"skipped {times} x: {reason}")
-    for name in failed_names:
+    for name in failed_names + absent:
         print(f"failed: {name}")
     print("{} passed, {} failed, {} skipped".format(*total))
     return 1 if total[1] or not total[0] else 0

@@ -42,10 +42,19 @@ class SummariseTestsTest(unittest.TestCase):
                 self.assertEqual(summarise_tests.summarise(junit([row]))[:3], row[3])
 
     def test_counts_add_up_and_failures_are_named(self):
-        passed, failed, skipped, names, reasons = summarise_tests.summarise(junit(CASES))
+        passed, failed, skipped, names, reasons, ran = summarise_tests.summarise(junit(CASES))
         self.assertEqual((passed, failed, skipped), tuple(sum(row[3][i] for row in CASES) for i in range(3)))
         self.assertEqual(names[0], "gtest")
         self.assertEqual(reasons, {"no subgroups on this device": 1, "not run": 1})
+        self.assertEqual(ran, {row[0] for row in CASES} - {"disabled"})
+
+    def test_a_required_group_runs_whole(self):
+        listing = """{"tests": [{"name": "a", "properties": [{"name": "LABELS", "value": ["web", "story"]}]},
+                                {"name": "b", "properties": [{"name": "LABELS", "value": ["web"]}]},
+                                {"name": "c"}]}"""
+        labels = summarise_tests.labels_of(listing)
+        self.assertEqual(list(summarise_tests.missing(["story", "web", "lint"], labels, {"a", "c"})),
+                         ["group web: b ran no case", "group lint: this build has no test of it"])
 
 
 if __name__ == "__main__":

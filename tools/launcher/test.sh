@@ -1,14 +1,17 @@
 # `./doppler test [GROUP...] [-- CTEST OPTIONS]`: builds what the groups need (all groups by default), runs them and
-# ends with a line that counts single test cases. Expects what ./doppler sets; summarise_tests.py counts.
+# ends with a line that counts single test cases. What a machine cannot run is left out, but a group that is named must
+# run whole. Expects what ./doppler sets; summarise_tests.py counts.
 
 # shellcheck source=tools/launcher/build.sh
 . "$ROOT/tools/launcher/build.sh"
+# shellcheck source=tools/setup.d/common.sh
+. "$ROOT/tools/setup.d/common.sh" # has_gpu
 
 TEST_GROUPS="lint unit kernel golden story web fuzz"
 FUZZ_BUILD=$ROOT/build/asan
 
 run_tests() {
-  local groups=() labels="" results=()
+  local groups=() labels="" results=() required=()
   while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case " $TEST_GROUPS " in
       *" $1 "*) groups+=("$1") ;;
@@ -20,6 +23,8 @@ run_tests() {
     shift
   done
   [ $# -eq 0 ] || shift
+  # Options of ctest choose among a group's tests.
+  [ $# -gt 0 ] || required=("${groups[@]/#/--require=}")
   # shellcheck disable=SC2206
   [ ${#groups[@]} -gt 0 ] || groups=($TEST_GROUPS)
 
@@ -27,11 +32,12 @@ run_tests() {
   if [ -n "$labels" ]; then
     # Which tests there are is decided while configuring, so what they need comes first.
     "$ROOT/tools/setup"
+    "$ROOT/tools/setup" test
     case "$labels" in unit | lint | 'lint|unit') ;; *) prepare_cpu_vulkan ;; esac
     if wants lint; then "$ROOT/tools/setup" lint || echo "test: without clang-format-19 the format is not checked"; fi
     if wants web; then prepare_web; fi
     rm -f "$BUILD/build.ninja"
-    build all
+    TESTS=ON build all
     run_ctest "$BUILD" -L "^($labels)\$" "$@"
   fi
   # The fuzz targets are a build of their own: sanitised, by Clang, of the parsers alone.
@@ -43,15 +49,16 @@ run_tests() {
       echo "test: without Clang the fuzz corpora are left out"
     fi
   fi
-  python3 -B "$ROOT/tools/launcher/summarise_tests.py" "${results[@]}"
+  python3 -B "$ROOT/tools/launcher/summarise_tests.py" "${required[@]}" "${results[@]}"
 }
 
 wants() { case " ${groups[*]} " in *" $1 "*) ;; *) return 1 ;; esac }
 
 run_ctest() {
   local folder=$1
-  results+=("$folder/test-results.xml")
+  results+=("$folder")
   rm -f "$folder/test-results.xml"
+  ctest --test-dir "$folder" --show-only=json-v1 "${@:2}" >"$folder/test-list.json"
   ctest --test-dir "$folder" "${@:2}" --parallel "$(build_jobs)" --output-on-failure --timeout 900 \
     --output-junit test-results.xml --test-output-truncation head --test-output-size-passed 20000 \
     --test-output-size-failed 2000000 || true
@@ -59,7 +66,7 @@ run_ctest() {
 
 # Machines without a GPU test on lavapipe, and Dawn wants a newer one than Debian 12's (cmake/TestProviders.cmake).
 prepare_cpu_vulkan() {
-  if compgen -G '/dev/dri/renderD*' >/dev/null || compgen -G '/dev/nvidia[0-9]*' >/dev/null; then return; fi
+  if has_gpu; then return; fi
   "$ROOT/tools/setup" mesa || echo "test: without a newer Mesa, what needs Dawn on the CPU is skipped"
 }
 
