@@ -25,3 +25,15 @@ root_prefix() {
     sudo -n true 2>/dev/null && echo "sudo -n"
   fi
 }
+
+# Whether the kernel shows a GPU. Without one Doppler runs on the CPU by Mesa's lavapipe.
+has_gpu() { compgen -G '/dev/dri/renderD*' >/dev/null || compgen -G '/dev/nvidia[0-9]*' >/dev/null; }
+
+# The groups of packages that `doppler run` needs on this machine.
+run_groups() { if has_gpu; then echo build; else echo build mesa-cpu; fi; }
+
+# DOPPLER_SETUP=0: may_install WHAT ends with a sentence that says what is missing.
+may_install() {
+  [ "${DOPPLER_SETUP:-1}" != 0 ] ||
+    fail "DOPPLER_SETUP=0 forbids installing, and this is missing: $1."
+}

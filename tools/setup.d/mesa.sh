@@ -16,6 +16,7 @@ install_mesa() {
     step "mesa: $(cat "$mesa/version") is in place"
     return
   fi
+  may_install "a Mesa of version $MESA_NEEDED or newer under $mesa"
   # shellcheck source=/dev/null
   codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
   rm -rf "$mesa"

@@ -30,6 +30,7 @@ install_packages() {
     step "packages: all installed"
     return
   fi
+  may_install "$missing"
   prefix=$(root_prefix) ||
     fail "These packages are missing and need root to install. Run this, then start again:
   sudo apt-get update && sudo apt-get install -y --no-install-recommends $missing"

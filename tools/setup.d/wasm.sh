@@ -8,6 +8,7 @@ install_wasm() {
   [ "$major" -ge 20 ] || fail "node $(node --version) is too old for the WebAssembly tests; 20 or newer is needed."
   [ -f web/package.json ] || return 0
   if ! command -v npm >/dev/null; then
+    may_install "npm"
     local prefix
     prefix=$(root_prefix) || fail "npm is missing. Run: sudo apt-get install -y npm"
     step "wasm: installing npm"
@@ -15,8 +16,12 @@ install_wasm() {
     $prefix env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends npm \
       >"$(package_log)" 2>&1 || fail "Installing npm failed; see $(package_log)."
   fi
+  npm_is_current && return
+  may_install "the npm packages of web/package-lock.json"
   step "wasm: npm packages of web/package.json"
-  local command=install
-  [ -f web/package-lock.json ] && command=ci
-  (cd web && npm "$command" --silent --no-audit --no-fund) || fail "npm $command failed in web/."
+  # No package may run a script of its own.
+  (cd web && npm ci --ignore-scripts --silent --no-audit --no-fund) || fail "npm ci failed in web/."
+  cp web/package-lock.json web/node_modules/.doppler-lock.json
 }
+
+npm_is_current() { cmp -s web/package-lock.json web/node_modules/.doppler-lock.json; }

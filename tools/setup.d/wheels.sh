@@ -24,6 +24,7 @@ install_wheels() {
     step "providers: in place"
     return
   fi
+  may_install "the WebGPU providers under $DEPS_DIR/lib"
   python=$(python_with_pip)
   mkdir -p "$DEPS_DIR/wheels"
   while IFS='|' read -r name version machine sha256 _; do
