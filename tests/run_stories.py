@@ -48,6 +48,7 @@ class Config:
     env: dict
     flags: str
     optional: str = ""  # "webgpu": without a device, stories that need one are skipped
+    files: list = field(default_factory=list)  # names of the story files it runs; empty: all of them
 
 
 def parse_stories(text, path):
@@ -81,15 +82,17 @@ def parse_stories(text, path):
 
 
 def parse_configs(text, path):
-    """Rows `name | VARIABLE=value ... | flags | optional`."""
+    """Rows `name | VARIABLE=value ... | flags | optional | names of story files`."""
     configs = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         columns = [column.strip() for column in line.split("|")]
-        if len(columns) != 4 or columns[3] not in ("", "webgpu") or not all("=" in w for w in columns[1].split()):
-            raise ValueError(f"{path}:{number}: expected `name | VARIABLE=value ... | flags | optional`, not {line!r}.")
-        configs.append(Config(columns[0], dict(w.split("=", 1) for w in columns[1].split()), *columns[2:]))
+        if len(columns) != 5 or columns[3] not in ("", "webgpu") or not all("=" in w for w in columns[1].split()):
+            raise ValueError(f"{path}:{number}: expected `name | VARIABLE=value ... | flags | optional | files`, "
+                             f"not {line!r}.")
+        env = dict(word.split("=", 1) for word in columns[1].split())
+        configs.append(Config(columns[0], env, columns[2], columns[3], columns[4].split()))
     return configs
 
 
@@ -185,6 +188,8 @@ def main(arguments):
             continue
         no_device = why_no_device(config, args.doppler)
         for story in stories:
+            if config.files and os.path.basename(story.path).removesuffix(".story") not in config.files:
+                continue
             missing = [name for name in story.needs if name not in args.have and name != "webgpu"]
             if no_device and "webgpu" in story.needs:
                 missing.append(f"webgpu ({no_device})")

@@ -43,7 +43,7 @@ class RunStoriesTest(unittest.TestCase):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(story)
             with open(configs, "w", encoding="utf-8") as file:
-                file.write("plain | | | \ncoloured | COLOUR=blue | --fast | webgpu\n")
+                file.write("plain | | | |\ncoloured | COLOUR=blue | --fast | webgpu |\nother | | | | other\n")
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 status = run_stories.main(["--doppler", program, "--configs", configs, "--have", "model",
@@ -66,7 +66,7 @@ class RunStoriesTest(unittest.TestCase):
 
     def test_an_unknown_configuration_is_named(self):
         status, printed = self.run_one("== t\n$ true\n", "--config", "purple")
-        self.assertEqual((status, printed), (2, "Unknown configuration purple; known are: plain, coloured.\n"))
+        self.assertEqual((status, printed), (2, "Unknown configuration purple; known are: plain, coloured, other.\n"))
 
 
 if __name__ == "__main__":
