@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/common.h"
+#include "cli/rules_report.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "engine/model_options.h"
@@ -13,7 +14,6 @@
 #include "gpu/plan_text.h"
 #include "graph/describe.h"
 #include "kernels/persistent/probe.h"
-#include "lowering/rule.h"
 
 namespace doppler::cli {
 namespace {
@@ -92,26 +92,6 @@ Json nodes_json(const graph::Graph& graph) {
   return nodes;
 }
 
-Json rules_json(const lowering::PlanReport& report, const lowering::RuleSet& rules) {
-  Json out = Json::array();
-  for (const lowering::Rule& rule : lowering::rules()) {
-    const auto use = report.rules.find(rule.name);
-    Json refused = Json::array();
-    if (use != report.rules.end()) {
-      for (const auto& refusal : use->second.refused) {
-        refused.push_back({{"node", refusal.node}, {"nodes", refusal.nodes}, {"reason", refusal.reason}});
-      }
-    }
-    out.push_back({{"name", rule.name},
-                   {"becomes", rule.becomes},
-                   {"plain", rule.is_plain},
-                   {"on", rules.has(rule.name)},
-                   {"applied", use == report.rules.end() ? 0 : use->second.applied},
-                   {"refused", std::move(refused)}});
-  }
-  return out;
-}
-
 Json dispatches_json(Recorded& recorded) {
   gpu::PlanText text(*recorded.device);
   Json out = Json::array();
@@ -125,28 +105,6 @@ Json dispatches_json(Recorded& recorded) {
   return out;
 }
 
-void print_rules(const Recorded& recorded) {
-  Table table({"rule", ">applied", "refused at", "because"});
-  for (const lowering::Rule& rule : lowering::rules()) {
-    const auto use = recorded.report->rules.find(rule.name);
-    std::vector<std::string> row = {std::string(rule.name)};
-    if (!recorded.runner->options().rules.has(rule.name)) row[0] += " (off)";
-    row.push_back(use == recorded.report->rules.end() ? "0" : std::to_string(use->second.applied));
-    if (use == recorded.report->rules.end() || use->second.refused.empty()) {
-      table.add(row);
-      continue;
-    }
-    for (const auto& refusal : use->second.refused) {
-      const std::string more = refusal.nodes > 1 ? format_text(" and %u more", refusal.nodes - 1) : "";
-      row.push_back(refusal.node + more);
-      row.push_back(refusal.reason);
-      table.add(row);
-      row.assign(2, "");
-    }
-  }
-  std::printf("%s\n", table.text().c_str());
-}
-
 void print(Recorded& recorded) {
   const graph::Graph& graph = recorded.runner->graph();
   std::printf("%s on %s (%s), lane %s, plan %s\n\n", printable(recorded.name, 4096).c_str(),
@@ -157,7 +115,7 @@ void print(Recorded& recorded) {
     nodes.add({graph::describe(graph, node), graph::shape_text(graph, node)});
   }
   std::printf("%s\n", nodes.text().c_str());
-  print_rules(recorded);
+  std::printf("%s\n", rules_text(*recorded.report, recorded.runner->options().rules).c_str());
   gpu::PlanText text(*recorded.device);
   Table dispatches({">#", "kernel", "op", "grid"});
   uint32_t number = 0;

@@ -1,9 +1,10 @@
 // doppler kernels: all variants of all operations and whether this device can use them; with a model, which
-// variant each of its operations got and why the better ones were refused.
+// variant each of its operations got and why the better ones were refused, and the rules that made its decode step.
 #include <cstdio>
 
 #include "base/json.h"
 #include "cli/common.h"
+#include "cli/rules_report.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "kernels/catalogue.h"
@@ -11,6 +12,9 @@
 
 namespace doppler::cli {
 namespace {
+
+// Whose rules are printed; the JSON has those of all plans.
+constexpr const char* kExplainedPlan = "decode.greedy";
 
 struct KernelsFlags {
   ModelFlags model;
@@ -121,10 +125,15 @@ int explain(const KernelsFlags& flags) {
   if (flags.json) {
     Json choices = Json::array();
     for (const kernels::Choice& choice : runner.choices()) choices.push_back(choice_json(runner, choice));
+    Json plans = Json::array();
+    for (const lowering::PlanReport& report : runner.reports()) {
+      plans.push_back({{"plan", report.plan}, {"rules", rules_json(report, runner.options().rules)}});
+    }
     const Json out = {{"device", device_json(caps)},
                       {"lane", flags.model.load.lane},
                       {"model", {{"name", model->info().name}, {"synthetic", model->info().synthetic}}},
-                      {"choices", std::move(choices)}};
+                      {"choices", std::move(choices)},
+                      {"plans", std::move(plans)}};
     std::printf("%s\n", to_text(out, 2).c_str());
     return 0;
   }
@@ -144,6 +153,11 @@ int explain(const KernelsFlags& flags) {
     }
   }
   std::printf("%s", table.text().c_str());
+  for (const lowering::PlanReport& report : runner.reports()) {
+    if (report.plan != kExplainedPlan) continue;
+    std::printf("\nRules of the plan %s (doppler graph --plan NAME: of another one)\n\n%s", kExplainedPlan,
+                rules_text(report, runner.options().rules).c_str());
+  }
   return 0;
 }
 

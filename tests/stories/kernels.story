@@ -28,10 +28,16 @@ $ doppler kernels --explain --synthetic llama-tiny:q4_0 --ctx 256 --lane portabl
 ~rms_norm +256 +\d+ +rms_norm\.portable +rms_norm\.vec4: the lane subgroups is not among those of "portable"
 ~ +rms_norm\.subgroup: the lane subgroups is not among those of "portable"
 ...
+Rules of the plan decode.greedy (doppler graph --plan NAME: of another one)
+
+~rule +applied +refused at +because
+...
+~linear +\d+
+...
 
 == a forced variant
 needs webgpu
-$ doppler kernels --synthetic llama-tiny:q4_0 --ctx 256 --kernel rms_norm=rms_norm.portable | grep '^rms_norm'
+$ doppler kernels --synthetic llama-tiny:q4_0 --ctx 256 --kernel rms_norm=rms_norm.portable | grep '^rms_norm .*forced'
 ~rms_norm +256 +\d+ +rms_norm\.portable \(forced\)
 $ doppler kernels --synthetic llama-tiny:q4_0 --ctx 256 --kernel rms_norm=rms_norm.portible
 ~doppler: rms_norm has no variant "rms_norm\.portible" \(did you mean rms_norm\.portable\?\); its variants are .*
