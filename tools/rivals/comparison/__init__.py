@@ -1,0 +1,1 @@
+"""The modules behind the command `rivals`; cli.py is where to start."""

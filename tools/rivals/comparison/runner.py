@@ -1,0 +1,265 @@
+"""Runs engines by turns on one machine in one sitting and makes the record (schemas/record.json).
+
+compute: every engine is loaded and warm; each round asks each engine once. warm, cold: each round starts each engine anew,
+with the caches of an earlier start, or with none and the model file out of the page cache."""
+
+import dataclasses
+import pathlib
+import shutil
+import statistics
+import tempfile
+import time
+
+from comparison import estimates, gguf, install, machine, outputs, prompts, registry
+from comparison.process import Failed, Harness
+
+LEAST_SHARE, MOST_SHARE = 0.25, 1.02  # of the clock around a request: streams that begin anew spend time before decoding
+CONTEXT_STEP = 256  # contexts are rounded up to it: some engines do so by themselves
+
+
+@dataclasses.dataclass
+class Plan:
+    engines: list
+    workloads: list
+    model: pathlib.Path
+    folder: pathlib.Path  # where engines are installed
+    mode: str = "compute"
+    profile: str = "parity"
+    intent: str = "calibrate"
+    rounds: int = 5
+    warmups: int = 1
+    apart: bool = False
+    timeout: int = 600  # seconds for one answer
+    budget: int = 0  # seconds after which no further round begins; 0: none
+    label: str = ""
+    machine: str = ""
+    command: str = ""
+    options: dict = dataclasses.field(default_factory=dict)  # engine -> option -> value, above the profile's
+    environment: dict = dataclasses.field(default_factory=dict)  # engine -> variable -> value
+
+
+def context_of(workload):
+    needed = workload["prompt"] + workload["decode"] + 1
+    return -(-needed // CONTEXT_STEP) * CONTEXT_STEP
+
+
+def cache_environment(folder):
+    """Where drivers, browsers and engines keep what they compiled."""
+    return {"XDG_CACHE_HOME": str(folder), "MESA_SHADER_CACHE_DIR": str(folder / "mesa"),
+            "__GL_SHADER_DISK_CACHE_PATH": str(folder / "gl"), "CUDA_CACHE_PATH": str(folder / "cuda")}
+
+
+class Runner:
+    def __init__(self, plan, say):
+        self.plan, self.say = plan, say
+        self.facts, self.failures, self.results = {}, [], []
+        self.started = time.monotonic()
+        self.vocabulary = gguf.vocabulary(plan.model)
+
+    def is_spent(self):
+        return 0 < self.plan.budget < time.monotonic() - self.started
+
+    def options_of(self, engine):
+        return {**engine["harness"].get("options", {}), **engine["profiles"][self.plan.profile],
+                **self.plan.options.get(engine["name"], {})}
+
+    def environment_of(self, engine):
+        return {**engine["harness"].get("environment", {}), **self.plan.environment.get(engine["name"], {})}
+
+    def start(self, engine, workload, cache):
+        """(harness, what load answered)."""
+        home = self.plan.folder / engine["name"]
+        cache.mkdir(parents=True, exist_ok=True)
+        words = [word.replace("{folder}", str(home)) for word in engine["harness"]["command"]]
+        harness = Harness(words, {**cache_environment(cache), **self.environment_of(engine)}, home / "log.txt")
+        values = {"model": str(self.plan.model.resolve()), "context": str(context_of(workload)),
+                  "streams": str(workload["streams"]), "cache": str(cache / "engine"), "libraries": str(home / "lib"),
+                  "version": engine["version"], **self.options_of(engine)}
+        try:
+            loaded = harness.load(values, self.plan.timeout)
+        except Failed:
+            harness.quit()
+            raise
+        self.facts.setdefault(engine["name"], {
+            "name": engine["name"], "title": engine["title"], "version": loaded["version"], "device": loaded["device"],
+            "options": self.options_of(engine), "settings": loaded["settings"],
+            "environment": self.environment_of(engine), "fairness": engine["fairness"]})
+        return harness, loaded
+
+    def generate(self, engine, harness, loaded, workload, turn):
+        asked = prompts.prompts(workload, turn, loaded["vocabulary"], self.vocabulary)
+        kind = engine["harness"].get("prompts", "tokens")
+        if kind == "text" and asked[0].text is None:
+            raise Failed("It takes texts alone, and this model has no words to make them of.")
+        answer = harness.generate(workload["decode"], [getattr(one, kind) for one in asked], self.plan.timeout)
+        check_answer(workload, answer)
+        return answer
+
+    def fail(self, engine, workload, error):
+        reason = str(error).replace(str(self.plan.folder), "ENGINES").replace(str(self.plan.model.resolve().parent), "MODELS")
+        self.say(f"{workload['name']} {engine['name']}: {reason}")
+        self.failures.append({"engine": engine["name"], "workload": workload["name"], "reason": reason})
+
+    def turns(self, engines, workload, one):
+        """Rounds of all engines by turns: one(engine, turn) -> (figures, streams); an engine that fails leaves."""
+        samples = {engine["name"]: [] for engine in engines}
+        answers = {engine["name"]: {} for engine in engines}
+        left = list(engines)
+        for turn in range(self.plan.rounds):
+            if turn > 0 and self.is_spent():
+                break
+            # Every other round backwards, so that none always runs behind the same neighbour.
+            for engine in left[::-1] if turn % 2 else list(left):
+                try:
+                    figures, answers[engine["name"]][turn] = one(engine, turn)
+                except Failed as error:
+                    left.remove(engine)
+                    self.fail(engine, workload, error)
+                    continue
+                samples[engine["name"]].append(figures)
+                told = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+                self.say(f"{workload['name']} round {turn + 1} {engine['name']}: {told}")
+        self.keep(workload, [engine for engine in engines if engine in left], samples, answers)
+
+    def keep(self, workload, engines, samples, answers):
+        base = next(iter(engines), None)
+        for engine in engines:
+            name = engine["name"]
+            figures = {key: estimates.estimate([sample[key] for sample in samples[name]]) for key in samples[name][0]}
+            self.results.append({
+                "engine": name, "workload": workload["name"], "prompt": workload["prompt"], "decode": workload["decode"],
+                "streams": workload["streams"], "figures": figures,
+                "output": outputs.compare(base["name"], answers[base["name"]], answers[name])})
+
+    def compute(self, workload):
+        seats = {}
+        cache = self.plan.folder / "cache"
+
+        def sit(engine):
+            harness, loaded = self.start(engine, workload, cache / engine["name"])
+            try:
+                for i in range(self.plan.warmups):
+                    self.generate(engine, harness, loaded, workload, -1 - i)
+            except Failed:
+                harness.quit()
+                raise
+            return harness, loaded
+
+        def one(engine, turn):
+            harness, loaded = sit(engine) if self.plan.apart else seats[engine["name"]]
+            try:
+                answer = self.generate(engine, harness, loaded, workload, turn)
+            finally:
+                if self.plan.apart:
+                    harness.quit()
+            return rates(workload, answer), answer["streams"]
+
+        engines = []
+        for engine in self.able(workload):
+            try:
+                if not self.plan.apart:
+                    seats[engine["name"]] = sit(engine)
+                engines.append(engine)
+            except Failed as error:
+                self.fail(engine, workload, error)
+        try:
+            self.turns(engines, workload, one)
+        finally:
+            for harness, _ in seats.values():
+                harness.quit()
+
+    def loads(self, workload):
+        cold = self.plan.mode == "cold"
+        with tempfile.TemporaryDirectory(dir=self.plan.folder) as folder:
+            scratch = pathlib.Path(folder)
+
+            def one(engine, turn):
+                cache = scratch / engine["name"]
+                if cold:
+                    shutil.rmtree(cache, ignore_errors=True)
+                    machine.forget_pages(self.plan.model)
+                harness, loaded = self.start(engine, workload, cache)
+                try:
+                    answer = self.generate(engine, harness, loaded, workload, turn)
+                finally:
+                    harness.quit()
+                ttft = statistics.median(stream["ttft"] for stream in answer["streams"])
+                return {"load_s": loaded["seconds"], "start_and_load_s": loaded["from_start"], "ttft_s": ttft,
+                        "start_to_token_s": loaded["from_start"] + ttft}, answer["streams"]
+
+            engines = self.able(workload)
+            for engine in list(engines) if not cold else []:
+                try:
+                    one(engine, -1)  # fills the caches
+                except Failed as error:
+                    engines.remove(engine)
+                    self.fail(engine, workload, error)
+            self.turns(engines, workload, one)
+
+    def able(self, workload):
+        """The engines that take so many streams."""
+        out = []
+        for engine in self.plan.engines:
+            most = engine["harness"]["max_streams"]
+            if workload["streams"] <= most:
+                out.append(engine)
+            else:
+                self.fail(engine, workload, Failed(f"Its harness runs at most {most} streams."))
+        return out
+
+    def run(self):
+        for workload in self.plan.workloads:
+            if self.is_spent():
+                for engine in self.plan.engines:
+                    self.fail(engine, workload, Failed("The run's time was spent."))
+                continue
+            (self.compute if self.plan.mode == "compute" else self.loads)(workload)
+        if not self.facts:
+            raise Failed("No engine could be loaded:\n" + "\n".join(
+                f"{failure['engine']}: {failure['reason']}" for failure in self.failures))
+        plan = self.plan
+        home = plan.folder / "doppler-native"
+        program = home / "bin" / "doppler"
+        return {
+            "kind": "rivals", "version": 1, "label": plan.label, "intent": plan.intent, "mode": plan.mode,
+            "profile": plan.profile, "date": machine.now(), "commit": machine.commit(home), "command": plan.command,
+            "machine": machine.describe(plan.machine, program if program.is_file() else None),
+            "model": machine.model_facts(plan.model),
+            "settings": {"rounds": plan.rounds, "warmups": plan.warmups, "apart": plan.apart, "seed": prompts.SEED},
+            "engines": [self.facts[engine["name"]] for engine in plan.engines if engine["name"] in self.facts],
+            "results": self.results, "failures": self.failures,
+        }
+
+
+def check_answer(workload, answer):
+    """An engine's own times have to fit into the harness's clock around them, and to be most of it."""
+    behind = answer["seconds"] - answer["prefill"]
+    longest = max(stream["decode"] for stream in answer["streams"])
+    if not LEAST_SHARE * behind <= longest <= MOST_SHARE * answer["seconds"]:
+        raise Failed(f"Its decoding took {longest:.4f} s by its own account, of {behind:.4f} s by the clock around it.")
+    for stream in answer["streams"]:
+        if stream.get("tokens") and len(stream["tokens"]) != workload["decode"]:
+            raise Failed(f"It gave {len(stream['tokens'])} tokens of {workload['decode']}.")
+
+
+def rates(workload, answer):
+    """What a table shows, from one answer. Streams add up: each counts its own intervals."""
+    streams = answer["streams"]
+    return {
+        "prefill_tok_s": workload["prompt"] * len(streams) / answer["prefill"],
+        "ttft_s": statistics.median(stream["ttft"] for stream in streams),
+        "decode_tok_s": sum(stream["intervals"] / stream["decode"] for stream in streams),
+        "total_tok_s": workload["decode"] * len(streams) / answer["seconds"],
+    }
+
+
+def chosen_engines(words, folder):
+    """By name, or all that are installed and run."""
+    every = registry.engines()
+    if not words:
+        return [engine for engine in every.values() if install.is_installed(engine, folder)]
+    engines = [registry.find(every, word, "engine") for word in words]
+    for engine in engines:
+        if engine["status"] == "does not run":
+            raise registry.Unknown(f"{engine['name']} does not run: {engine['reason']}")
+    return engines

@@ -1,0 +1,197 @@
+"""The registry is valid, and rivals does what it says: schemas, intervals, turns, equality, tables, plots, the regression
+check. No engine is needed: harness_for_tests.py stands in for some."""
+
+import copy
+import pathlib
+import sys
+import tempfile
+import unittest
+from xml.dom import minidom
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from comparison import cli, estimates, gguf, outputs, plots, prompts, records, registry, report, runner, schema  # noqa: E402
+
+WORKLOADS = [{"name": "8x4", "prompt": 8, "decode": 4, "streams": 1}, {"name": "16x4", "prompt": 16, "decode": 4, "streams": 1},
+             {"name": "8x4x2", "prompt": 8, "decode": 4, "streams": 2}]
+
+
+def engine(name, words=(), streams=2):
+    return {"name": name, "title": name, "version": "1", "fairness": ["none"], "profiles": {"parity": {"kv": "f16"}},
+            "harness": {"command": [sys.executable, str(HERE / "harness_for_tests.py"), *words], "max_streams": streams}}
+
+
+def measured(folder, engines, workloads=WORKLOADS, **more):
+    model = folder / "tiny.gguf"
+    model.write_bytes(b"GGUF")
+    for one in engines:
+        (folder / one["name"]).mkdir(exist_ok=True)
+    plan = runner.Plan(engines=engines, workloads=workloads, model=model, folder=folder, rounds=3, command="rivals run", **more)
+    return runner.Runner(plan, lambda words: None).run()
+
+
+class Registry(unittest.TestCase):
+    def test_is_valid(self):
+        self.assertEqual(registry.every_fault(), [])
+
+    def test_sets_and_names(self):
+        self.assertEqual([workload["name"] for workload in registry.chosen_workloads(["small", "64x64"])], ["64x64", "256x64"])
+        with self.assertRaisesRegex(registry.Unknown, "allowed are"):
+            registry.chosen_workloads(["1x1"])
+
+    def test_gap_goes_one_way(self):
+        engines = registry.engines()
+        base, target = engines["doppler-native"], engines["llama.cpp-cpu"]
+        self.assertIn("lora", [row[0] for row in registry.gap(base, target)])
+        self.assertIn("webgpu", [row[0] for row in registry.gap(target, base)])
+
+    def test_options_name_engines_with_dots(self):
+        self.assertEqual(cli.settings_of(["llama.cpp-cpu.threads=2"], "."), {"llama.cpp-cpu": {"threads": "2"}})
+
+    def test_commands_leave_out_folders(self):
+        self.assertEqual(cli.spelled(["run", "--folder", "/x", "--label", "a b"]), "tools/rivals/rivals run --label 'a b'")
+
+
+class Schema(unittest.TestCase):
+    def test_faults_say_where_and_what(self):
+        shape = {"type": "object", "required": ["a"], "additionalProperties": False,
+                 "properties": {"a": {"type": "array", "items": {"type": "integer", "minimum": 1}}}}
+        self.assertEqual(schema.faults({"a": [1, 2]}, shape), [])
+        self.assertEqual(schema.faults({"a": [0]}, shape), ["$.a[0] is 0; it must be at least 1."])
+        self.assertEqual(schema.faults({"a": [True]}, shape), ["$.a[0] is true; it must be of type integer."])
+        self.assertEqual(len(schema.faults({"b": 1}, shape)), 2)
+
+    def test_unknown_keywords_are_faults(self):
+        self.assertIn("oneOf", schema.faults(1, {"oneOf": []})[0])
+
+    def test_committed_schemas_use_known_keywords(self):
+        def walk(shape):
+            self.assertLessEqual(set(shape), schema.KEYWORDS)
+            inner = [shape.get("items", {}), shape.get("additionalProperties", {})]
+            for member in [*shape.get("properties", {}).values(), *inner]:
+                if isinstance(member, dict) and member:
+                    walk(member)
+        for path in schema.FOLDER.glob("*.json"):
+            walk(schema.load(path.stem))
+
+
+class Estimates(unittest.TestCase):
+    def test_interval_holds_the_median(self):
+        figure = estimates.estimate([10.0, 11.0, 12.0, 13.0, 30.0])
+        self.assertEqual(figure["median"], 12.0)
+        self.assertTrue(10.0 <= figure["low"] <= 12.0 <= figure["high"] <= 30.0)
+        self.assertEqual(figure, estimates.estimate([10.0, 11.0, 12.0, 13.0, 30.0]))
+
+    def test_equal_samples_have_no_spread(self):
+        self.assertEqual(estimates.spread(estimates.estimate([2.0] * 5)), 0.0)
+        self.assertEqual(estimates.interval_of_median([3.0]), (3.0, 3.0))
+
+    def test_wider_samples_spread_more(self):
+        narrow, wide = estimates.estimate([99.0, 100.0, 101.0]), estimates.estimate([50.0, 100.0, 150.0])
+        self.assertLess(estimates.spread(narrow), estimates.spread(wide))
+
+
+class Prompts(unittest.TestCase):
+    def test_prompts_do_not_repeat(self):
+        made = [tuple(prompt.tokens) for workload in WORKLOADS[::2] for turn in (-1, 0, 1)
+                for prompt in prompts.prompts(workload, turn, 8192, None)]
+        self.assertEqual(len(set(made)), len(made))
+        self.assertEqual(prompts.prompts(WORKLOADS[0], 1, 8192, None), prompts.prompts(WORKLOADS[0], 1, 8192, None))
+        self.assertTrue(all(1024 <= token < 8064 for prompt in made for token in prompt))
+
+    def test_words_of_the_shipped_model(self):
+        vocabulary = gguf.vocabulary(HERE.parents[1] / "models" / "storyteller.gguf")
+        self.assertIn((265, "the"), vocabulary.words)
+        made = prompts.prompts(WORKLOADS[0], 0, 8192, vocabulary)[0]
+        self.assertEqual((len(made.tokens), made.tokens[0]), (8, vocabulary.bos))
+        words = dict(vocabulary.words)
+        self.assertEqual(made.text, "".join(" " + words[token] for token in made.tokens[1:]))
+
+
+class Outputs(unittest.TestCase):
+    def test_by_tokens_or_by_text(self):
+        tokens, text = [{"tokens": [1, 2, 3], "text": "abc"}], [{"tokens": [], "text": "abd"}]
+        self.assertEqual(outputs.compare("a", {0: tokens}, {0: tokens})["same"], 1)
+        differs = outputs.compare("a", {0: tokens}, {0: text})
+        self.assertEqual((differs["compared"], differs["same"], differs["first_difference"]), ("text", 0, 2))
+        self.assertEqual(outputs.compare("a", {}, {})["compared"], "nothing")
+
+
+class Runs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.scratch.cleanup)
+        cls.folder = pathlib.Path(cls.scratch.name)
+        cls.record = measured(cls.folder, [engine("steady"), engine("other", ["--differ", "--speed", "2"], streams=1),
+                                           engine("broken", ["--fail"])])
+
+    def result(self, name, workload):
+        return next(result for result in self.record["results"] if (result["engine"], result["workload"]) == (name, workload))
+
+    def test_record_is_valid_and_turns_are_counted(self):
+        schema.check(self.record, "record", "record")
+        figures = self.result("steady", "8x4")["figures"]
+        self.assertEqual(len(figures["decode_tok_s"]["samples"]), 3)
+        self.assertAlmostEqual(figures["decode_tok_s"]["median"], 100.0)  # 3 intervals in 0.03 s
+        self.assertAlmostEqual(figures["prefill_tok_s"]["median"], 800.0)
+        self.assertAlmostEqual(self.result("steady", "8x4x2")["figures"]["decode_tok_s"]["median"], 200.0)
+
+    def test_differing_output_is_said(self):
+        self.assertEqual(self.result("steady", "8x4")["output"]["base"], "steady")
+        self.assertEqual(self.result("other", "8x4")["output"]["first_difference"], 3)
+        self.assertIn("**differs** in 3 of 3, first at 3", "\n".join(report.table(self.record)))
+
+    def test_failures_keep_their_reasons(self):
+        reasons = {(failure["engine"], failure["workload"]): failure["reason"] for failure in self.record["failures"]}
+        self.assertEqual(reasons["broken", "8x4"], "It cannot read this.")
+        self.assertIn("at most 1 streams", reasons["other", "8x4x2"])
+
+    def test_page_and_plots(self):
+        page = report.markdown([self.record], ["decode.svg"])
+        self.assertIn("| 8x4 | other | 1600 (1600 to 1600)", page)
+        self.assertIn("2.00x", page)
+        self.assertIn("broken did not run 8x4: It cannot read this.", page)
+        self.assertNotIn(str(self.folder), page)
+        made = plots.of_records([self.record])
+        self.assertEqual(sorted(made), [f"{kind}.tiny.compute.parity.svg" for kind in ("decode", "prefill", "streams")])
+        for text in made.values():
+            minidom.parseString(text)
+
+    def test_loads(self):
+        for mode in ("cold", "warm"):
+            record = measured(self.folder, [engine("steady")], WORKLOADS[:1], mode=mode)
+            schema.check(record, "record", "record")
+            self.assertGreater(record["results"][0]["figures"]["start_to_token_s"]["median"], 0.0)
+            minidom.parseString(plots.of_records([record])[f"load.tiny.{mode}.parity.svg"])
+
+    def test_records_are_saved_once_and_found_again(self):
+        folder = self.folder / "saved"
+        records.save(self.record, folder)
+        with self.assertRaisesRegex(schema.Invalid, "not overwritten"):
+            records.save(self.record, folder)
+        later = {**self.record, "date": "2099-01-01T00:00:00Z"}
+        self.assertEqual(records.last_like(later, folder)["date"], self.record["date"])
+        self.assertIsNone(records.last_like({**later, "profile": "throughput"}, folder))
+
+    def test_regressions_need_more_than_threshold_and_spread(self):
+        def slower(share):
+            made = copy.deepcopy(self.record)
+            for result in made["results"]:
+                figure = result["figures"]["decode_tok_s"]
+                figure.update(estimates.estimate([value * share for value in figure["samples"]]))
+            return [row for row in records.changes(made, self.record) if row["worse"]]
+        self.assertEqual(slower(0.97), [])
+        self.assertEqual({row["figure"] for row in slower(0.9)}, {"decode_tok_s"})
+        noisy = copy.deepcopy(self.record)
+        for result in noisy["results"]:
+            result["figures"]["decode_tok_s"].update(low=50.0, high=150.0)
+        self.assertEqual([row for row in records.changes(noisy, self.record) if row["worse"]], [])
+
+    def test_times_and_rates_improve_in_opposite_directions(self):
+        self.assertEqual(report.advantage("decode_tok_s", 50.0, 100.0), 0.5)
+        self.assertEqual(report.advantage("ttft_s", 0.2, 0.1), 0.5)
+
+
+if __name__ == "__main__":
+    unittest.main()
