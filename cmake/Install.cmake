@@ -1,6 +1,7 @@
 # libdoppler.so with its package file, and what `cmake --install` copies:
 #   bin/doppler, include/doppler, lib/libdoppler.so, lib/cmake/doppler (find_package(doppler), doppler::doppler),
-#   lib/pkgconfig/doppler.pc, lib/libdawn.so and lib/libwgpu_native.so (the providers found by tools/setup), share/doppler/models.
+#   lib/pkgconfig/doppler.pc, lib/libdawn.so and lib/libwgpu_native.so (the providers found by tools/setup),
+#   lib/libllguidance.so with lib/libdoppler_python_names.so (grammars), share/doppler/models.
 # tests/install checks that a program builds and runs against the result.
 if(NOT TARGET doppler_api OR CMAKE_SYSTEM_NAME STREQUAL "WASI")
   return()
@@ -12,7 +13,7 @@ include(CMakePackageConfigHelpers)
 add_library(doppler_shared SHARED
   $<TARGET_OBJECTS:doppler_capi> $<TARGET_OBJECTS:doppler_api> $<TARGET_OBJECTS:doppler_base>)
 add_library(doppler::doppler ALIAS doppler_shared)
-target_link_libraries(doppler_shared PRIVATE doppler_scheduler doppler_engine)
+target_link_libraries(doppler_shared PRIVATE doppler_scheduler doppler_engine doppler_guidance)
 set(symbols ${CMAKE_CURRENT_LIST_DIR}/libdoppler.map)
 target_link_options(doppler_shared PRIVATE LINKER:--version-script=${symbols})
 if(DOPPLER_PORTABLE)
@@ -40,7 +41,8 @@ if(TARGET doppler)
   install(TARGETS doppler RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 # Beside libdoppler.so and in ../lib of the program: where both look for them.
-foreach(provider libdawn.so libwgpu_native.so)
-  install(PROGRAMS ${DOPPLER_DEPS_DIR}/lib/${provider} DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+foreach(library libdawn.so libwgpu_native.so libllguidance.so)
+  install(PROGRAMS ${DOPPLER_DEPS_DIR}/lib/${library} DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
 endforeach()
+install(TARGETS doppler_python_names LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/models DESTINATION ${CMAKE_INSTALL_DATADIR}/doppler OPTIONAL)

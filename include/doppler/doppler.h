@@ -48,6 +48,8 @@ struct LoadOptions {
   bool all_samplers = false;
   // Generations may ask for log-probabilities. Each token that a sampled plan chooses costs two dispatches more.
   bool logprobs = false;
+  // Generations may have a grammar, with two sequences or more. Each token that a sampled plan chooses costs a dispatch more.
+  bool grammars = false;
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
   uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4
@@ -95,12 +97,28 @@ enum class WhenFull : uint8_t {
   kSlide,  // the older half of the context is dropped and the rest evaluated again
 };
 
+enum class GrammarKind : uint8_t {
+  kNone,
+  kJsonSchema,
+  kRegex,
+  kGrammar,  // Lark, or GBNF, whose rules have "::="
+};
+
+// What an answer must be, from its first token to its end token. A schema's keywords that cannot be honoured are errors, and
+// so is a grammar where there is no library of grammars (docs/howto/grammars.md).
+struct Grammar {
+  GrammarKind kind = GrammarKind::kNone;
+  std::string text;
+  std::string source;  // what errors name it by, such as a flag; may be empty
+};
+
 struct GenerateOptions {
   SamplingOptions sampling;
   uint32_t max_tokens = 0;        // 0: until the model stops or the context is full
   std::vector<std::string> stop;  // texts that end the generation and are not part of it
   bool ignore_eos = false;
   WhenFull when_full = WhenFull::kStop;
+  Grammar grammar;            // the model must be loaded for it; not with min_tokens
   bool logprobs = false;      // of each generated token; the model must be loaded for it
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
   // Of models with one sequence; several are batched by their scheduler.

@@ -11,6 +11,8 @@
 
 namespace doppler {
 
+struct WatchedRange;  // cut_files_posix.h
+
 class MappedFile {
  public:
   // Errors name the path: missing, a folder, empty, unreadable.
@@ -23,15 +25,21 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
+  // Of a file that is cut meanwhile what is gone reads as zeros; check_whole() says so.
   std::span<const uint8_t> bytes() const { return {data_, size_}; }
+  // Error: a file was cut since it was opened. Of several files it is found only where bytes() was read.
+  Result<> check_whole() const;
   // Tells the system that these bytes will be read once, in order (start) or not again (done).
   void will_read(uint64_t offset, uint64_t count) const;
   void done_with(uint64_t offset, uint64_t count) const;
 
  private:
-  MappedFile(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+  MappedFile(std::string name, const uint8_t* data, size_t size);
+  std::string name_;  // for messages
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  WatchedRange* watched_ = nullptr;
+  uint64_t device_ = 0, inode_ = 0;  // of a single file
 };
 
 }  // namespace doppler

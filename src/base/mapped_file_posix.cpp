@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/cut_files_posix.h"
 #include "base/mapped_file.h"
 
 namespace doppler {
@@ -32,14 +33,19 @@ class OpenFile {
     }
     if (info.st_size == 0) return fail(ErrorKind::kInvalidInput, "%s is empty.", path.c_str());
     size_ = static_cast<size_t>(info.st_size);
+    device_ = info.st_dev;
+    inode_ = info.st_ino;
     return {};
   }
   int fd() const { return fd_; }
   size_t size() const { return size_; }
+  uint64_t device() const { return device_; }
+  uint64_t inode() const { return inode_; }
 
  private:
   int fd_ = -1;
   size_t size_ = 0;
+  uint64_t device_ = 0, inode_ = 0;
 };
 
 Unexpected cannot_map(const std::string& path) {
@@ -55,7 +61,10 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   DP_CHECK(file.open(path));
   void* data = ::mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, file.fd(), 0);
   if (data == MAP_FAILED) return cannot_map(path);
-  return MappedFile(static_cast<const uint8_t*>(data), file.size());
+  MappedFile mapped(path, static_cast<const uint8_t*>(data), file.size());
+  mapped.device_ = file.device();
+  mapped.inode_ = file.inode();
+  return mapped;
 }
 
 Result<MappedFile> MappedFile::open_joined(std::span<const std::string> paths, uint64_t each) {
@@ -66,7 +75,7 @@ Result<MappedFile> MappedFile::open_joined(std::span<const std::string> paths, u
   // Addresses for all of them; each file then replaces its part.
   void* data = ::mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return cannot_map(paths[0]);
-  MappedFile joined(static_cast<const uint8_t*>(data), total);
+  MappedFile joined(paths[0], static_cast<const uint8_t*>(data), total);
   for (size_t i = 0; i < paths.size(); ++i) {
     OpenFile file;
     DP_CHECK(file.open(paths[i]));
@@ -82,17 +91,34 @@ Result<MappedFile> MappedFile::open_joined(std::span<const std::string> paths, u
   return joined;
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+MappedFile::MappedFile(std::string name, const uint8_t* data, size_t size)
+    : name_(std::move(name)), data_(data), size_(size), watched_(watch_range(data, size)) {}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(name_, other.name_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(watched_, other.watched_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
+  unwatch_range(watched_);
   if (data_) ::munmap(const_cast<uint8_t*>(data_), size_);
+}
+
+// A cut within the last page raises no signal: its rest reads as zeros, so the size is asked too.
+Result<> MappedFile::check_whole() const {
+  struct stat info{};
+  const bool is_shorter = inode_ != 0 && ::stat(name_.c_str(), &info) == 0 && info.st_dev == device_ &&
+                          info.st_ino == inode_ && static_cast<uint64_t>(info.st_size) < size_;
+  if (!is_shorter && !was_cut(watched_)) return {};
+  return fail(ErrorKind::kIo, "%s was cut while it was read: it had %zu bytes when it was opened.",
+              name_.c_str(), size_);
 }
 
 namespace {

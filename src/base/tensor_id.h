@@ -50,8 +50,41 @@ enum class TensorId : uint8_t {
   kSharedUp,
   kSharedDown,
   kSharedRouter,  // its own gate: one output
+  kQDown,         // of multi-head latent attention: what queries are compressed by, and its norm
+  kQDownNorm,
+  kQUp,
+  kLatent,  // of keys and values, and the part of keys that rotates
+  kLatentNorm,
+  kKeyUp,  // from the latent, of each head
+  kValueUp,
+  kRouterNorm,    // of what a router reads
+  kExpertScale,   // of each expert's weight
+  kExpertNorm,    // of what experts read beside a feed-forward layer
+  kDenseOutNorm,  // of what that layer leaves
+  kExpertOutNorm,
+  kLayerTable,      // embeddings of each token, one a layer
+  kLayerTableProj,  // of the token's embedding, to the same size
+  kLayerTableNorm,
+  kLayerInputGate,
+  kLayerInputProj,
+  kLayerInputNorm,  // of what that adds to the residual
+  kLayerScale,      // of the residual behind a layer
+  kAltupIn1,        // AltUp: into the streams behind the first, and out of them
+  kAltupIn2,
+  kAltupIn3,
+  kAltupOut1,
+  kAltupOut2,
+  kAltupOut3,
+  kAltupRouterNorm,
+  kAltupRouter,
+  kAltupPredict,
+  kAltupCorrect,
+  kAltupScale,
+  kLaurelLeft,
+  kLaurelRight,
+  kLaurelNorm,
 };
-inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kSharedRouter) + 1;
+inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kLaurelNorm) + 1;
 
 // The same for all kinds of file: "blk.3.attn_q", "output". `layer` is ignored for weights outside the layers.
 std::string tensor_label(TensorId id, uint32_t layer);

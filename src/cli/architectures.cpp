@@ -49,6 +49,32 @@ const char* dim_name(formats::Dim dim) {
       return "value_dim";
     case formats::Dim::kMambaInRows:
       return "n_value_heads * (value_dim + 1) + conv_channels";
+    case formats::Dim::kLatentQRows:
+      return "n_heads * (nope_dim + rope_dim)";
+    case formats::Dim::kQRank:
+      return "q_rank";
+    case formats::Dim::kKvRank:
+      return "kv_rank";
+    case formats::Dim::kLatentRows:
+      return "kv_rank + rope_dim";
+    case formats::Dim::kNopeDim:
+      return "nope_dim";
+    case formats::Dim::kLatentValueDim:
+      return "value_dim";
+    case formats::Dim::kLatentValueRows:
+      return "n_heads * value_dim";
+    case formats::Dim::kLayerInput:
+      return "layer_input_dim";
+    case formats::Dim::kAllLayerInputs:
+      return "n_layers * layer_input_dim";
+    case formats::Dim::kLayerInputVocab:
+      return "layer_input_vocab_size";
+    case formats::Dim::kStreams:
+      return "streams";
+    case formats::Dim::kStreamPairs:
+      return "streams^2";
+    case formats::Dim::kLaurelRank:
+      return "laurel_rank";
   }
   return "?";
 }
@@ -83,6 +109,7 @@ Json architecture_json(const formats::Architecture& row) {
     types.push_back({{"model_type", type.model_type}, {"sliding_window", window_name(type.window)}});
   }
   tensors.push_back(tensor_json(row, TensorId::kEmbedding));
+  for (const TensorId id : row.model) tensors.push_back(tensor_json(row, id));
   for (const TensorId id : row.layer) tensors.push_back(tensor_json(row, id));
   for (const TensorId id : row.recurrent_layer) {
     if (std::ranges::find(row.layer, id) == row.layer.end()) tensors.push_back(tensor_json(row, id));

@@ -91,17 +91,22 @@ std::string totals_line(const ModelInfo& info, const BatchTotals& t) {
 }
 
 // The files come before the model: what is wrong with them is said at once.
-Result<BatchTotals> batch(const BatchFlags& flags) {
+Result<BatchTotals> batch(BatchFlags& flags) {
   DP_TRY(openai::LineReader input, openai::LineReader::open(flags.files[0]));
-  DP_TRY(const uint64_t lines, openai::count_lines(input));
+  DP_TRY(const openai::LineCount count, openai::count_lines(input));
+  flags.model.load.logprobs = count.names_logprobs;
+  flags.model.load.grammars = true;
   DP_TRY(openai::BatchOutput output, openai::BatchOutput::open(flags.files[1]));
   DP_TRY(Model model, load_named_model(flags.model));
   DP_TRY(Scheduler scheduler, model.scheduler());
-  BatchRun run(scheduler, input, output,
-               {.defaults = flags.defaults,
-                .in_flight = flags.model.load.sequences * kRequestsAPlace,
-                .model = model.info().name},
-               lines);
+  BatchRun run(
+      scheduler, input, output,
+      {.defaults = flags.defaults,
+       .in_flight = flags.model.load.sequences * kRequestsAPlace,
+       .model = model.info().name,
+       .token_text = [tokenizer = model.impl().loaded->text.tokenizer](
+                         int32_t id) { return std::string(tokenizer ? tokenizer->token_bytes(id) : ""); }},
+      count.lines);
   DP_TRY(const BatchTotals totals, run.run());
   if (flags.json)
     std::printf("%s\n", totals_json(model.info(), totals).c_str());

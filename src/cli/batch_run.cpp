@@ -168,7 +168,10 @@ void BatchRun::finish_line(const openai::BatchLine& line, const Result<std::vect
                                                .id = std::to_string(line.number),
                                                .model = settings_.model,
                                                .created = std::time(nullptr),
-                                               .choices = *choices});
+                                               .choices = *choices,
+                                               .token_text = line.completion->request.options.logprobs
+                                                                 ? settings_.token_text
+                                                                 : openai::TokenText()});
     text = openai::answer_line(line.number, *line.custom_id, body);
     totals_.prompt_tokens += choices->front().timings.prompt_tokens;
     totals_.cached_tokens += choices->front().timings.cached_tokens;

@@ -15,6 +15,7 @@
 #include "doppler/scheduler.h"
 #include "openai/batch_output.h"
 #include "openai/line_reader.h"
+#include "openai/token_probs.h"
 
 namespace doppler::cli {
 
@@ -32,6 +33,7 @@ struct BatchSettings {
   GenerateOptions defaults;  // where a body does not say
   uint32_t in_flight = 1;    // requests that the scheduler has at a time
   std::string model;         // its name in the answers
+  openai::TokenText token_text;
 };
 
 class BatchRun {

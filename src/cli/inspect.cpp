@@ -217,6 +217,8 @@ const char* rope_scaling_name(formats::RopeScaling scaling) {
       return "yarn";
     case formats::RopeScaling::kLongRope:
       return "longrope";
+    case formats::RopeScaling::kProportional:
+      return "proportional";
   }
   return "?";
 }

@@ -69,6 +69,23 @@ Result<Generation> answer(Session& session, const Model& model, const RunFlags& 
   return session.generate(prompt, flags.generate.options, on_text);
 }
 
+// A flag that gives the grammar, of a file or as it is.
+void add_grammar_flag(Args& args, RunFlags& flags, const char* name, const char* value, const char* help,
+                      GrammarKind kind) {
+  args.custom(name, 0, value, help, [&flags, name, kind](std::string_view given) -> Result<void> {
+    Grammar& grammar = flags.generate.options.grammar;
+    const std::string source = "Flag --" + std::string(name);
+    if (grammar.kind != GrammarKind::kNone) {
+      return fail(ErrorKind::kInvalidInput, "%s is given beside another grammar; an answer has one.",
+                  source.c_str());
+    }
+    grammar = {.kind = kind, .text = std::string(given), .source = source};
+    if (kind == GrammarKind::kRegex) return {};
+    DP_TRY(grammar.text, read_text_file(std::string(given)));
+    return {};
+  });
+}
+
 Result<void> check(const RunFlags& flags) {
   if (flags.tokens && !flags.words.empty()) {
     return fail(ErrorKind::kInvalidInput, "Both --tokens and a prompt were given; one is needed.");
@@ -115,6 +132,12 @@ int run_verb(std::span<const std::string> arguments) {
         flags.generate.options.top_logprobs = static_cast<uint32_t>(*count);
         return {};
       });
+  add_grammar_flag(args, flags, "json-schema", "FILE", "the answer is JSON after this schema",
+                   GrammarKind::kJsonSchema);
+  add_grammar_flag(args, flags, "grammar", "FILE", "the answer is after this grammar, Lark or GBNF",
+                   GrammarKind::kGrammar);
+  add_grammar_flag(args, flags, "regex", "REGEX", "the answer is after this regular expression",
+                   GrammarKind::kRegex);
   args.flag("quiet", 'q', "no closing line of figures", &flags.quiet);
   args.flag("dry-run", 0, "say what memory this would take and whether it fits; load nothing",
             &flags.dry_run);
@@ -123,6 +146,10 @@ int run_verb(std::span<const std::string> arguments) {
   if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
   flags.model.load.all_samplers = needs_all_samplers(flags.generate.options.sampling);
   flags.model.load.logprobs = flags.generate.options.logprobs;
+  if (flags.generate.options.grammar.kind != GrammarKind::kNone) {
+    flags.model.load.grammars = true;
+    flags.model.load.sequences = 2;  // grammars are the scheduler's
+  }
   if (args.wants_help()) {
     std::fputs(args.help().c_str(), stdout);
     return 0;

@@ -25,7 +25,8 @@ int serve_models_verb(std::span<const std::string> arguments) {
   args.text("origin", 0, "ORIGIN", "whose web pages may read, such as https://example.org (default *: all)",
             &options.origin);
   args.count("connections", 0, "N", "at most so many at once (default 256)", &options.most_connections);
-  args.count("timeout", 0, "SECONDS", "until an idle or stuck connection is closed (default 30)",
+  args.count("timeout", 0, "SECONDS",
+             "until a connection without a whole request, or that takes nothing, is closed (default 30)",
              &options.timeout_seconds);
   args.flag("json", 0, "print one JSON object when it listens", &json);
   add_log_flag(args);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "doppler/doppler.h"
 #include "engine/stop_strings.h"
 #include "kernels/sample/sample.h"
@@ -15,6 +16,15 @@
 #include "tokenizer/tokenizer.h"
 
 namespace doppler::engine {
+
+// The sentence for kernels::kNotFinite behind `count` tokens of an answer.
+inline Unexpected broken_logits(size_t count) {
+  return fail(ErrorKind::kInvalidInput,
+              "The logits behind %zu tokens of the answer are no finite numbers: the model's weights are "
+              "damaged, or its "
+              "numbers overflow here; --lane exact has the widest range.",
+              count);
+}
 
 class Answer {
  public:

@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "doppler/doppler.h"
 #include "engine/api_impl.h"
+#include "engine/guide_native.h"
 #include "engine/model_options.h"
 #include "engine/scheduler_thread_native.h"
 #include "engine/session_file.h"
@@ -17,13 +18,11 @@ namespace doppler {
 
 // ---- Model
 
-Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
-  DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(path));
-  return load_files(std::move(files), options);
-}
+namespace {
 
-Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
-                         LoadExtras extras) {
+// Opens the device and loads the files on it.
+Result<void> load_into(Model::Impl& impl, std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
+                       LoadExtras extras) {
   DP_TRY(model::RunnerOptions runner, engine::runner_options(options));
   runner.all_logits = extras.all_logits;
   runner.hidden = extras.hidden;
@@ -32,9 +31,10 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
       .provider = options.webgpu, .adapter = options.device, .cache_dir = options.cache_dir};
   auto opening = gpu::Device::open(std::move(device_options));
   opening.start();  // natively it does not wait
-  DP_TRY(std::unique_ptr<gpu::Device> device, opening.take());
+  DP_TRY(impl.device, opening.take());
   if (options.tuned) {
-    runner.policy.tuning = engine::load_tuning(options.cache_dir, engine::tuning_key(device->caps(), runner));
+    runner.policy.tuning =
+        engine::load_tuning(options.cache_dir, engine::tuning_key(impl.device->caps(), runner));
   }
   model::LoadProgress progress;
   if (options.progress) {
@@ -42,19 +42,43 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
       return options.progress(stage, done, total);
     };
   }
+  DP_TRY(impl.loaded, gpu::run_to_completion(
+                          *impl.device,
+                          engine::load_model(*impl.device, std::move(files), std::move(runner),
+                                             options.chat_template, std::move(progress),
+                                             {.verify = options.verify, .stamp_folder = options.cache_dir})));
+  impl.info = engine::describe(*impl.loaded, *impl.device);
+  return {};
+}
+
+}  // namespace
+
+Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
+  DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(path));
+  DP_TRY(Model model, load_files(std::move(files), options));
+  if (model.impl_->thread) return model;
+  LoadOptions again = options;
+  again.progress = nullptr;  // the caller's, who waits for it now
+  model.impl_->reload = [path, again](Impl& impl) -> Result<void> {
+    impl.cached_tokens.clear();
+    impl.loaded.reset();
+    impl.device.reset();
+    ++impl.reloads;
+    DP_TRY(std::unique_ptr<formats::FileSet> same, formats::open_file_set(path));
+    return load_into(impl, std::move(same), again, {});
+  };
+  return model;
+}
+
+Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
+                         LoadExtras extras) {
   auto impl = std::make_shared<Model::Impl>();
-  impl->device = std::move(device);
-  DP_TRY(
-      impl->loaded,
-      gpu::run_to_completion(
-          *impl->device, engine::load_model(*impl->device, std::move(files), std::move(runner),
-                                            options.chat_template, std::move(progress),
-                                            {.verify = options.verify, .stamp_folder = options.cache_dir})));
-  impl->info = engine::describe(*impl->loaded, *impl->device);
+  DP_CHECK(load_into(*impl, std::move(files), options, extras));
   if (model::SequencePlans* sequences = impl->loaded->runner->sequences()) {
     engine::SchedulerConfig config{.vocab_size = impl->info.vocab_size,
                                    .decode_steps = engine::default_batch(*impl->loaded),
                                    .host_cache_bytes = options.cache_host_bytes};
+    if (options.grammars) impl->guides = std::make_shared<engine::ModelGuides>(impl->loaded->text);
     DP_TRY(impl->thread, engine::SchedulerThread::start(*impl->device, *sequences, std::move(config)));
   }
   return Model::Impl::wrap(std::move(impl));
@@ -67,7 +91,9 @@ Model::~Model() = default;
 
 const ModelInfo& Model::info() const { return impl_->info; }
 
-Counters Model::counters() const { return engine::counters_since_load(*impl_->loaded, *impl_->device); }
+Counters Model::counters() const {
+  return impl_->loaded ? engine::counters_since_load(*impl_->loaded, *impl_->device) : Counters();
+}
 
 Result<std::vector<int32_t>> Model::tokenize(std::string_view text, bool add_special,
                                              bool parse_special) const {
@@ -82,6 +108,7 @@ Result<std::string> Model::detokenize(std::span<const int32_t> ids) const {
 
 Result<std::string> Model::apply_chat_template(std::span<const Message> messages,
                                                bool add_generation_prompt) const {
+  DP_CHECK(impl_->check_loaded());
   return engine::apply_chat_template(impl_->loaded->text, messages_json(messages), add_generation_prompt);
 }
 
@@ -140,6 +167,7 @@ std::span<const int32_t> Session::tokens() const {
 
 Result<void> Session::save(const std::string& path) {
   Model::Impl& model = *impl_->model;
+  DP_CHECK(model.check_loaded());
   // Only what this session and the cache share is worth keeping; the rest is evaluated again after a restore.
   // Of several sequences none is: the prefix cache has what it has.
   const auto [a, b] = std::ranges::mismatch(model.cached_tokens, impl_->sequence);
@@ -153,16 +181,21 @@ Result<void> Session::save(const std::string& path) {
   if (!model.thread) {
     DP_TRY(session.cache, gpu::run_to_completion(*model.device, model.loaded->runner->save_cache(shared)));
   }
-  return write_file_atomically(
-      path, engine::encode_session(engine::session_fingerprint(*model.loaded->runner), session));
+  DP_TRY(const std::string fingerprint,
+         gpu::run_to_completion(*model.device, engine::session_fingerprint(*model.loaded)));
+  return write_file_atomically(path, engine::encode_session(fingerprint, session));
 }
 
 Result<void> Session::restore(const std::string& path) {
   Model::Impl& model = *impl_->model;
+  DP_CHECK(model.check_loaded());
   model::PlanRunner& runner = *model.loaded->runner;
   DP_TRY(const MappedFile file, MappedFile::open(path));
-  auto decoded = engine::decode_session(file.bytes(), engine::session_fingerprint(runner));
+  DP_TRY(const std::string fingerprint,
+         gpu::run_to_completion(*model.device, engine::session_fingerprint(*model.loaded)));
+  auto decoded = engine::decode_session(file.bytes(), fingerprint);
   if (!decoded) return forward(std::move(decoded).error().add_while("restoring " + path));
+  DP_CHECK(file.check_whole());
   const uint32_t cached = runner.saved_positions(decoded->cache.size());
   // More tokens than the context holds are fine: they slid out, or the next generation will say so.
   if (cached > decoded->tokens.size() || cached > runner.ctx_len()) {

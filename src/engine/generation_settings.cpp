@@ -83,6 +83,12 @@ std::vector<uint32_t> tokens_with(const tokenizer::Tokenizer& tokenizer, std::sp
 Result<void> check_options(const GenerateOptions& options, const GeneratorConfig& config,
                            uint32_t max_batch) {
   DP_CHECK(check_numbers(options, max_batch));
+  if (options.grammar.kind != GrammarKind::kNone && options.sampling.min_tokens > 0) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Option min-tokens is %u beside a grammar, which says itself when an answer may end; allowed is 0.",
+        options.sampling.min_tokens);
+  }
   return check_biases(options.sampling, config.vocab_size);
 }
 
@@ -122,6 +128,7 @@ model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorC
   out.max_tokens = segment.max_tokens;
   if (o.stop_on_device) out.stop_tokens = config.stop_tokens;
   out.ignore_stop = o.ignore_eos;
+  out.masked = o.grammar.kind != GrammarKind::kNone;
   if (tokenizer && s.dry_multiplier > 0) out.dry_breakers = tokens_with(*tokenizer, s.dry_breakers);
   return out;
 }

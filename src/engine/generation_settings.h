@@ -7,10 +7,17 @@
 
 namespace doppler::engine {
 
+// On a CPU, of a prompt at a time: a stop is seen between them.
+inline constexpr uint32_t kCpuPromptRows = 64;
+inline constexpr double kChunkSeconds = 0.5;
+
 struct GeneratorConfig {
   uint32_t vocab_size = 0;
   std::vector<uint32_t> stop_tokens;
   uint32_t batch = model::kDefaultBatch;  // decode steps of a submit, where the options do not say
+  uint32_t prompt_rows = 0;               // tokens of a prompt at a time; 0: the runner's chunk
+  double chunk_seconds =
+      kChunkSeconds;  // a chunk of the prompt that takes longer makes the next ones smaller
 };
 
 // Errors: a number out of its range, a logit bias outside the vocabulary. max_batch: StepRunner's.

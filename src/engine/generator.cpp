@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/common/step_state.h"
 
@@ -14,6 +15,11 @@ using Clock = std::chrono::steady_clock;
 // little.
 constexpr size_t kAhead = 2;
 constexpr uint32_t kMaxTokens = 1u << 30;
+// Of a prompt: as many chunks in flight, so that the device never waits.
+constexpr uint32_t kChunksAhead = 2;
+// A slower device gets smaller chunks, one at a time, so that a stop is seen soon. Below the least the products of
+// many rows would give way to others.
+constexpr uint32_t kLeastRows = 32;
 
 double seconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -64,44 +70,71 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
     }
     sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
   }
-  auto queued = queue_prompt(limit_ - generated.size());
+  rows_ = config_.prompt_rows == 0 ? runner_.chunk() : std::min(config_.prompt_rows, runner_.chunk());
+  chunks_ = config_.prompt_rows == 0 ? kChunksAhead : 1;
+  auto queued = queue_prompt();
   if (!queued) cached_tokens_.clear();  // what the cache holds now is not known
   return queued;
 }
 
-// Feeds what the cache lacks of sequence_, samples the first token and queues the first decode steps.
-Result<void> Generator::queue_prompt(size_t max_tokens_left) {
+// Begins to feed what the cache lacks of sequence_.
+Result<void> Generator::queue_prompt() {
   const auto [a, b] = std::ranges::mismatch(cached_tokens_, sequence_);
   // The last token is always evaluated: its logits are needed.
   const size_t same = std::min<size_t>(static_cast<size_t>(a - cached_tokens_.begin()), sequence_.size() - 1);
   const size_t kept = runner_.continues_from(static_cast<uint32_t>(same));
   cached_tokens_.resize(kept);
-  segment_limit_ = static_cast<uint32_t>(max_tokens_left);
   const auto answered = static_cast<uint32_t>(answer_->result().tokens.size());
-  // Tokens that start() was given belong to the first segment: its counters go on from them.
-  const uint32_t known = segments_ == 0 ? answered : 0;
+  segment_limit_ = limit_ - answered;
+  // Tokens that start() was given, or of which the cache was lost, belong to this segment: its counters go on from them.
+  const uint32_t known = answered - segment_start_;
   const Segment segment{
       .max_tokens = segment_limit_ + known, .slides = segments_, .generated = answered - known};
   model::GenerationSettings settings = settings_of(options_, config_, tokenizer_, segment);
   settings.generated = known;
   DP_CHECK(runner_.begin(settings, std::span(sequence_).first(kept)));
-  if (segments_ == 0) {
+  if (segments_ == 0 && scheduled_ == 0) {
     answer_->result().timings.evaluated_tokens = static_cast<uint32_t>(sequence_.size() - kept);
     answer_->result().timings.cached_tokens = static_cast<uint32_t>(kept);
   }
   scheduled_ = seen_ = 0;
   exhausted_ = false;
-  for (size_t at = kept; at < sequence_.size();) {
-    const size_t count = std::min<size_t>(runner_.chunk(), sequence_.size() - at);
-    const bool last = at + count == sequence_.size();
-    DP_TRY(const model::Ticket ticket, runner_.prefill(std::span(sequence_).subspan(at, count), last));
-    cached_tokens_.insert(cached_tokens_.end(), sequence_.begin() + static_cast<ptrdiff_t>(at),
-                          sequence_.begin() + static_cast<ptrdiff_t>(at + count));
-    if (last) in_flight_.push_back(ticket);
-    at += count;
+  fed_ = kept;
+  chunk_done_at_ = Clock::now();
+  return feed();
+}
+
+// Queues some chunks of the prompt. The last one samples the first token, and the first decode steps follow it.
+Result<void> Generator::feed() {
+  while (fed_ < sequence_.size() && in_flight_.size() < chunks_) {
+    const size_t count = std::min<size_t>(rows_, sequence_.size() - fed_);
+    const bool last = fed_ + count == sequence_.size();
+    DP_TRY(model::Ticket ticket, runner_.prefill(std::span(sequence_).subspan(fed_, count), last));
+    const auto begin = sequence_.begin() + static_cast<ptrdiff_t>(fed_);
+    cached_tokens_.insert(cached_tokens_.end(), begin, begin + static_cast<ptrdiff_t>(count));
+    fed_ += count;
+    if (!last) {
+      DP_TRY(ticket, runner_.mark());
+    }
+    in_flight_.push_back(ticket);
+    if (!last) continue;
+    scheduled_ = 1;
+    return queue_decode(1);  // the first token does not wait until more is recorded
   }
-  scheduled_ = 1;
-  return queue_decode(1);  // the first token does not wait until more is recorded
+  return {};
+}
+
+// A chunk of the prompt is done, and more of them are to come.
+Result<void> Generator::note_chunk() {
+  const Clock::time_point now = Clock::now();
+  const double took = seconds(std::exchange(chunk_done_at_, now), now);
+  if (took > config_.chunk_seconds) {
+    const auto fitting = static_cast<uint32_t>(rows_ * (config_.chunk_seconds / took));
+    rows_ = std::min(rows_, std::max(kLeastRows, fitting));
+    chunks_ = 1;
+  }
+  DP_CHECK(feed());
+  return fed_ == sequence_.size() ? queue_decode(1) : Result<void>();
 }
 
 Result<void> Generator::queue_decode(size_t ahead) {
@@ -118,12 +151,34 @@ Result<void> Generator::queue_decode(size_t ahead) {
 }
 
 Task<Result<std::optional<std::string>>> Generator::next() {
+  if (answer_->ended()) co_return std::optional<std::string>();
+  auto stepping = step();
+  auto piece = co_await std::move(stepping);
+  if (!piece) cached_tokens_.clear();  // what the cache holds now is not known
+  co_return piece;
+}
+
+Task<Result<std::optional<std::string>>> Generator::step() {
   using Piece = std::optional<std::string>;
   Answer& answer = *answer_;
-  if (answer.ended()) co_return Piece();
   const model::Ticket ticket = in_flight_.front();
   in_flight_.pop_front();
-  DP_CO_TRY(const std::vector<uint32_t> tokens, co_await runner_.tokens(ticket));
+  auto read = co_await runner_.tokens(ticket);
+  if (!read && runner_.goes_on_without_lost()) {
+    DP_CO_CHECK(co_await drain(/*lost=*/true));
+    DP_CO_CHECK(queue_prompt());
+    co_return Piece(std::string());
+  }
+  DP_CO_TRY(const std::vector<uint32_t> tokens, std::move(read));
+  if (ticket.count == 0) {  // of the prompt
+    if (caller_stopped_ || cancelled_.load(std::memory_order_relaxed)) {
+      answer.end(StopReason::kCancelled);
+      DP_CO_CHECK(co_await drain());
+    } else {
+      DP_CO_CHECK(note_chunk());
+    }
+    co_return Piece(std::string());
+  }
   std::vector<kernels::LogProbEntry> logprobs;
   if (ticket.has_logprobs) {
     DP_CO_TRY(logprobs, co_await runner_.logprobs(ticket));
@@ -133,7 +188,7 @@ Task<Result<std::optional<std::string>>> Generator::next() {
     first_token_at_ = last_token_at_;
     answer.result().timings.ttft_seconds = seconds(started_, first_token_at_);
   }
-  std::string text = accept(tokens, logprobs);
+  DP_CO_TRY(std::string text, accept(tokens, logprobs));
   if (!answer.ended() && cancelled_.load(std::memory_order_relaxed)) answer.end(StopReason::kCancelled);
   if (!answer.ended() && caller_stopped_) answer.end(StopReason::kCancelled);
   if (!answer.ended() && !exhausted_) DP_CO_CHECK(queue_decode(kAhead));
@@ -150,8 +205,8 @@ Task<Result<std::optional<std::string>>> Generator::next() {
 }
 
 // Takes the tokens of one submit; ends at a stop.
-std::string Generator::accept(std::span<const uint32_t> tokens,
-                              std::span<const kernels::LogProbEntry> logprobs) {
+Result<std::string> Generator::accept(std::span<const uint32_t> tokens,
+                                      std::span<const kernels::LogProbEntry> logprobs) {
   Answer& answer = *answer_;
   std::string text;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -161,6 +216,7 @@ std::string Generator::accept(std::span<const uint32_t> tokens,
       exhausted_ = true;
       return text;
     }
+    if (token == kernels::kNotFinite) return broken_logits(answer.result().tokens.size());
     // Every sampled token but the newest has been fed back into the cache.
     if (seen_ > 0) cached_tokens_.push_back(sequence_.back());
     ++seen_;
@@ -178,17 +234,19 @@ std::string Generator::accept(std::span<const uint32_t> tokens,
 Result<bool> Generator::slide() {
   if (options_.when_full != WhenFull::kSlide || answer_->result().tokens.size() >= limit_) return false;
   ++segments_;
+  segment_start_ = static_cast<uint32_t>(answer_->result().tokens.size());
   sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
-  DP_CHECK(queue_prompt(limit_ - answer_->result().tokens.size()));
+  DP_CHECK(queue_prompt());
   return true;
 }
 
-// Submits past the end are read, so that their ring slots are free for the next generation.
-Task<Result<void>> Generator::drain() {
+// Submits past the end are read, so that their ring slots are free for the next generation. `lost`: their tokens are.
+Task<Result<void>> Generator::drain(bool lost) {
   while (!in_flight_.empty()) {
     const model::Ticket ticket = in_flight_.front();
     in_flight_.pop_front();
-    DP_CO_TRY([[maybe_unused]] const std::vector<uint32_t> unused, co_await runner_.tokens(ticket));
+    const auto unused = co_await runner_.tokens(ticket);
+    if (!unused && !lost) co_return forward(unused.error());
     if (ticket.has_logprobs) DP_CO_CHECK(co_await runner_.logprobs(ticket));
   }
   co_return Result<void>();

@@ -39,11 +39,15 @@ class Generator {
   const Generation& result() const { return answer_->result(); }
 
  private:
-  Result<void> queue_prompt(size_t max_tokens_left);
+  Result<void> queue_prompt();
+  Result<void> feed();
+  Result<void> note_chunk();
   Result<void> queue_decode(size_t ahead);
-  std::string accept(std::span<const uint32_t> tokens, std::span<const kernels::LogProbEntry> logprobs);
+  Result<std::string> accept(std::span<const uint32_t> tokens,
+                             std::span<const kernels::LogProbEntry> logprobs);
   Result<bool> slide();
-  Task<Result<void>> drain();
+  Task<Result<void>> drain(bool lost = false);
+  Task<Result<std::optional<std::string>>> step();
 
   model::StepRunner& runner_;
   const tokenizer::Tokenizer* tokenizer_;
@@ -54,11 +58,15 @@ class Generator {
   GenerateOptions options_;
   std::vector<uint32_t> sequence_;  // prompt and what was generated
   std::deque<model::Ticket> in_flight_;
-  uint32_t scheduled_ = 0;      // tokens asked of the runner since the last begin()
-  uint32_t seen_ = 0;           // tokens read back, of those scheduled
-  uint32_t limit_ = 0;          // generated tokens in all
-  uint32_t segment_limit_ = 0;  // generated tokens since the last begin()
-  uint32_t segments_ = 0;       // slides so far: varies the seed
+  size_t fed_ = 0;                  // tokens of sequence_ that are queued or cached, while a prompt is fed
+  uint32_t rows_ = 0, chunks_ = 0;  // of a chunk of the prompt, at most; chunks in flight, at most
+  std::chrono::steady_clock::time_point chunk_done_at_;  // the last one, or the start
+  uint32_t scheduled_ = 0;                               // tokens asked of the runner since the last begin()
+  uint32_t seen_ = 0;                                    // tokens read back, of those scheduled
+  uint32_t limit_ = 0;                                   // generated tokens in all
+  uint32_t segment_limit_ = 0;                           // generated tokens since the last begin()
+  uint32_t segments_ = 0;                                // slides so far: varies the seed
+  uint32_t segment_start_ = 0;                           // generated tokens before this segment
   bool caller_stopped_ = false;
   bool exhausted_ = false;        // the context is full: tickets in flight hold no more tokens
   std::optional<Answer> answer_;  // once started

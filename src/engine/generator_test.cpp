@@ -17,7 +17,7 @@ namespace {
 class Counting final : public model::StepRunner {
  public:
   uint32_t ctx_len() const override { return ctx; }
-  uint32_t chunk() const override { return 4; }
+  uint32_t chunk() const override { return most_rows; }
   uint32_t max_batch() const override { return 256; }
   uint32_t max_tickets() const override { return 4; }
   Result<void> begin(const model::GenerationSettings& s, std::span<const uint32_t> before) override {
@@ -25,6 +25,7 @@ class Counting final : public model::StepRunner {
     pos = static_cast<uint32_t>(before.size());
     generated = s.generated;
     stopped = false;
+    if (lost) lost_from.reset();
     begun_at.push_back(pos);
     return {};
   }
@@ -34,7 +35,12 @@ class Counting final : public model::StepRunner {
     last = tokens.back();
     pos += static_cast<uint32_t>(tokens.size());
     ++submits;
+    chunks.push_back(static_cast<uint32_t>(tokens.size()));
     return sample ? issue(1, /*feed=*/false) : model::Ticket{};
+  }
+  Result<model::Ticket> mark() override {
+    results.emplace_back();
+    return model::Ticket{.slot = static_cast<uint32_t>(results.size() - 1)};
   }
   Result<model::Ticket> decode(uint32_t steps, uint32_t times) override {
     submits += times;
@@ -42,8 +48,13 @@ class Counting final : public model::StepRunner {
     return issue(steps * times, true);
   }
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {
+    if (lost_from && ticket.slot >= *lost_from) {
+      lost = true;
+      co_return fail(ErrorKind::kInternal, "lost");
+    }
     co_return results[ticket.slot];
   }
+  bool goes_on_without_lost() override { return lost; }
   uint32_t continues_from(uint32_t count) const override {
     return stands_at ? std::min(count, *stands_at) : count;
   }
@@ -53,8 +64,11 @@ class Counting final : public model::StepRunner {
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t) override { co_return std::vector<uint8_t>(); }
   Task<Result<void>> restore_cache(uint32_t, std::span<const uint8_t>) override { co_return Result<void>(); }
 
-  uint32_t ctx = 64, pos = 0, last = 0, generated = 0, submits = 0;
-  bool stopped = false;
+  uint32_t ctx = 64, most_rows = 4, pos = 0, last = 0, generated = 0, submits = 0;
+  bool stopped = false, lost = false;
+  std::optional<uint32_t> lost_from;  // the first ticket whose tokens are
+  uint32_t broken_at = 0;             // the token that has no finite logits
+  std::vector<uint32_t> chunks;       // rows of each
   std::optional<uint32_t> stands_at;  // of recurrent states
   model::GenerationSettings settings;
   std::vector<uint32_t> begun_at;
@@ -71,7 +85,7 @@ class Counting final : public model::StepRunner {
       if (feed) ++pos;
       ++last;
       ++generated;
-      out.push_back(last);
+      out.push_back(last == broken_at ? kernels::kNotFinite : last);
       const bool is_stop = std::ranges::find(settings.stop_tokens, last) != settings.stop_tokens.end();
       stopped = (is_stop && !settings.ignore_stop) || generated >= settings.max_tokens;
     }
@@ -84,13 +98,15 @@ struct Script {
   Counting runner;
   std::vector<uint32_t> cached_tokens;
   std::atomic<bool> cancelled = false;
+  double chunk_seconds = 1000;
   Generation result;
   std::string error;
 
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000},
           std::vector<uint32_t> generated = {}) {
-    Generator generator(runner, nullptr, {.vocab_size = 2000, .stop_tokens = std::move(stops)}, cached_tokens,
-                        cancelled);
+    Generator generator(runner, nullptr,
+                        {.vocab_size = 2000, .stop_tokens = std::move(stops), .chunk_seconds = chunk_seconds},
+                        cached_tokens, cancelled);
     if (auto started = generator.start(std::move(prompt), std::move(options), generated); !started) {
       error = started.error().message();
       return;
@@ -100,7 +116,10 @@ struct Script {
       task.start();
       ASSERT_TRUE(task.done());
       auto piece = task.take();
-      ASSERT_TRUE(piece) << piece.error().message();
+      if (!piece) {
+        error = piece.error().message();
+        return;
+      }
       if (!*piece) break;
     }
     result = generator.result();
@@ -115,6 +134,59 @@ TEST(Generator, FeedsChunksAndCountsTokens) {
   EXPECT_EQ(run.result.tokens.back(), 30);
   EXPECT_EQ(run.result.stop, StopReason::kTokenLimit);
   EXPECT_EQ(run.runner.submits, 3u + 2u);  // chunks of 4; then 16 + 3 steps
+}
+
+// A long prompt was queued as a whole, and Ctrl-C waited for its end.
+TEST(Generator, AStopIsSeenBetweenChunksOfThePrompt) {
+  Script run;
+  run.cancelled = true;
+  run.go(std::vector<uint32_t>(40, 7), {.max_tokens = 20});
+  EXPECT_EQ(run.error, "");
+  EXPECT_EQ(run.result.stop, StopReason::kCancelled);
+  EXPECT_TRUE(run.result.tokens.empty());
+  EXPECT_EQ(run.runner.submits, 2u);
+  EXPECT_EQ(run.cached_tokens.size(), 8u);
+  run.cancelled = false;
+  run.go(std::vector<uint32_t>(40, 7), {.max_tokens = 20});
+  EXPECT_EQ(run.result.tokens.size(), 20u);
+  EXPECT_EQ(run.result.timings.cached_tokens, 8u);
+}
+
+TEST(Generator, ASlowDeviceGetsSmallerChunks) {
+  Script run;
+  run.runner.ctx = 512;
+  run.runner.most_rows = 100;
+  run.chunk_seconds = 0;
+  run.go(std::vector<uint32_t>(300, 7), {.max_tokens = 5});
+  EXPECT_EQ(run.result.tokens.size(), 5u);
+  EXPECT_EQ(run.runner.chunks, (std::vector<uint32_t>{100, 100, 32, 32, 32, 4}));
+}
+
+// The persistent kernel may lose its workgroups in mid-sentence; the answer ended with an error.
+TEST(Generator, TokensThatTheRunnerLostAreMadeAgain) {
+  for (const bool slides : {false, true}) {
+    SCOPED_TRACE(slides);
+    Script whole, lost;
+    const GenerateOptions options{.max_tokens = 200, .when_full = WhenFull::kSlide, .batch = 8};
+    whole.go({1, 2, 3, 4, 5, 6}, options);
+    lost.runner.lost_from = slides ? 13 : 4;
+    lost.go({1, 2, 3, 4, 5, 6}, options);
+    EXPECT_EQ(lost.error, "");
+    EXPECT_TRUE(lost.runner.lost);
+    EXPECT_EQ(lost.result.tokens, whole.result.tokens);
+    EXPECT_EQ(lost.result.timings.evaluated_tokens, 6u);
+    EXPECT_EQ(lost.runner.begun_at.size(), whole.runner.begun_at.size() + 1);
+  }
+}
+
+TEST(Generator, BrokenLogitsAreASentence) {
+  Script run;
+  run.runner.broken_at = 20;
+  run.go({1, 2, 3}, {.max_tokens = 60});
+  EXPECT_NE(run.error.find("The logits behind 16 tokens of the answer are no finite numbers"),
+            std::string::npos)
+      << run.error;
+  EXPECT_TRUE(run.cached_tokens.empty());
 }
 
 TEST(Generator, TokensOfSeveralSubmitsComeBackTogether) {

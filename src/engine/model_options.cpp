@@ -45,7 +45,9 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   const bool f32 = options.kv == "f32" || out.policy.name == "exact";
   out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
   out.ctx_len = options.ctx_len;
-  out.parts = {.all_samplers = options.all_samplers, .logprobs = options.logprobs};
+  out.parts = {.all_samplers = options.all_samplers,
+               .logprobs = options.logprobs,
+               .masks = options.grammars && options.sequences > 1};
   out.chunk = options.chunk;
   out.tickets = options.ring;
   if (options.sequences == 0 || options.sequences > kernels::kMaxSequences) {

@@ -7,13 +7,20 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "engine/api_impl.h"
 #include "engine/stream_impl.h"
 #include "engine/tuning.h"
 
 namespace doppler {
 
+Result<void> Model::Impl::check_loaded() const {
+  if (loaded) return {};
+  return fail(ErrorKind::kDevice, "The GPU device was lost, and the model could not be loaded again.");
+}
+
 Result<const tokenizer::Tokenizer*> Model::Impl::tokenizer() const {
+  DP_CHECK(check_loaded());
   if (loaded->text.tokenizer) return loaded->text.tokenizer.get();
   return fail(ErrorKind::kUnsupported, "The model's tokenizer cannot be used (token ids can): %s",
               loaded->text.tokenizer_problem.c_str());
@@ -37,21 +44,52 @@ Session::Impl::~Impl() = default;
 
 bool Session::Impl::is_generating() const { return generator || stream.load(); }
 
-Result<void> Session::Impl::begin(std::vector<uint32_t> prompt, const GenerateOptions& options) {
+Result<void> Session::Impl::begin(std::vector<uint32_t> tokens, const GenerateOptions& chosen) {
+  DP_CHECK(model->check_loaded());
   if (model->thread) {
     DP_TRY(std::unique_ptr<Stream::Impl> begun,
-           Stream::Impl::begin(model, std::move(prompt), options, engine::Request(), {}));
+           Stream::Impl::begin(model, std::move(tokens), chosen, engine::Request(), {}));
     stream.store(std::move(begun));
     return {};
   }
+  begun_prompt = std::move(tokens);
+  begun_options = chosen;
+  told_bytes = losses = 0;
+  auto begun = begin_generator({});
+  if (begun || !model->is_device_lost()) return begun;
+  DP_CHECK(open_again(begun.error()));
+  return begin_generator({});
+}
+
+Result<void> Session::Impl::begin_generator(std::span<const uint32_t> generated) {
+  reloads = model->reloads;
+  const bool is_cpu = model->device->caps().type == gpu::AdapterType::kCpu;
   const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size,
                                        .stop_tokens = model->loaded->text.stop_tokens,
-                                       .batch = engine::default_batch(*model->loaded)};
+                                       .batch = engine::default_batch(*model->loaded),
+                                       .prompt_rows = is_cpu ? engine::kCpuPromptRows : 0};
   generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->cached_tokens,
                     cancelled);
-  auto started = generator->start(std::move(prompt), options);
+  auto started = generator->start(begun_prompt, begun_options, generated);
   if (!started) generator.reset();
   return started;
+}
+
+// The model is loaded again, unless another session has done so. A device that is lost again and again is given up.
+Result<void> Session::Impl::open_again(const Error& loss) {
+  constexpr uint32_t kMostLosses = 3;
+  if (++losses > kMostLosses || !model->reload) return forward(loss);
+  if (is_reloaded()) return {};
+  log(LogLevel::kWarning, "%s The model is loaded again, and the answer goes on.", loss.sentence().c_str());
+  return model->reload(*model);
+}
+
+// Goes on from the tokens that are known. Gives what is new of the text.
+Result<std::string> Session::Impl::go_on_after_loss(const Error& loss) {
+  const std::vector<int32_t> known = generator->result().tokens;
+  DP_CHECK(open_again(loss));
+  DP_CHECK(begin_generator(std::vector<uint32_t>(known.begin(), known.end())));
+  return generator->result().text.substr(std::min(told_bytes, generator->result().text.size()));
 }
 
 void Session::Impl::forget() {
@@ -97,8 +135,20 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
 Result<std::optional<std::string>> Session::Impl::next() {
   if (!is_generating()) return fail(ErrorKind::kInternal, "next() was called without start().");
   const std::shared_ptr<Stream::Impl> now = stream.load();
-  auto piece = now ? now->next() : gpu::run_to_completion(*model->device, generator->next());
+  auto piece = now ? now->next() : next_of_generator();
   if (!piece) forget();  // a device that failed: there is nothing to finish
+  return piece;
+}
+
+Result<std::optional<std::string>> Session::Impl::next_of_generator() {
+  using Piece = std::optional<std::string>;
+  auto piece = is_reloaded() ? fail(ErrorKind::kDevice, "The GPU device was lost.")
+                             : gpu::run_to_completion(*model->device, generator->next());
+  if (!piece && (is_reloaded() || model->is_device_lost())) {
+    DP_TRY(std::string text, go_on_after_loss(piece.error()));
+    piece = Piece(std::move(text));
+  }
+  if (piece && *piece) told_bytes += (*piece)->size();
   return piece;
 }
 
@@ -118,6 +168,7 @@ Result<Generation> Session::Impl::finish() {
 
 Result<void> Session::Impl::start_chat(std::span<const Message> conversation,
                                        const GenerateOptions& options) {
+  DP_CHECK(model->check_loaded());
   DP_TRY(const std::string text, engine::apply_chat_template(model->loaded->text, messages_json(conversation),
                                                              /*add_generation_prompt=*/true));
   DP_TRY(const tokenizer::Tokenizer* tokenizer, model->tokenizer());

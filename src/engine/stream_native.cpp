@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "engine/guide_native.h"
 #include "engine/model_options.h"
 #include "engine/stream_impl.h"
 #include "engine/tuning.h"
@@ -48,6 +49,11 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
                                                           std::shared_ptr<engine::StreamLine> parent) {
   auto made = std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options),
                                      std::move(request), std::move(reading));
+  made->request.guide = nullptr;  // a fork begins a grammar of its own
+  // Without guides the scheduler refuses the request.
+  if (made->options.grammar.kind != GrammarKind::kNone && made->model->guides) {
+    DP_TRY(made->request.guide, made->model->guides->begin(made->options.grammar));
+  }
   const uint32_t ctx_len = made->model->info.ctx_len;
   if (made->options.when_full == WhenFull::kSlide && made->sequence.size() >= ctx_len) {
     made->sequence.erase(made->sequence.begin(), made->sequence.end() - engine::kept_by_slide(ctx_len));

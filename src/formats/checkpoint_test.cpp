@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "base/json.h"
+#include "formats/architectures/config.h"
 #include "formats/file_set_native.h"
 #include "formats/gguf/gguf_writer.h"
 #include "formats/recognise.h"
@@ -113,6 +115,35 @@ TEST(Checkpoint, ReadsSplitGguf) {
             "File m-00002-of-00002.gguf of model is missing.");
 }
 
+// As llama.cpp's converter writes Gemma 4: of each expert its gates, then its ups.
+TEST(Checkpoint, SplitsGatesAndUpsOfExpertsInGguf) {
+  GgufHeader header;
+  header.add_tensor("blk.0.ffn_gate_up_exps.weight", DType::kF32, {2, 4, 3});
+  std::vector<uint8_t> bytes = header.build();
+  const size_t begin = bytes.size();
+  bytes.resize(header.file_bytes());
+  for (uint32_t i = 0; i < 24; ++i) {
+    const float number = static_cast<float>(i);
+    std::memcpy(&bytes[begin + i * sizeof(float)], &number, sizeof(float));
+  }
+  uint64_t bytes_read = 0;
+  auto files =
+      std::make_unique<MemoryFileSet>(MemoryFileSet::Files{{"m.gguf", bytes}}, "m.gguf", &bytes_read);
+  const auto model = must(run_now(open_checkpoint(std::move(files))));
+  EXPECT_EQ(model->find("blk.0.ffn_gate_up_exps.weight"), nullptr);
+  const std::pair<const char*, std::vector<float>> kParts[] = {
+      {"gate", {0, 1, 2, 3, 4, 5, 12, 13, 14, 15, 16, 17}},
+      {"up", {6, 7, 8, 9, 10, 11, 18, 19, 20, 21, 22, 23}}};
+  for (const auto& [part, wanted] : kParts) {
+    const TensorInfo* tensor = model->find(std::string("blk.0.ffn_") + part + "_exps.weight");
+    ASSERT_TRUE(tensor);
+    EXPECT_EQ(tensor->shape, (std::vector<uint64_t>{2, 2, 3}));
+    const std::vector<uint8_t> got = must(run_now(model->read_tensor(*tensor)));
+    ASSERT_EQ(got.size(), wanted.size() * sizeof(float));
+    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size()), 0) << part;
+  }
+}
+
 TEST(Checkpoint, ReadsHeadersOnly) {
   GgufHeader header;
   header.add_string("general.architecture", "llama");
@@ -150,6 +181,16 @@ TEST(Checkpoint, ReadsHuggingFaceFolders) {
   EXPECT_EQ(refusal(sharded), "Tensor \"a\" is in both 1.safetensors and 2.safetensors.");
   sharded.erase("2.safetensors");
   EXPECT_EQ(refusal(sharded), "model has a config.json but no 2.safetensors.");
+}
+
+// As llama.cpp ships vocabularies: tokenize and inspect read them, nothing runs them.
+TEST(Checkpoint, AVocabularyAloneOpensAndDoesNotRun) {
+  GgufHeader header;
+  header.add_string("general.architecture", "llama");
+  const auto vocabulary = must(open({{"v.gguf", header.build()}}, "v.gguf"));
+  EXPECT_TRUE(vocabulary->tensors().empty());
+  EXPECT_EQ(read_config(*vocabulary).error().sentence(),
+            "model holds no tensors: it is a vocabulary or metadata alone.");
 }
 
 TEST(Checkpoint, SaysWhatIsNoModel) {

@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint64_t kBlockCodes = 16,
                    kBlockBytes = 17;  // of 32 numbers: as ggml has them, the scale before the codes
-constexpr std::string_view kHalves = ".input_linear.weight";  // Granite's
+constexpr std::string_view kHalves = ".input_linear.weight";      // Granite's
+constexpr std::string_view kGateUp = ".ffn_gate_up_exps.weight";  // GGUF's
 
 // Bytes that are made expert by expert.
 class MadeSource : public ByteSource {
@@ -128,6 +129,26 @@ class Splitter {
            bool transposed)
       : sources_(sources), tensors_(tensors), transposed_(transposed) {}
 
+  Result<void> run_gguf() {
+    std::vector<TensorInfo> given;
+    std::swap(given, tensors_);
+    for (TensorInfo& tensor : given) {
+      const size_t at = tensor.name.find(kGateUp);
+      if (at == std::string::npos) {
+        tensors_.push_back(std::move(tensor));
+        continue;
+      }
+      if (tensor.shape.size() != 3) {
+        return fail(ErrorKind::kInvalidInput,
+                    "Tensor \"%s\" has %zu dimensions; allowed are [experts, 2n, k].",
+                    printable(tensor.name).c_str(), tensor.shape.size());
+      }
+      const std::string prefix = tensor.name.substr(0, at);
+      DP_CHECK(put_halves(tensor, prefix + ".ffn_gate_exps.weight", prefix + ".ffn_up_exps.weight"));
+    }
+    return {};
+  }
+
   Result<void> run() {
     std::vector<TensorInfo> given;
     std::swap(given, tensors_);
@@ -181,10 +202,20 @@ class Splitter {
           printable(tensor.name).c_str(), dims);
     }
     const std::string prefix = tensor.name.substr(0, tensor.name.size() - kHalves.size() + 1);
+    return put_halves(tensor, prefix + "gate_proj.weight", prefix + "up_proj.weight");
+  }
+
+  // Whole rows, so that blocks of any format stay whole.
+  Result<void> put_halves(const TensorInfo& tensor, const std::string& gate, const std::string& up) {
+    const size_t dims = tensor.shape.size();
+    if (tensor.shape[dims - 2] % 2 != 0 || std::ranges::count(tensor.shape, 0) != 0) {
+      return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has no gates and as many ups.",
+                  printable(tensor.name).c_str());
+    }
     const uint64_t experts = dims == 3 ? tensor.shape[0] : 1, half_bytes = tensor.bytes / experts / 2;
     for (const uint64_t part : {0, 1}) {
       TensorInfo out = tensor;
-      out.name = prefix + (part == 0 ? "gate_proj" : "up_proj") + ".weight";
+      out.name = part == 0 ? gate : up;
       out.shape[dims - 2] /= 2;
       std::vector<ByteRun> runs;
       for (uint64_t e = 0; e < experts; ++e) {
@@ -255,9 +286,21 @@ class Splitter {
 
 }  // namespace
 
+std::unique_ptr<ByteSource> transposed(ByteSource& file, uint64_t count, uint64_t n, uint64_t k,
+                                       uint64_t number_bytes) {
+  const TensorInfo whole{
+      .name = {}, .type = DType::kF32, .shape = {count}, .file = 0, .offset = 0, .bytes = file.size()};
+  return std::make_unique<TransposedSource>(Taken{.file = &file, .tensor = whole}, n, k, number_bytes);
+}
+
 Result<void> split_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
                            std::vector<TensorInfo>& tensors, bool transposed) {
   return Splitter(sources, tensors, transposed).run();
+}
+
+Result<void> split_gguf_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
+                                std::vector<TensorInfo>& tensors) {
+  return Splitter(sources, tensors, /*transposed=*/false).run_gguf();
 }
 
 }  // namespace doppler::formats

@@ -26,6 +26,7 @@ class GatheredSource final : public ByteSource {
         DP_CO_CHECK(co_await part.file->ready(part.offset, part.bytes));
         const auto run = mapped.subspan(host_size(part.offset), host_size(part.bytes));
         bytes.insert(bytes.end(), run.begin(), run.end());
+        DP_CO_CHECK(co_await part.file->ready(part.offset, part.bytes));
         part.file->done_with(part.offset, part.bytes);
         continue;
       }

@@ -24,11 +24,18 @@ Result<void> gather_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
 Result<void> split_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
                            std::vector<TensorInfo>& tensors, bool transposed);
 
+// The same of GGUF's "ffn_gate_up_exps", in any number format.
+Result<void> split_gguf_experts(std::vector<std::unique_ptr<ByteSource>>& sources,
+                                std::vector<TensorInfo>& tensors);
+
 // Equal runs of bytes of other sources, end to end.
 struct ByteRun {
   ByteSource* file;
   uint64_t offset;
 };
 std::unique_ptr<ByteSource> gathered(std::vector<ByteRun> runs, uint64_t run_bytes);
+// [count, k, n] plain numbers from the file's first byte on as [count, n, k].
+std::unique_ptr<ByteSource> transposed(ByteSource& file, uint64_t count, uint64_t n, uint64_t k,
+                                       uint64_t number_bytes);
 
 }  // namespace doppler::formats

@@ -23,8 +23,11 @@ class MappedSource final : public ByteSource {
   Task<Result<std::vector<uint8_t>>> read(uint64_t offset, uint64_t count) override {
     DP_CO_CHECK(check_range(*this, offset, count));
     const auto piece = file_.bytes().subspan(offset, count);
-    co_return std::vector<uint8_t>(piece.begin(), piece.end());
+    std::vector<uint8_t> bytes(piece.begin(), piece.end());
+    DP_CO_CHECK(file_.check_whole());
+    co_return bytes;
   }
+  Task<Result<>> ready(uint64_t, uint64_t) const override { co_return file_.check_whole(); }
   void will_read(uint64_t offset, uint64_t count) const override { file_.will_read(offset, count); }
   void done_with(uint64_t offset, uint64_t count) const override { file_.done_with(offset, count); }
 

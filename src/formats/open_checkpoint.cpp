@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "formats/checkpoint.h"
 #include "formats/expert_tensors.h"
+#include "formats/head_tensors.h"
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
 #include "formats/recognise.h"
@@ -54,6 +55,7 @@ Task<Result<GgufFile>> read_gguf(ByteSource& source) {
     auto reading = prefix_of(source, count, storage);
     DP_CO_TRY(const auto prefix, co_await std::move(reading));
     DP_CO_TRY(GgufParse parse, parse_gguf(prefix, source.size(), source.name()));
+    DP_CO_CHECK(co_await source.ready(0, prefix.size()));
     if (parse.file) co_return std::move(*parse.file);
     count = parse.bytes_wanted;
   }
@@ -232,7 +234,7 @@ class CheckpointOpener {
     DP_CO_TRY(const auto split_number, first.get_integer("split.no"));
     const int64_t count = split_count.value_or(1);
     result_->gguf_.emplace(std::move(first));
-    if (count <= 1) co_return Result<>();
+    if (count <= 1) co_return split_gguf_experts(result_->sources_, result_->tensors_);
     if (count > kMaxSplits) {
       co_return fail(ErrorKind::kInvalidInput, "%s is split into %lld files; at most %lld are read.",
                      files().root().c_str(), static_cast<long long>(count),
@@ -250,7 +252,7 @@ class CheckpointOpener {
       auto opened = co_await std::move(part);
       if (!opened) co_return forward(std::move(opened).error());
     }
-    co_return Result<>();
+    co_return split_gguf_experts(result_->sources_, result_->tensors_);
   }
 
   Task<Result<GgufFile>> open_gguf_part(std::string name) {
@@ -292,6 +294,7 @@ class CheckpointOpener {
     DP_CO_CHECK(check_index(index));
     DP_CO_TRY(const auto model_type, get_string(*result_->config_, "model_type"));
     DP_CO_CHECK(split_experts(result_->sources_, result_->tensors_, model_type.value_or("") == "gpt_oss"));
+    DP_CO_CHECK(split_heads(result_->sources_, result_->tensors_, *result_->config_));
     co_return gather_experts(result_->sources_, result_->tensors_);
   }
 
@@ -355,7 +358,8 @@ class CheckpointOpener {
   }
 
   Result<> index_tensors() {
-    if (result_->tensors_.empty()) {
+    // A GGUF file may be a vocabulary alone: read_config() refuses to run it.
+    if (result_->tensors_.empty() && !result_->gguf()) {
       return fail(ErrorKind::kInvalidInput, "%s holds no tensors.", files().root().c_str());
     }
     for (uint32_t i = 0; i < result_->tensors_.size(); ++i) {

@@ -41,8 +41,8 @@ class ByteSource {
     if (const auto stream = stream_id()) pieces.push_back({*stream, offset, count});
     co_return pieces;
   }
-  // Waits until these bytes of mapped() may be used: a source that verifies what it holds has done so then.
-  // read() waits by itself.
+  // Waits until these bytes of mapped() may be used: a source that verifies what it holds has done so then. Behind their use
+  // it says whether they were there: a file cut meanwhile is an error. read() does both by itself.
   virtual Task<Result<>> ready(uint64_t /*offset*/, uint64_t /*count*/) const { co_return Result<>(); }
   // Hints for a mapping: these bytes will be read once, in order (before), or not again (after).
   virtual void will_read(uint64_t /*offset*/, uint64_t /*count*/) const {}

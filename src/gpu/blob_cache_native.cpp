@@ -1,14 +1,20 @@
-// File layout: u64 key bytes, the key, the value. The name is a hash of the key; the stored key decides.
+// File layout: the 8 bytes "DOPBLOB2", u64 key bytes, the key, SHA-256 of key and value, the value. The name is a hash of
+// the key; the stored key decides. Dawn trusts what it is given, so a file that is damaged is as if it were not there.
 #include "gpu/blob_cache_native.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
+#include "base/log.h"
+#include "base/sha256.h"
 #include "base/text.h"
 
 namespace doppler::gpu {
@@ -18,6 +24,15 @@ struct FileCloser {
   void operator()(FILE* file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<FILE, FileCloser>;
+
+constexpr char kMagic[8] = {'D', 'O', 'P', 'B', 'L', 'O', 'B', '2'};
+
+Sha256 digest_of(std::span<const uint8_t> key, std::span<const uint8_t> value) {
+  Sha256Hasher hasher;
+  hasher.update(key);
+  hasher.update(value);
+  return hasher.finish();
+}
 
 // FNV-1a, 64 bits.
 uint64_t hash_of(std::span<const uint8_t> bytes) {
@@ -30,33 +45,51 @@ std::string path_of(const std::string& folder, std::span<const uint8_t> key) {
   return folder + format_text("/%016llx.dawn", static_cast<unsigned long long>(hash_of(key)));
 }
 
+std::optional<std::vector<uint8_t>> read_file(const std::string& path) {
+  const File file(std::fopen(path.c_str(), "rb"));
+  if (!file || std::fseek(file.get(), 0, SEEK_END) != 0) return {};
+  const long size = std::ftell(file.get());
+  if (size < 0 || std::fseek(file.get(), 0, SEEK_SET) != 0) return {};
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
+  if (std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size()) return {};
+  return bytes;
+}
+
+// The value in the file's bytes. Empty: it is of another key, of another version, or damaged.
+std::span<const uint8_t> value_of(std::span<const uint8_t> bytes, std::span<const uint8_t> key,
+                                  bool& is_damaged) {
+  uint64_t key_bytes = 0;
+  constexpr size_t kHead = sizeof kMagic + sizeof key_bytes;
+  is_damaged = true;
+  if (bytes.size() < kHead + key.size() + sizeof(Sha256)) return {};
+  is_damaged = false;
+  if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) return {};
+  std::memcpy(&key_bytes, bytes.data() + sizeof kMagic, sizeof key_bytes);
+  const std::span<const uint8_t> stored_key = bytes.subspan(kHead, key.size());
+  if (key_bytes != key.size() || !std::ranges::equal(stored_key, key)) return {};
+  const std::span<const uint8_t> digest = bytes.subspan(kHead + key.size(), sizeof(Sha256));
+  const std::span<const uint8_t> value = bytes.subspan(kHead + key.size() + sizeof(Sha256));
+  is_damaged = !std::ranges::equal(digest, digest_of(key, value));
+  return is_damaged ? std::span<const uint8_t>() : value;
+}
+
 // Called twice: without room to learn the size, then with it. 0: not there.
 size_t load(size_t key_bytes, const uint8_t* key, size_t value_bytes, uint8_t* value, void* cache_pointer,
             void*) {
   auto& cache = *static_cast<BlobCache*>(cache_pointer);
   const std::string path = path_of(cache.folder, {key, key_bytes});
-  const File file(std::fopen(path.c_str(), "rb"));
-  if (!file) return 0;
-  uint64_t stored_key_bytes = 0;
-  if (std::fread(&stored_key_bytes, sizeof stored_key_bytes, 1, file.get()) != 1 ||
-      stored_key_bytes != key_bytes) {
-    return 0;
+  const auto bytes = read_file(path);
+  if (!bytes) return 0;
+  bool is_damaged = false;
+  const std::span<const uint8_t> found = value_of(*bytes, {key, key_bytes}, is_damaged);
+  if (is_damaged) {
+    log(LogLevel::kInfo, "%s is damaged; its kernel is compiled again.", path.c_str());
+    unlink(path.c_str());
   }
-  std::string stored_key(key_bytes, '\0');
-  if (std::fread(stored_key.data(), 1, key_bytes, file.get()) != key_bytes ||
-      std::memcmp(stored_key.data(), key, key_bytes) != 0) {
-    return 0;
-  }
-  const long start = std::ftell(file.get());
-  if (start < 0 || std::fseek(file.get(), 0, SEEK_END) != 0) return 0;
-  const long end = std::ftell(file.get());
-  if (end <= start) return 0;
-  const auto size = static_cast<size_t>(end - start);
-  if (!value || value_bytes < size) return size;
-  if (std::fseek(file.get(), start, SEEK_SET) != 0) return 0;
-  if (std::fread(value, 1, size, file.get()) != size) return 0;
+  if (found.empty() || !value || value_bytes < found.size()) return found.size();
+  std::ranges::copy(found, value);
   ++cache.found;
-  return size;
+  return found.size();
 }
 
 // Written beside and renamed, so that a reader never sees half a file.
@@ -70,8 +103,11 @@ void store(size_t key_bytes, const uint8_t* key, size_t value_bytes, const uint8
   if (descriptor < 0) return;
   File file(fdopen(descriptor, "wb"));
   const uint64_t count = key_bytes;
-  bool ok = file && std::fwrite(&count, sizeof count, 1, file.get()) == 1 &&
+  const Sha256 digest = digest_of({key, key_bytes}, {value, value_bytes});
+  bool ok = file && std::fwrite(kMagic, sizeof kMagic, 1, file.get()) == 1 &&
+            std::fwrite(&count, sizeof count, 1, file.get()) == 1 &&
             std::fwrite(key, 1, key_bytes, file.get()) == key_bytes &&
+            std::fwrite(digest.data(), 1, digest.size(), file.get()) == digest.size() &&
             std::fwrite(value, 1, value_bytes, file.get()) == value_bytes;
   ok = file && std::fclose(file.release()) == 0 && ok;
   if (!ok || std::rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());

@@ -106,6 +106,8 @@ class NativeDevice final : public Device {
   Task<Result<std::vector<uint64_t>>> time_commands(const Plan& plan, uint32_t rows) override;
   Task<Result<uint64_t>> time_replays(const Plan& plan, uint32_t rows, uint32_t times) override;
   void poll(uint64_t microseconds) override;
+  // For tests: the device is lost, as by a reset of its driver.
+  void lose_for_test() { api().DeviceDestroy(device_); }
 
  private:
   friend class Recorder;

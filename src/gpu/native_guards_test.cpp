@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/log.h"
+#include "gpu/blob_cache_native.h"
 #include "gpu/errors_native.h"
 #include "gpu/guards_native.h"
 #include "gpu/provider_native.h"
@@ -57,6 +60,38 @@ TEST(ErrorSlot, ClosingTheDeviceIsNoLoss) {
   slot.close();
   ErrorSlot::on_lost(nullptr, WGPUDeviceLostReason_Destroyed, to_view("bye"), &slot, nullptr);
   EXPECT_FALSE(slot.lost());
+}
+
+// Dawn takes what it gets and prints a line for each thing in it that it does not understand.
+TEST(BlobCache, ADamagedFileIsAsIfItWereNotThere) {
+  BlobCache cache{.folder = testing::TempDir() + "/blob_cache_test." + std::to_string(::getpid())};
+  const DawnCache dawn = make_dawn_cache(cache);
+  const std::string key = "a key", value(3000, 'v');
+  const auto bytes = [](const std::string& text) { return reinterpret_cast<const uint8_t*>(text.data()); };
+  const auto load = [&](uint8_t* to, size_t room) {
+    return dawn.load.load(key.size(), bytes(key), room, to, &cache, nullptr);
+  };
+  EXPECT_EQ(load(nullptr, 0), 0u);
+  dawn.store.store(key.size(), bytes(key), value.size(), bytes(value), &cache, nullptr);
+  std::string got(value.size(), ' ');
+  EXPECT_EQ(load(nullptr, 0), value.size());
+  EXPECT_EQ(load(reinterpret_cast<uint8_t*>(got.data()), got.size()), value.size());
+  EXPECT_EQ(got, value);
+  EXPECT_EQ(cache.found, 1u);
+  const std::filesystem::path file = std::filesystem::directory_iterator(cache.folder)->path();
+  const auto whole = std::filesystem::file_size(file);
+  for (const uint64_t kept : {whole, whole - 1, uint64_t{5}}) {
+    dawn.store.store(key.size(), bytes(key), value.size(), bytes(value), &cache, nullptr);
+    if (kept == whole) {
+      std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+      stream.seekp(static_cast<std::streamoff>(whole - 100));
+      stream.put('x');
+    }
+    std::filesystem::resize_file(file, kept);
+    EXPECT_EQ(load(nullptr, 0), 0u) << kept;
+    EXPECT_FALSE(std::filesystem::exists(file)) << kept;
+  }
+  std::filesystem::remove_all(cache.folder);
 }
 
 TEST(StderrCapture, TurnsPrintsIntoDebugLines) {

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <climits>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -12,27 +11,10 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/own_folders_native.h"
 
 namespace doppler::gpu {
 namespace {
-
-std::string program_folder() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  if (length <= 0) return ".";
-  const std::string_view full(path, static_cast<size_t>(length));
-  return std::string(full.substr(0, full.rfind('/')));
-}
-
-// Of the file this code was loaded from: the program, or libdoppler.so in another program.
-std::string own_folder() {
-  static const char here = 0;
-  Dl_info info = {};
-  if (dladdr(&here, &info) == 0 || !info.dli_fname) return ".";
-  const std::string_view full(info.dli_fname);
-  const size_t slash = full.rfind('/');
-  return slash == std::string_view::npos ? "." : std::string(full.substr(0, slash));
-}
 
 std::vector<std::string> candidates(const std::string& which) {
   std::vector<std::string> files;

@@ -24,6 +24,7 @@ struct Attributes {
   std::string operator()(const Attention& op) const {
     std::string text = format_text("%u heads on %u of %u, scale %g", op.n_heads, op.n_kv_heads, op.head_dim,
                                    static_cast<double>(op.scale));
+    if (op.cache_layer != op.layer) text += format_text(", cache of layer %u", op.cache_layer);
     if (op.sliding_window != 0) text += format_text(", window %u", op.sliding_window);
     if (op.softcap != 0) text += format_text(", softcap %g", static_cast<double>(op.softcap));
     return text;
@@ -69,6 +70,23 @@ struct Attributes {
                        op.gate_first ? "first" : "last");
   }
   std::string operator()(const OutputGate&) const { return ""; }
+  std::string operator()(const EveryExpert& op) const { return format_text("of %u", op.n); }
+  std::string operator()(const HeadPart& op) const {
+    return format_text("%u from %u on of %u", op.n, op.first, op.head_dim);
+  }
+  std::string operator()(const LatentHeads& op) const {
+    return format_text("%u heads of %u + %u on latents of %u", op.n_heads, op.nope_dim, op.rope_dim, op.rank);
+  }
+  std::string operator()(const Multiply& op) const {
+    return op.activation == ActivationFn::kNone ? "" : activation_name(op.activation);
+  }
+  std::string operator()(const Slice& op) const { return format_text("from column %u", op.first); }
+  std::string operator()(const Sparsify& op) const {
+    return format_text("%g deviations", static_cast<double>(op.deviations));
+  }
+  std::string operator()(const AltupMatch& op) const { return op.is_mean ? "mean" : ""; }
+  std::string operator()(const AltupPredict&) const { return ""; }
+  std::string operator()(const AltupCorrect&) const { return ""; }
 
  private:
   static std::string scan(uint32_t n_heads, uint32_t n_key_heads, uint32_t key_dim, uint32_t value_dim) {

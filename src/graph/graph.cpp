@@ -32,9 +32,11 @@ std::string label_of_linear(const Graph& graph, std::span<const Matrix> matrices
 
 const char* op_name(OpKind kind) {
   static constexpr const char* kNames[kOpKindCount] = {
-      "embed",      "rms_norm",    "head_norm",   "linear", "rope",        "attention",  "gated",
-      "add",        "scale",       "query_scale", "xielu",  "logits_rows", "route",      "expert_linear",
-      "expert_sum", "causal_conv", "gated_delta", "mamba2", "gated_norm",  "output_gate"};
+      "embed",      "rms_norm",      "head_norm",    "linear",        "rope",         "attention",
+      "gated",      "add",           "scale",        "query_scale",   "xielu",        "logits_rows",
+      "route",      "expert_linear", "expert_sum",   "causal_conv",   "gated_delta",  "mamba2",
+      "gated_norm", "output_gate",   "every_expert", "head_part",     "latent_heads", "multiply",
+      "slice",      "sparsify",      "altup_match",  "altup_predict", "altup_correct"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -70,6 +72,10 @@ bool Graph::check(bool fits, const std::string& sentence) {
 
 uint32_t Graph::columns(Value value) const {
   return value.index < values_.size() ? values_[value.index].columns : 0;
+}
+
+std::string Graph::label_of(Value value) const {
+  return value.index < values_.size() ? nodes_[values_[value.index].node].op_label : "";
 }
 
 std::vector<Value> Graph::add_node(Node node, std::span<const uint32_t> columns) {
@@ -115,12 +121,24 @@ Value Graph::head_norm(Value x, Vector weight, float eps) {
   check(w.shape[0] != 0 && columns(x) % w.shape[0] == 0,
         format_text("%s has %u values, of which %u columns are no multiple.", w.label().c_str(), w.shape[0],
                     columns(x)));
-  return add_one({.operation = HeadNorm{.eps = eps},
+  return add_one({.operation = HeadNorm{.eps = eps, .head_dim = w.shape[0]},
                   .inputs = {x},
                   .outputs = {},
                   .matrices = {},
                   .vectors = {weight},
                   .op_label = w.label()},
+                 columns(x));
+}
+
+Value Graph::head_norm(Value x, uint32_t head_dim, float eps) {
+  check(head_dim != 0 && columns(x) % head_dim == 0,
+        format_text("Heads of %u do not divide %u columns.", head_dim, columns(x)));
+  return add_one({.operation = HeadNorm{.eps = eps, .head_dim = head_dim},
+                  .inputs = {x},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = label_of(x)},
                  columns(x));
 }
 
@@ -184,17 +202,30 @@ Value Graph::attention(Value q, Value k, Value v, const Attention& a, std::optio
                  columns(q));
 }
 
+Value Graph::attention(Value q, const Attention& a) {
+  check(a.n_kv_heads != 0 && a.n_heads % a.n_kv_heads == 0 && columns(q) == a.n_heads * a.head_dim &&
+            a.cache_layer < a.layer,
+        format_text(
+            "Attention of %u heads on %u of %u values in the cache of layer %u does not fit %u columns.",
+            a.n_heads, a.n_kv_heads, a.head_dim, a.cache_layer, columns(q)));
+  return add_one({.operation = a,
+                  .inputs = {q},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = format_text("blk.%u.attention", a.layer)},
+                 columns(q));
+}
+
 Value Graph::gated(Value gate, Value up, ActivationFn activation, float limit) {
   check(columns(gate) == columns(up),
         format_text("A gate of %u columns for %u.", columns(gate), columns(up)));
-  const std::string label =
-      gate.valid() && gate.index < values_.size() ? nodes_[values_[gate.index].node].op_label : "";
   return add_one({.operation = Gated{.activation = activation, .limit = limit},
                   .inputs = {gate, up},
                   .outputs = {},
                   .matrices = {},
                   .vectors = {},
-                  .op_label = label},
+                  .op_label = label_of(gate)},
                  columns(gate));
 }
 
@@ -205,26 +236,33 @@ Value Graph::add(Value x, Value y) {
       columns(x));
 }
 
-Value Graph::route(Value logits, const Route& route, std::optional<Vector> bias) {
+Value Graph::route(Value logits, Route route, std::optional<Vector> bias, std::optional<Vector> scales) {
   check(route.n_used != 0 && route.n_used <= columns(logits),
         format_text("%u of %u experts are chosen.", route.n_used, columns(logits)));
-  if (bias) {
-    check(info(*bias).shape[0] == columns(logits),
-          format_text("%s has %u values for %u experts.", info(*bias).label().c_str(), info(*bias).shape[0],
-                      columns(logits)));
+  std::vector<Vector> vectors;
+  for (const std::optional<Vector>& vector : {bias, scales}) {
+    if (!vector) continue;
+    check(info(*vector).shape[0] == columns(logits),
+          format_text("%s has %u values for %u experts.", info(*vector).label().c_str(),
+                      info(*vector).shape[0], columns(logits)));
+    vectors.push_back(*vector);
   }
-  const std::string label = logits.index < values_.size() ? nodes_[values_[logits.index].node].op_label : "";
+  route.scales_experts = scales.has_value();
   return add_one({.operation = route,
                   .inputs = {logits},
                   .outputs = {},
                   .matrices = {},
-                  .vectors = bias ? std::vector<Vector>{*bias} : std::vector<Vector>(),
-                  .op_label = label},
+                  .vectors = std::move(vectors),
+                  .op_label = label_of(logits)},
                  2 * route.n_used);
 }
 
 ExpertLinear Graph::experts_of(Value routes) {
   const Node* maker = routes.index < values_.size() ? &nodes_[values_[routes.index].node] : nullptr;
+  if (maker && maker->kind() == OpKind::kEveryExpert) {
+    const uint32_t n = std::get<EveryExpert>(maker->operation).n;
+    return {.n_experts = n, .n_used = n};
+  }
   if (!check(maker && maker->kind() == OpKind::kRoute, "What names the experts of a row is not a route.")) {
     return {};
   }
@@ -261,13 +299,12 @@ Value Graph::expert_sum(Value x, Value routes, std::optional<Value> shared, std:
   std::vector<Value> inputs = {x, routes};
   if (shared) inputs.push_back(*shared);
   if (gate) inputs.push_back(*gate);
-  const std::string label = x.index < values_.size() ? nodes_[values_[x.index].node].op_label : "";
   return add_one({.operation = ExpertSum{.n_experts = experts.n_experts, .n_used = experts.n_used},
                   .inputs = std::move(inputs),
                   .outputs = {},
                   .matrices = {},
                   .vectors = {},
-                  .op_label = label},
+                  .op_label = label_of(x)},
                  n);
 }
 

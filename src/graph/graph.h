@@ -46,6 +46,12 @@ struct Node {
   std::string op_label;          // "blk.3.attn_qkv": the same in profiles, graphs and errors
 
   OpKind kind() const { return static_cast<OpKind>(operation.index()); }
+  // Attention that fills no cache.
+  bool reads_earlier_cache() const { return kind() == OpKind::kAttention && inputs.size() == 1; }
+  // Whether it moves a state or a cache on, so that it is recorded whether its result is read or not.
+  bool has_memory() const {
+    return has_state(kind()) || (kind() == OpKind::kAttention && !reads_earlier_cache());
+  }
 };
 
 class Graph {
@@ -59,8 +65,9 @@ class Graph {
   Value embed(Matrix table, float scale);             // of the step's tokens: [R, k of the table]
   Value rms_norm(Value x, Vector weight, float eps);  // [R, n]
   Value head_norm(Value x, Vector weight,
-                  float eps);            // RMSNorm of each head of as many columns as the weight
-  Value linear(Value x, Matrix matrix);  // x W^T + b, b where the checkpoint has one
+                  float eps);  // RMSNorm of each head of as many columns as the weight
+  Value head_norm(Value x, uint32_t head_dim, float eps);  // without a weight
+  Value linear(Value x, Matrix matrix);                    // x W^T + b, b where the checkpoint has one
   template <size_t N>
   std::array<Value, N> linear(Value x, const Matrix (&matrices)[N]) {  // of one x
     std::array<Value, N> out{};
@@ -80,6 +87,7 @@ class Graph {
   Value attention(Value q, Value k, Value v,
                   const Attention& attention,                   // k and v join the layer's cache first
                   std::optional<Vector> sinks = std::nullopt);  // a logit of each head in its denominator
+  Value attention(Value q, const Attention& attention);         // over the cache of an earlier layer
   Value gated(Value gate, Value up, ActivationFn activation, float limit = 0);  // activation(gate) * up
   Value add(Value x, Value y);
   // weight: [channels, kernel]; bias: [channels], or an invalid one.
@@ -89,11 +97,31 @@ class Graph {
   Value mamba2(Value x, Value dt, Vector decay, Vector time_bias, Vector skip, const Mamba2& mamba);
   Value gated_norm(Value x, Value gate, Vector weight, const GatedNorm& norm);
   Value output_gate(Value x, Value gate);
+  Value every_expert(uint32_t n);                  // routes; one value, however often it is asked for
+  Value head_part(Value x, const HeadPart& part);  // [R, heads * n]
+  // absorbed: [R, n_heads * rank]; latent: [R, rank]; key: [R, rope_dim]. Made: q, k and v of attention on one head of
+  // rope_dim + rank values, the first rope_dim still to be rotated.
+  std::array<Value, 3> latent_heads(Value q, Value absorbed, Value latent, Value key,
+                                    const LatentHeads& heads);
+  Value multiply(Value x, Value u, ActivationFn activation = ActivationFn::kNone);  // activation(x) * u
+  Value multiply(Value x, Vector weight);                                           // of n values, or of one
+  Value slice(Value x, uint32_t first, uint32_t columns);
+  Value sparsify(Value x, float deviations);
+  using Streams = std::array<Value, kAltupStreams>;
+  Streams altup_streams(const Streams& x);  // the first, and projections of it that get its magnitude
+  Value altup_mean(const Streams& x);       // likewise of the streams, and the mean of all
+  // router: [R, kAltupStreams]; weight: [kAltupStreams^2, kAltupStreams]. added: to all streams but the first.
+  Streams altup_predict(const Streams& x, std::optional<Value> added, Value router, Vector weight,
+                        const AltupPredict& predict);
+  // made: what the layer made of the first prediction; weight: [kAltupStreams, kAltupStreams].
+  Streams altup_correct(const Streams& predicted, Value made, Value router, Vector weight,
+                        const AltupCorrect& correct);
   Value scale(Value x, const Scale& scale);
   Value query_scale(Value q, const QueryScale& scale);
   Value xielu(Value x, Vector numbers);  // of four: p, n, b, e
-  // Of the router's logits [R, experts]; bias: added to the scores for the choice alone.
-  Value route(Value logits, const Route& route, std::optional<Vector> bias = std::nullopt);
+  // Of the router's logits [R, experts]; bias: added to the scores for the choice alone; scales: of each expert's weight.
+  Value route(Value logits, Route route, std::optional<Vector> bias = std::nullopt,
+              std::optional<Vector> scales = std::nullopt);
   // x: [R, k], or [R, n_used * k], a part for each slot. The outputs of slot after slot of a matrix: [R, n_used * n].
   template <size_t N>
   std::array<Value, N> expert_linear(Value x, Value routes, const Matrix (&matrices)[N]) {
@@ -132,6 +160,9 @@ class Graph {
   std::vector<Value> add_node(Node node, std::span<const uint32_t> columns);
   Value add_one(Node node, uint32_t columns);
   uint32_t columns(Value value) const;
+  std::string label_of(Value value) const;  // its maker's
+  std::vector<Value> add_streams(Operation operation, std::vector<Value> inputs, std::vector<Vector> vectors,
+                                 const char* label, bool is_one);
   Value add_scan(Value x, std::vector<Value> gates, std::vector<Vector> vectors, Operation operation,
                  uint32_t layer, uint32_t n_heads, uint32_t n_key_heads, uint32_t key_dim,
                  uint32_t value_dim);

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "base/activation_fn.h"
+#include "base/altup.h"
 #include "base/router_score.h"
 
 namespace doppler::graph {
@@ -31,9 +32,10 @@ struct Embed {
 struct RmsNorm {
   float eps = 0;
 };
-// The same of each head of a row.
+// The same of each head of a row; without a weight the weight is 1.
 struct HeadNorm {
   float eps = 0;
+  uint32_t head_dim = 0;
 };
 // y = x W^T + b for each of some matrices that read the same x.
 struct Linear {};
@@ -45,9 +47,10 @@ struct Rope {
   bool gpt_j_pairs = false;
 };
 // Causal attention of this step's rows over the layer's cache, which their k and v join first; grouped heads: query head
-// h reads kv head h / (n_heads / n_kv_heads).
+// h reads kv head h / (n_heads / n_kv_heads). Without k and v: over the cache of an earlier layer.
 struct Attention {
   uint32_t layer = 0;
+  uint32_t cache_layer = 0;  // whose cache: layer, or without k and v an earlier one
   uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
   float scale = 0;              // of q.k
   uint32_t sliding_window = 0;  // 0: all; W: the last W keys, the row's own included
@@ -82,6 +85,7 @@ struct Route {
   GroupScore group_score = GroupScore::kMax;
   bool norm_weights = false;
   float norm_epsilon = 0, weight_scale = 1;
+  bool scales_experts = false;  // the last vector multiplies each expert's weight
 };
 // y = x W_e^T + b_e for each expert e of a row, the outputs of its slots side by side.
 struct ExpertLinear {
@@ -120,10 +124,47 @@ struct GatedNorm {
 };
 // y = x * sigmoid(gate)
 struct OutputGate {};
+// Routes to all of n experts in their order, with weight 1: what heads have apart is a product with experts, too.
+struct EveryExpert {
+  uint32_t n = 0;
+};
+// Columns [first, first + n) of each head of a row, one after another.
+struct HeadPart {
+  uint32_t head_dim = 0, first = 0, n = 0;
+};
+// Multi-head latent attention (DeepSeek-AI 2024) as attention on one head: of each head of q [nope_dim + rope_dim] the part that
+// rotates and its product with the key's matrix [rank]; the rotating part of the key and the latent; zeros and the latent.
+struct LatentHeads {
+  uint32_t n_heads = 0, nope_dim = 0, rope_dim = 0, rank = 0;
+};
+
+// y = activation(x) * u, u a value or a weight, of as many columns or of one.
+struct Multiply {
+  ActivationFn activation = ActivationFn::kNone;
+};
+// Columns [first, first + those of the output) of x, where they lie.
+struct Slice {
+  uint32_t first = 0;
+};
+// y = max(x - (mean + deviations * standard deviation), 0) of each row: about a share of normal numbers stays.
+struct Sparsify {
+  float deviations = 0;
+};
+// AltUp (Baykal et al. 2023), whose formulas are in kernels/altup/altup.h.
+struct AltupMatch {      // the first stream and projections of it or of the others, which get its magnitude
+  bool is_mean = false;  // then their mean, else all of them
+};
+struct AltupPredict {  // of the streams before a layer
+  float router_scale = 1;
+};
+struct AltupCorrect {  // by what the layer made of the first
+  float router_scale = 1;
+};
 
 using Operation = std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale,
                                QueryScale, Xielu, LogitsRows, Route, ExpertLinear, ExpertSum, CausalConv,
-                               GatedDelta, Mamba2, GatedNorm, OutputGate>;
+                               GatedDelta, Mamba2, GatedNorm, OutputGate, EveryExpert, HeadPart, LatentHeads,
+                               Multiply, Slice, Sparsify, AltupMatch, AltupPredict, AltupCorrect>;
 enum class OpKind : uint8_t {
   kEmbed,
   kRmsNorm,
@@ -144,15 +185,23 @@ enum class OpKind : uint8_t {
   kGatedDelta,
   kMamba2,
   kGatedNorm,
-  kOutputGate
+  kOutputGate,
+  kEveryExpert,
+  kHeadPart,
+  kLatentHeads,
+  kMultiply,
+  kSlice,
+  kSparsify,
+  kAltupMatch,
+  kAltupPredict,
+  kAltupCorrect
 };
-inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kOutputGate) + 1;
+inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kAltupCorrect) + 1;
 static_assert(std::variant_size_v<Operation> == kOpKindCount);
 const char* op_name(OpKind kind);  // "rms_norm"
-// Whether it moves a state or a cache on, so that it is recorded whether its result is read or not.
-constexpr bool has_memory(OpKind kind) {
-  return kind == OpKind::kAttention || kind == OpKind::kCausalConv || kind == OpKind::kGatedDelta ||
-         kind == OpKind::kMamba2;
+// Whether it has a recurrent state.
+constexpr bool has_state(OpKind kind) {
+  return kind == OpKind::kCausalConv || kind == OpKind::kGatedDelta || kind == OpKind::kMamba2;
 }
 
 }  // namespace doppler::graph

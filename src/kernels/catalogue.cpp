@@ -3,11 +3,13 @@
 #include <map>
 
 #include "kernels/add/variants.h"
+#include "kernels/altup/variants.h"
 #include "kernels/attention/variants.h"
 #include "kernels/embed/variants.h"
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/heads/variants.h"
+#include "kernels/latent/variants.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/repack/repack.h"
 #include "kernels/persistent/layers.h"
@@ -85,8 +87,15 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("glu", glu_variants(), Glu{});
   add("scale", scale_variants(), Scale{});
   add("xielu", xielu_variants(), Xielu{});
+  add("multiply", multiply_variants(), Multiply{});
+  add("sparsify", sparsify_variants(), Sparsify{});
+  add("altup_match", altup_match_variants(), AltupMatch{});
+  add("altup_predict", altup_predict_variants(), AltupPredict{});
+  add("altup_correct", altup_correct_variants(), AltupCorrect{});
   add("head_norm", head_norm_variants(), HeadNorm{});
   add("rotate", rotate_variants(), Rotate{});
+  add("head_part", head_part_variants(), HeadPart{});
+  add("latent_heads", latent_heads_variants(), LatentHeads{});
   add("causal_conv", causal_conv_variants(), CausalConv{});
   add("scan", scan_variants(), Scan{});
   add("gated_norm", gated_norm_variants(), GatedNorm{});

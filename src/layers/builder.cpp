@@ -9,7 +9,8 @@ Value Builder::norm(Value x, TensorId weight, uint32_t layer) {
 }
 
 Value Builder::head_norm(Value x, TensorId weight, uint32_t layer) {
-  return graph.head_norm(x, graph.vector(weight, layer, config.head_dim), config.norm_eps);
+  return graph.head_norm(x, graph.vector(weight, layer, formats::head_dim_of(config, layer)),
+                         config.norm_eps);
 }
 
 Value Builder::linear(Value x, TensorId weight, uint32_t layer, uint32_t n) {
@@ -17,11 +18,11 @@ Value Builder::linear(Value x, TensorId weight, uint32_t layer, uint32_t n) {
 }
 
 std::array<Value, 3> Builder::qkv(Value h, uint32_t layer) {
-  const uint32_t q = config.n_heads * config.head_dim, kv = config.n_kv_heads * config.head_dim;
-  const uint32_t hidden = graph.info(h).columns;
-  return graph.linear(
-      h, {graph.matrix(TensorId::kQ, layer, q, hidden), graph.matrix(TensorId::kK, layer, kv, hidden),
-          graph.matrix(TensorId::kV, layer, kv, hidden)});
+  const uint32_t head_dim = formats::head_dim_of(config, layer), hidden = graph.info(h).columns;
+  const uint32_t q = config.n_heads * head_dim, kv = formats::kv_heads_of(config, layer) * head_dim;
+  const TensorId v = config.values_are_keys && !is_sliding(layer) ? TensorId::kK : TensorId::kV;
+  return graph.linear(h, {graph.matrix(TensorId::kQ, layer, q, hidden),
+                          graph.matrix(TensorId::kK, layer, kv, hidden), graph.matrix(v, layer, kv, hidden)});
 }
 
 Value Builder::join(Value x, Value branch) {
@@ -34,7 +35,7 @@ Value Builder::rope(Value x, uint32_t layer) {
   const bool local = is_sliding(layer) && config.local_rope.rotary_dim != 0;
   const formats::RopeConfig& rope = local ? config.local_rope : config.rope;
   return graph.rope(x, {.table = local ? 1u : 0u,
-                        .head_dim = config.head_dim,
+                        .head_dim = formats::head_dim_of(config, layer),
                         .rotary_dim = rope.rotary_dim,
                         .gpt_j_pairs = rope.pairing == formats::RopePairing::kGptJ});
 }
@@ -47,15 +48,22 @@ Value Builder::attention(Value q, Value k, Value v, uint32_t layer) {
   }
   std::optional<graph::Vector> sinks;
   if (config.attention_sinks) sinks = graph.vector(TensorId::kSinks, layer, config.n_heads);
-  return graph.attention(q, k, v,
-                         {.layer = layer,
-                          .n_heads = config.n_heads,
-                          .n_kv_heads = config.n_kv_heads,
-                          .head_dim = config.head_dim,
-                          .scale = config.attention_scale,
-                          .sliding_window = is_sliding(layer) ? config.sliding_window : 0,
-                          .softcap = config.attention_softcap},
-                         sinks);
+  return graph.attention(q, k, v, attention_numbers(layer), sinks);
+}
+
+Value Builder::attention_to_earlier(Value q, uint32_t layer) {
+  return graph.attention(q, attention_numbers(layer));
+}
+
+graph::Attention Builder::attention_numbers(uint32_t layer) const {
+  return {.layer = layer,
+          .cache_layer = formats::cache_layer(config, layer),
+          .n_heads = config.n_heads,
+          .n_kv_heads = formats::kv_heads_of(config, layer),
+          .head_dim = formats::head_dim_of(config, layer),
+          .scale = config.attention_scale,
+          .sliding_window = is_sliding(layer) ? config.sliding_window : 0,
+          .softcap = config.attention_softcap};
 }
 
 }  // namespace doppler::layers

@@ -1,5 +1,6 @@
 // What a family writes its forward pass with: the graph, the numbers of the model, and its weights by name with the shapes
-// that follow from the numbers. R rows, H hidden, F feed-forward, Q = n_heads * head_dim, K = n_kv_heads * head_dim.
+// that follow from the numbers. R rows, H hidden, F feed-forward, Q = n_heads * head_dim, K = n_kv_heads * head_dim, the
+// last three as the layer has them.
 #pragma once
 
 #include <array>
@@ -23,14 +24,17 @@ struct Builder {
   Value head_norm(Value x, TensorId weight, uint32_t layer);           // [R, n]
   Value linear(Value x, TensorId weight, uint32_t layer, uint32_t n);  // [R, n]
 
-  std::array<Value, 3> qkv(Value h, uint32_t layer);  // [R, Q], [R, K], [R, K]
+  std::array<Value, 3> qkv(Value h, uint32_t layer);  // [R, Q], [R, K], [R, K]; v may be another k
   // Rotates by the frequencies that the layer's attention goes with (is_sliding), if the layer rotates.
   Value rope(Value x, uint32_t layer);
   // x + branch, scaled where the config says so.
   Value join(Value x, Value branch);
   // Attention as the config says, over the layer's cache.
   Value attention(Value q, Value k, Value v, uint32_t layer);  // [R, Q]
+  // The same over the cache of the earlier layer that the config says.
+  Value attention_to_earlier(Value q, uint32_t layer);  // [R, Q]
 
+  graph::Attention attention_numbers(uint32_t layer) const;
   // Whether the window applies to a layer.
   bool is_sliding(uint32_t layer) const;
 };

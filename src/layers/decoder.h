@@ -10,4 +10,8 @@ using Block = Value (*)(Builder& b, Value x, uint32_t layer);
 // embedding_scale: what the table's rows are multiplied by. Sets the graph's logits and its hidden values.
 void decoder(Builder& b, float embedding_scale, Block block);
 
+// The same in parts, for families that have more between them.
+Value embedding(Builder& b, float embedding_scale);  // [R, H]; marked as hidden
+void head(Builder& b, Value x);                      // sets the graph's logits
+
 }  // namespace doppler::layers

@@ -17,12 +17,18 @@ Value shared_expert(Builder& b, Value h, uint32_t layer) {
 }  // namespace
 
 Value mixture_of_experts(Builder& b, Value h, uint32_t layer) {
+  const Value logits = b.linear(h, TensorId::kRouter, layer, b.config.moe.n_experts);  // [R, experts]
+  return mixture_of_experts(b, h, logits, layer);
+}
+
+Value mixture_of_experts(Builder& b, Value h, Value logits, uint32_t layer) {
   Graph& g = b.graph;
   const formats::MoeConfig& moe = b.config.moe;
   const uint32_t experts = moe.n_experts, dim = moe.expert_dim, hidden = g.info(h).columns;
-  std::optional<graph::Vector> bias;
+  std::optional<graph::Vector> bias, scales;
   if (moe.has_score_bias) bias = g.vector(TensorId::kRouterBias, layer, experts);
-  const Value routes = g.route(b.linear(h, TensorId::kRouter, layer, experts),  // [R, 2 n_used]
+  if (moe.is_beside_dense) scales = g.vector(TensorId::kExpertScale, layer, experts);
+  const Value routes = g.route(logits,  // [R, 2 n_used]
                                {.n_used = moe.n_used,
                                 .score = moe.score,
                                 .n_groups = moe.n_groups,
@@ -31,7 +37,7 @@ Value mixture_of_experts(Builder& b, Value h, uint32_t layer) {
                                 .norm_weights = moe.norm_weights,
                                 .norm_epsilon = moe.norm_epsilon,
                                 .weight_scale = moe.weight_scale},
-                               bias);
+                               bias, scales);
   const auto [gate, up] = g.expert_linear(
       h, routes,
       {g.expert_matrices(TensorId::kExpertGate, layer, experts, dim, hidden),

@@ -8,6 +8,8 @@ namespace doppler::layers {
 
 // Routed experts, and beside them a shared one where there is one.
 Value mixture_of_experts(Builder& b, Value h, uint32_t layer);  // [R, H]
-Value feed_forward(Builder& b, Value h, uint32_t layer);        // [R, H]
+// The same by logits of a router that reads something else. logits: [R, experts].
+Value mixture_of_experts(Builder& b, Value h, Value logits, uint32_t layer);
+Value feed_forward(Builder& b, Value h, uint32_t layer);  // [R, H]
 
 }  // namespace doppler::layers

@@ -50,6 +50,22 @@ Result<void> settle_heads(Lowering& l, uint32_t index, Value value, Value settle
   return {};
 }
 
+kernels::Attention attention_op(const Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const auto& a = std::get<graph::Attention>(node.operation);
+  TensorView sinks;
+  if (!node.vectors.empty()) sinks = l.weights().vectors[node.vectors[0].index];
+  return {.q = {},
+          .cache = l.io().cache[a.cache_layer],
+          .n_heads = a.n_heads,
+          .scale = a.scale,
+          .window = a.sliding_window,
+          .softcap = a.softcap,
+          .sinks = sinks,
+          .max_keys = l.io().max_keys,
+          .single_rows = l.io().single_rows};
+}
+
 Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const auto& a = std::get<graph::Attention>(node.operation);
@@ -72,26 +88,15 @@ Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
     return fail(ErrorKind::kUnsupported, "The q and k of %s are not normalised and rotated alike.",
                 node.op_label.c_str());
   }
-  const kernels::CacheView& cache = l.io().cache[a.layer];
-  TensorView sinks;
-  if (!node.vectors.empty()) sinks = l.weights().vectors[node.vectors[0].index];
   AttentionOps ops{.rope = {.qkv = v->buffer,
                             .q_out = l.scratch("q", uint64_t{l.rows(node.inputs[0])} * q_dim),
-                            .cache = cache,
+                            .cache = l.io().cache[a.layer],
                             .table = {},
                             .norms = q->is_normed ? l.weights().head_norms[index] : TensorView{},
                             .n_heads = a.n_heads,
                             .rotary_dim = q->is_rotated ? q->rope.rotary_dim : 0,
                             .interleaved = q->rope.gpt_j_pairs},
-                   .attention = {.q = {},
-                                 .cache = cache,
-                                 .n_heads = a.n_heads,
-                                 .scale = a.scale,
-                                 .window = a.sliding_window,
-                                 .softcap = a.softcap,
-                                 .sinks = sinks,
-                                 .max_keys = l.io().max_keys,
-                                 .single_rows = l.io().single_rows}};
+                   .attention = attention_op(l, index)};
   if (q->is_normed) ops.rope.norm_eps = q->norm_eps;
   if (q->is_rotated) {
     const RopeTable& table = l.weights().ropes[q->rope.table];

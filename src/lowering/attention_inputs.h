@@ -11,6 +11,8 @@ struct AttentionOps {
   kernels::RopeKv rope;
   kernels::Attention attention;  // without `rope`
 };
+// Attention as the node says, but its q.
+kernels::Attention attention_op(const Lowering& l, uint32_t attention_node);
 // Error: q, k and v do not lie beside one another, or only one of q and k is normalised or rotated.
 // q and k that are not alike are rotated where they lie first.
 Result<AttentionOps> attention_ops(Lowering& l, uint32_t attention_node);

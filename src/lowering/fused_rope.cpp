@@ -5,6 +5,7 @@
 namespace doppler::lowering {
 
 Result<Outcome> lower_fused_rope(Lowering& l, uint32_t index) {
+  if (l.node(index).reads_earlier_cache()) return not_matched();
   DP_TRY(AttentionOps ops, attention_ops(l, index));
   ops.attention.rope = &ops.rope;
   DP_TRY(const std::string reason, refuse_reader_reduces(l, index));

@@ -56,7 +56,7 @@ void Lowering::find_live() {
   for (size_t i = nodes.size(); i-- > 0;) {
     const bool is_end = nodes[i].kind() == OpKind::kLogitsRows && io_.logits_rows == LogitsRows::kNone;
     if (is_end && !is_on("dead_values")) need(nodes[i].inputs[0]);
-    if (graph::has_memory(nodes[i].kind())) live_[i] = true;
+    if (nodes[i].has_memory()) live_[i] = true;
     if (!live_[i]) continue;
     for (const Value& input : nodes[i].inputs) need(input);
   }
@@ -143,6 +143,12 @@ Result<TensorView> Lowering::f32_of(Value value) const {
   if (part && part->stride == columns(value)) return part->buffer;
   return fail(ErrorKind::kUnsupported, "%s is not there as rows of its own.",
               node(graph_.info(value).node).op_label.c_str());
+}
+
+Result<Columns> Lowering::columns_of(Value value) const {
+  if (const auto* part = form_as<Columns>(value)) return *part;
+  DP_TRY(const TensorView f32, f32_of(value));
+  return Columns{.buffer = f32, .stride = static_cast<uint32_t>(columns(value))};
 }
 
 Result<kernels::Prologue> Lowering::prologue(Value value) const {

@@ -74,6 +74,8 @@ class Lowering {
   }
   // Error: the value is not there as f32 rows.
   Result<TensorView> f32_of(Value value) const;
+  // Error: the value is there neither as columns of wider rows nor as f32 rows.
+  Result<Columns> columns_of(Value value) const;
   // x as a product reads it. Error: a form that no product reads.
   Result<kernels::Prologue> prologue(Value value) const;
   void set_form(Value value, Form form) { forms_[value.index] = std::move(form); }

@@ -22,14 +22,34 @@ Result<Outcome> norm_in_place(Lowering& l, uint32_t index, const Columns& column
   }
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(
-      ctx, kernels::HeadNorm{.heads = {.x = columns.buffer,
-                                       .stride = columns.stride,
-                                       .column = columns.column,
-                                       .n_heads = l.graph().info(node.inputs[0]).columns / head_dim,
-                                       .head_dim = head_dim},
-                             .weight = l.weights().vectors[node.vectors[0].index],
-                             .eps = eps}));
+      ctx, kernels::HeadNorm{
+               .heads = {.x = columns.buffer,
+                         .stride = columns.stride,
+                         .column = columns.column,
+                         .n_heads = l.graph().info(node.inputs[0]).columns / head_dim,
+                         .head_dim = head_dim},
+               .weight = node.vectors.empty() ? TensorView{} : l.weights().vectors[node.vectors[0].index],
+               .eps = eps}));
   l.set_form(node.outputs[0], columns);
+  return applied();
+}
+
+// q alone is rotated where it lies.
+Result<Outcome> lower_attention_to_earlier(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const auto& a = std::get<graph::Attention>(node.operation);
+  const Value q = node.inputs[0];
+  if (l.form_as<Heads>(q)) DP_CHECK(settle_heads(l, index, q, q));
+  DP_TRY(const Columns columns, l.columns_of(q));
+  if (columns.stride != a.n_heads * a.head_dim) {
+    return fail(ErrorKind::kUnsupported, "The q of %s is not there as rows of its own.",
+                node.op_label.c_str());
+  }
+  kernels::Attention op = attention_op(l, index);
+  op.q = columns.buffer;
+  kernels::Context ctx = l.context(index);
+  DP_TRY(const kernels::AttentionChoice choice, kernels::resolve_attention(ctx, op));
+  DP_CHECK(record_attention(l, index, choice, op));
   return applied();
 }
 
@@ -38,7 +58,9 @@ Result<Outcome> norm_in_place(Lowering& l, uint32_t index, const Columns& column
 Result<Outcome> lower_embed(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const Value x = node.outputs[0];
-  const TensorView y = l.scratch("x", uint64_t{l.rows(x)} * l.graph().info(x).columns);
+  const bool is_residual = l.graph().info(node.matrices[0]).tensor == TensorId::kEmbedding;
+  const TensorView y =
+      l.scratch(is_residual ? "x" : node.op_label, uint64_t{l.rows(x)} * l.graph().info(x).columns);
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, kernels::Embed{.table = l.weights().tables[index],
                                                .tokens = l.io().tokens,
@@ -77,21 +99,19 @@ Result<Outcome> lower_linear(Lowering& l, uint32_t index) {
   return applied();
 }
 
-// Heads are normalised and rotated by what reads them, unless the norm is behind the rotation.
+// Heads are normalised and rotated by what reads them, unless the norm is behind the rotation or not of an attention's q
+// or k: then its weight is bound alone, or it has none.
 Result<Outcome> lower_head_norm(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
+  const auto& norm = std::get<graph::HeadNorm>(node.operation);
   if (l.form_as<Heads>(node.inputs[0])) {
     DP_CHECK(settle_heads(l, index, node.inputs[0], node.inputs[0]));
-    return norm_in_place(l, index, *l.form_as<Columns>(node.inputs[0]),
-                         l.graph().info(node.vectors[0]).shape[0],
-                         std::get<graph::HeadNorm>(node.operation).eps);
   }
-  const auto* columns = l.form_as<Columns>(node.inputs[0]);
-  if (!columns)
-    return fail(ErrorKind::kUnsupported, "%s does not norm what a product left.", node.op_label.c_str());
-  l.set_form(node.outputs[0], Heads{.columns = *columns,
-                                    .is_normed = true,
-                                    .norm_eps = std::get<graph::HeadNorm>(node.operation).eps});
+  DP_TRY(const Columns columns, l.columns_of(node.inputs[0]));
+  if (node.vectors.empty() || l.weights().vectors[node.vectors[0].index].valid()) {
+    return norm_in_place(l, index, columns, norm.head_dim, norm.eps);
+  }
+  l.set_form(node.outputs[0], Heads{.columns = columns, .is_normed = true, .norm_eps = norm.eps});
   return applied();
 }
 
@@ -100,10 +120,8 @@ Result<Outcome> lower_rope(Lowering& l, uint32_t index) {
   Heads heads;
   if (const auto* normed = l.form_as<Heads>(node.inputs[0])) {
     heads = *normed;
-  } else if (const auto* columns = l.form_as<Columns>(node.inputs[0])) {
-    heads.columns = *columns;
   } else {
-    return fail(ErrorKind::kUnsupported, "A rotation does not turn what a product left.");
+    DP_TRY(heads.columns, l.columns_of(node.inputs[0]));
   }
   if (heads.is_rotated) return fail(ErrorKind::kUnsupported, "A rotation turns what is rotated already.");
   heads.is_rotated = true;
@@ -113,6 +131,7 @@ Result<Outcome> lower_rope(Lowering& l, uint32_t index) {
 }
 
 Result<Outcome> lower_attention(Lowering& l, uint32_t index) {
+  if (l.node(index).reads_earlier_cache()) return lower_attention_to_earlier(l, index);
   DP_TRY(AttentionOps ops, attention_ops(l, index));
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, ops.rope));

@@ -25,7 +25,10 @@ Result<Outcome> lower_route(Lowering& l, uint32_t index) {
                     .weight_scale = route.weight_scale};
   const Value routes = node.outputs[0];
   DP_TRY(op.logits, l.f32_of(node.inputs[0]));
-  if (!node.vectors.empty()) op.bias = l.weights().vectors[node.vectors[0].index];
+  for (size_t i = 0; i < node.vectors.size(); ++i) {
+    const bool is_scales = route.scales_experts && i + 1 == node.vectors.size();
+    (is_scales ? op.scales : op.bias) = l.weights().vectors[node.vectors[i].index];
+  }
   op.y = {.view = l.scratch("routes", uint64_t{l.rows(routes)} * 2 * route.n_used),
           .n_experts = l.graph().info(node.inputs[0]).columns,
           .n_used = route.n_used};

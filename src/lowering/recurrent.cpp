@@ -9,13 +9,6 @@
 namespace doppler::lowering {
 namespace {
 
-// A value inside wider rows, or as rows of its own.
-Result<Columns> columns_of(const Lowering& l, Value value) {
-  if (const auto* columns = l.form_as<Columns>(value)) return *columns;
-  DP_TRY(const TensorView f32, l.f32_of(value));
-  return Columns{.buffer = f32, .stride = l.graph().info(value).columns};
-}
-
 // Whether each row of the plan is of another sequence.
 bool has_single_rows(const Lowering& l, const kernels::Context& ctx) {
   return ctx.tables.sequences != 0 && l.io().single_rows == ctx.max_rows;
@@ -25,12 +18,12 @@ Result<Outcome> lower_scan(Lowering& l, uint32_t index, kernels::Scan op, uint32
   const Node& node = l.node(index);
   kernels::Context ctx = l.context(index);
   DP_TRY(op.x, l.f32_of(node.inputs[0]));
-  DP_TRY(const Columns decay, columns_of(l, node.inputs[1]));
+  DP_TRY(const Columns decay, l.columns_of(node.inputs[1]));
   op.gates = decay.buffer;
   op.gates_stride = decay.stride;
   op.gate_column = decay.column;
   if (node.inputs.size() > 2) {
-    DP_TRY(const Columns rate, columns_of(l, node.inputs[2]));
+    DP_TRY(const Columns rate, l.columns_of(node.inputs[2]));
     if (rate.buffer != decay.buffer) {
       return fail(ErrorKind::kUnsupported, "The gates of %s do not lie beside one another.",
                   node.op_label.c_str());
@@ -52,7 +45,7 @@ Result<Outcome> lower_causal_conv(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const auto& conv = std::get<graph::CausalConv>(node.operation);
   kernels::Context ctx = l.context(index);
-  DP_TRY(const Columns x, columns_of(l, node.inputs[0]));
+  DP_TRY(const Columns x, l.columns_of(node.inputs[0]));
   kernels::CausalConv op{.x = x.buffer,
                          .x_stride = x.stride,
                          .x_column = x.column,
@@ -96,7 +89,7 @@ Result<Outcome> lower_mamba2(Lowering& l, uint32_t index) {
 Result<Outcome> lower_gated_norm(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const auto& norm = std::get<graph::GatedNorm>(node.operation);
-  DP_TRY(const Columns gate, columns_of(l, node.inputs[1]));
+  DP_TRY(const Columns gate, l.columns_of(node.inputs[1]));
   const uint32_t n = l.graph().info(node.outputs[0]).columns;
   kernels::GatedNorm op{.gates = gate.buffer,
                         .gates_stride = gate.stride,
@@ -117,7 +110,7 @@ Result<Outcome> lower_gated_norm(Lowering& l, uint32_t index) {
 
 Result<Outcome> lower_output_gate(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
-  DP_TRY(const Columns gate, columns_of(l, node.inputs[1]));
+  DP_TRY(const Columns gate, l.columns_of(node.inputs[1]));
   kernels::OutputGate op{.gates = gate.buffer,
                          .gates_stride = gate.stride,
                          .gate_column = gate.column,

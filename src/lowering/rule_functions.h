@@ -38,5 +38,14 @@ Result<Outcome> lower_gated_delta(Lowering& l, uint32_t node);
 Result<Outcome> lower_mamba2(Lowering& l, uint32_t node);
 Result<Outcome> lower_gated_norm(Lowering& l, uint32_t node);
 Result<Outcome> lower_output_gate(Lowering& l, uint32_t node);
+Result<Outcome> lower_every_expert(Lowering& l, uint32_t node);
+Result<Outcome> lower_head_part(Lowering& l, uint32_t node);
+Result<Outcome> lower_latent_heads(Lowering& l, uint32_t node);
+Result<Outcome> lower_multiply(Lowering& l, uint32_t node);
+Result<Outcome> lower_slice(Lowering& l, uint32_t node);
+Result<Outcome> lower_sparsify(Lowering& l, uint32_t node);
+Result<Outcome> lower_altup_match(Lowering& l, uint32_t node);
+Result<Outcome> lower_altup_predict(Lowering& l, uint32_t node);
+Result<Outcome> lower_altup_correct(Lowering& l, uint32_t node);
 
 }  // namespace doppler::lowering

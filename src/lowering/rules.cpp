@@ -60,6 +60,16 @@ constexpr Rule kRules[] = {
     {"mamba2", "mamba2 -> scan", at(OpKind::kMamba2), lower_mamba2, true},
     {"gated_norm", "gated_norm -> gated_norm", at(OpKind::kGatedNorm), lower_gated_norm, true},
     {"output_gate", "output_gate -> output_gate", at(OpKind::kOutputGate), lower_output_gate, true},
+    {"every_expert", "every_expert -> every_expert, once a plan", at(OpKind::kEveryExpert),
+     lower_every_expert, true},
+    {"head_part", "head_part -> head_part", at(OpKind::kHeadPart), lower_head_part, true},
+    {"latent_heads", "latent_heads -> latent_heads", at(OpKind::kLatentHeads), lower_latent_heads, true},
+    {"multiply", "multiply -> multiply", at(OpKind::kMultiply), lower_multiply, true},
+    {"slice", "slice -> told to its readers", at(OpKind::kSlice), lower_slice, true},
+    {"sparsify", "sparsify -> sparsify, in place", at(OpKind::kSparsify), lower_sparsify, true},
+    {"altup_match", "altup_match -> altup_match", at(OpKind::kAltupMatch), lower_altup_match, true},
+    {"altup_predict", "altup_predict -> altup_predict", at(OpKind::kAltupPredict), lower_altup_predict, true},
+    {"altup_correct", "altup_correct -> altup_correct", at(OpKind::kAltupCorrect), lower_altup_correct, true},
 };
 
 }  // namespace

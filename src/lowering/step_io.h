@@ -27,10 +27,11 @@ struct StepIo {
   // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
   // stream of its one row, and the first norm of that.
   kernels::TensorView row, normed_row;
-  bool begins_with_row = false;           // else with tokens
-  kernels::TensorView tokens;             // u32 [max_rows]
-  std::vector<kernels::CacheView> cache;  // one a layer; of those without attention the views are invalid
-  std::vector<StateView> states;          // one a layer
+  bool begins_with_row = false;  // else with tokens
+  kernels::TensorView tokens;    // u32 [max_rows]
+  std::vector<kernels::CacheView>
+      cache;                      // one a layer; of those without one of their own the views are invalid
+  std::vector<StateView> states;  // one a layer
   LogitsRows logits_rows = LogitsRows::kLast;
   uint32_t max_keys = 0;  // of a decode plan: the longest sequence it is replayed with; 0: the context
   bool greedy = false;    // of the logits only the best is asked for

@@ -62,11 +62,11 @@ class Binder {
     }
     if (node.kind() == OpKind::kEmbed) {
       DP_CO_TRY(bound_.tables[index], co_await loader_.matrix(stored(graph_.info(node.matrices[0]))));
-      table_ = index;
+      if (graph_.info(node.matrices[0]).tensor == TensorId::kEmbedding) table_ = index;
     } else if (node.kind() == OpKind::kRmsNorm || node.kind() == OpKind::kGatedNorm) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
                 co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
-    } else if (node.kind() == OpKind::kHeadNorm && is_behind_rotation(node)) {
+    } else if (node.kind() == OpKind::kHeadNorm && is_apart(node)) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
                 co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
     } else if (node.kind() == OpKind::kXielu) {
@@ -75,15 +75,17 @@ class Binder {
       DP_CO_TRY(bound_.products[index], co_await product(node));
     } else if (node.kind() == OpKind::kExpertLinear) {
       DP_CO_TRY(bound_.products[index], co_await experts(node));
-    } else if (node.kind() == OpKind::kRoute && !node.vectors.empty()) {
-      DP_CO_TRY(bound_.vectors[node.vectors[0].index],
-                co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
+    } else if (node.kind() == OpKind::kRoute || node.kind() == OpKind::kMultiply) {
+      for (const graph::Vector& vector : node.vectors) {
+        DP_CO_TRY(bound_.vectors[vector.index], co_await loader_.norm(stored(graph_.info(vector))));
+      }
     } else if (node.kind() == OpKind::kAttention) {
       DP_CO_TRY(bound_.head_norms[index], co_await head_norms(node));
       for (const graph::Vector& sinks : node.vectors) {
         DP_CO_TRY(bound_.vectors[sinks.index], co_await loader_.norm(stored(graph_.info(sinks))));
       }
-    } else if (graph::has_memory(node.kind())) {
+    } else if (graph::has_state(node.kind()) || node.kind() == OpKind::kAltupPredict ||
+               node.kind() == OpKind::kAltupCorrect) {
       std::vector<formats::StoredTensor> vectors;
       for (const graph::Vector& vector : node.vectors) vectors.push_back(stored(graph_.info(vector)));
       DP_CO_TRY(bound_.node_vectors[index], co_await loader_.norms(std::move(vectors)));
@@ -94,7 +96,7 @@ class Binder {
   Task<Result<Projection>> product(const Node& node) {
     const graph::WeightInfo& first = graph_.info(node.matrices[0]);
     const uint32_t k = first.shape[1];
-    if (!is_in_layer(first.tensor)) {  // the head
+    if (first.tensor == TensorId::kEmbedding || first.tensor == TensorId::kOutput) {  // the head
       Projection head{.parts = {{}}, .n = first.shape[0], .k = k};
       const bool tied = table_ && graph_.nodes()[*table_].matrices[0].index == node.matrices[0].index;
       if (tied) {
@@ -118,7 +120,20 @@ class Binder {
 
   const Node& maker(Value value) const { return graph_.nodes()[graph_.info(value).node]; }
 
-  // Such a norm has a dispatch of its own.
+  // A norm with a dispatch and a weight of its own: attention does the others.
+  bool is_apart(const Node& head_norm) const {
+    if (head_norm.vectors.empty()) return false;
+    return is_behind_rotation(head_norm) || !is_attended(head_norm.outputs[0]);
+  }
+  bool is_attended(Value value) const {
+    for (const uint32_t reader : graph_.readers(value)) {
+      const Node& node = graph_.nodes()[reader];
+      if (node.kind() == OpKind::kAttention) return !node.reads_earlier_cache();
+      const bool passes_on = node.kind() == OpKind::kRope || node.kind() == OpKind::kQueryScale;
+      if (passes_on && is_attended(node.outputs[0])) return true;
+    }
+    return false;
+  }
   bool is_behind_rotation(const Node& head_norm) const {
     return maker(head_norm.inputs[0]).kind() == OpKind::kRope;
   }
@@ -143,6 +158,7 @@ class Binder {
   // The norms of q and k beside one another: what rotates reads both.
   Task<Result<TensorView>> head_norms(const Node& attention) {
     std::vector<formats::StoredTensor> norms;
+    if (attention.reads_earlier_cache()) co_return TensorView{};
     for (const Value& input : {attention.inputs[0], attention.inputs[1]}) {
       Value value = input;
       while (true) {

@@ -57,6 +57,16 @@ std::string hint(const MemoryEstimate& estimate, uint64_t memory, uint64_t binda
 
 }  // namespace
 
+kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t layer, uint32_t ctx_len,
+                               kernels::CacheFormat format) {
+  return {.k = {},
+          .v = {},
+          .format = format,
+          .n_kv_heads = formats::kv_heads_of(config, layer),
+          .ctx_len = ctx_len,
+          .head_dim = formats::head_dim_of(config, layer)};
+}
+
 MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint,
                                formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                                kernels::CacheFormat cache_format) {
@@ -65,21 +75,18 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
     estimate.weight_bytes += device_bytes(tensor, tensor.type, layout);
   }
   estimate.smaller = smaller_sizes(checkpoint, layout, estimate.weight_bytes);
-  const kernels::CacheView layer{.k = {},
-                                 .v = {},
-                                 .format = cache_format,
-                                 .n_kv_heads = c.n_kv_heads,
-                                 .ctx_len = ctx_len,
-                                 .head_dim = c.head_dim};
-  estimate.cache_buffer_bytes = layer.bytes();
   for (uint32_t i = 0; i < c.n_layers; ++i) {
-    if (!formats::is_recurrent_layer(c, i)) estimate.cache_bytes += 2 * estimate.cache_buffer_bytes;
+    if (!formats::has_cache(c, i)) continue;
+    const uint64_t bytes = cache_shape(c, i, ctx_len, cache_format).bytes();
+    estimate.cache_buffer_bytes = std::max(estimate.cache_buffer_bytes, bytes);
+    estimate.cache_bytes += 2 * bytes;
   }
   estimate.state_bytes = state_bytes(c) * (1 + kCheckpoints);
   // Alive together at the widest place: residual, normalised input, gate and up, their product.
   const uint64_t attention =
       static_cast<uint64_t>(c.n_heads + 2 * c.n_kv_heads) * c.head_dim + 2ull * c.n_heads * c.head_dim;
-  const uint64_t widest = std::max<uint64_t>(attention, 3ull * c.ffn_dim) + 2ull * c.hidden_dim;
+  const uint64_t widest =
+      std::max<uint64_t>(attention, 3ull * std::max(c.ffn_dim, c.shared_ffn_dim)) + 2ull * c.hidden_dim;
   estimate.scratch_bytes =
       static_cast<uint64_t>(chunk) * widest * 4 + static_cast<uint64_t>(c.vocab_size) * 8;
   return estimate;

@@ -22,7 +22,7 @@ struct QuantisedSize {
 struct MemoryEstimate {
   uint64_t weight_bytes = 0;
   uint64_t cache_bytes = 0;
-  uint64_t cache_buffer_bytes = 0;  // of the keys, or the values, of one layer: one binding
+  uint64_t cache_buffer_bytes = 0;  // of the keys, or the values, of the largest layer: one binding
   uint64_t state_bytes = 0;         // of layers with a recurrent state, checkpoints too
   uint64_t scratch_bytes = 0;       // estimate: activations of one prefill chunk, logits
   std::vector<QuantisedSize> smaller =
@@ -33,6 +33,10 @@ struct MemoryEstimate {
 MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
                                formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                                kernels::CacheFormat cache_format);
+
+// The shape of a layer's cache of so many positions; the views are the caller's.
+kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t layer, uint32_t ctx_len,
+                               kernels::CacheFormat format);
 
 // Bytes of what WeightLoader::place_together() is for: the matrices of each layer, in whole multiples of 256, and every
 // vector beside the tables of the model's own, each at a binding's alignment.

@@ -92,6 +92,15 @@ Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample
   return ticket;
 }
 
+Result<Ticket> PlanRunner::mark() {
+  const Ticket ticket{.slot = next_slot_};
+  const gpu::ReadbackRequest request{
+      .ring = &readback_, .slot = ticket.slot, .from = {.buffer = ring_->id(), .offset = 0, .bytes = 4}};
+  DP_CHECK(device_.submit({}, &request));
+  next_slot_ = (next_slot_ + 1) % options_.tickets;
+  return ticket;
+}
+
 Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits) {
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
@@ -138,7 +147,7 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
 Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
   const TraceSpan span("wait for tokens");
   DP_CO_TRY(const std::vector<uint8_t> bytes,
-            co_await device_.read(readback_, ticket.slot, ticket.count * 4ull));
+            co_await device_.read(readback_, ticket.slot, std::max(1u, ticket.count) * 4ull));
   if (exchange_) DP_CO_CHECK(co_await check_fault(ticket.slot));
   std::vector<uint32_t> ids(ticket.count);
   std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
@@ -196,10 +205,13 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
 Task<Result<std::vector<uint8_t>>> PlanRunner::save_cache(uint32_t count) {
   std::vector<uint8_t> out;
   for (const std::vector<CachePlace>* side : {&cache_k_, &cache_v_}) {
-    for (const CachePlace& cache : *side) {
-      const uint64_t head_bytes = views_.cache.front().bytes() / config_.n_kv_heads;
+    auto place = side->begin();
+    for (const kernels::CacheView& view : views_.cache) {
+      if (!view.k.valid()) continue;
+      const CachePlace& cache = *place++;
+      const uint64_t head_bytes = view.bytes() / view.n_kv_heads;
       const uint64_t kept = head_bytes / options_.ctx_len * count;
-      for (uint32_t head = 0; head < config_.n_kv_heads && kept > 0; ++head) {
+      for (uint32_t head = 0; head < view.n_kv_heads && kept > 0; ++head) {
         const gpu::BufferSlice from{
             .buffer = cache.buffer->id(), .offset = cache.offset + head * head_bytes, .bytes = kept};
         DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read_buffer(from));
@@ -227,10 +239,13 @@ Task<Result<void>> PlanRunner::restore_cache(uint32_t count, std::span<const uin
   }
   uint64_t offset = 0;
   for (const std::vector<CachePlace>* side : {&cache_k_, &cache_v_}) {
-    for (const CachePlace& cache : *side) {
-      const uint64_t head_bytes = views_.cache.front().bytes() / config_.n_kv_heads;
+    auto place = side->begin();
+    for (const kernels::CacheView& view : views_.cache) {
+      if (!view.k.valid()) continue;
+      const CachePlace& cache = *place++;
+      const uint64_t head_bytes = view.bytes() / view.n_kv_heads;
       const uint64_t kept = head_bytes / options_.ctx_len * count;
-      for (uint32_t head = 0; head < config_.n_kv_heads && kept > 0; ++head) {
+      for (uint32_t head = 0; head < view.n_kv_heads && kept > 0; ++head) {
         DP_CO_CHECK(co_await device_.upload(*cache.buffer, cache.offset + head * head_bytes,
                                             bytes.subspan(offset, kept)));
         offset += kept;

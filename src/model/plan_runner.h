@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/architectures/config.h"
@@ -79,7 +80,9 @@ class PlanRunner final : public StepRunner {
   uint32_t max_tickets() const override { return options_.tickets; }
   Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) override;
   Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) override;
+  Result<Ticket> mark() override;
   Result<Ticket> decode(uint32_t steps, uint32_t submits) override;
+  bool goes_on_without_lost() override { return std::exchange(tokens_lost_, false); }
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   uint32_t continues_from(uint32_t count) const override { return states_.continues_from(count); }
@@ -140,7 +143,7 @@ class PlanRunner final : public StepRunner {
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
     return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits && !has_many() &&
-           config_.recurrent.is_recurrent.empty();
+           formats::has_equal_caches(config_);
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
@@ -163,7 +166,7 @@ class PlanRunner final : public StepRunner {
   // Views of the shared buffers, valid while recording.
   struct Views {
     kernels::TensorView state, tokens, row, normed_row, logits, hidden, params, bias, counts, recent, more,
-        breakers, token, ring, logprobs;
+        breakers, token, ring, logprobs, mask;
     std::vector<kernels::CacheView> cache;
   };
 
@@ -179,11 +182,11 @@ class PlanRunner final : public StepRunner {
   Views views_;
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::deque<gpu::Buffer> weights_;
-  std::vector<CachePlace> cache_k_, cache_v_;  // one a layer with attention
+  std::vector<CachePlace> cache_k_, cache_v_;  // one a layer with a cache
   RecurrentStates states_;
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
               *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *more_ = nullptr,
-              *breakers_ = nullptr, *ring_ = nullptr, *logprobs_ = nullptr;
+              *breakers_ = nullptr, *ring_ = nullptr, *logprobs_ = nullptr, *mask_ = nullptr;
   gpu::BuiltPlans built_;
   gpu::ReadbackRing readback_;
   gpu::ReadbackRing logprob_readback_;
@@ -191,6 +194,7 @@ class PlanRunner final : public StepRunner {
   gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
   lowering::PersistentIo persistent_;
   uint64_t asked_faults_ = 0;        // a bit a ticket: its word of faults_ is on the way
+  bool tokens_lost_ = false;         // by it, and nobody asked yet
   bool persistent_refused_ = false;  // the chain is used, for a reason that was told
 
   kernels::StepTables tables_;  // sequences 0: plans of one

@@ -47,7 +47,11 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     co_return fail(ErrorKind::kInvalidInput, "A ring of %u readbacks was asked for; allowed is 2 to %u.",
                    options.tickets, kMaxTickets);
   }
-  if (options.layers != 0) config.n_layers = std::min(config.n_layers, options.layers);
+  if (options.layers != 0 && options.layers < config.n_layers) {
+    const uint32_t cut = config.n_layers - options.layers;
+    config.shared_kv_layers -= std::min(cut, config.shared_kv_layers);
+    config.n_layers = options.layers;
+  }
   if (options.all_logits) {
     const uint64_t rows = kAllLogitsBytes / (config.vocab_size * 4ull);
     options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
@@ -186,6 +190,10 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
     DP_CO_TRY(logprobs_, co_await buffer(builder, "logprob_ring", ring * sizeof(kernels::LogProbEntry),
                                          &views_.logprobs));
   }
+  if (options_.parts.masks) {
+    DP_CO_TRY(mask_, co_await buffer(builder, "token_masks",
+                                     sequences * kernels::mask_words(config_.vocab_size) * 4, &views_.mask));
+  }
   if (!has_many()) {
     const uint32_t hidden_dim = config_.hidden_dim;
     [[maybe_unused]] gpu::Buffer *row = nullptr, *normed = nullptr;
@@ -205,53 +213,44 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
 // A buffer for the keys and one for the values of each layer; for the lane persistent one for both of as many layers as
 // may be bound at once.
 Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
-  kernels::CacheView cache{.k = {},
-                           .v = {},
-                           .format = options_.cache_format,
-                           .n_kv_heads = config_.n_kv_heads,
-                           .ctx_len = options_.ctx_len,
-                           .head_dim = config_.head_dim};
-  if (has_many()) {
-    cache.block_len = tables_.block_len;
-    cache.blocks = options_.pool_tokens / tables_.block_len;
+  for (uint32_t i = 0; i < config_.n_layers; ++i) {
+    views_.cache.push_back(cache_shape(config_, i, options_.ctx_len, options_.cache_format));
+    kernels::CacheView& cache = views_.cache.back();
+    if (has_many()) {
+      cache.block_len = tables_.block_len;
+      cache.blocks = options_.pool_tokens / tables_.block_len;
+    }
+    if (formats::has_cache(config_, i)) memory_.cache_bytes += 2 * cache.bytes();
   }
   const gpu::Caps& caps = device_.caps();
   const uint64_t step = caps.binding_alignment;
-  const uint64_t each = (cache.bytes() + step - 1) / step * step;
+  const uint64_t each = (views_.cache.front().bytes() + step - 1) / step * step;
   const uint64_t most = std::min(caps.max_binding_bytes, caps.max_buffer_bytes) / (2 * each);
-  uint64_t with_cache = 0;
-  for (uint32_t i = 0; i < config_.n_layers; ++i)
-    with_cache += formats::is_recurrent_layer(config_, i) ? 0 : 1;
-  memory_.cache_bytes += 2 * with_cache * cache.bytes();
-  const bool may_be_persistent = options_.policy.allows(kernels::Lane::kPersistent) && !has_many() &&
-                                 config_.recurrent.is_recurrent.empty();
+  const bool may_be_persistent =
+      options_.policy.allows(kernels::Lane::kPersistent) && !has_many() && formats::has_equal_caches(config_);
   if (may_be_persistent && most > 0) {
     for (uint64_t first = 0; first < config_.n_layers; first += most) {
       const uint64_t layers = std::min<uint64_t>(most, config_.n_layers - first);
       kernels::TensorView all;
       DP_CO_TRY(gpu::Buffer * made, co_await buffer(builder, "cache", 2 * layers * each, &all));
       for (uint64_t i = 0; i < layers; ++i) {
-        cache_k_.push_back({made, 2 * i * each});
-        cache_v_.push_back({made, (2 * i + 1) * each});
+        cache_k_.push_back({made, 2 * i * each, 0});
+        cache_v_.push_back({made, (2 * i + 1) * each, 0});
+        kernels::CacheView& cache = views_.cache[first + i];
         cache.k = all.sub(cache_k_.back().offset, cache.bytes());
         cache.v = all.sub(cache_v_.back().offset, cache.bytes());
-        views_.cache.push_back(cache);
       }
     }
     co_return Result<void>();
   }
   for (uint32_t i = 0; i < config_.n_layers; ++i) {
-    if (formats::is_recurrent_layer(config_, i)) {
-      kernels::CacheView none = cache;
-      none.k = none.v = {};
-      views_.cache.push_back(none);
-      continue;
-    }
+    kernels::CacheView& cache = views_.cache[i];
+    if (!formats::has_cache(config_, i)) continue;
     DP_CO_TRY(gpu::Buffer * k, co_await buffer(builder, "cache_k", cache.bytes(), &cache.k));
     DP_CO_TRY(gpu::Buffer * v, co_await buffer(builder, "cache_v", cache.bytes(), &cache.v));
-    cache_k_.push_back({k, 0});
-    cache_v_.push_back({v, 0});
-    views_.cache.push_back(cache);
+    const uint64_t block_bytes = cache.bytes() / cache.blocks;
+    cache_k_.push_back({k, 0, block_bytes});
+    cache_v_.push_back({v, 0, block_bytes});
   }
   co_return Result<void>();
 }

@@ -92,6 +92,7 @@ Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::
                                .logprobs = row.greedy ? kernels::TensorView{} : views_.logprobs,
                                .more = row.greedy ? kernels::TensorView{} : views_.more,
                                .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
+                               .mask = row.greedy ? kernels::TensorView{} : views_.mask,
                                .vocab_size = config_.vocab_size,
                                .greedy = row.greedy};
   DP_CHECK(kernels::record(of_slots, sample));
@@ -115,13 +116,12 @@ Task<Result<void>> PlanRunner::make_many() {
                           .more = more_,
                           .breakers = breakers_,
                           .logprobs = logprobs_,
+                          .mask = mask_,
                           .caches = cache_k_,
-                          .cache_block_bytes = views_.cache.front().bytes() / views_.cache.front().blocks,
                           .has_states = !states_.empty()};
   buffers.caches.insert(buffers.caches.end(), cache_v_.begin(), cache_v_.end());
-  gpu::BufferDesc desc{.name = "block",
-                       .bytes = (buffers.cache_block_bytes * buffers.caches.size() + 255) / 256 * 256,
-                       .use = gpu::BufferUse::kStorage};
+  gpu::BufferDesc desc{
+      .name = "block", .bytes = (buffers.block_bytes() + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
   buffers_.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
   buffers.block = buffers_.back().get();

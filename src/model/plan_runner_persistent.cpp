@@ -128,11 +128,15 @@ Task<Result<void>> PlanRunner::check_fault(uint32_t slot) {
   asked_faults_ &= ~bit;
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read(faults_, slot, kWord));
   if (first_word(bytes) == 0) co_return Result<void>();
-  if (!persistent_refused_) refuse_persistent("its workgroups are no longer co-resident");
-  co_return fail(ErrorKind::kInternal,
-                 "The workgroups of %s are no longer co-resident, so these tokens are lost; the next "
-                 "generation goes by the chain of dispatches.",
-                 kVariant);
+  if (!persistent_refused_) {
+    refuse_persistent("its workgroups are no longer co-resident");
+    tokens_lost_ = true;
+  }
+  co_return fail(
+      ErrorKind::kInternal,
+      "The workgroups of %s are no longer co-resident, so these tokens are lost; what follows goes by the "
+      "chain of dispatches.",
+      kVariant);
 }
 
 }  // namespace doppler::model

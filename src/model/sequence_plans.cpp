@@ -69,11 +69,16 @@ Result<void> SequencePlans::check_block(uint32_t block) const {
   return fail(ErrorKind::kInternal, "Block %u was named; the pool has %u.", block, block_count_);
 }
 
+Result<void> SequencePlans::check(const GenerationSettings& settings) const {
+  return check_settings(settings, {.all_samplers = buffers_.more != nullptr,
+                                   .logprobs = buffers_.logprobs != nullptr,
+                                   .masks = buffers_.mask != nullptr});
+}
+
 Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& settings,
                                   std::span<const uint32_t> before) {
   DP_CHECK(check_slot(slot));
-  DP_CHECK(check_settings(
-      settings, {.all_samplers = buffers_.more != nullptr, .logprobs = buffers_.logprobs != nullptr}));
+  DP_CHECK(check(settings));
   kernels::SequenceRecord record{.pos = static_cast<uint32_t>(before.size()),
                                  .ctx_len = ctx_len_,
                                  .generated = settings.generated,
@@ -92,6 +97,11 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   if (!settings.logit_bias.empty()) {
     DP_CHECK(device_.write(*buffers_.bias, uint64_t{slot} * kernels::kMaxLogitBias * 2 * kWord,
                            bytes_of(settings.logit_bias)));
+  }
+  if (slots_[slot].settings.masked && !settings.masked) {
+    constexpr uint32_t kNoMask = 0;
+    DP_CHECK(device_.write(*buffers_.mask, uint64_t{slot} * kernels::mask_words(vocab_size_) * kWord,
+                           bytes_of(kNoMask)));
   }
   slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
   keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kRecentTokens)));
@@ -129,11 +139,12 @@ Result<void> SequencePlans::map(uint32_t slot, uint32_t first, std::span<const u
 // A block of all layers from the cache into the block buffer, or back.
 gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache) const {
   gpu::Plan plan{.name = into_cache ? "many.write_block" : "many.read_block", .words = {}, .entries = {}};
-  const uint64_t bytes = buffers_.cache_block_bytes;
-  for (size_t i = 0; i < buffers_.caches.size(); ++i) {
-    const CachePlace& cache = buffers_.caches[i];
+  uint64_t place = 0;  // in the block buffer
+  for (const CachePlace& cache : buffers_.caches) {
+    const uint64_t bytes = cache.block_bytes;
     const auto in_cache = static_cast<uint32_t>((cache.offset + block * bytes) / kWord);
-    const auto beside = static_cast<uint32_t>(i * bytes / kWord);
+    const auto beside = static_cast<uint32_t>(place / kWord);
+    place += bytes;
     const uint32_t from = into_cache ? buffers_.block->id() : cache.buffer->id();
     const uint32_t to = into_cache ? cache.buffer->id() : buffers_.block->id();
     const uint32_t words[gpu::kPlanCommandWords] = {gpu::kCopy,
@@ -187,6 +198,16 @@ Task<Result<void>> SequencePlans::write_block(uint32_t block, std::span<const ui
   const gpu::Plan in = block_copy(block, true);
   const gpu::Work work{.plan = &in};
   co_return device_.submit({&work, 1});
+}
+
+Result<void> SequencePlans::mask(uint32_t slot, std::span<const uint32_t> allowed) {
+  DP_CHECK(check_slot(slot));
+  const uint32_t words = kernels::mask_words(vocab_size_);
+  std::vector<uint32_t> row = {1};
+  row.insert(row.end(), allowed.begin(),
+             allowed.begin() + static_cast<ptrdiff_t>(std::min<size_t>(allowed.size(), words - 1)));
+  row.resize(words);
+  return device_.write(*buffers_.mask, uint64_t{slot} * words * kWord, bytes_of(row));
 }
 
 Result<void> SequencePlans::check_step(std::span<const uint32_t> decoding,

@@ -16,6 +16,7 @@ namespace doppler::model {
 struct CachePlace {
   gpu::Buffer* buffer = nullptr;
   uint64_t offset = 0;
+  uint64_t block_bytes = 0;  // with many sequences
 };
 
 // What a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
@@ -24,10 +25,16 @@ struct SequenceBuffers {
               *recent = nullptr, *ring = nullptr;
   gpu::Buffer *more = nullptr, *breakers = nullptr;  // with all samplers
   gpu::Buffer* logprobs = nullptr;                   // with log-probabilities
+  gpu::Buffer* mask = nullptr;                       // with masks
   gpu::Buffer* block = nullptr;    // one block of all layers, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
-  uint64_t cache_block_bytes = 0;  // of one block in one of them
   bool has_states = false;
+
+  uint64_t block_bytes() const {  // of all layers
+    uint64_t bytes = 0;
+    for (const CachePlace& cache : caches) bytes += cache.block_bytes;
+    return bytes;
+  }
 };
 
 class SequencePlans final : public SequenceRunner {
@@ -51,10 +58,12 @@ class SequencePlans final : public SequenceRunner {
   uint32_t max_block_reads() const override { return block_readback_.size(); }
   bool has_states() const override { return buffers_.has_states; }
 
+  Result<void> check(const GenerationSettings& settings) const override;
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
   Result<void> copy_block(uint32_t from, uint32_t to) override;
+  Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
   Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
@@ -82,7 +91,7 @@ class SequencePlans final : public SequenceRunner {
   Result<Ticket> submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps, bool logprobs);
   gpu::Plan block_copy(uint32_t block, bool into_cache) const;
   Result<void> check_block(uint32_t block) const;
-  uint64_t block_bytes() const { return buffers_.cache_block_bytes * buffers_.caches.size(); }
+  uint64_t block_bytes() const { return buffers_.block_bytes(); }
 
   gpu::Device& device_;
   SequenceBuffers buffers_;

@@ -44,6 +44,8 @@ class SequenceRunner {
   // blocks are of no use to others.
   virtual bool has_states() const { return false; }
 
+  // Error: what a generation may not be here; begin() would refuse it.
+  virtual Result<void> check(const GenerationSettings& settings) const = 0;
   // A slot begins a generation behind `before`, whose keys and values its blocks hold already.
   virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                              std::span<const uint32_t> before) = 0;
@@ -52,6 +54,10 @@ class SequenceRunner {
   virtual Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
   // Keys and values of a whole block, all layers: copy on write.
   virtual Result<void> copy_block(uint32_t from, uint32_t to) = 0;
+
+  // The tokens that the slot may choose next, bit t % 32 of word t / 32 for token t; of slots whose settings ask for masks,
+  // before each step in which they choose one.
+  virtual Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) = 0;
 
   // One step: the slots of `decoding` (each has chosen a token before) and the pieces, of other slots, together.
   virtual Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) = 0;

@@ -26,6 +26,10 @@ Result<void> check_settings(const GenerationSettings& settings, SamplerParts par
     return fail(ErrorKind::kUnsupported,
                 "The model was loaded without log-probabilities (LoadOptions::logprobs).");
   }
+  if (!parts.masks && settings.masked) {
+    return fail(ErrorKind::kUnsupported,
+                "The model was loaded without grammars (LoadOptions::grammars, with two sequences or more).");
+  }
   return {};
 }
 

@@ -25,6 +25,7 @@ struct GenerationSettings {
   uint32_t max_tokens = 0;  // generated at most, with those chosen before
   std::vector<uint32_t> stop_tokens;  // at most kMaxStopTokens
   bool ignore_stop = false;
+  bool masked = false;                 // each token is chosen by a mask (SequenceRunner::mask)
   std::vector<uint32_t> dry_breakers;  // tokens; of kernels/sample/more.h
 };
 
@@ -34,13 +35,14 @@ inline constexpr uint32_t kRecentTokens = kernels::kDryHistory;
 struct SamplerParts {
   bool all_samplers = false;  // those of kernels/sample/more.h
   bool logprobs = false;      // log-probabilities, for generations that ask for them
+  bool masks = false;         // masks of tokens, in plans of many sequences
 };
 // Errors: more stop tokens or biases than the device takes; a sampler, or log-probabilities, that the model was loaded
 // without.
 Result<void> check_settings(const GenerationSettings& settings, SamplerParts parts);
-// Greedy plans choose tokens and tell no probabilities; sampled ones do both.
+// Greedy plans choose tokens, tell no probabilities and know no masks; sampled ones do all that.
 inline bool takes_greedy_plan(const GenerationSettings& settings) {
-  return settings.greedy && settings.sampling.logprobs == 0;
+  return settings.greedy && settings.sampling.logprobs == 0 && !settings.masked;
 }
 // What the penalties and DRY know before a token that will stand at position `end`, of the text's last tokens
 // (kernels/step/step.h, kernels/sample/more.h).
@@ -71,12 +73,18 @@ class StepRunner {
   virtual Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) = 0;
   // Queues 1..chunk() tokens. The last chunk of a prompt samples: its ticket gives one token.
   virtual Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) = 0;
+  // Queues a ticket without tokens (count 0): tokens() gives it when all before it is done.
+  virtual Result<Ticket> mark() = 0;
   // Queues up to submits * steps steps, 1..max_batch() in all, each feeding the token of the one before. Their tokens
   // come back together, with the last submit; the ticket says how many steps were queued.
   virtual Result<Ticket> decode(uint32_t steps, uint32_t submits) = 0;
   virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
   // Of a ticket that has them, once, behind tokens(): an entry a token.
   virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
+
+  // Asked, once, when tokens() failed. true: the tokens of that ticket and of all behind it are lost, and so is their
+  // place in the cache, but from the next begin() on the runner works in another way that does not have this fault.
+  virtual bool goes_on_without_lost() { return false; }
 
   // The largest position, at most `count`, behind which a generation can continue the text in the cache: `count`, or less
   // where layers have a recurrent state, which cannot be cut. Asked between generations.

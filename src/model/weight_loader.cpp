@@ -27,13 +27,11 @@ uint32_t rows_of(const formats::StoredTensor& matrix) {
   return static_cast<uint32_t>(rows);
 }
 // Runs of rows that a matrix is picked out of.
-Result<void> check_parts(const formats::StoredTensor& matrix, bool is_tiled) {
-  const bool fits = matrix.part_rows != 0 && rows_of(matrix) % matrix.part_rows == 0;
-  if (fits && (!is_tiled || matrix.part_rows % kTileRows == 0)) return {};
-  return fail(
-      ErrorKind::kUnsupported,
-      "Tensor \"%s\" holds %u matrices in turn, %u rows each; allowed are multiples of %u that divide %u.",
-      matrix.name.c_str(), matrix.parts, matrix.part_rows, is_tiled ? kTileRows : 1, rows_of(matrix));
+Result<void> check_parts(const formats::StoredTensor& matrix) {
+  if (matrix.part_rows != 0 && rows_of(matrix) % matrix.part_rows == 0) return {};
+  return fail(ErrorKind::kUnsupported,
+              "Tensor \"%s\" holds %u matrices in turn, %u rows each, of which %u are no multiple.",
+              matrix.name.c_str(), matrix.parts, matrix.part_rows, rows_of(matrix));
 }
 
 uint32_t k_of(const formats::StoredTensor& matrix) { return static_cast<uint32_t>(matrix.shape.back()); }
@@ -52,7 +50,13 @@ Result<const formats::TensorInfo*> WeightLoader::checked(const std::string& full
                                                          const std::vector<uint64_t>& shape) const {
   const formats::TensorInfo* tensor = checkpoint_.find(full_name);
   if (!tensor) return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is missing.", full_name.c_str());
-  if (!formats::is_same_shape(tensor->shape, shape)) {
+  // Matrices that are stacked are as good as one of all their rows.
+  std::vector<uint64_t> found = tensor->shape;
+  while (found.size() > std::max<size_t>(shape.size(), 2)) {
+    found[1] *= found[0];
+    found.erase(found.begin());
+  }
+  if (!formats::is_same_shape(found, shape)) {
     return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" has shape %s; the architecture asks for %s.",
                 full_name.c_str(), shape_text(tensor->shape).c_str(), shape_text(shape).c_str());
   }
@@ -198,13 +202,14 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<formats::StoredTen
       std::vector<uint64_t> shape = fused.empty() ? matrix.shape : std::vector<uint64_t>{all_rows, k};
       if (matrix.parts > 1) shape[0] *= matrix.parts;
       DP_CO_TRY(const formats::TensorInfo* tensor, checked(name + ".weight", shape));
-      DP_CO_TRY(const WeightFormat this_format, format_of(*tensor, k));
+      const uint32_t rows_apart = matrix.parts > 1 ? matrix.part_rows : kTileRows;
+      DP_CO_TRY(const WeightFormat this_format, run_format(*tensor, rows_apart, k));
       if (!sources.empty() && (!stacks || this_format != format)) break;
       // In a tile format only whole tiles stand on one another.
       if (weight_format_info(this_format).tiled && rows % kTileRows != 0) break;
       format = this_format;
       if (matrix.parts > 1) {
-        DP_CO_CHECK(check_parts(matrix, weight_format_info(this_format).tiled));
+        DP_CO_CHECK(check_parts(matrix));
         first = uint64_t{matrix.part} * matrix.part_rows;
         for (uint32_t row = 0; row < own_rows; row += matrix.part_rows) {
           sources.push_back({tensor, first + uint64_t{row} * matrix.parts, matrix.part_rows});
@@ -256,7 +261,7 @@ Task<Result<Projection>> WeightLoader::experts(std::vector<formats::StoredTensor
       const formats::StoredTensor& matrix = matrices[i];
       const auto own_n = static_cast<uint32_t>(matrix.shape[1]);
       DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", matrix.shape));
-      DP_CO_TRY(const WeightFormat own_format, expert_format(*tensor, own_n, out.k));
+      DP_CO_TRY(const WeightFormat own_format, run_format(*tensor, own_n, out.k));
       const bool fits = rows + rows_of(matrix) <= most_rows(own_format, out.k);
       if (!sources.empty() && (!stacks || own_format != format || own_n != n || !fits)) break;
       format = own_format;
@@ -287,9 +292,9 @@ Task<Result<Projection>> WeightLoader::experts(std::vector<formats::StoredTensor
   co_return out;
 }
 
-// An expert begins at a tile: experts of other sizes lie in rows.
-Result<WeightFormat> WeightLoader::expert_format(const formats::TensorInfo& tensor, uint32_t n,
-                                                 uint32_t k) const {
+// An expert, and a run of rows that is taken out, begins at a tile: those of other sizes lie in rows.
+Result<WeightFormat> WeightLoader::run_format(const formats::TensorInfo& tensor, uint32_t n,
+                                              uint32_t k) const {
   DP_TRY(const WeightFormat format, format_of(tensor, k));
   if (!weight_format_info(format).tiled || n % kTileRows == 0) return format;
   return formats::device_format(tensor.type, k, {.exact = layout_.exact, .tiles = false});

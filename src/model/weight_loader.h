@@ -76,7 +76,7 @@ class WeightLoader {
   Result<const formats::TensorInfo*> checked(const std::string& full_name,
                                              const std::vector<uint64_t>& shape) const;
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
-  Result<WeightFormat> expert_format(const formats::TensorInfo& tensor, uint32_t n, uint32_t k) const;
+  Result<WeightFormat> run_format(const formats::TensorInfo& tensor, uint32_t n, uint32_t k) const;
   Task<Result<kernels::TensorView>> floats(std::string name, std::vector<float> numbers);
   Task<Result<kernels::Weight>> place_stacked(std::string label, WeightFormat format,
                                               std::vector<Source> sources, uint32_t k, Together& together,

@@ -29,6 +29,7 @@ Task<Result<void>> WeightStream::copy_rows(const Piece& piece, const Span& span,
     DP_CO_CHECK(co_await file.ready(begin, bytes));
     file.will_read(begin, bytes);
     DP_CO_CHECK(co_await device_.upload(*piece.buffer, target, mapped.subspan(begin, bytes)));
+    DP_CO_CHECK(co_await file.ready(begin, bytes));
     file.done_with(begin, bytes);
   }
   if (copied) {
@@ -63,7 +64,10 @@ Task<Result<void>> WeightStream::rearrange_rows(const Piece& piece, const Span& 
         formats::repack_rows(span.tensor->type, piece.format, source, rows, piece.k, plane0.data(), scales));
     const uint64_t at = piece.offset + target * layout.plane0_row_bytes;
     DP_CO_CHECK(co_await device_.upload(*piece.buffer, at, plane0));
-    if (!mapped.empty()) file.done_with(from, bytes);
+    if (!mapped.empty()) {
+      DP_CO_CHECK(co_await file.ready(from, bytes));
+      file.done_with(from, bytes);
+    }
     streamed_.rearranged += bytes;
     DP_CO_CHECK(note_read(bytes));
   }

@@ -124,6 +124,7 @@ Task<Result<void>> WeightStream::fill(const Chunk& chunk) {
   if (!mapped.empty()) {
     DP_CO_CHECK(co_await file.ready(chunk.begin, chunk.bytes));
     DP_CO_CHECK(co_await device_.upload(staging, 0, mapped.subspan(chunk.begin, chunk.bytes)));
+    DP_CO_CHECK(co_await file.ready(chunk.begin, chunk.bytes));
     file.done_with(chunk.begin, chunk.bytes);
     co_return Result<void>();
   }

@@ -1,6 +1,7 @@
 #include "openai/answer_writer.h"
 
 #include <random>
+#include <utility>
 
 #include "openai/completion_body.h"
 
@@ -34,6 +35,16 @@ class ChunkWriter : public AnswerWriter {
   virtual const char* id_prefix() const = 0;
   virtual const char* chunk_object() const = 0;
 
+  void begin_chunks(const AnswerHead& head, uint32_t choices) {
+    head_ = head;
+    told_.assign(choices, 0);
+  }
+  // The tokens that came since the choice's last chunk: each is told once, with the next text or the end.
+  std::span<const ToldToken> news(uint32_t choice, const ChoiceAnswer& answer) {
+    const size_t from = std::exchange(told_[choice], answer.tokens.size());
+    return std::span(answer.tokens).subspan(from);
+  }
+
   Json chunk(Json choices) const {
     return {{"id", id_prefix() + head_.id},
             {"object", chunk_object()},
@@ -51,6 +62,7 @@ class ChunkWriter : public AnswerWriter {
 
  private:
   const bool includes_usage_;
+  std::vector<size_t> told_;  // tokens of each choice, with their log-probabilities
 };
 
 const char* chat_finish(const ChoiceAnswer& answer) {
@@ -63,33 +75,35 @@ class ChatWriter : public ChunkWriter {
   using ChunkWriter::ChunkWriter;
 
   std::string begin(const AnswerHead& head, uint32_t choices) override {
-    head_ = head;
+    begin_chunks(head, choices);
     std::string out;
-    for (uint32_t i = 0; i < choices; ++i) out += delta(i, {{"role", "assistant"}, {"content", ""}});
+    for (uint32_t i = 0; i < choices; ++i) out += delta(i, {}, {{"role", "assistant"}, {"content", ""}});
     return out;
   }
 
   std::string event(uint32_t choice, const AnswerEvent& event, const ChoiceAnswer& answer) override {
+    const std::span<const ToldToken> tokens = news(choice, answer);
     switch (event.kind) {
       case AnswerEvent::Kind::kText:
-        return delta(choice, {{"content", event.text}});
+        return delta(choice, tokens, {{"content", event.text}});
       case AnswerEvent::Kind::kReasoning:
-        return delta(choice, {{"reasoning_content", event.text}});
+        return delta(choice, tokens, {{"reasoning_content", event.text}});
       case AnswerEvent::Kind::kCall:
         // Id and name come once: clients join what repeats.
-        return call_delta(choice, {{"index", answer.calls.size() - 1},
-                                   {"id", answer.calls.back().id},
-                                   {"type", "function"},
-                                   {"function", {{"name", event.text}, {"arguments", ""}}}});
+        return call_delta(choice, tokens,
+                          {{"index", answer.calls.size() - 1},
+                           {"id", answer.calls.back().id},
+                           {"type", "function"},
+                           {"function", {{"name", event.text}, {"arguments", ""}}}});
       case AnswerEvent::Kind::kArguments:
-        return call_delta(choice,
+        return call_delta(choice, tokens,
                           {{"index", answer.calls.size() - 1}, {"function", {{"arguments", event.text}}}});
     }
     return {};
   }
 
   std::string end_choice(uint32_t choice, const ChoiceAnswer& answer) override {
-    return delta(choice, Json::object(), chat_finish(answer));
+    return delta(choice, news(choice, answer), Json::object(), chat_finish(answer));
   }
 
   Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& answers, const Usage& usage) override {
@@ -105,7 +119,7 @@ class ChatWriter : public ChunkWriter {
       }
       choices.push_back({{"index", choices.size()},
                          {"message", std::move(message)},
-                         {"logprobs", nullptr},
+                         {"logprobs", logprobs_json(Endpoint::kChatCompletions, answer.tokens)},
                          {"finish_reason", chat_finish(answer)}});
     }
     return body(head, "chat.completion", std::move(choices), usage);
@@ -115,18 +129,19 @@ class ChatWriter : public ChunkWriter {
   const char* id_prefix() const override { return "chatcmpl-"; }
   const char* chunk_object() const override { return "chat.completion.chunk"; }
 
-  std::string delta(uint32_t choice, Json delta, const char* finish = nullptr) const {
+  std::string delta(uint32_t choice, std::span<const ToldToken> tokens, Json delta,
+                    const char* finish = nullptr) const {
     Json choices = Json::array();
     choices.push_back({{"index", choice},
                        {"delta", std::move(delta)},
-                       {"logprobs", nullptr},
+                       {"logprobs", logprobs_json(Endpoint::kChatCompletions, tokens)},
                        {"finish_reason", finish ? Json(finish) : Json()}});
     return data_line(chunk(std::move(choices)));
   }
-  std::string call_delta(uint32_t choice, Json call) const {
+  std::string call_delta(uint32_t choice, std::span<const ToldToken> tokens, Json call) const {
     Json calls = Json::array();
     calls.push_back(std::move(call));
-    return delta(choice, {{"tool_calls", std::move(calls)}});
+    return delta(choice, tokens, {{"tool_calls", std::move(calls)}});
   }
 };
 
@@ -134,22 +149,22 @@ class CompletionWriter : public ChunkWriter {
  public:
   using ChunkWriter::ChunkWriter;
 
-  std::string begin(const AnswerHead& head, uint32_t) override {
-    head_ = head;
+  std::string begin(const AnswerHead& head, uint32_t choices) override {
+    begin_chunks(head, choices);
     return {};
   }
-  std::string event(uint32_t choice, const AnswerEvent& event, const ChoiceAnswer&) override {
-    return piece(choice, event.text, nullptr);
+  std::string event(uint32_t choice, const AnswerEvent& event, const ChoiceAnswer& answer) override {
+    return piece(choice, news(choice, answer), event.text, nullptr);
   }
   std::string end_choice(uint32_t choice, const ChoiceAnswer& answer) override {
-    return piece(choice, "", finish_reason(answer.stop));
+    return piece(choice, news(choice, answer), "", finish_reason(answer.stop));
   }
   Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& answers, const Usage& usage) override {
     Json choices = Json::array();
     for (const ChoiceAnswer& answer : answers) {
       choices.push_back({{"index", choices.size()},
                          {"text", answer.text},
-                         {"logprobs", nullptr},
+                         {"logprobs", logprobs_json(Endpoint::kCompletions, answer.tokens)},
                          {"finish_reason", finish_reason(answer.stop)}});
     }
     return body(head, "text_completion", std::move(choices), usage);
@@ -159,11 +174,12 @@ class CompletionWriter : public ChunkWriter {
   const char* id_prefix() const override { return "cmpl-"; }
   const char* chunk_object() const override { return "text_completion"; }
 
-  std::string piece(uint32_t choice, const std::string& text, const char* finish) const {
+  std::string piece(uint32_t choice, std::span<const ToldToken> tokens, const std::string& text,
+                    const char* finish) const {
     Json choices = Json::array();
     choices.push_back({{"index", choice},
                        {"text", text},
-                       {"logprobs", nullptr},
+                       {"logprobs", logprobs_json(Endpoint::kCompletions, tokens)},
                        {"finish_reason", finish ? Json(finish) : Json()}});
     return data_line(chunk(std::move(choices)));
   }

@@ -13,6 +13,7 @@
 #include "doppler/doppler.h"
 #include "openai/formats/output_parser.h"
 #include "openai/served_request.h"
+#include "openai/token_probs.h"
 
 namespace doppler::openai {
 
@@ -25,6 +26,7 @@ struct ChoiceAnswer {
   std::string text, reasoning;
   std::vector<ToolCall> calls;
   StopReason stop = StopReason::kEndOfText;
+  std::vector<ToldToken> tokens;  // so far, where log-probabilities were asked for
 
   void add(const AnswerEvent& event);
 };

@@ -69,7 +69,7 @@ TEST_F(BatchFiles, LinesMayBeLongerThanTheBuffer) {
   put(longest + "\n" + longest);
   EXPECT_EQ(lines(), "1:" + longest + ";2:" + longest + "(torn)");
   auto reader = LineReader::open(path_);
-  EXPECT_EQ(count_lines(*reader).value(), 2u);
+  EXPECT_EQ(count_lines(*reader).value().lines, 2u);
   EXPECT_EQ(reader->next().value()->number, 1u) << "counting goes back to the beginning";
   EXPECT_EQ(reader->next().value()->begin, longest.size() + 1);
 }

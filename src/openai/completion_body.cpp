@@ -41,6 +41,11 @@ Json completion_body(const CompletionAnswer& answer) {
     } else {
       choice["text"] = generation.text;
     }
+    if (answer.token_text) {
+      std::vector<ToldToken> tokens;
+      tell_tokens(generation, answer.token_text, &tokens);
+      choice["logprobs"] = logprobs_json(answer.endpoint, tokens);
+    }
     choice["finish_reason"] = finish_reason(generation.stop);
     choices.push_back(std::move(choice));
   }

@@ -8,6 +8,7 @@
 #include "base/json_fwd.h"
 #include "doppler/doppler.h"
 #include "openai/completion_request.h"
+#include "openai/token_probs.h"
 
 namespace doppler::openai {
 
@@ -17,6 +18,7 @@ struct CompletionAnswer {
   std::string model;    // that answered
   int64_t created = 0;  // seconds since 1970
   std::span<const Generation> choices;
+  TokenText token_text = {};  // where choices have log-probabilities
 };
 
 // "stop" behind an end token or a stop text, "length" behind a limit.

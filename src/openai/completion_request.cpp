@@ -5,6 +5,8 @@
 
 #include "base/json.h"
 #include "openai/generate_fields.h"
+#include "openai/grammar_fields.h"
+#include "openai/token_probs.h"
 
 namespace doppler::openai {
 namespace {
@@ -28,12 +30,9 @@ constexpr Ignored kIgnored[] = {
     {"prediction", nullptr},           // makes answers faster, not other
     {"parallel_tool_calls", nullptr},  // says something about tools only
     {"tool_choice", R"("none")"},
-    {"logprobs", "false"},
-    {"top_logprobs", "0"},
     {"echo", "false"},
     {"best_of", "1"},
     {"suffix", R"("")"},
-    {"response_format", R"({"type": "text"})"},
     {"modalities", R"(["text"])"},
 };
 
@@ -42,7 +41,7 @@ bool is_nothing(const Json& value) { return value.is_null() || (value.is_structu
 Result<void> check_field(Endpoint endpoint, const std::string& name, const Json& value) {
   const bool chat = endpoint == Endpoint::kChatCompletions;
   if (name == (chat ? "messages" : "prompt") || (chat && name == "max_completion_tokens")) return {};
-  if (name == "n" || is_generate_option(name) || is_nothing(value)) return {};
+  if (name == "n" || is_generate_option(name) || is_grammar_field(name) || is_nothing(value)) return {};
   const auto ignored = std::ranges::find(kIgnored, name, &Ignored::name);
   if (ignored == std::end(kIgnored)) {
     std::vector<std::string> known = generate_option_names();
@@ -62,6 +61,8 @@ Result<void> check_field(Endpoint endpoint, const std::string& name, const Json&
 
 Result<void> read_options(const Json& body, CompletionRequest* out) {
   DP_CHECK(read_generate_options(body, &out->request.options));
+  DP_CHECK(read_logprobs(out->endpoint, body, &out->request.options));
+  DP_CHECK(read_grammar(body, &out->request.options.grammar));
   return read_count(body, "n", 1, kMaxChoices, &out->choices);
 }
 

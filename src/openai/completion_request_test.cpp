@@ -107,10 +107,25 @@ TEST(CompletionRequest, HarmlessFieldsAreIgnored) {
 TEST(CompletionRequest, WhatWouldChangeTheAnswerIsRefusedByName) {
   EXPECT_EQ(chat_error(R"("tools": [{"type": "function"}])"),
             "Field \"tools\" is not supported and would change the answer; leave it out.");
-  EXPECT_EQ(chat_error(R"("logprobs": true)"), "Field \"logprobs\" is true; allowed is false.");
   EXPECT_EQ(chat_error(R"("temprature": 1)"),
             "Field \"temprature\" is not supported; did you mean \"temperature\".");
   EXPECT_NE(chat_error(R"("prompt": "x")").find("\"prompt\" is not supported"), std::string::npos);
+}
+
+TEST(CompletionRequest, LogProbabilitiesAreAskedForInTheWayOfTheEndpoint) {
+  const auto asked = chat(R"("logprobs": true, "top_logprobs": 20)");
+  ASSERT_TRUE(asked) << asked.error().sentence();
+  EXPECT_TRUE(asked->request.options.logprobs);
+  EXPECT_EQ(asked->request.options.top_logprobs, 20u);
+  const auto text = read(Endpoint::kCompletions, R"({"prompt": "x", "logprobs": 0})");
+  ASSERT_TRUE(text) << text.error().sentence();
+  EXPECT_TRUE(text->request.options.logprobs);
+  EXPECT_EQ(text->request.options.top_logprobs, 0u);
+  for (const char* fields :
+       {R"("logprobs": 3)", R"("top_logprobs": 3)", R"("logprobs": true, "top_logprobs": 21)"}) {
+    EXPECT_NE(chat_error(fields).find("logprobs\""), std::string::npos) << fields;
+  }
+  EXPECT_FALSE(read(Endpoint::kCompletions, R"({"prompt": "x", "logprobs": 21})"));
 }
 
 TEST(CompletionRequest, ValuesOfOtherTypesAndRangesAreRefused) {
@@ -135,6 +150,33 @@ TEST(CompletionRequest, MessagesThatAreNoneAreRefused) {
     EXPECT_NE(message_error(messages), "no error") << messages;
   }
   EXPECT_FALSE(read_completion(Endpoint::kChatCompletions, Json::array(), {}));
+}
+
+TEST(CompletionBody, TellsLogProbabilitiesButForTheEndToken) {
+  Generation generation;
+  generation.stop = StopReason::kEndOfText;
+  generation.tokens = {1, 2, 0};
+  generation.logprobs = {{-1, {{1, -1.0f}, {3, -2.0f}}}, {-0.5f, {}}, {0, {}}};
+  const TokenText text_of = [](int32_t id) {
+    return id == 3 ? std::string("\xc3") : "\xc3\xa9" + std::to_string(id);
+  };
+  const auto logprobs = [&](Endpoint endpoint) {
+    const Json body = completion_body({.endpoint = endpoint,
+                                       .id = "7",
+                                       .model = "m",
+                                       .created = 1,
+                                       .choices = std::span(&generation, 1),
+                                       .token_text = text_of});
+    return to_text(body["choices"][0]["logprobs"]);
+  };
+  EXPECT_EQ(
+      logprobs(Endpoint::kChatCompletions),
+      R"({"content":[{"token":"é1","logprob":-1.0,"bytes":[195,169,49],"top_logprobs":[)"
+      R"({"token":"é1","logprob":-1.0,"bytes":[195,169,49]},{"token":"�","logprob":-2.0,"bytes":[195]}]},)"
+      R"({"token":"é2","logprob":-0.5,"bytes":[195,169,50],"top_logprobs":[]}],"refusal":null})");
+  EXPECT_EQ(logprobs(Endpoint::kCompletions),
+            R"({"tokens":["é1","é2"],"token_logprobs":[-1.0,-0.5],"top_logprobs":[{"é1":-1.0,"�":-2.0},)"
+            R"({"é2":-0.5}],"text_offset":[0,2]})");
 }
 
 TEST(CompletionBody, IsOfItsEndpoint) {

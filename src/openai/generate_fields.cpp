@@ -45,8 +45,9 @@ constexpr CountField kCounts[] = {
     {"dry_range", &SamplingOptions::dry_range},
 };
 
-constexpr const char* kOthers[] = {"max_tokens", "seed",       "stop",
-                                   "logit_bias", "ignore_eos", "dry_sequence_breakers"};
+constexpr const char* kOthers[] = {"max_tokens", "seed",        "stop",
+                                   "logit_bias", "ignore_eos",  "dry_sequence_breakers",
+                                   "logprobs",   "top_logprobs"};
 
 Result<void> read_number(const Json& body, const char* key, float* out) {
   DP_TRY(const auto number, get_number(body, key));

@@ -71,12 +71,13 @@ Result<void> LineReader::rewind() {
   return {};
 }
 
-Result<uint64_t> count_lines(LineReader& reader) {
-  uint64_t count = 0;
+Result<LineCount> count_lines(LineReader& reader) {
+  LineCount count;
   while (true) {
     DP_TRY(const auto line, reader.next());
     if (!line) break;
-    ++count;
+    ++count.lines;
+    count.names_logprobs |= line->text.find("\"logprobs\"") != std::string::npos;
   }
   DP_CHECK(reader.rewind());
   return count;

@@ -46,7 +46,10 @@ class LineReader {
   uint64_t number_ = 0, offset_ = 0;
 };
 
-// Lines that are not empty.
-Result<uint64_t> count_lines(LineReader& reader);
+struct LineCount {
+  uint64_t lines = 0;           // that are not empty
+  bool names_logprobs = false;  // one of them has the word "logprobs", in quotes
+};
+Result<LineCount> count_lines(LineReader& reader);
 
 }  // namespace doppler::openai

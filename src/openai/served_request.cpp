@@ -4,6 +4,8 @@
 #include <iterator>
 
 #include "openai/generate_fields.h"
+#include "openai/grammar_fields.h"
+#include "openai/token_probs.h"
 
 namespace doppler::openai {
 namespace {
@@ -43,18 +45,7 @@ struct Refused {
   const char* only;  // as JSON: the value that asks for nothing, beside null, [] and {}
   const char* what;
 };
-constexpr const char* kConstrained = "Constrained decoding is not here yet.";
 constexpr Refused kRefused[] = {
-    {"response_format", R"({"type": "text"})", kConstrained},
-    {"grammar", R"("")", kConstrained},
-    {"json_schema", "{}", kConstrained},
-    {"guided_json", "null", kConstrained},
-    {"guided_regex", "null", kConstrained},
-    {"guided_grammar", "null", kConstrained},
-    {"guided_choice", "null", kConstrained},
-    {"structured_outputs", "null", kConstrained},
-    {"logprobs", "false", "Log-probabilities are not here yet."},
-    {"top_logprobs", "0", "Log-probabilities are not here yet."},
     {"suffix", R"("")", "Text is not filled in before a suffix here."},
     {"best_of", "1", "Every choice is given; ask for them with \"n\"."},
     {"functions", "[]", "It is an old name; use \"tools\"."},
@@ -72,8 +63,8 @@ bool is_one_of(const char* const (&names)[N], std::string_view name) {
 }
 
 Result<void> check_field(const std::string& name, const Json& value, ServedRequest* out) {
-  if (is_one_of(kRead, name) || is_one_of(kHarmless, name) || is_generate_option(name) || is_nothing(value))
-    return {};
+  const bool is_read = is_one_of(kRead, name) || is_generate_option(name) || is_grammar_field(name);
+  if (is_read || is_one_of(kHarmless, name) || is_nothing(value)) return {};
   const auto refused = std::ranges::find(kRefused, name, &Refused::name);
   if (refused == std::end(kRefused)) {
     out->ignored.push_back(name);
@@ -277,6 +268,8 @@ Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const Gen
   ServedRequest out{.endpoint = endpoint, .options = defaults};
   for (const auto& [name, value] : body.items()) DP_CHECK(check_field(name, value, &out));
   DP_CHECK(read_generate_options(body, &out.options));
+  DP_CHECK(read_logprobs(endpoint, body, &out.options));
+  DP_CHECK(read_grammar(body, &out.options.grammar));
   DP_CHECK(read_count(body, "n", 1, kMaxChoices, &out.choices));
   DP_TRY(const auto model, get_string(body, "model"));
   out.model = model.value_or("");
@@ -293,6 +286,11 @@ Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const Gen
   if (endpoint == Endpoint::kCompletions) {
     DP_CHECK(read_flag(body, "echo", &out.echoes));
     DP_CHECK(read_prompts(body, &out));
+    if (out.echoes && out.options.logprobs) {
+      return fail(
+          ErrorKind::kUnsupported,
+          "Field \"logprobs\" is given beside \"echo\"; the log-probabilities of a prompt are not told.");
+    }
     return out;
   }
   DP_CHECK(read_tools(body, &out));

@@ -33,8 +33,15 @@ TEST(ServedRequest, ErrorsNameTheField) {
       {R"("stream": 1)", "stream"},
       {R"("n": 0)", "n"},
       {R"("stop": [""])", "stop"},
-      {R"("logprobs": true)", "logprobs"},
-      {R"("response_format": {"type": "json_object"})", "response_format"},
+      {R"("logprobs": 5)", "logprobs"},
+      {R"("top_logprobs": 5)", "top_logprobs"},
+      {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs"},
+      {R"("response_format": {"type": "xml"})", "response_format"},
+      {R"("response_format": {"type": "json_schema"})", "response_format"},
+      {R"("grammar": 1)", "grammar"},
+      {R"("grammar": "a", "guided_regex": "b")", "guided_regex"},
+      {R"("guided_choice": [1])", "guided_choice"},
+      {R"("structured_outputs": {"structural_tag": "x"})", "structured_outputs"},
       {R"("tools": [{}])", "tools"},
       {R"("tools": {"a": 1})", "tools"},
       {R"("tool_choice": "must")", "tool_choice"},
@@ -66,6 +73,30 @@ TEST(ServedRequest, AConversationWithToolsIsAsTemplatesReadIt) {
       R"("function":{"name":"f","arguments":{"x":1}}}]},{"role":"tool","content":"42","tool_call_id":"1"}])");
   EXPECT_EQ(request->tool_choice, ToolChoice::kRequired);
   EXPECT_EQ(request->tools.size(), 1u);
+}
+
+TEST(ServedRequest, GrammarsHaveManyNames) {
+  const struct {
+    const char* fields;
+    GrammarKind kind;
+    const char* text;
+  } cases[] = {
+      {R"("response_format": {"type": "text"}, "grammar": "")", GrammarKind::kNone, ""},
+      {R"("response_format": {"type": "json_object"})", GrammarKind::kJsonSchema, R"({"type": "object"})"},
+      {R"("response_format": {"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": {"b": 1, "a": 2}}})",
+       GrammarKind::kJsonSchema, R"({"b":1,"a":2})"},
+      {R"("json_schema": {"type": "array"})", GrammarKind::kJsonSchema, R"({"type":"array"})"},
+      {R"("grammar": "root ::= \"x\"")", GrammarKind::kGrammar, "root ::= \"x\""},
+      {R"("guided_regex": "[a-z]")", GrammarKind::kRegex, "[a-z]"},
+      {R"("structured_outputs": {"choice": ["a b", "c|\u00e9"]})", GrammarKind::kRegex,
+       "a\\x{20}b|c\\x{7C}\xc3\xa9"},
+  };
+  for (const auto& [fields, kind, text] : cases) {
+    const auto request = chat(fields);
+    ASSERT_TRUE(request) << request.error().sentence();
+    EXPECT_EQ(request->options.grammar.kind, kind) << fields;
+    EXPECT_EQ(request->options.grammar.text, text);
+  }
 }
 
 TEST(ServedRequest, PromptsMayBeMany) {

@@ -20,6 +20,23 @@ uint64_t random_seed() {
   return random();
 }
 
+// Of a request with a grammar and tools that may be called: an answer after its schema, or a call.
+Result<Grammar> answer_or_call(const openai::CallFormat* calls, const openai::ServedRequest& request) {
+  const Grammar& given = request.options.grammar;
+  Grammar both;
+  if (calls && given.kind == GrammarKind::kJsonSchema)
+    both = openai::call_grammar(*calls, request.tools, "", &given.text);
+  if (both.kind == GrammarKind::kNone) {
+    return fail(
+        ErrorKind::kUnsupported,
+        "%s is given beside tools, and the way in which this model calls tools cannot be part of it; use "
+        "\"tool_choice\": \"none\" or \"required\".",
+        given.source.c_str());
+  }
+  both.source = given.source;
+  return both;
+}
+
 }  // namespace
 
 Result<ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& request) {
@@ -51,12 +68,19 @@ Result<ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& r
     out.shows_special = reasoning->shows_special;
   }
   if (calls) out.shows_special |= calls->shows_special;
+  out.grammar = request.options.grammar;
   if (is_forced) {
     out.forced = calls->forced(request.tool_name);
-    out.text += (out.parser.begins_in_reasoning ? std::string(out.parser.reasoning->closing) + "\n\n" : "") +
-                out.forced;
+    out.grammar = openai::call_grammar(*calls, request.tools, request.tool_name);
+  } else if (has_tools && out.grammar.kind != GrammarKind::kNone) {
+    DP_TRY(out.grammar, answer_or_call(calls, request));
+  }
+  // A grammar begins with the answer: there is no reasoning before it.
+  if (out.parser.begins_in_reasoning && (is_forced || out.grammar.kind != GrammarKind::kNone)) {
+    out.text += std::string(out.parser.reasoning->closing) + "\n\n";
     out.parser.begins_in_reasoning = false;
   }
+  out.text += out.forced;
   return out;
 }
 
@@ -88,6 +112,9 @@ void Generation::begin(ReadyModel* model, const Error* error) {
   head_ = {.id = exchange_->id().substr(exchange_->id().find('_') + 1),
            .model = use_->host().source().name,
            .created = std::time(nullptr)};
+  token_text_ = [tokenizer = model->model.impl().loaded->text.tokenizer](int32_t id) {
+    return std::string(tokenizer ? tokenizer->token_bytes(id) : "");
+  };
   auto submitted = submit(*model);
   // What the log has if the client leaves.
   exchange_->tell(
@@ -116,6 +143,7 @@ Result<void> Generation::submit(ReadyModel& model) {
   Request request{.options = request_.options, .client = std::hash<std::string>()(client), .on_news = news()};
   if (request_.endpoint == openai::Endpoint::kChatCompletions) {
     DP_TRY(const ChatPrompt prompt, chat_prompt(model, request_));
+    request.options.grammar = request_.options.grammar = prompt.grammar;
     // The template writes the special tokens itself.
     DP_TRY(std::vector<int32_t> ids,
            model.model.tokenize(prompt.text, /*add_special=*/false, /*parse_special=*/true));
@@ -176,6 +204,8 @@ void Generation::pull() {
     emit(i, std::exchange(choice.forced, {}));
     auto piece = choice.stream->try_next();
     if (!piece) return fail_with(piece.error());
+    if (request_.options.logprobs)
+      openai::tell_tokens(choice.stream->so_far(), token_text_, &answers_[i].tokens);
     emit(i, choice.parser.push(piece->text));
     if (!piece->ended) continue;
     emit(i, choice.parser.finish());

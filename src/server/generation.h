@@ -20,6 +20,7 @@ struct ChatPrompt {
   openai::OutputParser::Setup parser;
   bool shows_special = false;
   std::string forced;  // the end of the text: it is part of the answer
+  Grammar grammar;     // of what follows
 };
 // Errors: the model has no template, the template refuses the conversation or knows no tools.
 Result<ChatPrompt> chat_prompt(ReadyModel& model, const openai::ServedRequest& request);
@@ -58,6 +59,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   const std::unique_ptr<openai::AnswerWriter> writer_;
   std::unique_ptr<ModelHost::Use> use_;
   const std::function<std::string(const Error&)> error_body_;
+  openai::TokenText token_text_;
   openai::AnswerHead head_;
   std::vector<std::string> echoes_;  // the prompts' texts
   std::vector<Choice> choices_;

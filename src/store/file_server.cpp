@@ -1,190 +1,288 @@
+// Connections: each waits for the head of a request (idle), or has an answer under way (busy). All of them count, from
+// accept to close.
 #include "store/file_server.h"
 
 #include <arpa/inet.h>
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <event2/http.h>
+#include <event2/listener.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <csignal>
-#include <set>
+#include <cstring>
+#include <list>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "store/answer_head.h"
+#include "store/request_head.h"
 #include "store/served_file.h"
 
 namespace doppler::store {
 namespace {
 
 constexpr size_t kMostHeadBytes = 16 << 10;  // of a request: its line and header fields
-constexpr size_t kMostBodyBytes = 1024;      // of a request; none is read
 constexpr int kGraceSeconds = 5;             // for answers under way when the server is to end
-constexpr int kBacklogRetrySeconds = 2;      // told to those who find no free connection
-
-const char* field(evhttp_request* request, const char* name) {
-  const char* value = evhttp_find_header(evhttp_request_get_input_headers(request), name);
-  return value ? value : "";
-}
-
-void set(evhttp_request* request, const char* name, const std::string& value) {
-  evhttp_add_header(evhttp_request_get_output_headers(request), name, value.c_str());
-}
-
-const char* reason(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 204:
-      return "No Content";
-    case 206:
-      return "Partial Content";
-    case 304:
-      return "Not Modified";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 416:
-      return "Range Not Satisfiable";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Error";
-  }
-}
+constexpr int kBacklog = 128;                // connections that wait for accept()
+constexpr int kRetrySeconds = 1;             // after an accept() that failed
+constexpr rlim_t kOwnFiles = 16;             // open files that are no connection's
 
 void log_libevent(int severity, const char* text) {
   log(severity >= EVENT_LOG_WARN ? LogLevel::kWarning : LogLevel::kDebug, "libevent: %s", text);
 }
 
+// A connection may need two: its socket and the file that it sends.
+uint32_t connections_that_fit(uint32_t wanted) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return wanted;
+  const rlim_t fitting = files.rlim_cur > kOwnFiles + 2 ? (files.rlim_cur - kOwnFiles) / 2 : 1;
+  if (fitting >= wanted) return wanted;
+  log(LogLevel::kWarning,
+      "At most %llu connections are open at once, since this process may have %llu open files.",
+      static_cast<unsigned long long>(fitting), static_cast<unsigned long long>(files.rlim_cur));
+  return static_cast<uint32_t>(fitting);
+}
+
 }  // namespace
 
 struct FileServer::State {
+  struct Connection {
+    State* server;
+    bufferevent* stream;
+    event* deadline;  // of the head of the next request
+    bool is_busy = false, keeps_alive = true;
+    std::list<Connection>::iterator place;
+  };
+
   ServeOptions options;
   std::string root;
+  uint32_t most_connections = 0;
   event_base* base = nullptr;
-  evhttp* http = nullptr;
-  evhttp_bound_socket* listener = nullptr;
+  evconnlistener* listener = nullptr;
   event* signals[2] = {};
+  event* retry = nullptr;
   uint16_t port = 0;
-  std::set<evhttp_connection*> open, busy;
-  bool is_ending = false;
+  std::list<Connection> idle, busy;  // idle: the oldest first
+  bool is_ending = false, has_failed_accept = false;
 
   ~State() {
-    for (event* signal : signals) {
-      if (signal) event_free(signal);
+    while (!idle.empty()) close(idle.front());
+    while (!busy.empty()) close(busy.front());
+    for (event* one : {signals[0], signals[1], retry}) {
+      if (one) event_free(one);
     }
-    if (http) evhttp_free(http);
+    if (listener) evconnlistener_free(listener);
     if (base) event_base_free(base);
   }
 
-  void send_text(evhttp_request* request, int status, const std::string& sentence) {
-    set(request, "Content-Type", "text/plain; charset=utf-8");
-    set(request, "Content-Length", std::to_string(sentence.size()));
-    evbuffer* body = evbuffer_new();
-    if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD)
-      evbuffer_add(body, sentence.data(), sentence.size());
-    evhttp_send_reply(request, status, reason(status), body);
-    evbuffer_free(body);
+  // ---- Connections
+
+  timeval patience() const { return {.tv_sec = static_cast<time_t>(options.timeout_seconds), .tv_usec = 0}; }
+
+  // Where all are busy the next ones wait at the door.
+  void update_listener() {
+    if (!listener) return;
+    const bool is_full = idle.empty() && busy.size() >= most_connections;
+    if (is_full || has_failed_accept) {
+      evconnlistener_disable(listener);
+    } else {
+      evconnlistener_enable(listener);
+    }
   }
 
-  void send_file(evhttp_request* request, ServedFile& file, const Answer& answer) {
+  void close(Connection& connection) {
+    bufferevent_free(connection.stream);
+    event_free(connection.deadline);
+    (connection.is_busy ? busy : idle).erase(connection.place);
+    update_listener();
+    end_if_unused();
+  }
+
+  void on_accept(evutil_socket_t socket) {
+    if (idle.size() + busy.size() >= most_connections) {
+      if (idle.empty()) {
+        evutil_closesocket(socket);
+        return;
+      }
+      close(idle.front());
+    }
+    bufferevent* stream = bufferevent_socket_new(base, socket, BEV_OPT_CLOSE_ON_FREE);
+    if (!stream) {
+      evutil_closesocket(socket);
+      return;
+    }
+    Connection& made =
+        idle.emplace_back(Connection{.server = this, .stream = stream, .deadline = nullptr, .place = {}});
+    made.place = std::prev(idle.end());
+    made.deadline = evtimer_new(base, on_deadline, &made);
+    bufferevent_setcb(stream, on_read, on_written, on_event, &made);
+    bufferevent_setwatermark(stream, EV_READ, 0, kMostHeadBytes);
+    const timeval seconds = patience();
+    bufferevent_set_timeouts(stream, nullptr, &seconds);
+    bufferevent_enable(stream, EV_READ | EV_WRITE);
+    evtimer_add(made.deadline, &seconds);
+    update_listener();
+  }
+
+  void await_head(Connection& connection) {
+    connection.is_busy = false;
+    idle.splice(idle.end(), busy, connection.place);
+    const timeval seconds = patience();
+    evtimer_add(connection.deadline, &seconds);
+    update_listener();
+    on_read(connection);  // the next one may be here
+  }
+
+  void on_read(Connection& connection) {
+    if (connection.is_busy) return;
+    evbuffer* input = bufferevent_get_input(connection.stream);
+    char peeked[2];
+    while (evbuffer_copyout(input, peeked, 2) == 2 && std::memcmp(peeked, "\r\n", 2) == 0)
+      evbuffer_drain(input, 2);
+    const evbuffer_ptr end = evbuffer_search(input, "\r\n\r\n", 4, nullptr);
+    if (end.pos < 0 && evbuffer_get_length(input) < kMostHeadBytes) return;
+    evtimer_del(connection.deadline);
+    connection.is_busy = true;
+    busy.splice(busy.end(), idle, connection.place);
+    update_listener();
+    connection.keeps_alive = false;
+    if (end.pos < 0) {
+      send_text(connection, {}, AnswerHead(431), "The head of a request has at most 16 KiB here.\n");
+      return;
+    }
+    std::string text(static_cast<size_t>(end.pos) + 4, '\0');
+    evbuffer_remove(input, text.data(), text.size());
+    const auto head = parse_request_head(text);
+    if (!head) {
+      send_text(connection, {}, AnswerHead(400), "This is no request of HTTP/1.0 or 1.1.\n");
+      return;
+    }
+    connection.keeps_alive = head->keeps_alive && !head->has_body && !is_ending;  // no body is read
+    log(LogLevel::kInfo, "%s %s", printable(head->method, 20).c_str(), printable(head->path, 300).c_str());
+    answer(connection, *head);
+  }
+
+  void on_written(Connection& connection) {
+    if (!connection.is_busy || evbuffer_get_length(bufferevent_get_output(connection.stream)) > 0) return;
+    if (connection.keeps_alive && !is_ending) {
+      await_head(connection);
+    } else {
+      close(connection);
+    }
+  }
+
+  // The other side ends or fails, or takes no byte for too long.
+  void on_event(Connection& connection, short what) {
+    if ((what & BEV_EVENT_EOF) != 0 && connection.is_busy) {
+      connection.keeps_alive = false;  // it asks for nothing more, but may still read
+    } else {
+      close(connection);
+    }
+  }
+
+  // ---- Answers
+
+  void send_head(Connection& connection, AnswerHead& fields) {
+    if (!connection.keeps_alive) fields.set("Connection", "close");
+    const std::string text = fields.end();
+    evbuffer_add(bufferevent_get_output(connection.stream), text.data(), text.size());
+  }
+
+  void send_text(Connection& connection, const RequestHead& head, AnswerHead fields,
+                 const std::string& sentence) {
+    fields.set("Content-Type", "text/plain; charset=utf-8");
+    fields.set("Content-Length", std::to_string(sentence.size()));
+    send_head(connection, fields);
+    if (head.method != "HEAD") {
+      evbuffer_add(bufferevent_get_output(connection.stream), sentence.data(), sentence.size());
+    }
+  }
+
+  void send_file(Connection& connection, const RequestHead& head, ServedFile& file, const Answer& answer,
+                 AnswerHead fields) {
     const uint64_t first = answer.status == 206 ? answer.range.first : 0;
     const uint64_t count = answer.status == 206 ? answer.range.count() : file.bytes;
-    set(request, "Content-Type", file.content_type);
-    set(request, "Content-Length", std::to_string(count));
+    fields.set("Content-Type", file.content_type);
+    fields.set("Content-Length", std::to_string(count));
     if (answer.status == 206) {
-      set(request, "Content-Range",
-          format_text("bytes %llu-%llu/%llu", static_cast<unsigned long long>(first),
-                      static_cast<unsigned long long>(first + count - 1),
-                      static_cast<unsigned long long>(file.bytes)));
+      fields.set("Content-Range", format_text("bytes %llu-%llu/%llu", static_cast<unsigned long long>(first),
+                                              static_cast<unsigned long long>(first + count - 1),
+                                              static_cast<unsigned long long>(file.bytes)));
     }
-    evbuffer* body = evbuffer_new();
-    if (evhttp_request_get_command(request) != EVHTTP_REQ_HEAD && count > 0) {
-      // Says that the bytes go to a socket, so that libevent takes sendfile instead of memory.
-      evbuffer_set_flags(body, EVBUFFER_FLAG_DRAINS_TO_FD);
-      evbuffer_add_file(body, file.file.release(), static_cast<ev_off_t>(first),
-                        static_cast<ev_off_t>(count));
-    }
-    evhttp_send_reply(request, answer.status, reason(answer.status), body);
-    evbuffer_free(body);
+    send_head(connection, fields);
+    if (head.method == "HEAD" || count == 0) return;
+    // The output of a socket's stream goes by sendfile.
+    evbuffer_add_file(bufferevent_get_output(connection.stream), file.file.release(),
+                      static_cast<ev_off_t>(first), static_cast<ev_off_t>(count));
   }
 
-  void set_origin(evhttp_request* request) {
+  void set_origin(AnswerHead& fields) {
+    fields.set("X-Content-Type-Options", "nosniff");
     if (options.origin.empty()) {
-      set(request, "Cross-Origin-Resource-Policy", "same-origin");
+      fields.set("Cross-Origin-Resource-Policy", "same-origin");
       return;
     }
-    set(request, "Access-Control-Allow-Origin", options.origin);
-    set(request, "Access-Control-Expose-Headers",
-        "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified");
-    set(request, "Cross-Origin-Resource-Policy", options.origin == "*" ? "cross-origin" : "same-site");
-    if (options.origin != "*") set(request, "Vary", "Origin");
+    fields.set("Access-Control-Allow-Origin", options.origin);
+    fields.set("Access-Control-Expose-Headers",
+               "Accept-Ranges, Content-Length, Content-Range, ETag, Last-Modified");
+    fields.set("Cross-Origin-Resource-Policy", options.origin == "*" ? "cross-origin" : "same-site");
+    if (options.origin != "*") fields.set("Vary", "Origin");
   }
 
-  void answer(evhttp_request* request) {
-    set(request, "X-Content-Type-Options", "nosniff");
-    set_origin(request);
-    const evhttp_cmd_type method = evhttp_request_get_command(request);
-    if (method == EVHTTP_REQ_OPTIONS) {
-      set(request, "Access-Control-Allow-Methods", "GET, HEAD, OPTIONS");
-      set(request, "Access-Control-Allow-Headers", "Range, If-Range, If-None-Match, If-Modified-Since");
-      set(request, "Access-Control-Max-Age", "86400");
-      evhttp_send_reply(request, 204, reason(204), nullptr);
+  AnswerHead fields_of(int status) {
+    AnswerHead fields(status);
+    set_origin(fields);
+    return fields;
+  }
+
+  void answer(Connection& connection, const RequestHead& head) {
+    if (head.method == "OPTIONS") {
+      AnswerHead fields = fields_of(204);
+      fields.set("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS");
+      fields.set("Access-Control-Allow-Headers", "Range, If-Range, If-None-Match, If-Modified-Since");
+      fields.set("Access-Control-Max-Age", "86400");
+      send_head(connection, fields);
       return;
     }
-    if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
-      set(request, "Allow", "GET, HEAD, OPTIONS");
-      send_text(request, 405, "Only GET, HEAD and OPTIONS are answered.\n");
+    if (head.method != "GET" && head.method != "HEAD") {
+      AnswerHead fields = fields_of(405);
+      fields.set("Allow", "GET, HEAD, OPTIONS");
+      send_text(connection, head, std::move(fields), "Only GET, HEAD and OPTIONS are answered.\n");
       return;
     }
-    const evhttp_uri* uri = evhttp_request_get_evhttp_uri(request);
-    const char* given = uri ? evhttp_uri_get_path(uri) : nullptr;
-    std::string path = given ? given : "";
+    std::string path = head.path;
     if (path.ends_with('/')) path += options.index;
     auto file = open_served(root, path);
     if (!file) {
-      send_text(request, 404, "There is no such file.\n");
+      send_text(connection, head, fields_of(404), "There is no such file.\n");
       return;
     }
-    set(request, "ETag", file->etag);
-    set(request, "Last-Modified", file->last_modified);
-    set(request, "Accept-Ranges", "bytes");
-    set(request, "Cache-Control", "no-cache");  // kept, and asked about with its ETag before it is used
-    const Answer result = answer_for(*file, {.range = field(request, "Range"),
-                                             .if_range = field(request, "If-Range"),
-                                             .if_none_match = field(request, "If-None-Match"),
-                                             .if_modified_since = field(request, "If-Modified-Since")});
+    const Answer result = answer_for(*file, {.range = head.field("range"),
+                                             .if_range = head.field("if-range"),
+                                             .if_none_match = head.field("if-none-match"),
+                                             .if_modified_since = head.field("if-modified-since")});
+    AnswerHead fields = fields_of(result.status);
+    fields.set("ETag", file->etag);
+    fields.set("Last-Modified", file->last_modified);
+    fields.set("Accept-Ranges", "bytes");
+    fields.set("Cache-Control", "no-cache");  // kept, and asked about with its ETag before it is used
     if (result.status == 304) {
-      evhttp_send_reply(request, 304, reason(304), nullptr);
+      send_head(connection, fields);
     } else if (result.status == 416) {
-      set(request, "Content-Range",
-          format_text("bytes */%llu", static_cast<unsigned long long>(file->bytes)));
-      send_text(request, 416, "The file has no such bytes.\n");
+      fields.set("Content-Range", format_text("bytes */%llu", static_cast<unsigned long long>(file->bytes)));
+      send_text(connection, head, std::move(fields), "The file has no such bytes.\n");
     } else {
-      send_file(request, *file, result);
+      send_file(connection, head, *file, result, std::move(fields));
     }
   }
 
-  void on_request(evhttp_request* request) {
-    evhttp_connection* connection = evhttp_request_get_connection(request);
-    const bool is_new = open.insert(connection).second;
-    if (is_new) evhttp_connection_set_closecb(connection, on_close, this);
-    busy.insert(connection);
-    evhttp_request_set_on_complete_cb(request, on_complete, this);
-    log(LogLevel::kInfo, "%s %s", evhttp_request_get_command(request) == EVHTTP_REQ_HEAD ? "HEAD" : "GET",
-        printable(evhttp_request_get_uri(request), 300).c_str());
-    if (is_ending || (is_new && open.size() > options.most_connections)) {
-      set(request, "Connection", "close");
-      set(request, "Retry-After", std::to_string(kBacklogRetrySeconds));
-      send_text(request, 503, "Too many connections; try again.\n");
-      return;
-    }
-    answer(request);
-  }
+  // ---- The end
 
-  void end_if_idle() {
+  void end_if_unused() {
     if (is_ending && busy.empty()) event_base_loopbreak(base);
   }
   void on_signal() {
@@ -193,28 +291,61 @@ struct FileServer::State {
       return;
     }
     is_ending = true;
-    evhttp_del_accept_socket(http, listener);
+    evconnlistener_free(listener);
     listener = nullptr;
     const timeval grace{.tv_sec = kGraceSeconds, .tv_usec = 0};
     event_base_loopexit(base, &grace);
-    end_if_idle();
+    end_if_unused();
   }
 
-  static void on_request(evhttp_request* request, void* self) {
-    static_cast<State*>(self)->on_request(request);
+  void on_accept_error() {
+    if (!has_failed_accept)
+      log(LogLevel::kWarning, "No connection can be accepted: %s.", std::strerror(errno));
+    has_failed_accept = true;
+    update_listener();
+    const timeval soon{.tv_sec = kRetrySeconds, .tv_usec = 0};
+    evtimer_add(retry, &soon);
   }
-  static void on_complete(evhttp_request* request, void* self) {
-    auto* state = static_cast<State*>(self);
-    state->busy.erase(evhttp_request_get_connection(request));
-    state->end_if_idle();
+
+  static Connection& of(void* self) { return *static_cast<Connection*>(self); }
+  static void on_read(bufferevent*, void* self) { of(self).server->on_read(of(self)); }
+  static void on_written(bufferevent*, void* self) { of(self).server->on_written(of(self)); }
+  static void on_event(bufferevent*, short what, void* self) { of(self).server->on_event(of(self), what); }
+  static void on_deadline(evutil_socket_t, short, void* self) { of(self).server->close(of(self)); }
+  static void on_accept(evconnlistener*, evutil_socket_t socket, sockaddr*, int, void* self) {
+    static_cast<State*>(self)->on_accept(socket);
   }
-  static void on_close(evhttp_connection* connection, void* self) {
-    auto* state = static_cast<State*>(self);
-    state->open.erase(connection);
-    state->busy.erase(connection);
-    state->end_if_idle();
+  static void on_accept_error(evconnlistener*, void* self) { static_cast<State*>(self)->on_accept_error(); }
+  static void on_retry(evutil_socket_t, short, void* self) {
+    static_cast<State*>(self)->has_failed_accept = false;
+    static_cast<State*>(self)->update_listener();
   }
   static void on_signal(evutil_socket_t, short, void* self) { static_cast<State*>(self)->on_signal(); }
+
+  Result<void> listen() {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_ADDRCONFIG;
+    addrinfo* found = nullptr;
+    const int problem =
+        ::getaddrinfo(options.host.c_str(), std::to_string(options.port).c_str(), &hints, &found);
+    if (problem != 0) {
+      return fail(ErrorKind::kInvalidInput, "Cannot listen at %s: %s.", printable(options.host, 100).c_str(),
+                  ::gai_strerror(problem));
+    }
+    for (const addrinfo* at = found; at && !listener; at = at->ai_next) {
+      listener = evconnlistener_new_bind(base, on_accept, this,
+                                         LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+                                         kBacklog, at->ai_addr, static_cast<int>(at->ai_addrlen));
+    }
+    const int error = errno;
+    ::freeaddrinfo(found);
+    errno = error;
+    if (!listener)
+      return fail_errno("listen at", format_text("%s port %u", options.host.c_str(), options.port));
+    evconnlistener_set_error_cb(listener, on_accept_error);
+    return {};
+  }
 };
 
 FileServer::FileServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -224,25 +355,16 @@ Result<std::unique_ptr<FileServer>> FileServer::open(ServeOptions options) {
   auto state = std::make_unique<State>();
   DP_TRY(state->root, served_root(options.folder));
   state->options = std::move(options);
+  state->most_connections = connections_that_fit(state->options.most_connections);
   event_set_log_callback(log_libevent);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is no reason to end
   state->base = event_base_new();
-  state->http = state->base ? evhttp_new(state->base) : nullptr;
-  if (!state->http) return fail(ErrorKind::kInternal, "libevent could not be started.");
-  evhttp_set_max_headers_size(state->http, kMostHeadBytes);
-  evhttp_set_max_body_size(state->http, kMostBodyBytes);
-  evhttp_set_timeout(state->http, static_cast<int>(state->options.timeout_seconds));
-  evhttp_set_allowed_methods(state->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_OPTIONS);
-  evhttp_set_gencb(state->http, State::on_request, state.get());
-  state->listener =
-      evhttp_bind_socket_with_handle(state->http, state->options.host.c_str(), state->options.port);
-  if (!state->listener) {
-    return fail_errno("listen at",
-                      format_text("%s port %u", state->options.host.c_str(), state->options.port));
-  }
+  if (state->base) state->retry = evtimer_new(state->base, State::on_retry, state.get());
+  if (!state->retry) return fail(ErrorKind::kInternal, "libevent could not be started.");
+  DP_CHECK(state->listen());
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  const int socket = evhttp_bound_socket_get_fd(state->listener);
+  const int socket = evconnlistener_get_fd(state->listener);
   if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0)
     return fail_errno("listen at", state->options.host);
   state->port = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port

@@ -14,11 +14,14 @@ namespace doppler::store {
 struct ServeOptions {
   std::string folder;
   std::string host = "127.0.0.1";
-  uint16_t port = 0;                // 0: any free one
-  std::string origin = "*";         // whose pages may read (CORS); empty: the served ones alone
-  std::string index;                // the file that answers for a folder ("index.html"); empty: none
-  uint32_t most_connections = 256;  // more get 503
-  uint32_t timeout_seconds = 30;    // of a connection that neither sends nor takes a byte
+  uint16_t port = 0;         // 0: any free one
+  std::string origin = "*";  // whose pages may read (CORS); empty: the served ones alone
+  std::string index;         // the file that answers for a folder ("index.html"); empty: none
+  // At once, from accept on; fewer where this process may not have so many open files. One more takes the place of the
+  // oldest that waits for a request, or waits itself while all have answers under way.
+  uint32_t most_connections = 256;
+  uint32_t timeout_seconds =
+      30;  // for the whole head of a request; and of an answer of which no byte is taken
 };
 
 class FileServer {

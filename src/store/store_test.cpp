@@ -10,6 +10,7 @@
 #include "store/hub.h"
 #include "store/journal.h"
 #include "store/model_store.h"
+#include "store/request_head.h"
 #include "store/retry.h"
 #include "store/url.h"
 
@@ -32,6 +33,40 @@ TEST(HttpHeaders, ContentRange) {
         "bytes 5-/10", "bytes 0-9/-10", "lines 0-9/10", "bytes 0-9/10/10", "bytes 0-18446744073709551615/*",
         "bytes 0-99999999999999999999/*", "bytes=0-9/10", "bytes 0 - 9/10", "bytes +0-9/10"}) {
     EXPECT_FALSE(parse_content_range(text)) << text;
+  }
+}
+
+// A fuzz target took the two dots for a way out of the folder.
+TEST(Hub, AFileMayBeginWithDots) {
+  const auto repo = parse_hub_repo(R"({"sha":"abc","siblings":[{"rfilename":"..Q4_K_M.gguf"}]})");
+  ASSERT_TRUE(repo);
+  const auto choice = choose_files(*repo, {.repo = "org/name", .selector = "Q4_K_M", .revision = {}});
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->entry, "..Q4_K_M.gguf");
+  EXPECT_FALSE(parse_hub_repo(R"({"sha":"abc","siblings":[{"rfilename":"../Q4_K_M.gguf"}]})"));
+  EXPECT_FALSE(parse_hub_repo(R"({"sha":"abc","siblings":[{"rfilename":"a/../Q4_K_M.gguf"}]})"));
+}
+
+TEST(RequestHead, TakesRequestsAndNothingElse) {
+  const auto head = parse_request_head("GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nRANGE:  bytes=0-1 \r\n\r\n");
+  ASSERT_TRUE(head);
+  EXPECT_EQ(head->method, "GET");
+  EXPECT_EQ(head->path, "/a%20b");
+  EXPECT_EQ(head->field("range"), "bytes=0-1");
+  EXPECT_EQ(head->field("if-range"), "");
+  EXPECT_TRUE(head->keeps_alive);
+  EXPECT_FALSE(head->has_body);
+  EXPECT_EQ(parse_request_head("HEAD http://a.example/b HTTP/1.1\r\n\r\n")->path, "/b");
+  EXPECT_EQ(parse_request_head("HEAD http://a.example HTTP/1.1\r\n\r\n")->path, "/");
+  EXPECT_FALSE(parse_request_head("GET / HTTP/1.0\r\n\r\n")->keeps_alive);
+  EXPECT_FALSE(parse_request_head("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n")->keeps_alive);
+  EXPECT_TRUE(parse_request_head("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n")->has_body);
+  EXPECT_TRUE(parse_request_head("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")->has_body);
+  for (const char* text :
+       {"", "\r\n", "GET\r\n\r\n", "GET /\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "GET / x HTTP/1.1\r\n\r\n",
+        "GET a HTTP/1.1\r\n\r\n", "G(T / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        "GET / HTTP/1.1\r\na b: c\r\n\r\n", "GET / HTTP/1.1\r\n folded: c\r\n\r\n", "GET / HTTP/1.1"}) {
+    EXPECT_FALSE(parse_request_head(text)) << text;
   }
 }
 

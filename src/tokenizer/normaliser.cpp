@@ -41,13 +41,14 @@ std::string strip_accents(std::string_view text) {
 
 std::string clean_text(std::string_view text) {
   return map_characters(text, [](char32_t code, std::string& out) {
-    if (code == '\t' || code == '\n' || code == '\r' || is_white_space(code)) {
+    const bool is_line = code == '\t' || code == '\n' || code == '\r';
+    // Cc, Cf, Cs, Co, Cn; vertical tabs and form feeds too.
+    if (code == kReplacementCharacter || (!is_line && category(code) >= Category::kCc)) return;
+    if (is_line || is_white_space(code)) {
       out.push_back(' ');
-      return;
+    } else {
+      append_utf8(out, code);
     }
-    const Category c = category(code);
-    const bool control = c >= Category::kCc;  // Cc, Cf, Cs, Co, Cn
-    if (code != 0 && code != kReplacementCharacter && !control) append_utf8(out, code);
   });
 }
 

@@ -61,6 +61,12 @@ TEST(TokenizerJson, WordPiece) {
   ASSERT_TRUE(t);
   EXPECT_EQ(t->encode("Cafés! CAFÉ\t中中 x").value(), (std::vector<int32_t>{3, 6, 4, 3, 5, 5, 0}));
   EXPECT_EQ(t->decode(std::vector<int32_t>{3, 6, 1}).value(), "cafes caf");
+  // Controls that are white space elsewhere are dropped, and the mark of a word's beginning is none inside it.
+  EXPECT_EQ(t->encode("caf\v\xC2\x85\fe").value(), (std::vector<int32_t>{3}));
+  EXPECT_EQ(t->encode("cafe\xE2\x96\x81"
+                      "cafe")
+                .value(),
+            (std::vector<int32_t>{0}));
 }
 
 TEST(TokenizerJson, ByteLevelSplitsBeforeMerging) {

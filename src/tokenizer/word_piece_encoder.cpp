@@ -17,7 +17,8 @@ void WordPieceEncoder::encode(std::string_view piece, EncodeScratch& scratch,
   const auto is_lead = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   const auto characters = static_cast<size_t>(std::ranges::count_if(piece, is_lead));
   const size_t before = out.size();
-  bool known = characters <= spec_.max_word_characters;
+  // No token has the mark inside.
+  bool known = characters <= spec_.max_word_characters && piece.find(kSpaceMark) == std::string_view::npos;
   scratch.text.assign(kSpaceMark).append(piece);
   const std::string_view word = scratch.text;
   for (size_t at = 0; known && at < word.size();) {

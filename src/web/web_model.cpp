@@ -138,13 +138,15 @@ Task<Result<std::vector<uint8_t>>> WebModel::save(Json request) {
   const auto [a, b] = std::ranges::mismatch(cached_tokens_, session.tokens);
   auto saving = loaded_->runner->save_cache(static_cast<uint32_t>(a - cached_tokens_.begin()));
   DP_CO_TRY(session.cache, co_await std::move(saving));
-  co_return engine::encode_session(engine::session_fingerprint(*loaded_->runner), session);
+  DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
+  co_return engine::encode_session(fingerprint, session);
 }
 
 Task<Result<Json>> WebModel::restore(std::vector<uint8_t> bytes) {
   DP_CO_CHECK(check_idle());
   model::PlanRunner& runner = *loaded_->runner;
-  DP_CO_TRY(engine::SessionFile session, engine::decode_session(bytes, engine::session_fingerprint(runner)));
+  DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
+  DP_CO_TRY(engine::SessionFile session, engine::decode_session(bytes, fingerprint));
   const uint64_t position_bytes = runner.memory().cache_bytes / runner.ctx_len();
   const auto cached = static_cast<uint32_t>(session.cache.size() / position_bytes);
   if (cached > session.tokens.size() || cached > runner.ctx_len()) {

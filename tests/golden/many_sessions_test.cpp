@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,7 +22,7 @@ constexpr const char* kPrompts[] = {"The fox and the crow", "In the spring of th
 Result<Model> load(uint32_t sequences, const char* lane = "exact", uint32_t ctx_len = 128,
                    bool all_samplers = false) {
   LoadOptions options;
-  options.logprobs = sequences == 4;
+  options.logprobs = options.grammars = sequences == 4;
   options.lane = lane;
   options.ctx_len = ctx_len;
   options.all_samplers = all_samplers;
@@ -114,6 +115,43 @@ TEST_F(ManySessions, StreamsHaveLogprobs) {
   }
   asks.top_logprobs = 21;
   EXPECT_FALSE(scheduler->submit({.prompt = kPrompts[0], .options = asks}));
+}
+
+// Beside one that has none; drawn and greedy. Each fork begins the grammar anew.
+TEST_F(ManySessions, AnswersKeepToTheirGrammars) {
+  auto scheduler = model->scheduler();
+  ASSERT_TRUE(scheduler);
+  GenerateOptions drawn = greedy(40), best = greedy(40), wrong = greedy();
+  drawn.sampling.temperature = 2;
+  drawn.grammar = {GrammarKind::kRegex, "(yes|no), (fox|crow){2,5}\\.", {}};
+  best.grammar = {
+      GrammarKind::kJsonSchema,
+      R"({"type": "object", "properties": {"n": {"type": "integer", "minimum": 10, "maximum": 99}},
+                  "required": ["n"], "additionalProperties": false, "x-guidance": {"whitespace_flexible": false}})",
+      {}};
+  best.logprobs = true;
+  auto plain = scheduler->submit({.prompt = kPrompts[1], .options = greedy()});
+  auto first = scheduler->submit({.prompt = kPrompts[0], .options = drawn});
+  auto other = scheduler->submit({.prompt = kPrompts[2], .options = best});
+  ASSERT_TRUE(plain && first && other);
+  auto fork = scheduler->fork(*first, drawn);
+  ASSERT_TRUE(fork) << fork.error().message();
+  for (auto* stream : {&first, &fork}) {
+    const auto answer = (*stream)->finish();
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_TRUE(std::regex_match(answer->text, std::regex(drawn.grammar.text))) << answer->text;
+    EXPECT_EQ(answer->stop, StopReason::kEndOfText);
+  }
+  const auto answer = other->finish();
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_TRUE(std::regex_match(answer->text, std::regex(R"(\{"n":[1-9][0-9]\})"))) << answer->text;
+  EXPECT_EQ(answer->logprobs.size(), answer->tokens.size());
+  EXPECT_EQ(plain->finish()->text, (*wanted)[1]);
+  wrong.grammar = {GrammarKind::kRegex, "(", "Flag --regex"};
+  const auto refused = scheduler->submit({.prompt = kPrompts[0], .options = wrong});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().sentence().starts_with("Flag --regex: The regular expression"))
+      << refused.error().sentence();
 }
 
 TEST_F(ManySessions, ForksGoOnFromTheSameText) {

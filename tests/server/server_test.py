@@ -13,7 +13,7 @@ from served import Served
 
 DOPPLER = "doppler"
 KEY = "secret-key"
-FLAGS = ("--ctx", "192", "--parallel", "4", "--queue", "8", "--few-samplers", "--head-timeout", "2", "--body-timeout", "2",
+FLAGS = ("--ctx", "512", "--parallel", "4", "--queue", "8", "--few-samplers", "--head-timeout", "2", "--body-timeout", "2",
          "--body", "64K", "--temp", "0", "--any-name")
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
@@ -81,6 +81,26 @@ class OpenAI(ServerCase):
         biased = self.good(TEXT, {"prompt": "Once", "max_tokens": 2, "logit_bias": {"300": 100}})
         self.assertEqual(biased["choices"][0]["text"], self.good("/detokenize", {"tokens": [300, 300]})["content"])
 
+    def test_log_probabilities(self):
+        fields = {"logprobs": True, "top_logprobs": 2, "max_tokens": 4}
+        choice = self.good(CHAT, chat(**fields))["choices"][0]
+        content = choice["logprobs"]["content"]
+        self.assertEqual("".join(item["token"] for item in content), choice["message"]["content"])
+        for item in content:  # greedy: the chosen one is the best
+            self.assertEqual(bytes(item["bytes"]).decode(), item["token"])
+            best, second = item["top_logprobs"]
+            self.assertEqual((best["token"], best["logprob"]), (item["token"], item["logprob"]))
+            self.assertGreaterEqual(0, best["logprob"])
+            self.assertGreaterEqual(best["logprob"], second["logprob"])
+        events = self.served.events(CHAT, chat(stream=True, **fields))[:-1]
+        parts = [event["choices"][0]["logprobs"] for event in events]
+        self.assertEqual([item for part in parts if part for item in part["content"]], content)
+        told = self.good(TEXT, {"prompt": "Once", "max_tokens": 3, "logprobs": 1})["choices"][0]
+        self.assertEqual("".join(told["logprobs"]["tokens"]), told["text"])
+        self.assertEqual(told["logprobs"]["text_offset"][1], len(told["logprobs"]["tokens"][0]))
+        self.assertIsNone(self.good(TEXT, {"prompt": "Once", "max_tokens": 1})["choices"][0]["logprobs"])
+        self.assertEqual(self.refused(TEXT, {"prompt": "x", "logprobs": 1, "echo": True})["param"], "logprobs")
+
     def test_a_forced_call_is_told(self):
         body = chat(tools=TOOLS, tool_choice={"type": "function", "function": {"name": "f"}})
         call = self.good(CHAT, body)["choices"][0]["message"]["tool_calls"][0]
@@ -89,6 +109,43 @@ class OpenAI(ServerCase):
         calls = [call for event in events for call in event["choices"][0]["delta"].get("tool_calls", [])]
         self.assertEqual([call["function"].get("name") for call in calls][:1], ["f"])
         self.assertEqual(sum("id" in call for call in calls), 1)
+
+    def test_answers_keep_to_their_form(self):
+        schema = {"type": "object", "properties": {"animal": {"enum": ["fox", "crow"]}, "legs": {"enum": [2, 4]}},
+                  "required": ["animal", "legs"], "additionalProperties": False,
+                  "x-guidance": {"whitespace_flexible": False}}
+        form = {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": schema}}
+        fields = {"max_tokens": 100, "temperature": 1, "n": 2}
+        for choice in self.good(CHAT, chat(response_format=form, **fields))["choices"]:
+            answer = json.loads(choice["message"]["content"])
+            self.assertEqual((list(answer), choice["finish_reason"]), (["animal", "legs"], "stop"))
+        for grammar in ({"guided_regex": "(fox|crow){3}"}, {"guided_choice": ["foxfoxcrow", "crow"]},
+                        {"grammar": 'start: ("fox" | "crow") /(fox|crow){0,2}/'},
+                        {"grammar": 'root ::= ("fox" | "crow") root?'}):
+            text = self.good(TEXT, {"prompt": "The", "logit_bias": {}, **fields, "max_tokens": 30, **grammar})
+            for choice in text["choices"]:
+                self.assertRegex(choice["text"], "^((fox|crow)+(f|fo|c|cr|cro)?)$")
+        # The other APIs' names of it.
+        answer = self.good("/api/chat", {"messages": [{"role": "user", "content": "x"}], "format": schema,
+                                         "stream": False})["message"]["content"]
+        self.assertEqual(list(json.loads(answer)), ["animal", "legs"])
+        whole = self.good("/v1/responses", {"input": "x", "max_output_tokens": 100,
+                                            "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}})
+        self.assertEqual(list(json.loads(whole["output"][0]["content"][0]["text"])), ["animal", "legs"])
+
+    def test_a_forced_call_keeps_to_its_schema(self):
+        tools = [{"type": "function", "function": {"name": name, "parameters": {
+            "type": "object", "properties": {"of": {"enum": ["a \"fox\"", "crow"]}}, "required": ["of"],
+            "additionalProperties": False}}} for name in ("legs", "wings")]
+        for choice in ("required", {"type": "function", "function": {"name": "wings"}}):
+            message = self.good(CHAT, chat(tools=tools, tool_choice=choice, max_tokens=200))["choices"][0]["message"]
+            call = message["tool_calls"][0]["function"]
+            self.assertIn(call["name"], ("legs", "wings"))
+            self.assertIn(json.loads(call["arguments"])["of"], ('a "fox"', "crow"))
+        # A schema beside tools: an answer or a call.
+        form = {"type": "json_schema", "json_schema": {"schema": {"enum": ["none"]}}}
+        message = self.good(CHAT, chat(tools=tools, response_format=form, max_tokens=200))["choices"][0]["message"]
+        self.assertTrue(message.get("tool_calls") or message["content"] == '"none"', message)
 
     def test_responses(self):
         whole = self.good("/v1/responses", {"input": "The fox", "max_output_tokens": 4})
@@ -104,12 +161,16 @@ class OpenAI(ServerCase):
 
     def test_errors_name_the_field(self):
         for fields, param in (({"temperature": "hot"}, "temperature"), ({"messages": "x"}, "messages"),
-                              ({"response_format": {"type": "json_object"}}, "response_format"),
-                              ({"logprobs": True}, "logprobs")):
+                              ({"response_format": {"type": "xml"}}, "response_format"),
+                              ({"response_format": {"type": "json_schema", "json_schema": {"schema": {
+                                  "type": "array", "uniqueItems": True}}}}, "response_format"),
+                              ({"logprobs": True, "top_logprobs": 21}, "top_logprobs")):
             self.assertEqual(self.refused(CHAT, chat(**fields))["param"], param)
         self.assertIn("not valid JSON", self.refused(CHAT, "{")["message"])
         self.assertIn("deeper", self.refused(CHAT, "[" * 60000)["message"])
         self.assertIn("temperature", self.refused(CHAT, chat(temperature=-1))["message"])
+        # What the model was not loaded for is this request's error alone.
+        self.assertIn("DRY", self.refused(CHAT, chat(dry_multiplier=1))["message"])
         self.assertIn("context", self.refused(TEXT, {"prompt": "fox " * 2000})["message"])
         self.assertEqual(self.refused("/v1/embeddings", {"input": "x"})["type"], "invalid_request_error")
         self.assertEqual(self.refused("/nothing", {}, 404)["type"], "invalid_request_error")

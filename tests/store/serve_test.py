@@ -213,16 +213,28 @@ class Ends(ServeCase):
 class Limits(ServeCase):
     flags = ("--connections", "4", "--timeout", "1")
 
-    def test_more_connections_than_allowed_get_503(self):
+    def test_one_more_takes_the_place_of_the_oldest_idle_one(self):
         held = []
         for _ in range(4):
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
             connection.request("GET", "/sub/manifest.json")
             self.assertEqual(connection.getresponse().read(), b"{}")
             held.append(connection)
-        self.assertEqual(self.ask("/sub/manifest.json")[0], 503)
-        time.sleep(2)  # idle ones are closed
         self.assertEqual(self.ask("/sub/manifest.json")[0], 200)
+        self.assertEqual(held[0].sock.recv(10), b"")
+        held[3].request("GET", "/sub/manifest.json")
+        self.assertEqual(held[3].getresponse().status, 200)
+        for connection in held:
+            connection.close()
+
+    def test_where_all_are_busy_the_next_one_waits(self):
+        with open(os.path.join(self.folder, "big.gguf"), "wb") as file:
+            file.truncate(64 << 20)
+        held = [socket.create_connection(("127.0.0.1", self.port), timeout=10) for _ in range(4)]
+        for connection in held:
+            connection.sendall(b"GET /big.gguf HTTP/1.1\r\nHost: a\r\n\r\n")
+            connection.recv(1000)
+        self.assertEqual(self.ask("/sub/manifest.json")[0], 200)  # when one that takes nothing was closed
         for connection in held:
             connection.close()
 
@@ -232,6 +244,41 @@ class Limits(ServeCase):
             start = time.time()
             connection.recv(1000)
             self.assertLess(time.time() - start, 5)
+
+
+class SilentSockets(ServeCase):
+    flags = ("--timeout", "5")
+
+    def start(self, *arguments):
+        return subprocess.Popen(["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", helpers.DOPPLER, *arguments],
+                                env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def cpu_seconds(self):
+        with open("/proc/%d/stat" % self.process.pid, encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_they_lock_nobody_out_and_cost_nothing(self):
+        held = [socket.create_connection(("127.0.0.1", self.port), timeout=10) for _ in range(120)]
+        self.assertEqual(self.ask("/sub/manifest.json")[0], 200)
+        before = self.cpu_seconds()
+        time.sleep(1)
+        self.assertLess(self.cpu_seconds() - before, 0.3)
+        self.assertEqual(self.ask("/sub/manifest.json")[0], 200)
+        for connection in held:
+            connection.close()
+        self.process.send_signal(signal.SIGTERM)
+        _, complaints = self.process.communicate()
+        self.assertLess(len(complaints), 1000)
+
+    def test_a_slow_sender_has_one_deadline_for_the_whole_head(self):
+        start = time.time()
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+            with self.assertRaises(OSError):
+                while time.time() - start < 20:
+                    connection.sendall(b"G")
+                    time.sleep(0.5)
+        self.assertLess(time.time() - start, 9)
 
 
 class PullsFromIt(ServeCase):

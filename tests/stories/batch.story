@@ -3,7 +3,7 @@
 == each line is answered, or told why not
 needs webgpu model
 $ echo '{"custom_id": "chat", "method": "POST", "url": "/v1/chat/completions", "body": {"messages": [{"role": "user", "content": "The fox"}], "max_tokens": 4}}' > in.jsonl
-$ echo '{"custom_id": "text", "method": "POST", "url": "/v1/completions", "body": {"prompt": "Once upon a time", "n": 3, "temperature": 1, "max_tokens": 4, "user": "x"}}' >> in.jsonl
+$ echo '{"custom_id": "text", "method": "POST", "url": "/v1/completions", "body": {"prompt": "Once upon a time", "n": 3, "temperature": 1, "max_tokens": 4, "user": "x", "logprobs": 1}}' >> in.jsonl
 $ echo '{"custom_id": "ids", "method": "POST", "url": "/v1/completions", "body": {"prompt": [1, 359, 3213], "ignore_eos": true}}' >> in.jsonl
 $ echo '{"custom_id": "tools", "method": "POST", "url": "/v1/chat/completions", "body": {"messages": [{"role": "user", "content": "x"}], "tools": [{}]}}' >> in.jsonl
 $ echo '{"custom_id": "hot", "method": "POST", "url": "/v1/completions", "body": {"prompt": "x", "temperature": -1}}' >> in.jsonl
@@ -24,6 +24,8 @@ $ grep '"custom_id":"text"' out.jsonl | grep -o '"index":.,"text"\|"completion_t
 "index":2,"text"
 "finish_reason":"length"
 "completion_tokens":12
+$ grep -o '"text_offset":.0,' out.jsonl | wc -l
+3
 $ grep '"custom_id":"chat","response":{' out.jsonl | grep -o '"object":"chat.completion"\|"role":"assistant"'
 "object":"chat.completion"
 "role":"assistant"

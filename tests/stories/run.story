@@ -137,6 +137,18 @@ $ grep '"generated_tokens"\|"stop"' out.json
   "stop": "token-limit",
 ~ +"generated_tokens": 4,
 
+== an answer keeps to its grammar
+needs webgpu model
+$ doppler run $FLAGS --ctx 64 --raw -q -n 60 --temp 1 --regex "(the (fox|crow) ){2,3}end" "Once" | grep -cE '^(the (fox|crow) ){2,3}end$'
+1
+$ echo '{"type": "array", "uniqueItems": true}' > schema.json
+$ doppler run $FLAGS --ctx 64 --raw --json-schema schema.json "Once"
+~doppler: Flag --json-schema: The JSON schema cannot be used: .*uniqueItems.*
+exit 1
+$ doppler run --regex a --grammar schema.json "Once"
+doppler: Flag --grammar is given beside another grammar; an answer has one.
+exit 2
+
 == a logit bias of a token that does not exist
 needs webgpu
 $ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 64 --tokens 1 --logit-bias 99999:5

@@ -25,9 +25,11 @@ MAY_INCLUDE = {
     # doppler: the types of requests and answers, no calls.
     "openai": {"doppler", "base"},
     "tokenizer": {"base"},
+    # doppler: the type of a grammar.
+    "guidance": {"doppler", "base"},
     "model": {"families", "lowering", "graph", "kernels", "gpu", "formats", "base"},
     # doppler: the public option structs are the engine's own. formats: one open checkpoint feeds model and tokenizer.
-    "engine": {"doppler", "model", "lowering", "tokenizer", "kernels", "gpu", "formats", "base"},
+    "engine": {"doppler", "model", "lowering", "tokenizer", "guidance", "kernels", "gpu", "formats", "base"},
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     "capi": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},

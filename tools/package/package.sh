@@ -42,9 +42,10 @@ cp tools/package/THIRD-PARTY.md "$licenses"
 while read -r package; do
   cp "/usr/share/doc/$package/copyright" "$licenses/third-party/$package.txt"
 done < <(sed -n 's/^| `\([a-z0-9+.-]*\)` |.*/\1/p' tools/package/THIRD-PARTY.md)
+cp "${DOPPLER_DEPS_DIR:-.deps}"/licenses/*.txt "$licenses/third-party"
 
 echo "package: tar.xz"
-tar -C "$BUILD/root" --owner=0 --group=0 --sort=name -cJf "$OUT/doppler-$version-linux-$machine.tar.xz" "doppler-$version"
+tar -C "$BUILD/root" --owner=0 --group=0 --sort=name --use-compress-program="xz -T0" -cf "$OUT/doppler-$version-linux-$machine.tar.xz" "doppler-$version"
 
 echo "package: deb"
 deb=$BUILD/deb

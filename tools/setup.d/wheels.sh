@@ -1,4 +1,4 @@
-# The WebGPU providers: two Python wheels used as archives. pip fetches them, so that the index, mirror or proxy
+# The WebGPU providers and llguidance: Python wheels used as archives. pip fetches them, so that the index, mirror or proxy
 # this machine is configured for is used; their SHA-256 decides whether they are the right ones.
 
 wheel_machine() {
@@ -21,7 +21,7 @@ wheels_are_current() {
 install_wheels() {
   local name version machine sha256 _ python
   if wheels_are_current; then
-    step "providers: in place"
+    step "libraries: in place"
     return
   fi
   may_install "the WebGPU providers under $DEPS_DIR/lib"
@@ -33,7 +33,7 @@ install_wheels() {
   done < <(rows wheel)
   wheel_stamp >"$DEPS_DIR/wheels.stamp"
   rm -rf "$DEPS_DIR/wheels"
-  step "providers: Dawn and wgpu-native are in $DEPS_DIR/lib"
+  step "libraries: Dawn, wgpu-native and llguidance are in $DEPS_DIR/lib"
 }
 
 # An activated environment may hide the distribution's pip, or have one where the distribution has none.
@@ -51,7 +51,7 @@ python_with_pip() {
 fetch_wheel() {
   local python=$1 name=$2 version=$3 sha256=$4 folder="$DEPS_DIR/wheels/$2" wheel
   rm -rf "$folder"
-  step "providers: fetching $name $version"
+  step "libraries: fetching $name $version"
   "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --retries 5 \
     --dest "$folder" "$name==$version" ||
     fail "pip could not fetch $name $version. Fetch it by hand with this command, then start again:

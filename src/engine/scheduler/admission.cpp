@@ -34,6 +34,7 @@ Result<void> Scheduler::check_request(const Request& request) const {
     return fail(ErrorKind::kInvalidInput, "%zu logit biases were given; at most %u are allowed.",
                 settings.logit_bias.size(), kernels::kMaxLogitBias);
   }
+  DP_CHECK(runner_.check(settings));
   if (waiting_.size() >= config_.max_waiting) {
     return fail(ErrorKind::kOutOfMemory, "%zu requests wait already; at most %u may.", waiting_.size(),
                 config_.max_waiting);
@@ -58,6 +59,9 @@ Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
         "The prompt of %u tokens and an answer of at most %u need %u blocks, but the cache has %u; lower the "
         "token limit or give the cache more memory.",
         sequence->prompt_len, sequence->limit, most, runner_.block_count());
+  }
+  if (request.guide) {
+    DP_TRY(sequence->mask, request.guide->allowed());
   }
   sequence->serial = next_serial_++;
   sequence->submitted_at = config_.now();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/answer.h"
 #include "kernels/common/step_state.h"
 
 namespace doppler::engine {
@@ -93,7 +94,9 @@ Result<bool> Scheduler::queue_step() {
   const auto in_prefill = [](const Sequence* s) { return s->phase == Phase::kPrefill; };
   uint32_t steps = 1;
   if (!decoding.empty()) {
-    if (std::ranges::none_of(running_, in_prefill)) {
+    // While a guided sequence waits for its last token, a step of the others is queued, so that the device does not.
+    const bool single = std::ranges::any_of(running_, &Sequence::guided);
+    if (!single && std::ranges::none_of(running_, in_prefill)) {
       StepLimits limits{.most = std::min(config_.decode_steps, runner_.max_steps()),
                         .least_left = ~0u,
                         .others_wait = !waiting_.empty()};
@@ -126,12 +129,14 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
   for (Sequence* s : decoding) {
     slots.push_back(s->slot);
     out.members.push_back({.sequence = s, .chooses = true});
+    if (s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
   }
   std::vector<model::Piece> pieces;
   for (size_t i = 0; i < prompts.size(); ++i) {
     if (rows[i] == 0) continue;
     Sequence* s = prompts[i];
     const bool last = rows[i] == needs[i].rows;
+    if (last && s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
     pieces.push_back({.slot = s->slot,
                       .pos = s->fed,
                       .tokens = std::span(s->tokens()).subspan(s->fed, rows[i]),
@@ -160,6 +165,7 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, uin
   for (Sequence* s : decoding) {
     slots.push_back(s->slot);
     out.members.push_back({.sequence = s, .chooses = true});
+    if (s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
   }
   DP_TRY(out.ticket, runner_.decode(slots, steps));
   for (Sequence* s : decoding) {
@@ -195,6 +201,10 @@ void Scheduler::accept(Sequence& sequence, uint32_t token) {
     end(sequence, std::move(error).error());
     return;
   }
+  if (token == kernels::kNotFinite) {
+    end(sequence, broken_logits(sequence.seen()).error());
+    return;
+  }
   Stream& stream = *sequence.stream;
   stream.sequence_.push_back(token);
   const Clock::time_point now = config_.now();
@@ -206,11 +216,22 @@ void Scheduler::accept(Sequence& sequence, uint32_t token) {
   stream.timings_.decode_seconds = seconds(sequence.first_token_at, now);
   const model::GenerationSettings& settings = sequence.request.settings;
   const bool is_stop = std::ranges::find(settings.stop_tokens, token) != settings.stop_tokens.end();
-  if (is_stop && !settings.ignore_stop) {
-    end(sequence, StopReason::kEndOfText);
-  } else if (sequence.seen() == sequence.limit) {
+  if (is_stop && !settings.ignore_stop) return end(sequence, StopReason::kEndOfText);
+  // Also before a limit: a full context may slide, and the guide goes on.
+  if (sequence.guided()) guide(sequence, token);
+  if (!stream.ended() && sequence.seen() == sequence.limit) {
     end(sequence, sequence.limit_is_context ? StopReason::kContextFull : StopReason::kTokenLimit);
   }
+}
+
+// Takes the token to the guide and asks what may follow.
+void Scheduler::guide(Sequence& sequence, uint32_t token) {
+  auto goes_on = sequence.request.guide->accept(token);
+  if (!goes_on) return end(sequence, std::move(goes_on).error());
+  if (!*goes_on) return end(sequence, StopReason::kEndOfText);
+  auto allowed = sequence.request.guide->allowed();
+  if (!allowed) return end(sequence, std::move(allowed).error());
+  sequence.mask = std::move(*allowed);
 }
 
 void Scheduler::end(Sequence& sequence, StopReason reason) {

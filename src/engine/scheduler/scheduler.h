@@ -107,6 +107,7 @@ class Scheduler {
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                 std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
+  void guide(Sequence& sequence, uint32_t token);
   void end(Sequence& sequence, StopReason reason);
   void end(Sequence& sequence, Error error);
   void leave(Sequence& sequence);

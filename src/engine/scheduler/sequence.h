@@ -45,12 +45,15 @@ struct Sequence {
   uint32_t feed_to = 0;         // tokens().size() when it got its slot: where its prefill ends
   uint32_t asked = 0;           // tokens of the answer that are queued or there
   uint32_t in_flight = 0;       // tickets that contain it
+  std::vector<uint32_t> mask;   // of a guided one: the tokens that may be next
 
   const std::vector<uint32_t>& tokens() const { return stream->sequence(); }
   uint32_t seen() const { return static_cast<uint32_t>(tokens().size()) - prompt_len; }
   bool running() const { return phase == Phase::kPrefill || phase == Phase::kDecode; }
   bool leaving() const { return phase == Phase::kPreempted || phase == Phase::kEnded; }
-  bool may_decode() const { return phase == Phase::kDecode && asked < limit; }
+  bool guided() const { return request.guide != nullptr; }
+  // What a guided one may choose is known when its last token is.
+  bool may_decode() const { return phase == Phase::kDecode && asked < limit && !(guided() && in_flight > 0); }
   // Positions that are written when everything queued has run and `more` steps behind it.
   uint32_t positions(uint32_t more) const {
     return fed < feed_to ? feed_to : std::max(feed_to, prompt_len + asked + more - 1);

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "doppler/doppler.h"
+#include "engine/scheduler/guide.h"
 #include "model/step_runner.h"
 
 namespace doppler::engine {
@@ -26,6 +27,7 @@ struct Request {
   uint64_t client = 0;                        // who asks: clients of one priority get equal shares
   int32_t priority = 0;                       // 0 to kMaxPriority; higher ones begin earlier
   std::optional<Clock::time_point> deadline;  // to begin by; later it ends with an error
+  std::shared_ptr<Guide> guide;               // of requests whose settings ask for masks; null otherwise
   std::vector<uint32_t> extras;  // what else keys and values depend on; prefixes are shared among equal ones
 };
 

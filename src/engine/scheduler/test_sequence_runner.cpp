@@ -41,6 +41,11 @@ TestSequenceRunner::TestSequenceRunner(RunnerShape shape)
       slots_(shape.sequences),
       uses_(shape.blocks, std::vector<uint32_t>(shape.sequences, 0)) {}
 
+Result<void> TestSequenceRunner::check(const model::GenerationSettings& settings) const {
+  if (settings.sampling.min_tokens == 0) return {};
+  return fail(ErrorKind::kUnsupported, "The scripted runner has no min_tokens.");
+}
+
 Result<void> TestSequenceRunner::begin(uint32_t slot, const model::GenerationSettings& settings,
                                        std::span<const uint32_t> before) {
   EXPECT_EQ(slots_[slot].outstanding, 0u) << "slot " << slot << " begins before its tickets are collected";
@@ -75,6 +80,12 @@ Result<void> TestSequenceRunner::copy_block(uint32_t from, uint32_t to) {
   check_writable(to, kNone);
   blocks_[to] = blocks_[from];
   ++copies;
+  return {};
+}
+
+Result<void> TestSequenceRunner::mask(uint32_t slot, std::span<const uint32_t> allowed) {
+  EXPECT_TRUE(slots_[slot].begun && slots_[slot].settings.masked) << "slot " << slot << " takes no mask";
+  slots_[slot].mask = {allowed.begin(), allowed.end()};
   return {};
 }
 
@@ -114,6 +125,14 @@ uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) 
 uint32_t TestSequenceRunner::choose(uint32_t slot, uint64_t prefix) {
   Slot& s = slots_[slot];
   s.token = chosen_token(prefix, s.settings, s.generated, shape_.vocab);
+  if (s.settings.masked) {
+    const std::vector<uint32_t> mask = std::exchange(s.mask, {});  // each is of one choice
+    EXPECT_FALSE(mask.empty()) << "slot " << slot << " chooses without its mask";
+    const auto allows = [&](uint32_t token) {
+      return token / 32 < mask.size() && (mask[token / 32] >> token % 32 & 1) != 0;
+    };
+    while (!mask.empty() && !allows(s.token)) s.token = (s.token + 1) % shape_.vocab;
+  }
   s.chosen = true;
   ++s.generated;
   s.stopped = stops(s.settings, s.token) || s.generated >= s.settings.max_tokens || s.pos >= shape_.ctx_len;

@@ -38,10 +38,12 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t max_block_reads() const override { return 16; }
   bool has_states() const override { return states; }
 
+  Result<void> check(const model::GenerationSettings& settings) const override;
   Result<void> begin(uint32_t slot, const model::GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
   Result<void> copy_block(uint32_t from, uint32_t to) override;
+  Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<model::Ticket> step(std::span<const uint32_t> decoding,
                              std::span<const model::Piece> pieces) override;
   Result<model::Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
@@ -83,7 +85,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   };
   struct Slot {
     model::GenerationSettings settings;
-    std::vector<uint32_t> table, before;
+    std::vector<uint32_t> table, before, mask;
     uint32_t pos = 0, token = 0, generated = 0, outstanding = 0;
     bool begun = false, chosen = false, stopped = false;
   };

@@ -47,8 +47,22 @@ enum class Dim : uint8_t {
   kValueRows,
   kValueDim,
   kMambaInRows,  // gate, convolution's channels and a dt a head
+  kLatentQRows,  // these and the others of multi-head latent attention (MlaConfig)
+  kQRank,
+  kKvRank,
+  kLatentRows,
+  kNopeDim,
+  kLatentValueDim,
+  kLatentValueRows,
+  kLayerInput,      // embeddings of a layer
+  kAllLayerInputs,  // of all layers
+  kLayerInputVocab,
+  kStreams,  // of AltUp
+  kStreamPairs,
+  kLaurelRank,
 };
-uint64_t extent(Dim dim, const ModelConfig& config);
+// In layer `layer`, where layers differ.
+uint64_t extent(Dim dim, const ModelConfig& config, uint32_t layer);
 
 // Outermost first: {kFfn, kHidden} is a matrix of ffn_dim rows. One to four dimensions.
 class Shape {
@@ -59,7 +73,7 @@ class Shape {
   }
   constexpr size_t size() const { return count_; }
   constexpr Dim operator[](size_t i) const { return dims_[i]; }
-  std::vector<uint64_t> extents(const ModelConfig& config) const;
+  std::vector<uint64_t> extents(const ModelConfig& config, uint32_t layer) const;
 
  private:
   std::array<Dim, 4> dims_{};
@@ -76,6 +90,8 @@ struct TensorRow {
   bool is_vector = false;        // numbers that kernels read in f32, whatever the shape; without an offset
   bool is_log = false;           // Hugging Face stores log(-w)
   uint32_t part = 0, parts = 1;  // of each head's rows, where a tensor holds several matrices head by head
+  uint32_t gguf_part = 0,
+           gguf_parts = 1;  // where GGUF's tensor holds several, one behind another: [gguf_parts, n, k]
 };
 
 // Which layers the sliding window of a file is for.
@@ -108,14 +124,20 @@ struct GgufRow {
   WindowRule window = WindowRule::kNone;
   // The tensors that hold q, k and v, and gates and ups, where files of the architecture have them as one; empty: apart.
   std::string_view qkv = {}, gate_up = {};
-  // Yarn's attention factor is written as the two numbers that it is a ratio of.
-  bool yarn_log_multiplier = false;
+  // Yarn's attention factor is written as the two numbers that it is a ratio of: mscale_all_dim times this is the key. 0: as
+  // itself.
+  float yarn_log_multiplier = 0;
   // What attention's logits are multiplied by, which no key says.
   float (*attention_scale)(const ModelConfig& config) = usual_attention_scale;
   // A file without norms of q and k is of a model without them.
   bool optional_qk_norm = false;
+  // Value heads of gated delta nets lie by their place under a key head, not by key head.
+  bool tiles_value_heads = false;
   // attention.head_count_kv is a list of a count a layer, 0 for those with a recurrent state.
   bool kv_heads_by_layer = false;
+  // Counts of kv heads, feed-forward dimensions and the window's pattern may be lists of one a layer, which `read` and
+  // `write` have to say more of; the general reader takes those of the last layer, the first and all.
+  bool has_lists = false;
   // What the architecture's own keys say, after the general ones were read, and those keys for a file that is written.
   // Both or none; what is read must be compared in gguf_metadata.cpp.
   Result<void> (*read)(const GgufKeys& keys, ModelConfig& config) = nullptr;
@@ -142,6 +164,7 @@ struct HuggingFaceRow {
   bool tied_embeddings = false;    // without tie_word_embeddings
   bool query_scalar = false;       // query_pre_attn_scalar gives attention's scale; elsewhere it is refused
   bool attention_softcap = false;  // attn_logit_softcapping is understood; elsewhere it is refused
+  bool latent_attention = false;   // kv_lora_rank and its like say what is cached (mla_keys.h)
   std::span<const FieldDefault> defaults = {};
   // The name in layer_types of layers with a recurrent state; empty: there are none.
   std::string_view recurrent_type = {};
@@ -159,6 +182,7 @@ struct Architecture {
   double sliding_rope_theta =
       0;  // of layers that slide, where a file gives none; 0: they rotate as the others do
   std::span<const TensorId> layer;                 // the tensors of a layer, in the order of the forward pass
+  std::span<const TensorId> model = {};            // outside the layers, behind the embedding
   std::span<const TensorId> recurrent_layer = {};  // the same of a layer with a recurrent state
   std::span<const TensorRow> own_tensors = {};     // in place of the usual rows (tensor_names.cpp)
   GgufRow gguf;

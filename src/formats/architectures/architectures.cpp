@@ -1,6 +1,7 @@
 // The table and what is looked up in it (architecture.h).
 #include <algorithm>
 
+#include "base/altup.h"
 #include "base/text.h"
 #include "formats/architectures/rows.h"
 
@@ -14,7 +15,8 @@ constexpr const Architecture* kTable[] = {
     &kGraniteRow,      &kOlmo2Row,      &kGemmaRow,     &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
     &kSeedOssRow,      &kApertusRow,    &kExaone4Row,   &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
     &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,    &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
-    &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow};
+    &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
+    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow, &kGemma4Row,     &kGemma3nRow};
 
 void add_name(std::string& names, std::string_view name) {
   names += (names.empty() ? "" : ", ") + std::string(name);
@@ -56,20 +58,20 @@ const Architecture& architecture_of(const ModelConfig& config) {
   return *kTable[0];  // read_config() only gives names of this table
 }
 
-uint64_t extent(Dim dim, const ModelConfig& c) {
+uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
   switch (dim) {
     case Dim::kHidden:
       return c.hidden_dim;
     case Dim::kQRows:
-      return uint64_t{c.n_heads} * c.head_dim;
+      return uint64_t{c.n_heads} * head_dim_of(c, layer);
     case Dim::kKvRows:
-      return uint64_t{c.n_kv_heads} * c.head_dim;
+      return uint64_t{kv_heads_of(c, layer)} * head_dim_of(c, layer);
     case Dim::kFfn:
-      return c.ffn_dim;
+      return ffn_dim_of(c, layer);
     case Dim::kVocab:
       return c.vocab_size;
     case Dim::kHeadDim:
-      return c.head_dim;
+      return head_dim_of(c, layer);
     case Dim::kHeads:
       return c.n_heads;
     case Dim::kExperts:
@@ -94,19 +96,48 @@ uint64_t extent(Dim dim, const ModelConfig& c) {
       return c.recurrent.value_dim;
     case Dim::kMambaInRows:
       return uint64_t{c.recurrent.n_value_heads} * (c.recurrent.value_dim + 1) + c.recurrent.conv_channels;
+    case Dim::kLatentQRows:
+      return uint64_t{c.n_heads} * (c.mla.nope_dim + c.mla.rope_dim);
+    case Dim::kQRank:
+      return c.mla.q_rank;
+    case Dim::kKvRank:
+      return c.mla.kv_rank;
+    case Dim::kLatentRows:
+      return uint64_t{c.mla.kv_rank} + c.mla.rope_dim;
+    case Dim::kNopeDim:
+      return c.mla.nope_dim;
+    case Dim::kLatentValueDim:
+      return c.mla.value_dim;
+    case Dim::kLatentValueRows:
+      return uint64_t{c.n_heads} * c.mla.value_dim;
+    case Dim::kLayerInput:
+      return c.layer_input.dim;
+    case Dim::kAllLayerInputs:
+      return uint64_t{c.n_layers} * c.layer_input.dim;
+    case Dim::kLayerInputVocab:
+      return c.layer_input.vocab_size;
+    case Dim::kStreams:
+      return kAltupStreams;
+    case Dim::kStreamPairs:
+      return uint64_t{kAltupStreams} * kAltupStreams;
+    case Dim::kLaurelRank:
+      return c.laurel_rank;
   }
   return 0;
 }
 
-std::vector<uint64_t> Shape::extents(const ModelConfig& config) const {
+std::vector<uint64_t> Shape::extents(const ModelConfig& config, uint32_t layer) const {
   std::vector<uint64_t> out(count_);
-  for (size_t i = 0; i < count_; ++i) out[i] = extent(dims_[i], config);
+  for (size_t i = 0; i < count_; ++i) out[i] = extent(dims_[i], config, layer);
   return out;
 }
 
 std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
   const Architecture& row = architecture_of(config);
   std::vector<PlacedTensor> out = {{&tensor_row(row, kEmbedding), 0}};
+  for (const TensorId id : row.model) {
+    if (has_tensor(config, id, 0)) out.push_back({&tensor_row(row, id), 0});
+  }
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     const std::span<const TensorId> ids = is_recurrent_layer(config, layer) ? row.recurrent_layer : row.layer;
     for (const TensorId id : ids) {
@@ -120,16 +151,33 @@ std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
 
 bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
   const bool is_moe = is_moe_layer(config, layer);
+  const bool has_own_keys = cache_layer(config, layer) == layer;
   switch (id) {
+    case kK:
+      return has_own_keys;
+    case kV:
+      return has_own_keys && !(config.values_are_keys && !is_sliding_layer(config, layer));
     case kGate:
     case kUp:
     case kDown:
-      return !is_moe;
+      return !is_moe || config.moe.is_beside_dense;
     case kRouter:
+    case kRouterNorm:
+    case kExpertScale:
+    case kExpertNorm:
+    case kDenseOutNorm:
+    case kExpertOutNorm:
     case kExpertGate:
     case kExpertUp:
     case kExpertDown:
       return is_moe;
+    case kLayerTable:
+    case kLayerTableProj:
+    case kLayerTableNorm:
+    case kLayerInputGate:
+    case kLayerInputProj:
+    case kLayerInputNorm:
+      return config.layer_input.dim != 0;
     case kRouterBias:
       return is_moe && config.moe.has_score_bias;
     case kSharedGate:
@@ -139,10 +187,17 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
     case kSharedRouter:
       return is_moe && config.moe.shared_gate;
     case kQNorm:
-    case kKNorm:
       return config.has_qk_norm;
+    case kKNorm:
+      return config.has_qk_norm && has_own_keys;
     case kSinks:
       return config.attention_sinks;
+    case kQ:
+      return config.mla.q_rank == 0;
+    case kQDown:
+    case kQDownNorm:
+    case kQUp:
+      return config.mla.q_rank != 0;
     default:
       return true;
   }

@@ -34,7 +34,25 @@ Json small_config(std::string_view model_type) {
                {"rms_norm_eps", 3e-6},
                {"query_pre_attn_scalar", 10},
                {"partial_rotary_factor", 1.0}};
+  if (model_type.starts_with("gemma3n") || model_type.starts_with("gemma4")) {
+    json["hidden_size_per_layer_input"] = 6;
+    json["vocab_size_per_layer_input"] = 31;
+  }
+  if (model_type.starts_with("gemma4")) json["global_head_dim"] = 10;
+  if (model_type.starts_with("gemma3n")) json["num_kv_shared_layers"] = 2;
   if (model_type.starts_with("lfm2")) json["full_attn_idxs"] = {1, 4};
+  if (model_type.starts_with("deepseek") || model_type == "mistral4") {
+    for (const auto& [key, count] :
+         {std::pair("kv_lora_rank", 17), std::pair("qk_nope_head_dim", 9), std::pair("qk_rope_head_dim", 4),
+          std::pair("v_head_dim", 11), std::pair("n_routed_experts", 12), std::pair("num_experts_per_tok", 3),
+          std::pair("n_shared_experts", 2), std::pair("first_k_dense_replace", 1), std::pair("n_group", 3),
+          std::pair("topk_group", 2)}) {
+      json[key] = count;
+    }
+    json.erase("query_pre_attn_scalar");
+    if (model_type != "deepseek_v2") json["q_lora_rank"] = 13;
+    if (model_type == "deepseek_v2") json["topk_method"] = "group_limited_greedy";
+  }
   if (model_type == "granitemoehybrid") {
     json["layer_types"] = {"mamba", "mamba", "attention", "mamba", "mamba", "attention", "mamba"};
     json["mamba_n_heads"] = 12;
@@ -61,9 +79,9 @@ GgufHeader header_of(ModelConfig config) {
   EXPECT_TRUE(added) << added.error().message();
   config.gguf_names = true;
   for (const PlacedTensor& tensor : tensors_of(config)) {
-    if (tensor.row->part != 0) continue;  // within the tensor of part 0
+    if (tensor.row->part != 0 || tensor.row->gguf_part != 0) continue;  // within the tensor of part 0
     header.add_tensor(tensor_name(config, tensor.row->id, tensor.layer), DType::kF32,
-                      tensor.row->shape.extents(config));
+                      tensor.row->shape.extents(config, tensor.layer));
   }
   const std::vector<float> divisors = rope_divisors(config);
   if (!divisors.empty()) header.add_tensor("rope_freqs.weight", DType::kF32, {divisors.size()});
@@ -117,6 +135,8 @@ TEST_P(EveryModelType, HasTheSameNumbersAsGguf) {
     SCOPED_TRACE(what);
     Json json = small_config(GetParam());
     for (const auto& [key, value] : fields.items()) json[key] = value;
+    // Files of latents have one number for both.
+    if (json.contains("kv_lora_rank") && json.contains("rope_scaling")) json["rope_scaling"]["mscale"] = 1.2;
     ModelConfig config = config_of(json);
     if (config.family == "apertus") config.xielu.assign(size_t{4} * config.n_layers, 0.25f);  // tensors
     const auto kept = check_config_kept(config, header_of(config));
@@ -125,8 +145,8 @@ TEST_P(EveryModelType, HasTheSameNumbersAsGguf) {
     const ModelConfig got = read_back(header_of(config));
     EXPECT_EQ(got.family, config.family == "mixtral" ? "llama" : config.family);  // GGUF has them as one
     EXPECT_EQ(got.n_layers, 7u);
-    EXPECT_EQ(got.n_kv_heads, 2u);
-    EXPECT_EQ(got.head_dim, 10u);
+    EXPECT_EQ(got.n_kv_heads, config.mla.kv_rank != 0 ? 1u : 2u);
+    EXPECT_EQ(got.head_dim, config.mla.kv_rank != 0 ? 17u + 4u : 10u);
     EXPECT_EQ(got.sliding_window, config.sliding_window);
     EXPECT_EQ(got.is_sliding, config.is_sliding);
     EXPECT_EQ(got.local_rope.theta, config.local_rope.theta);
@@ -145,7 +165,9 @@ TEST_P(EveryModelType, NamesEachTensorOnceInBothKindsOfFile) {
   std::set<std::string> names, gguf_names;
   auto tensors = tensors_of(config);
   std::erase_if(tensors,
-                [](const PlacedTensor& tensor) { return tensor.row->part != 0; });  // within part 0's
+                [](const PlacedTensor& tensor) {  // within part 0's
+                  return tensor.row->part != 0 || tensor.row->gguf_part != 0;
+                });
   for (const PlacedTensor& tensor : tensors) {
     const TensorId id = tensor.row->id;
     const std::string name = tensor_name(config, id, tensor.layer);
@@ -223,9 +245,36 @@ TEST(Architectures, Gemma3HasTheNormsOfItsOwnNames) {
 TEST(Architectures, ShapesHaveAnyNumberOfDimensions) {
   const ModelConfig config = config_of(small_config("qwen3"));
   const Shape experts = {Dim::kVocab, Dim::kFfn, Dim::kHidden};
-  EXPECT_EQ(experts.extents(config), (std::vector<uint64_t>{33, 84, 48}));
+  EXPECT_EQ(experts.extents(config, 0), (std::vector<uint64_t>{33, 84, 48}));
   EXPECT_EQ(stored_tensor(config, TensorId::kAttentionOut, 0).shape, (std::vector<uint64_t>{48, 60}));
   EXPECT_EQ(stored_tensor(config, TensorId::kKNorm, 0).shape, (std::vector<uint64_t>{10}));
+}
+
+// Layer 5 of seven sees everything; newer files say by its number what it has.
+TEST(Gemma4, LayersHaveHeadsCachesAndWidthsOfTheirOwn) {
+  Json old_style = small_config("gemma4_text");
+  old_style["attention_k_eq_v"] = true;
+  old_style["num_kv_shared_layers"] = 1;
+  old_style["use_double_wide_mlp"] = true;
+  Json new_style = old_style;
+  old_style["global_head_dim"] = 20;
+  old_style["num_global_key_value_heads"] = 3;
+  new_style["per_layer_config"] = {{"5", {{"head_dim", 20}, {"num_key_value_heads", 3}}}};
+  for (const Json& json : {old_style, new_style}) {
+    const ModelConfig config = config_of(json);
+    EXPECT_EQ(stored_tensor(config, TensorId::kQ, 4).shape, (std::vector<uint64_t>{60, 48}));
+    EXPECT_EQ(stored_tensor(config, TensorId::kQ, 5).shape, (std::vector<uint64_t>{120, 48}));
+    EXPECT_EQ(stored_tensor(config, TensorId::kK, 5).shape, (std::vector<uint64_t>{60, 48}));
+    EXPECT_EQ(stored_tensor(config, TensorId::kUp, 6).shape, (std::vector<uint64_t>{168, 48}));
+    EXPECT_TRUE(has_tensor(config, TensorId::kV, 4) && !has_tensor(config, TensorId::kV, 5));
+    EXPECT_FALSE(has_tensor(config, TensorId::kK, 6) || has_cache(config, 6));
+    EXPECT_EQ(cache_layer(config, 6), 4u);
+    const auto kept = check_config_kept(config, header_of(config));
+    EXPECT_TRUE(kept) << kept.error().message();
+  }
+  old_style["num_kv_shared_layers"] = 7;
+  EXPECT_EQ(refusal(old_style),
+            "The last 7 of 7 layers share keys and values, but none before them is of the kind of layer 0.");
 }
 
 // As the published files spell it: Qwen3-0.6B has neither head_dim's nor layer_types' default.

@@ -49,7 +49,7 @@ Result<void> check_config(const ModelConfig& c) {
   // Upper bounds are about ten times the largest published models: they stop a hostile file, not a real one.
   const Range ranges[] = {
       {"layer count", c.n_layers, 1, kMostLayers},     {"head count", c.n_heads, 1, 1024},
-      {"kv head count", c.n_kv_heads, 1, 1024},        {"head dimension", c.head_dim, 1, 512},
+      {"kv head count", c.n_kv_heads, 1, 1024},        {"head dimension", c.head_dim, 1, 1024},
       {"hidden dimension", c.hidden_dim, 1, 1u << 18}, {"feed-forward dimension", c.ffn_dim, 1, 1u << 20},
       {"vocabulary size", c.vocab_size, 1, 1u << 22},  {"context length", c.ctx_len, 1, 1u << 28},
   };
@@ -103,6 +103,43 @@ bool is_recurrent_layer(const ModelConfig& config, uint32_t layer) {
   return layer < is_recurrent.size() && is_recurrent[layer] != 0;
 }
 
+uint32_t head_dim_of(const ModelConfig& config, uint32_t layer) {
+  const bool own = config.sliding_head_dim != 0 && is_sliding_layer(config, layer);
+  return own ? config.sliding_head_dim : config.head_dim;
+}
+
+uint32_t kv_heads_of(const ModelConfig& config, uint32_t layer) {
+  const bool own = config.sliding_kv_heads != 0 && is_sliding_layer(config, layer);
+  return own ? config.sliding_kv_heads : config.n_kv_heads;
+}
+
+uint32_t ffn_dim_of(const ModelConfig& config, uint32_t layer) {
+  const bool own = config.shared_ffn_dim != 0 && layer + config.shared_kv_layers >= config.n_layers;
+  return own ? config.shared_ffn_dim : config.ffn_dim;
+}
+
+float gate_deviations_of(const ModelConfig& config, uint32_t layer) {
+  return layer < config.gate_deviations.size() ? config.gate_deviations[layer] : kAllGates;
+}
+
+uint32_t cache_layer(const ModelConfig& config, uint32_t layer) {
+  const uint32_t first_shared = config.n_layers - std::min(config.shared_kv_layers, config.n_layers);
+  if (layer < first_shared) return layer;
+  for (uint32_t i = first_shared; i-- > 0;) {
+    if (is_sliding_layer(config, i) == is_sliding_layer(config, layer)) return i;
+  }
+  return layer;
+}
+
+bool has_cache(const ModelConfig& config, uint32_t layer) {
+  return !is_recurrent_layer(config, layer) && cache_layer(config, layer) == layer;
+}
+
+bool has_equal_caches(const ModelConfig& config) {
+  return config.recurrent.is_recurrent.empty() && config.shared_kv_layers == 0 &&
+         config.sliding_head_dim == 0 && config.sliding_kv_heads == 0;
+}
+
 float usual_attention_scale(const ModelConfig& config) {
   return 1.0f / std::sqrt(static_cast<float>(config.head_dim));
 }
@@ -122,6 +159,10 @@ Result<void> set_sliding_pattern(ModelConfig& config, int64_t pattern) {
 }
 
 Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
+  if (checkpoint.tensors().empty()) {
+    return fail(ErrorKind::kInvalidInput, "%s holds no tensors: it is a vocabulary or metadata alone.",
+                checkpoint.name().c_str());
+  }
   if (const GgufFile* gguf = checkpoint.gguf()) {
     return config_from_gguf(*gguf, [&](std::string_view name) {
       const TensorInfo* tensor = checkpoint.find(name);

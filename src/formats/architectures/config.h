@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@
 
 namespace doppler::formats {
 
-enum class RopeScaling : uint8_t { kNone, kLinear, kLlama3, kYarn, kLongRope };
+enum class RopeScaling : uint8_t { kNone, kLinear, kLlama3, kYarn, kLongRope, kProportional };
 
 // Which two numbers of a head are rotated together.
 enum class RopePairing : uint8_t {
@@ -35,6 +36,7 @@ struct RopeConfig {
   bool truncate = true;                                  // yarn
   double attention_factor = 0;                           // yarn, longrope; 0: by formula
   std::vector<double> long_factor, short_factor;         // longrope, one per pair
+  double turning_part = 1;                               // proportional: of the pairs; the others stand still
   std::string frequency_divisors;  // GGUF: name of a tensor that divides each frequency; empty: none
 };
 
@@ -52,7 +54,8 @@ struct MoeConfig {
   float weight_scale = 1;
   uint32_t n_groups = 1, groups_used = 1;  // experts are chosen within the best groups
   GroupScore group_score = GroupScore::kMax;
-  std::vector<uint8_t> is_moe;  // per layer, 1: a mixture; empty: all are, where there are experts
+  std::vector<uint8_t> is_moe;   // per layer, 1: a mixture; empty: all are, where there are experts
+  bool is_beside_dense = false;  // the feed-forward layer is there too
 };
 
 // Layers with a recurrent state in place of attention's keys and values: gated delta net, short convolution, Mamba2.
@@ -67,12 +70,22 @@ struct RecurrentConfig {
   bool is_tiled = false;                // value head h has keys of head h % n_key_heads: GGUF's order
 };
 
-// Multi-head latent attention (DeepSeek-AI 2024): keys and values from one compressed vector a token.
+// Multi-head latent attention (DeepSeek-AI 2024): keys and values from one compressed vector a token, which is what the cache
+// holds: n_kv_heads is 1 and head_dim kv_rank + rope_dim.
 struct MlaConfig {
   uint32_t kv_rank = 0;                 // 0: usual attention
   uint32_t q_rank = 0;                  // 0: queries are not compressed
   uint32_t nope_dim = 0, rope_dim = 0;  // of a head's query and key: without and with rotation
   uint32_t value_dim = 0;
+};
+
+// ModelConfig::gate_deviations of layers that keep all of their gates.
+inline constexpr float kAllGates = std::numeric_limits<float>::lowest();
+
+// Embeddings that each layer has of each token (Gemma 3n).
+struct LayerInputConfig {
+  uint32_t dim = 0;         // of a layer; 0: there are none
+  uint32_t vocab_size = 0;  // rows of their table
 };
 
 // Queries at position p are multiplied by 1 + beta * ln(1 + floor(p / ctx_len)), after their rotation (Llama 4).
@@ -102,9 +115,16 @@ struct ModelConfig {
   float attention_scale = 0;
   uint32_t sliding_window = 0;      // in tokens, its own included; 0: full attention
   std::vector<uint8_t> is_sliding;  // per layer, 1: the window applies; empty: it applies to all
-  bool has_qk_norm = true;          // in families that normalise q and k; false: this model does not
-  bool attention_sinks = false;     // a learned logit of each head joins the denominator of its softmax
-  float attention_softcap = 0;      // c: attention logits are c * tanh(logits / c); 0: none
+  // Of layers that slide, where they have others than head_dim and n_kv_heads say; 0: they have not.
+  uint32_t sliding_head_dim = 0, sliding_kv_heads = 0;
+  bool values_are_keys = false;  // in layers that do not slide v is what k is before its norm and rotation
+  // The last so many layers have no keys and values: they read those of the last layer before them that slides, or does
+  // not, as they do.
+  uint32_t shared_kv_layers = 0;
+  uint32_t shared_ffn_dim = 0;   // feed-forward dimension of these; 0: ffn_dim
+  bool has_qk_norm = true;       // in families that normalise q and k; false: this model does not
+  bool attention_sinks = false;  // a learned logit of each head joins the denominator of its softmax
+  float attention_softcap = 0;   // c: attention logits are c * tanh(logits / c); 0: none
   QueryScaling query_scaling;
   // What files give as numbers; what a family always does is in its forward pass.
   float embedding_scale = 1;  // of the embedding table's rows
@@ -122,6 +142,9 @@ struct ModelConfig {
   RopeConfig local_rope;  // of layers that slide, in families where it is another; rotary_dim 0: none
   std::vector<uint8_t> is_unrotated;  // per layer, 1: its q and k do not rotate; empty: all do
   MoeConfig moe;
+  LayerInputConfig layer_input;
+  uint32_t laurel_rank = 0;            // of the low-rank branch beside attention (LAuReL, Gemma 3n)
+  std::vector<float> gate_deviations;  // per layer, as graph::Sparsify takes them; empty: all keep all
   RecurrentConfig recurrent;
   MlaConfig mla;
 };
@@ -135,6 +158,18 @@ bool is_rotated_layer(const ModelConfig& config, uint32_t layer);
 bool is_moe_layer(const ModelConfig& config, uint32_t layer);
 // True if layer `layer` has a recurrent state.
 bool is_recurrent_layer(const ModelConfig& config, uint32_t layer);
+
+// What layers may have of their own.
+uint32_t head_dim_of(const ModelConfig& config, uint32_t layer);
+uint32_t kv_heads_of(const ModelConfig& config, uint32_t layer);
+uint32_t ffn_dim_of(const ModelConfig& config, uint32_t layer);
+float gate_deviations_of(const ModelConfig& config, uint32_t layer);
+// Whose keys and values attention of layer `layer` reads: its own, or those of an earlier layer.
+uint32_t cache_layer(const ModelConfig& config, uint32_t layer);
+// True if layer `layer` has a cache of keys and values.
+bool has_cache(const ModelConfig& config, uint32_t layer);
+// True if all layers have one, of the same shape.
+bool has_equal_caches(const ModelConfig& config);
 
 // 1 / sqrt(head_dim)
 float usual_attention_scale(const ModelConfig& config);

@@ -18,6 +18,25 @@ Result<uint32_t> GgufKeys::required(const char* key) const {
   return *value;
 }
 
+Result<std::vector<uint32_t>> GgufKeys::counts(const char* key) const {
+  const GgufValue* value = gguf_.find(prefix_ + key);
+  std::vector<uint32_t> out;
+  if (!value) return out;
+  if (!value->is_array()) {
+    DP_TRY(const uint32_t one, required(key));
+    return std::vector<uint32_t>{one};
+  }
+  DP_TRY(const std::vector<double> list, numbers(key));
+  for (const double number : list) {
+    if (!(number >= 0) || number > UINT32_MAX) {
+      return fail(ErrorKind::kInvalidInput, "Key \"%s%s\" has %g; allowed is 0 to 2^32-1.", prefix_.c_str(),
+                  key, number);
+    }
+    out.push_back(static_cast<uint32_t>(number));
+  }
+  return out;
+}
+
 Result<double> GgufKeys::number(const char* key, double otherwise) const {
   DP_TRY(const auto value, gguf_.get_number(prefix_ + key));
   return value.value_or(otherwise);

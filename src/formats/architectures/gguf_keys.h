@@ -19,6 +19,7 @@ class GgufKeys {
 
   Result<std::optional<uint32_t>> count(const char* key) const;  // empty: absent
   Result<uint32_t> required(const char* key) const;
+  Result<std::vector<uint32_t>> counts(const char* key) const;  // a list, or one alone; empty: absent
   Result<double> number(const char* key, double otherwise) const;
   Result<bool> truth(const char* key, bool otherwise) const;
   Result<std::string> text(const char* key) const;             // empty: absent

@@ -12,9 +12,17 @@
 namespace doppler::formats {
 namespace {
 
+constexpr float kNoTurn = 1e30f;  // what llama.cpp divides the frequencies of pairs by that stand still
+
 // Every so many layers one sees everything.
 uint32_t sliding_pattern(const ModelConfig& config) {
   return static_cast<uint32_t>(std::ranges::find(config.is_sliding, 0) - config.is_sliding.begin()) + 1;
+}
+
+std::vector<uint8_t> sliding_flags(const ModelConfig& config) {
+  std::vector<uint8_t> flags;
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) flags.push_back(is_sliding_layer(config, layer));
+  return flags;
 }
 
 Result<void> add_scaling(GgufHeader& header, const std::string& prefix, const ModelConfig& config) {
@@ -22,6 +30,7 @@ Result<void> add_scaling(GgufHeader& header, const std::string& prefix, const Mo
   switch (rope.scaling) {
     case RopeScaling::kNone:
     case RopeScaling::kLlama3:  // a tensor
+    case RopeScaling::kProportional:
       return {};
     case RopeScaling::kLinear:
       header.add_string(prefix + "rope.scaling.type", "linear");
@@ -44,8 +53,12 @@ Result<void> add_scaling(GgufHeader& header, const std::string& prefix, const Mo
                  static_cast<uint32_t>(rope.original_ctx_len));
   header.add_f32(prefix + "rope.scaling.yarn_beta_fast", static_cast<float>(rope.beta_fast));
   header.add_f32(prefix + "rope.scaling.yarn_beta_slow", static_cast<float>(rope.beta_slow));
-  if (architecture_of(config).gguf.yarn_log_multiplier && rope.mscale == 1 && rope.mscale_all_dim != 0) {
-    header.add_f32(prefix + "rope.scaling.yarn_log_multiplier", static_cast<float>(rope.mscale_all_dim));
+  // Of latents llama.cpp takes both numbers to be one, elsewhere the first to be 1.
+  const float multiplier = architecture_of(config).gguf.yarn_log_multiplier;
+  const double mscale = config.mla.kv_rank != 0 ? rope.mscale_all_dim : 1;
+  if (multiplier != 0 && rope.mscale == mscale && rope.mscale_all_dim != 0) {
+    header.add_f32(prefix + "rope.scaling.yarn_log_multiplier",
+                   multiplier * static_cast<float>(rope.mscale_all_dim));
     return {};
   }
   // GGUF's factor multiplies that of the formula.
@@ -98,7 +111,12 @@ constexpr Compared kCompared[] = {
     {"final softcap", of<&M::final_softcap>},
     {"scaling of queries", of<&M::query_scaling, &QueryScaling::beta>},
     {"context length of the scaling of queries", of<&M::query_scaling, &QueryScaling::ctx_len>},
+    {"values that are keys", of<&M::values_are_keys>},
+    {"dimension of layers' inputs", of<&M::layer_input, &LayerInputConfig::dim>},
+    {"vocabulary size of layers' inputs", of<&M::layer_input, &LayerInputConfig::vocab_size>},
+    {"rank beside attention", of<&M::laurel_rank>},
     {"rotary dimension", of<&M::rope, &RopeConfig::rotary_dim>},
+    {"rotary dimension of layers that slide", of<&M::local_rope, &RopeConfig::rotary_dim>},
     {"rope theta of layers that slide", of<&M::local_rope, &RopeConfig::theta>},
     {"expert count", of<&M::moe, &MoeConfig::n_experts>},
     {"count of experts a token", of<&M::moe, &MoeConfig::n_used>},
@@ -128,12 +146,18 @@ constexpr Compared kCompared[] = {
 
 struct ComparedLayer {
   const char* what;
-  bool (*of)(const ModelConfig& config, uint32_t layer);
+  double (*of)(const ModelConfig& config, uint32_t layer);
 };
-constexpr ComparedLayer kComparedLayers[] = {{"sliding", is_sliding_layer},
-                                             {"rotation", is_rotated_layer},
-                                             {"mixture of experts", is_moe_layer},
-                                             {"recurrence", is_recurrent_layer}};
+template <auto function>
+double of_layer(const ModelConfig& config, uint32_t layer) {
+  return static_cast<double>(function(config, layer));
+}
+constexpr ComparedLayer kComparedLayers[] = {
+    {"sliding", of_layer<is_sliding_layer>},          {"rotation", of_layer<is_rotated_layer>},
+    {"mixture of experts", of_layer<is_moe_layer>},   {"recurrence", of_layer<is_recurrent_layer>},
+    {"head dimension", of_layer<head_dim_of>},        {"kv head count", of_layer<kv_heads_of>},
+    {"feed-forward dimension", of_layer<ffn_dim_of>}, {"gates' deviations", of_layer<gate_deviations_of>},
+    {"cache's layer", of_layer<cache_layer>}};
 
 std::vector<Number> numbers_of(const ModelConfig& a, const ModelConfig& b) {
   std::vector<Number> out;
@@ -144,8 +168,7 @@ std::vector<Number> numbers_of(const ModelConfig& a, const ModelConfig& b) {
   }
   for (uint32_t layer = 0; layer < a.n_layers; ++layer) {
     for (const auto& [what, of] : kComparedLayers) {
-      out.push_back({format_text("%s of layer %u", what, layer), static_cast<double>(of(a, layer)),
-                     static_cast<double>(of(b, layer))});
+      out.push_back({format_text("%s of layer %u", what, layer), of(a, layer), of(b, layer)});
     }
   }
   return out;
@@ -202,10 +225,22 @@ void add_own_fields(GgufHeader& header, const std::string& prefix, const GgufRow
   }
 }
 
+// One count where all layers have the same, else a list.
+void add_counts(GgufHeader& header, const std::string& key, const ModelConfig& config, bool is_equal,
+                uint32_t (*of)(const ModelConfig& config, uint32_t layer)) {
+  if (is_equal) return header.add_u32(key, of(config, 0));
+  std::vector<int32_t> counts;
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    counts.push_back(static_cast<int32_t>(of(config, layer)));
+  }
+  header.add_i32s(key, counts);
+}
+
 }  // namespace
 
 std::vector<float> rope_divisors(const ModelConfig& config) {
-  if (config.rope.scaling != RopeScaling::kLlama3) return {};
+  if (config.rope.scaling != RopeScaling::kLlama3 && config.rope.scaling != RopeScaling::kProportional)
+    return {};
   RopeConfig plain = config.rope;
   plain.scaling = RopeScaling::kNone;
   const auto fast = rope_frequencies(plain, config.ctx_len, config.ctx_len, {});
@@ -213,7 +248,8 @@ std::vector<float> rope_divisors(const ModelConfig& config) {
   if (!fast || !scaled) return {};
   std::vector<float> divisors(fast->inv_freq.size());
   for (size_t i = 0; i < divisors.size(); ++i) {
-    divisors[i] = static_cast<float>(fast->inv_freq[i] / scaled->inv_freq[i]);
+    divisors[i] =
+        scaled->inv_freq[i] == 0 ? kNoTurn : static_cast<float>(fast->inv_freq[i] / scaled->inv_freq[i]);
   }
   return divisors;
 }
@@ -227,19 +263,17 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
   header.add_u32(prefix + "block_count", c.n_layers);
   header.add_u32(prefix + "context_length", c.ctx_len);
   header.add_u32(prefix + "embedding_length", c.hidden_dim);
-  header.add_u32(prefix + "feed_forward_length", c.ffn_dim);
+  add_counts(header, prefix + "feed_forward_length", c, c.shared_ffn_dim == 0, ffn_dim_of);
   header.add_u32(prefix + "attention.head_count", c.n_heads);
-  if (row.gguf.kv_heads_by_layer) {
-    std::vector<int32_t> counts;
-    for (uint32_t layer = 0; layer < c.n_layers; ++layer) {
-      counts.push_back(is_recurrent_layer(c, layer) ? 0 : static_cast<int32_t>(c.n_kv_heads));
-    }
-    header.add_i32s(prefix + "attention.head_count_kv", counts);
-  } else {
-    header.add_u32(prefix + "attention.head_count_kv", c.n_kv_heads);
-  }
+  const bool is_equal = !row.gguf.kv_heads_by_layer && c.sliding_kv_heads == 0;
+  add_counts(header, prefix + "attention.head_count_kv", c, is_equal,
+             [](const ModelConfig& config, uint32_t layer) {
+               const bool is_none =
+                   architecture_of(config).gguf.kv_heads_by_layer && is_recurrent_layer(config, layer);
+               return is_none ? 0 : kv_heads_of(config, layer);
+             });
   header.add_u32(prefix + "attention.key_length", c.head_dim);
-  header.add_u32(prefix + "attention.value_length", c.head_dim);
+  header.add_u32(prefix + "attention.value_length", c.mla.kv_rank != 0 ? c.mla.kv_rank : c.head_dim);
   header.add_f32(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);
   header.add_u32(prefix + "rope.dimension_count", c.rope.rotary_dim);
   header.add_f32(prefix + "rope.freq_base", static_cast<float>(c.rope.theta));
@@ -251,7 +285,9 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
   add_own_fields(header, prefix, row.gguf, c);
   if (c.sliding_window == 0 || row.gguf.window == WindowRule::kNone) return {};
   header.add_u32(prefix + "attention.sliding_window", c.sliding_window);
-  if (row.gguf.window == WindowRule::kPattern) {
+  if (row.gguf.has_lists) {
+    header.add_bools(prefix + "attention.sliding_window_pattern", sliding_flags(c));
+  } else if (row.gguf.window == WindowRule::kPattern) {
     header.add_u32(prefix + "attention.sliding_window_pattern", sliding_pattern(c));
   }
   return {};

@@ -1,6 +1,7 @@
 #include "formats/architectures/huggingface_rope.h"
 
 #include <cmath>
+#include <utility>
 
 #include "base/json.h"
 #include "formats/architectures/json_fields.h"
@@ -10,14 +11,20 @@ namespace {
 
 Result<RopeScaling> scaling_from_name(const std::string& name) {
   static constexpr std::pair<const char*, RopeScaling> kNames[] = {
-      {"default", RopeScaling::kNone}, {"linear", RopeScaling::kLinear},     {"llama3", RopeScaling::kLlama3},
-      {"yarn", RopeScaling::kYarn},    {"longrope", RopeScaling::kLongRope}, {"su", RopeScaling::kLongRope},
+      {"default", RopeScaling::kNone},
+      {"linear", RopeScaling::kLinear},
+      {"llama3", RopeScaling::kLlama3},
+      {"yarn", RopeScaling::kYarn},
+      {"longrope", RopeScaling::kLongRope},
+      {"su", RopeScaling::kLongRope},
+      {"proportional", RopeScaling::kProportional},
   };
   for (const auto& [known, scaling] : kNames) {
     if (name == known) return scaling;
   }
   return fail(ErrorKind::kUnsupported,
-              "Rope type \"%s\" is not known; known are default, linear, llama3, yarn and longrope.",
+              "Rope type \"%s\" is not known; known are default, linear, llama3, yarn, longrope and "
+              "proportional.",
               printable(name).c_str());
 }
 
@@ -80,6 +87,10 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePa
   if (!(rotated_part > 0 && rotated_part <= 1)) {
     return fail(ErrorKind::kInvalidInput, "Field \"partial_rotary_factor\" is %g; allowed is above 0 to 1.",
                 rotated_part);
+  }
+  if (rope.scaling ==
+      RopeScaling::kProportional) {  // heads rotate as a whole, most of their pairs by nothing
+    rope.turning_part = std::exchange(rotated_part, 1.0);
   }
   rope.rotary_dim = static_cast<uint32_t>(config.head_dim * rotated_part);
   return rope;

@@ -45,13 +45,6 @@ void set_what_no_key_says(MoeConfig& moe) {
   moe.norm_weights = true;
 }
 
-Result<void> require_text(const Json& json, const char* key, const char* wanted) {
-  DP_TRY(const auto text, get_string(json, key));
-  if (text.value_or(wanted) == wanted) return {};
-  return fail(ErrorKind::kUnsupported, "Field \"%s\" is \"%s\"; supported is \"%s\".", key,
-              printable(*text).c_str(), wanted);
-}
-
 Result<void> read(const Json& json, ModelConfig& config) {
   set_what_no_key_says(config.moe);
   for (const char* key : {"use_qk_norm", "use_routing_bias"}) DP_CHECK(require_truth(json, key, true));

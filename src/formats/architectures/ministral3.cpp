@@ -30,7 +30,7 @@ constinit const Architecture kMinistral3Row = {
     .gguf = {.architectures = kGguf,
              .pairing = RopePairing::kGptJ,
              .window = WindowRule::kAllLayers,
-             .yarn_log_multiplier = true,
+             .yarn_log_multiplier = 1,
              .read = read_keys,
              .write = write_keys,
              .keys = kKeys},

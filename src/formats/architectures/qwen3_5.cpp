@@ -1,7 +1,8 @@
 // Qwen 3.5, dense and with experts: three gated delta nets, then attention whose output is gated. Norms are stored as w - 1,
 // but not that of the delta net. Facts: transformers' Qwen3_5TextConfig and Qwen3_5MoeTextConfig; llama.cpp's LLM_ARCH_QWEN35
 // and LLM_ARCH_QWEN35MOE, whose files have the value heads of delta nets in another order and call the second norm of a
-// layer post_attention_norm.
+// layer post_attention_norm. Qwen 3 Next (Qwen3NextConfig, LLM_ARCH_QWEN3NEXT) is the same with experts and has both gates of a
+// delta net in one tensor.
 #include <algorithm>
 #include <cmath>
 
@@ -18,10 +19,11 @@ using enum TensorId;
 
 constexpr uint32_t kInterval = 4;  // every fourth layer is attention
 
-constexpr std::string_view kGguf[] = {"qwen35"}, kGgufMoe[] = {"qwen35moe"};
+constexpr std::string_view kGguf[] = {"qwen35"}, kGgufMoe[] = {"qwen35moe"}, kGgufNext[] = {"qwen3next"};
 constexpr HuggingFaceType kTypes[] = {{"qwen3_5_text", WindowRule::kNone}, {"qwen3_5", WindowRule::kNone}};
 constexpr HuggingFaceType kMoeTypes[] = {{"qwen3_5_moe_text", WindowRule::kNone},
                                          {"qwen3_5_moe", WindowRule::kNone}};
+constexpr HuggingFaceType kNextTypes[] = {{"qwen3_next", WindowRule::kNone}};
 // Those of the dense model, then those of experts.
 constexpr FieldDefault kAllDefaults[] = {{"head_dim", 256, true},
                                          {"max_position_embeddings", 32768, true},
@@ -57,6 +59,35 @@ constexpr TensorRow kOwnTensors[] = {
      .parts = 2},
     {kFfnNorm, "post_attention_norm", "post_attention_layernorm", {Dim::kHidden}, /*is_norm=*/true},
 };
+
+// Of each key head its values' rates, then their decays.
+constexpr TensorRow kNextTensors[] = {
+    kOwnTensors[0],
+    kOwnTensors[1],
+    {.id = kDeltaRate,
+     .gguf = "ssm_ba",
+     .huggingface = "linear_attn.in_proj_ba",
+     .shape = {Dim::kValueHeads, Dim::kHidden},
+     .parts = 2},
+    {.id = kDeltaDecay,
+     .gguf = "ssm_ba",
+     .huggingface = "linear_attn.in_proj_ba",
+     .shape = {Dim::kValueHeads, Dim::kHidden},
+     .part = 1,
+     .parts = 2},
+};
+constexpr FieldDefault kNextDefaults[] = {{"head_dim", 256, true},
+                                          {"max_position_embeddings", 32768, true},
+                                          {"partial_rotary_factor", 0.25, false},
+                                          {"linear_conv_kernel_dim", 4, true},
+                                          {"linear_key_head_dim", 128, true},
+                                          {"linear_value_head_dim", 128, true},
+                                          {"linear_num_key_heads", 16, true},
+                                          {"linear_num_value_heads", 32, true},
+                                          {"num_experts", 512, true},
+                                          {"num_experts_per_tok", 10, true},
+                                          {"moe_intermediate_size", 512, true},
+                                          {"shared_expert_intermediate_size", 512, true}};
 
 void set_delta(ModelConfig& config) {
   RecurrentConfig& c = config.recurrent;
@@ -109,7 +140,7 @@ Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
   DP_TRY(c.n_value_heads, keys.required("ssm.time_step_rank"));
   DP_TRY(const uint32_t inner, keys.required("ssm.inner_size"));
   c.value_dim = c.n_value_heads == 0 ? 0 : inner / c.n_value_heads;
-  c.is_tiled = c.n_value_heads != c.n_key_heads;
+  c.is_tiled = architecture_of(config).gguf.tiles_value_heads && c.n_value_heads != c.n_key_heads;
   DP_CHECK(leave_out_guessing_layers(keys, config));
   DP_TRY(const auto interval, keys.count("full_attention_interval"));
   const uint32_t every = std::max(1u, interval.value_or(kInterval));
@@ -136,7 +167,20 @@ void set_what_no_key_says(MoeConfig& moe) {
   moe.shared_gate = true;
 }
 
+// Qwen 3 Next's fields that Qwen 3.5 has not.
+Result<void> check_next(const Json& json) {
+  DP_CHECK(require_truth(json, "norm_topk_prob", true));
+  DP_TRY(const auto step, get_count(json, "decoder_sparse_step"));
+  DP_TRY(const std::vector<double> dense, get_numbers(json, "mlp_only_layers"));
+  if (step.value_or(1) == 1 && dense.empty()) return {};
+  return fail(
+      ErrorKind::kUnsupported,
+      "Field \"%s\" is not supported in models of type \"qwen3_next\" but where all layers have experts.",
+      dense.empty() ? "decoder_sparse_step" : "mlp_only_layers");
+}
+
 Result<void> read_huggingface_experts(const Json& json, ModelConfig& config) {
+  if (config.architecture == kNextTypes[0].model_type) DP_CHECK(check_next(json));
   DP_CHECK(read_huggingface(json, config));
   set_what_no_key_says(config.moe);
   DP_TRY(config.moe.shared_dim, required_count(json, "shared_expert_intermediate_size"));
@@ -169,6 +213,7 @@ constinit const Architecture kQwen35Row = {
     .own_tensors = kOwnTensors,
     .gguf = {.architectures = kGguf,
              .pairing = RopePairing::kNeox,
+             .tiles_value_heads = true,
              .read = read_gguf,
              .write = write_gguf,
              .keys = kGgufKeys},
@@ -188,6 +233,7 @@ constinit const Architecture kQwen35MoeRow = {
     .own_tensors = kOwnTensors,
     .gguf = {.architectures = kGgufMoe,
              .pairing = RopePairing::kNeox,
+             .tiles_value_heads = true,
              .read = read_gguf_experts,
              .write = write_gguf_experts,
              .keys = kGgufMoeAndStateKeys},
@@ -195,6 +241,25 @@ constinit const Architecture kQwen35MoeRow = {
                     .pairing = RopePairing::kNeox,
                     .norm_offset = 1.0f,
                     .defaults = kAllDefaults,
+                    .recurrent_type = "linear_attention",
+                    .read = read_huggingface_experts,
+                    .keys = kMoeKeys},
+};
+
+constinit const Architecture kQwen3NextRow = {
+    .family = "qwen3_next",
+    .layer = kMoeAttentionLayer,
+    .recurrent_layer = kMoeDeltaLayer,
+    .own_tensors = kNextTensors,
+    .gguf = {.architectures = kGgufNext,
+             .pairing = RopePairing::kNeox,
+             .read = read_gguf_experts,
+             .write = write_gguf_experts,
+             .keys = kGgufMoeAndStateKeys},
+    .huggingface = {.model_types = kNextTypes,
+                    .pairing = RopePairing::kNeox,
+                    .norm_offset = 1.0f,
+                    .defaults = kNextDefaults,
                     .recurrent_type = "linear_attention",
                     .read = read_huggingface_experts,
                     .keys = kMoeKeys},

@@ -84,6 +84,11 @@ Result<void> read_window(const GgufKeys& keys, const Architecture& row, ModelCon
 
 Result<void> read_kv_heads(const GgufKeys& keys, const GgufRow& row, ModelConfig& config) {
   constexpr const char* kKey = "attention.head_count_kv";
+  if (row.has_lists) {
+    DP_TRY(const std::vector<uint32_t> counts, keys.counts(kKey));
+    config.n_kv_heads = counts.empty() ? config.n_heads : counts.back();
+    return {};
+  }
   if (!row.kv_heads_by_layer) {
     DP_TRY(const auto count, keys.count(kKey));
     config.n_kv_heads = count.value_or(config.n_heads);
@@ -107,7 +112,12 @@ Result<void> read_kv_heads(const GgufKeys& keys, const GgufRow& row, ModelConfig
 }
 
 // Files of models whose layers all have experts may give the width of these alone.
-Result<void> read_ffn_dim(const GgufKeys& keys, ModelConfig& config) {
+Result<void> read_ffn_dim(const GgufKeys& keys, const GgufRow& row, ModelConfig& config) {
+  if (row.has_lists) {
+    DP_TRY(const std::vector<uint32_t> dims, keys.counts("feed_forward_length"));
+    config.ffn_dim = dims.empty() ? 0 : dims.front();
+    return {};
+  }
   DP_TRY(const auto expert_dim, keys.count("expert_feed_forward_length"));
   DP_TRY(const auto dim, keys.count("feed_forward_length"));
   if (!dim && expert_dim) {
@@ -154,6 +164,14 @@ Result<void> refuse_others(const GgufKeys& keys, const GgufRow& row, const Model
   return {};
 }
 
+// Such layers have no tensor of values.
+void find_values_that_are_keys(const ShapeLookup& shape_of, ModelConfig& config) {
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    const std::string name = format_text("blk.%u.attn_v.weight", layer);
+    if (has_cache(config, layer) && !shape_of(name)) config.values_are_keys = true;
+  }
+}
+
 }  // namespace
 
 Result<void> leave_out_guessing_layers(const GgufKeys& keys, ModelConfig& config) {
@@ -185,7 +203,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   DP_TRY(config.n_heads, keys.required("attention.head_count"));
   DP_CHECK(read_kv_heads(keys, row->gguf, config));
   DP_TRY(config.hidden_dim, keys.required("embedding_length"));
-  DP_CHECK(read_ffn_dim(keys, config));
+  DP_CHECK(read_ffn_dim(keys, row->gguf, config));
   DP_TRY(config.ctx_len, keys.required("context_length"));
   DP_TRY(const double eps, keys.number("attention.layer_norm_rms_epsilon", 1e-5));
   config.norm_eps = static_cast<float>(eps);
@@ -208,7 +226,12 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   config.tied_embeddings = shape_of("output.weight") == nullptr;
   DP_CHECK(check_config(config));
   config.attention_scale = row->gguf.attention_scale(config);
+  const auto* table = shape_of("per_layer_token_embd.weight");
+  if (table && !table->empty()) config.layer_input.vocab_size = static_cast<uint32_t>((*table)[0]);
+  const auto* laurel = shape_of("blk.0.laurel_l.weight");
+  if (laurel && !laurel->empty()) config.laurel_rank = static_cast<uint32_t>((*laurel)[0]);
   if (row->gguf.read) DP_CHECK(row->gguf.read(keys, config));
+  if (row->gguf.has_lists) find_values_that_are_keys(shape_of, config);
   DP_CHECK(check_scales(config));
   return config;
 }

@@ -8,6 +8,7 @@
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/huggingface_rope.h"
 #include "formats/architectures/json_fields.h"
+#include "formats/architectures/mla_keys.h"
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
@@ -228,8 +229,17 @@ Result<void> refuse_others(const Json& json, const HuggingFaceRow& row, const Mo
   return {};
 }
 
-// Models whose layers all have experts may give the width of these alone.
+// Models whose layers all have experts may give the width of these alone; others give one a layer.
 Result<uint32_t> read_ffn_dim(const Json& json) {
+  const Json* list = find(json, "intermediate_size");
+  if (list && list->is_array() && !list->empty()) {
+    const auto is_first = [&](const Json& dim) { return dim == list->front(); };
+    if (!std::ranges::all_of(*list, is_first)) {
+      return fail(ErrorKind::kUnsupported,
+                  "Field \"intermediate_size\" has several numbers; supported is one.");
+    }
+    return required_count({{"intermediate_size", list->front()}}, "intermediate_size");
+  }
   const bool has_experts_only = !find(json, "intermediate_size") && find(json, "moe_intermediate_size");
   return required_count(json, has_experts_only ? "moe_intermediate_size" : "intermediate_size");
 }
@@ -268,6 +278,13 @@ Result<void> require_truth(const Json& json, const char* key, bool truth) {
               truth ? "true" : "false");
 }
 
+Result<void> require_text(const Json& json, const char* key, const char* wanted) {
+  DP_TRY(const auto text, get_string(json, key));
+  if (text.value_or(wanted) == wanted) return {};
+  return fail(ErrorKind::kUnsupported, "Field \"%s\" is \"%s\"; supported is \"%s\".", key,
+              printable(*text).c_str(), wanted);
+}
+
 Result<ModelConfig> config_from_huggingface(const Json& whole) {
   ModelConfig config;
   DP_TRY(const auto model_type, get_string(whole, "model_type"));
@@ -291,6 +308,7 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   DP_TRY(config.hidden_dim, required_count(json, "hidden_size"));
   DP_TRY(const auto head_dim, get_count(json, "head_dim"));
   config.head_dim = head_dim.value_or(config.n_heads == 0 ? 0 : config.hidden_dim / config.n_heads);
+  if (own.latent_attention) DP_CHECK(read_huggingface_latents(json, config));
   DP_TRY(config.ffn_dim, read_ffn_dim(json));
   DP_TRY(config.vocab_size, required_count(json, "vocab_size"));
   DP_TRY(const auto ctx_len, get_count(json, "max_position_embeddings"));
@@ -304,6 +322,7 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
     DP_TRY(config.activation, read_activation(json, row->activation));
   }
   DP_TRY(config.rope, read_rope(json, config, own.pairing.value));
+  if (own.latent_attention) config.rope.rotary_dim = config.mla.rope_dim;
   DP_TRY(config.query_scaling, read_query_scaling(json, config));
   if (row->sliding_rope_theta != 0) {
     DP_TRY(config.local_rope, read_sliding_rope(json, config.rope, row->sliding_rope_theta));
@@ -313,7 +332,10 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   DP_CHECK(read_attention(json, own, config));
   DP_CHECK(read_biases(json, row->biases, config));
   DP_CHECK(refuse_others(json, own, config));
-  if (own.read) DP_CHECK(own.read(json, config));
+  if (own.read) {
+    DP_CHECK(own.read(json, config));
+    DP_CHECK(check_config(config));  // it may have set any of them
+  }
   DP_CHECK(check_scales(config));
   return config;
 }

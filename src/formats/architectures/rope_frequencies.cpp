@@ -8,6 +8,8 @@ namespace doppler::formats {
 namespace {
 
 constexpr double kTwoPi = 2 * std::numbers::pi;
+constexpr double kLeastTurn =
+    0x1p-64;  // of what kernels hold: 64 bits of a turn a position (kernels/rope/rope.h)
 
 void scale_llama3(const RopeConfig& rope, std::vector<double>& inv_freq) {
   for (double& f : inv_freq) {
@@ -101,12 +103,17 @@ Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_le
     case RopeScaling::kYarn:
       attention_factor = scale_yarn(rope, out.inv_freq);
       break;
+    case RopeScaling::kProportional:
+      for (uint32_t i = 0; i < pairs; ++i) out.inv_freq[i] /= rope.factor;
+      for (uint32_t i = static_cast<uint32_t>(rope.turning_part * pairs); i < pairs; ++i) out.inv_freq[i] = 0;
+      break;
     case RopeScaling::kLongRope: {
       DP_TRY(attention_factor, scale_longrope(rope, ctx_len, max_ctx_len, !divisors.empty(), out.inv_freq));
       break;
     }
   }
-  for (const double f : out.inv_freq) {
+  for (double& f : out.inv_freq) {
+    if (f < kLeastTurn * kTwoPi) f = 0;
     if (!std::isfinite(f) || f < 0 || f >= kTwoPi) {
       return fail(ErrorKind::kInvalidInput,
                   "A rotary frequency is %g; allowed is 0 to below 2 pi. Check rope theta and scaling.", f);

@@ -8,7 +8,8 @@ namespace doppler::formats {
 extern const Architecture kApertusRow, kErnie45Row, kExaone4Row, kGemmaRow, kGemma2Row, kGemma3Row, kGlm4Row,
     kGraniteRow, kGraniteHybridRow, kHunyuanV1Row, kLfm2Row, kLlamaRow, kMinistral3Row, kOlmo2Row, kPhi3Row,
     kQwen2Row, kQwen3Row, kQwen35Row, kSeedOssRow, kSmolLm3Row, kMixtralRow, kQwen2MoeRow, kQwen3MoeRow,
-    kGptOssRow, kErnie45MoeRow, kHunyuanV1MoeRow, kGlm4MoeRow, kMiniMaxM2Row, kQwen35MoeRow, kLfm2MoeRow;
+    kGptOssRow, kErnie45MoeRow, kHunyuanV1MoeRow, kGlm4MoeRow, kMiniMaxM2Row, kQwen35MoeRow, kLfm2MoeRow,
+    kDeepSeekRow, kMistral4Row, kQwen3NextRow, kGemma4Row, kGemma3nRow;
 
 // The tensors of a layer that normalises before attention and before the feed-forward layer, and nowhere else.
 inline constexpr TensorId kPreNormLayer[] = {
@@ -33,6 +34,7 @@ inline constexpr TensorId kPostNormLayer[] = {TensorId::kQ,
                                               TensorId::kPostFfnNorm};
 // A field of config.json that a family without numbers in it must have as the family always is. Error: it has another.
 Result<void> require_truth(const Json& json, const char* key, bool truth);
+Result<void> require_text(const Json& json, const char* key, const char* wanted);
 // Takes those layers off config.n_layers that stand behind the model in a GGUF file and guess further tokens.
 Result<void> leave_out_guessing_layers(const GgufKeys& keys, ModelConfig& config);
 

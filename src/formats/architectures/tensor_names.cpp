@@ -100,6 +100,52 @@ constexpr TensorRow kUsual[] = {
     {kSharedUp, "ffn_up_shexp", "mlp.shared_expert.up_proj", {kSharedFfn, kHidden}},
     {kSharedDown, "ffn_down_shexp", "mlp.shared_expert.down_proj", {kHidden, kSharedFfn}},
     {kSharedRouter, "ffn_gate_inp_shexp", "mlp.shared_expert_gate", {kOne, kHidden}},
+    {kQDown, "attn_q_a", "self_attn.q_a_proj", {kQRank, kHidden}},
+    {kQDownNorm, "attn_q_a_norm", "self_attn.q_a_layernorm", {kQRank}, /*is_norm=*/true},
+    {kQUp, "attn_q_b", "self_attn.q_b_proj", {kLatentQRows, kQRank}},
+    {kLatent, "attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa", {kLatentRows, kHidden}},
+    {kLatentNorm, "attn_kv_a_norm", "self_attn.kv_a_layernorm", {kKvRank}, /*is_norm=*/true},
+    {kKeyUp, "attn_k_b", "self_attn.k_b_proj", {kHeads, kKvRank, kNopeDim}},
+    {kValueUp, "attn_v_b", "self_attn.v_b_proj", {kHeads, kLatentValueDim, kKvRank}},
+    {kRouterNorm, "ffn_gate_inp.scale", "router.scale", {kHidden}, /*is_norm=*/true, "", ""},
+    {kExpertScale, "ffn_down_exps.scale", "router.per_expert_scale", {kExperts}, /*is_norm=*/true, "", ""},
+    {kExpertNorm, "pre_ffw_norm_2", "pre_feedforward_layernorm_2", {kHidden}, /*is_norm=*/true},
+    {kDenseOutNorm, "post_ffw_norm_1", "post_feedforward_layernorm_1", {kHidden}, /*is_norm=*/true},
+    {kExpertOutNorm, "post_ffw_norm_2", "post_feedforward_layernorm_2", {kHidden}, /*is_norm=*/true},
+    {kLayerTable, "per_layer_token_embd", "embed_tokens_per_layer", {kLayerInputVocab, kAllLayerInputs}},
+    {kLayerTableProj, "per_layer_model_proj", "per_layer_model_projection", {kAllLayerInputs, kHidden}},
+    {kLayerTableNorm, "per_layer_proj_norm", "per_layer_projection_norm", {kLayerInput}, /*is_norm=*/true},
+    {kLayerInputGate, "inp_gate", "per_layer_input_gate", {kLayerInput, kHidden}},
+    {kLayerInputProj, "proj", "per_layer_projection", {kHidden, kLayerInput}},
+    {kLayerInputNorm, "post_norm", "post_per_layer_input_norm", {kHidden}, /*is_norm=*/true},
+    {kLayerScale, "layer_output_scale", "layer_scalar", {kOne}, /*is_norm=*/true, ".weight", ""},
+    {kAltupIn1, "altup_proj.0", "altup_projections.0", {kHidden, kHidden}},
+    {kAltupIn2, "altup_proj.1", "altup_projections.1", {kHidden, kHidden}},
+    {kAltupIn3, "altup_proj.2", "altup_projections.2", {kHidden, kHidden}},
+    {kAltupOut1, "altup_unembd_proj.0", "altup_unembed_projections.0", {kHidden, kHidden}},
+    {kAltupOut2, "altup_unembd_proj.1", "altup_unembed_projections.1", {kHidden, kHidden}},
+    {kAltupOut3, "altup_unembd_proj.2", "altup_unembed_projections.2", {kHidden, kHidden}},
+    {kAltupRouterNorm, "altup_router_norm", "altup.router_norm", {kHidden}, /*is_norm=*/true},
+    {kAltupRouter, "altup_router", "altup.modality_router", {kStreams, kHidden}},
+    {.id = kAltupPredict,
+     .gguf = "altup_predict_coef",
+     .huggingface = "altup.prediction_coefs",
+     .shape = {kStreamPairs, kStreams},
+     .is_vector = true},
+    {.id = kAltupCorrect,
+     .gguf = "altup_correct_coef",
+     .huggingface = "altup.correction_coefs",
+     .shape = {kStreams, kStreams},
+     .is_vector = true},
+    {.id = kAltupScale,
+     .gguf = "altup_correct_scale",
+     .huggingface = "altup.correct_output_scale",
+     .shape = {kHidden},
+     .is_norm = true,
+     .huggingface_suffix = ""},
+    {kLaurelLeft, "laurel_l", "laurel.linear_left", {kLaurelRank, kHidden}},
+    {kLaurelRight, "laurel_r", "laurel.linear_right", {kHidden, kLaurelRank}},
+    {kLaurelNorm, "laurel_post_norm", "laurel.post_laurel_norm", {kHidden}, /*is_norm=*/true},
 };
 
 constexpr bool in_order_of_ids() {
@@ -121,6 +167,14 @@ constexpr FusedNames kGateUp[] = {
 
 // As llama.cpp has gates and ups of the families whose checkpoints have them as one.
 constexpr FusedNames kGateUpAsUp[] = {{{"ffn_gate", "", ""}, "ffn_up"}};
+
+// Of a tensor that holds several matrices in turn, the rows of one until the next.
+uint32_t part_rows_of(const ModelConfig& config, const TensorRow& row, uint32_t layer) {
+  if (row.parts == 1) return 0;
+  const RecurrentConfig& c = config.recurrent;
+  const bool is_of_delta = row.id == kDeltaRate || row.id == kDeltaDecay;
+  return is_of_delta ? c.n_value_heads / c.n_key_heads : head_dim_of(config, layer);
+}
 
 }  // namespace
 
@@ -144,15 +198,18 @@ std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, 
 StoredTensor stored_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
   const Architecture& architecture = architecture_of(config);
   const TensorRow& row = tensor_row(architecture, id);
+  const bool is_stacked = config.gguf_names && row.gguf_parts > 1;
+  std::vector<uint64_t> shape = row.shape.extents(config, layer);
+  const uint32_t part_rows = is_stacked ? static_cast<uint32_t>(shape[0]) : part_rows_of(config, row, layer);
   return {.name = tensor_name(config, id, layer, ""),
-          .shape = row.shape.extents(config),
+          .shape = std::move(shape),
           .must_have_bias = must_have_bias(config, id),
           .offset = row.is_norm && !config.gguf_names ? architecture.huggingface.norm_offset : 0,
           .suffix = std::string(config.gguf_names ? row.gguf_suffix : row.huggingface_suffix),
           .is_log = row.is_log && !config.gguf_names,
-          .part = row.part,
-          .parts = row.parts,
-          .part_rows = row.parts > 1 ? config.head_dim : 0};
+          .part = is_stacked ? row.gguf_part : row.part,
+          .parts = is_stacked ? row.gguf_parts : row.parts,
+          .part_rows = part_rows};
 }
 
 std::vector<uint64_t> without_ones(std::span<const uint64_t> shape) {

@@ -133,6 +133,7 @@ class Converter {
       // Pieces of columns all read the whole tensor.
       if (tensors_[piece.tensor].layout != RdrrLayout::kColumn || last) {
         const SourceRange range = range_of(piece);
+        DP_CHECK(run_now(model_.file(source->file).ready(range.offset, range.bytes)));
         model_.file(source->file).done_with(range.offset, range.bytes);
       }
     }

@@ -20,17 +20,15 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
   return text + " ]";
 }
 
-// Tensors of models that also see, of layers that guess further tokens, and buffers that old checkpoints carry along.
+// Tensors of models that also see or hear, of layers that guess further tokens, and buffers that old checkpoints carry along.
 bool is_left_out(std::string_view name) {
   return name.find("vision_tower") != std::string_view::npos ||
          name.find("vision_model") != std::string_view::npos ||
          name.find("multi_modal_projector") != std::string_view::npos || name.starts_with("model.visual.") ||
-         name.starts_with("mtp.") || name.ends_with("rotary_emb.inv_freq");
-}
-
-// Gated delta nets, not Mamba 2.
-bool orders_value_heads(const Architecture& row) {
-  return std::ranges::find(row.recurrent_layer, TensorId::kDeltaQkv) != row.recurrent_layer.end();
+         name.find("audio_tower") != std::string_view::npos ||
+         name.find("embed_audio") != std::string_view::npos ||
+         name.find("embed_vision") != std::string_view::npos || name.starts_with("mtp.") ||
+         name.ends_with("rotary_emb.inv_freq");
 }
 
 class TensorOutliner {
@@ -56,12 +54,16 @@ class TensorOutliner {
       if (add_fused(tensor)) continue;
       const TensorRow& row = *tensor.row;
       if (row.part != 0) continue;  // the tensor of part 0
-      std::vector<uint64_t> shape = row.shape.extents(config_);
+      if (row.gguf_parts > 1) {
+        DP_CHECK(add_stacked(tensor));
+        continue;
+      }
+      std::vector<uint64_t> shape = row.shape.extents(config_, tensor.layer);
       shape[0] *= row.parts;
       DP_CHECK(add(tensor, nullptr, std::move(shape)));
       // Checkpoints with biases that config.json does not speak of are read with them.
       if (!is_in_layer(row.id) || row.is_norm || row.is_vector) continue;
-      std::vector<uint64_t> outputs = row.shape.extents(config_);
+      std::vector<uint64_t> outputs = row.shape.extents(config_, tensor.layer);
       outputs.pop_back();
       DP_CHECK(add(tensor, ".bias", std::move(outputs)));
     }
@@ -126,10 +128,32 @@ class TensorOutliner {
     return {};
   }
 
+  // Matrices that are one tensor in GGUF, one behind another.
+  Result<> add_stacked(const PlacedTensor& placed) {
+    const TensorRow& row = *placed.row;
+    if (row.gguf_part == 0) {
+      DP_CHECK(add(placed, nullptr, row.shape.extents(config_, placed.layer)));
+      OutTensor& whole = conversion_.tensors.back();
+      whole.shape.insert(whole.shape.begin(), row.gguf_parts);
+      return {};
+    }
+    const std::string name = tensor_name(config_, row.id, placed.layer);
+    const TensorInfo* tensor = model_.find(name);
+    OutTensor& whole = conversion_.tensors.back();
+    if (!tensor || tensor->shape != whole.parts[0].source->shape ||
+        tensor->type != whole.parts[0].source->type) {
+      return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is missing, or unlike the one before it.",
+                  name.c_str());
+    }
+    used_.insert(tensor->name);
+    whole.parts.push_back({.source = tensor});
+    return {};
+  }
+
   // GGUF has the value heads of gated delta nets by their place under a key head, Hugging Face by key head.
   void order_value_heads(TensorId id, TensorPart& part) const {
     const RecurrentConfig& c = config_.recurrent;
-    if (c.is_tiled || c.n_value_heads == c.n_key_heads || !orders_value_heads(row_)) return;
+    if (c.is_tiled || c.n_value_heads == c.n_key_heads || !row_.gguf.tiles_value_heads) return;
     TensorPart::HeadOrder order{
         .head_size = c.value_dim, .groups = c.n_key_heads, .reps = c.n_value_heads / c.n_key_heads};
     switch (id) {
@@ -194,8 +218,12 @@ class TensorOutliner {
           is_metadata(tensor)) {
         continue;
       }
-      // Layers behind the last one guess further tokens.
-      if (is_left_out(tensor.name) || layer_of_tensor(tensor.name).value_or(0) >= config_.n_layers) {
+      // Layers behind the last one guess further tokens; some checkpoints have keys and values that no layer reads.
+      const uint32_t layer = layer_of_tensor(tensor.name).value_or(0);
+      const bool is_unread =
+          cache_layer(config_, layer) != layer &&
+          (tensor.name.find(".k_") != std::string::npos || tensor.name.find(".v_") != std::string::npos);
+      if (is_left_out(tensor.name) || is_unread || layer >= config_.n_layers) {
         ++left_out;
         continue;
       }

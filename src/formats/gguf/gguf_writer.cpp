@@ -64,6 +64,11 @@ void GgufHeader::add_f32s(std::string_view key, std::span<const float> values) {
   for (const float value : values) append(metadata_, value);
 }
 
+void GgufHeader::add_bools(std::string_view key, std::span<const uint8_t> values) {
+  begin_array(key, GgufType::kBool, values.size());
+  for (const uint8_t value : values) append(metadata_, value);
+}
+
 void GgufHeader::copy_metadata(const GgufFile& file, std::span<const std::string_view> without) {
   version_ = file.version();
   alignment_ = file.alignment();

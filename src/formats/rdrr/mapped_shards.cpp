@@ -35,7 +35,8 @@ class MappedShards final : public ByteSource {
   }
   Task<Result<>> ready(uint64_t offset, uint64_t count) const override {
     DP_CO_CHECK(check_range(*this, offset, count));
-    co_return wait(offset, count);
+    DP_CO_CHECK(wait(offset, count));
+    co_return co_await files_.source->ready(offset, count);
   }
   void will_read(uint64_t offset, uint64_t count) const override { files_.source->will_read(offset, count); }
   void done_with(uint64_t offset, uint64_t count) const override { files_.source->done_with(offset, count); }

@@ -100,7 +100,7 @@ Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const Quan
     if (tensor.row->part != 0) continue;  // within the tensor of part 0
     PlannedTensor& made = out.emplace_back();
     made.name = tensor_name(c, tensor.row->id, tensor.layer);
-    made.shape = tensor.row->shape.extents(c);
+    made.shape = tensor.row->shape.extents(c, tensor.layer);
     made.shape[0] *= tensor.row->parts;
     made.is_norm = tensor.row->is_norm;
     // Routers stay f32, as llama.cpp's quantiser leaves them.

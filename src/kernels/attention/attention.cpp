@@ -10,7 +10,7 @@
 namespace doppler::kernels {
 namespace {
 
-constexpr uint32_t kMostHeadDim = 512;
+constexpr uint32_t kMostHeadDim = 576;  // a latent of 512 and 64 that rotate (DeepSeek)
 
 Result<void> check_shape(const Attention& op) {
   const CacheView& cache = op.cache;

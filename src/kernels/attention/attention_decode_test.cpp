@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
         AttentionCase{.n_heads = 71, .n_kv_heads = 1, .head_dim = 32, .ctx_len = 64, .q8 = true},
         AttentionCase{.n_heads = 2, .n_kv_heads = 1, .head_dim = 128},
         AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 256, .ctx_len = 40},
-        AttentionCase{.n_heads = 2, .n_kv_heads = 2, .head_dim = 512, .ctx_len = 40},
+        AttentionCase{.n_heads = 2, .n_kv_heads = 2, .head_dim = 576, .ctx_len = 40},
         AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 1, .ctx_len = 34}));
 
 // Columns that end inside a vector of four, the most there can be (four parts of them are more invocations than some
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
         AttentionCase{.n_heads = 3, .n_kv_heads = 1, .head_dim = 7, .ctx_len = 190, .sinks = true},
         AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 1, .ctx_len = 200},
         AttentionCase{
-            .n_heads = 1, .n_kv_heads = 1, .head_dim = 512, .ctx_len = 200, .sinks = true, .q8 = true}));
+            .n_heads = 1, .n_kv_heads = 1, .head_dim = 576, .ctx_len = 200, .sinks = true, .q8 = true}));
 
 AttentionCase masks(uint32_t window, float softcap, bool sinks) {
   return {.n_heads = 4, .head_dim = 16, .window = window, .softcap = softcap, .sinks = sinks};

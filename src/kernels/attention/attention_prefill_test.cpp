@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
                       AttentionCase{
                           .n_heads = 2, .n_kv_heads = 1, .head_dim = 128, .format = kF32, .ctx_len = 192},
                       AttentionCase{.n_heads = 2, .n_kv_heads = 1, .head_dim = 256, .ctx_len = 192},
-                      AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 512, .ctx_len = 192},
+                      AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 576, .ctx_len = 192},
                       AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 1, .ctx_len = 192}));
 
 AttentionCase masks(uint32_t window, float softcap, bool sinks) {

@@ -9,7 +9,9 @@
 namespace doppler::kernels {
 
 inline constexpr uint32_t kNoToken = 0xFFFFFFFFu;  // in the output ring: nothing was generated in this step
-inline constexpr uint32_t kTokenRing = 4096;       // entries of the output ring
+// There: the logits were NaN, or one was infinite (sample/sample.h); what follows it means nothing.
+inline constexpr uint32_t kNotFinite = 0xFFFFFFFEu;
+inline constexpr uint32_t kTokenRing = 4096;  // entries of the output ring
 inline constexpr uint32_t kMaxStopTokens = 32;
 
 enum StopReason : uint32_t { kRunning = 0, kStopToken = 1, kTokenLimit = 2, kContextFull = 3 };

@@ -13,6 +13,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   }
   let scale = inverseSqrt(row_sum(t, 0u, 1u, squares) / f32(HEAD_DIM) + EPS);
   for (var d = t; d < HEAD_DIM; d += WORKGROUP) {
-    x[base + d] = x[base + d] * scale * weight[d];
+    var value = x[base + d] * scale;
+    if (HAS_WEIGHT) { value *= weight[d]; }
+    x[base + d] = value;
   }
 }

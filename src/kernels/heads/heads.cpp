@@ -41,7 +41,8 @@ std::span<const Variant<Rotate>> rotate_variants() { return kRotateRows; }
 Result<void> record(Context& ctx, const HeadNorm& op) {
   const HeadColumns& heads = op.heads;
   DP_CHECK(check(ctx, heads));
-  DP_CHECK(check_view(op.weight, heads.head_dim * sizeof(float), "weight of head_norm"));
+  const bool has_weight = op.weight.valid();
+  if (has_weight) DP_CHECK(check_view(op.weight, heads.head_dim * sizeof(float), "weight of head_norm"));
   DP_TRY(const auto row, select("head_norm", head_norm_variants(), op, shape_text(heads), ctx));
   Launch launch{
       .variant = row->name, .entry = "heads/head_norm_portable", .layout = wgsl::head_norm_portable::kLayout};
@@ -49,7 +50,8 @@ Result<void> record(Context& ctx, const HeadNorm& op) {
   launch.consts.push_back(
       u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), heads.head_dim, kMostOfHead)));
   launch.consts.push_back(f32_const("EPS", op.eps));
-  launch.bindings = {heads.x, op.weight};
+  launch.consts.push_back(bool_const("HAS_WEIGHT", has_weight));
+  launch.bindings = {heads.x, has_weight ? op.weight : unused_binding(ctx)};
   launch.grid = {.x = heads.n_heads, .rows_axis = 1, .rows_per_group = 1};
   launch.bytes = 2ull * heads.n_heads * heads.head_dim * sizeof(float);
   launch.operations = 4ull * heads.n_heads * heads.head_dim;

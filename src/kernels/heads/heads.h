@@ -16,7 +16,7 @@ struct HeadColumns {
 // Each head x = x / sqrt(mean(x^2) + eps) * weight. Error: relative L2 < 1e-6.
 struct HeadNorm {
   HeadColumns heads;
-  TensorView weight;  // f32 [head_dim]
+  TensorView weight;  // f32 [head_dim]; invalid: ones
   float eps = 1e-6f;
 };
 Result<void> record(Context& ctx, const HeadNorm& op);

@@ -17,6 +17,7 @@ struct Case {
   bool interleaved = false;
   float beta = 0;
   uint32_t pos = 0;
+  bool is_plain = false;  // without a weight
 };
 
 HeadColumns heads_of(const Case& c, TensorView x) {
@@ -44,12 +45,16 @@ void expect_heads(const Case& c, const std::vector<float>& before, const std::ve
 }
 
 TEST(HeadNorm, EveryVariantMatchesTheOracle) {
-  for (const Case& c : {Case{3, 20, 5, 70}, Case{1, 1030, 0, 1100}}) {
+  for (const Case& c : {Case{3, 20, 5, 70}, Case{1, 1030, 0, 1100},
+                        Case{.n_heads = 2, .head_dim = 12, .column = 4, .stride = 30, .is_plain = true}}) {
     const std::vector<float> x = random_floats(size_t{kMaxRows} * c.stride, 1),
-                             weight = random_floats(c.head_dim, 2);
+                             weight = c.is_plain ? std::vector<float>(c.head_dim, 1.0f)
+                                                 : random_floats(c.head_dim, 2);
     for_each_variant("head_norm", head_norm_variants(), [&](const Policy& policy) {
       KernelRun run(policy, kMaxRows);
-      const HeadNorm op{.heads = heads_of(c, run.inout(x)), .weight = run.input(weight), .eps = 1e-5f};
+      const HeadNorm op{.heads = heads_of(c, run.inout(x)),
+                        .weight = c.is_plain ? TensorView{} : run.input(weight),
+                        .eps = 1e-5f};
       if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
       run.replay(kRows);
       expect_heads(c, x, run.read<float>(op.heads.x, x.size()), [&](uint32_t row, uint32_t head, uint32_t d) {

@@ -28,6 +28,7 @@ Result<void> check(const Context& ctx, const Route& op) {
   }
   DP_CHECK(check_view(op.logits, uint64_t{ctx.max_rows} * experts * sizeof(float), "logits of route"));
   if (op.bias.valid()) DP_CHECK(check_view(op.bias, experts * sizeof(float), "bias of route"));
+  if (op.scales.valid()) DP_CHECK(check_view(op.scales, experts * sizeof(float), "scales of route"));
   return check_view(op.y.view, op.y.bytes(ctx.max_rows), "routes of route");
 }
 
@@ -52,8 +53,10 @@ Result<void> record(Context& ctx, const Route& op) {
                    bool_const("TWO_BEST", op.group_score == GroupScore::kSumOfTwo),
                    bool_const("NORM", op.norm_weights),
                    f32_const("NORM_EPS", op.norm_epsilon),
-                   f32_const("SCALE", op.weight_scale)};
-  launch.bindings = {op.logits, op.bias.valid() ? op.bias : op.logits, op.y.view};
+                   f32_const("SCALE", op.weight_scale),
+                   bool_const("HAS_SCALES", op.scales.valid())};
+  launch.bindings = {op.logits, op.bias.valid() ? op.bias : op.logits,
+                     op.scales.valid() ? op.scales : op.logits, op.y.view};
   launch.grid = {.rows_axis = 0, .rows_per_group = 1};
   launch.bytes = uint64_t{4} * experts + uint64_t{8} * used;
   launch.operations = uint64_t{experts} * experts;

@@ -4,7 +4,7 @@
 //   choice = score + bias, where there is one: for choosing alone (Wang et al. 2024)
 //   groups: of n_groups runs of experts only the best groups_used are chosen from (DeepSeek-AI 2024)
 //   weight = score of the chosen (kSoftmaxOfChosen: softmax of their logits), divided by their sum plus norm_epsilon where
-//            norm_weights, times weight_scale
+//            norm_weights, times weight_scale, and times the expert's own scale where there is one
 // Error bound: relative L2 of the weights below 1e-5.
 #pragma once
 
@@ -14,8 +14,9 @@
 namespace doppler::kernels {
 
 struct Route {
-  TensorView logits;     // f32 [rows, n_experts]
-  TensorView bias = {};  // optional f32 [n_experts]
+  TensorView logits;       // f32 [rows, n_experts]
+  TensorView bias = {};    // optional f32 [n_experts]
+  TensorView scales = {};  // optional f32 [n_experts]
   Routes y;
   RouterScore score = RouterScore::kSoftmax;
   uint32_t n_groups = 1, groups_used = 1;

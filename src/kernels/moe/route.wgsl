@@ -2,11 +2,12 @@
 // Map: a workgroup makes one row (x of the grid); an invocation scores every WORKGROUP-th expert and finds its rank among
 // all: as many experts go before it as choose better, or as well with a lower id. Ranks below N_USED are slots. Shared:
 // scores, what is chosen by, groups' choices, partial results. Barriers: behind each of these.
-// Consts: N_EXPERTS, N_USED, SCORE (RouterScore), HAS_BIAS, GROUPS, GROUPS_USED, TWO_BEST, NORM, NORM_EPS, SCALE.
+// Consts: N_EXPERTS, N_USED, SCORE (RouterScore), HAS_BIAS, GROUPS, GROUPS_USED, TWO_BEST, NORM, NORM_EPS, SCALE, HAS_SCALES.
 // Error: relative L2 of the weights below 1e-5.
 @group(0) @binding(0) var<storage, read> logits: array<f32>;
 @group(0) @binding(1) var<storage, read> bias: array<f32>;
-@group(0) @binding(2) var<storage, read_write> routes: array<u32>;
+@group(0) @binding(2) var<storage, read> scales: array<f32>;
+@group(0) @binding(3) var<storage, read_write> routes: array<u32>;
 
 const kGroupSize = N_EXPERTS / GROUPS;
 
@@ -15,6 +16,7 @@ var<workgroup> choices: array<u32, N_EXPERTS>;
 var<workgroup> group_choices: array<u32, GROUPS>;
 var<workgroup> partial: array<f32, WORKGROUP>;
 var<workgroup> chosen: array<f32, N_USED>;
+var<workgroup> chosen_scales: array<f32, N_USED>;
 
 // A number that orders as f32 does, so that any two differ in order or are equal, NaN included.
 fn order_of(value: f32) -> u32 {
@@ -101,6 +103,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     if (rank < N_USED) {
       chosen[rank] = scores[e];
+      if (HAS_SCALES) { chosen_scales[rank] = scales[e]; }
       routes[at + rank] = e;
     }
   }
@@ -115,6 +118,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
       }
       weight /= sum + NORM_EPS;
     }
-    routes[at + N_USED + t] = bitcast<u32>(weight * SCALE);
+    weight *= SCALE;
+    if (HAS_SCALES) { weight *= chosen_scales[t]; }
+    routes[at + N_USED + t] = bitcast<u32>(weight);
   }
 }

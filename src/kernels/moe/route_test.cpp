@@ -15,7 +15,7 @@ constexpr uint32_t kMaxRows = 3, kRows = 2;
 struct Case {
   uint32_t n_experts, n_used;
   Route op;  // without views
-  bool bias = false;
+  bool bias = false, scales = false;
 };
 
 struct Chosen {
@@ -23,7 +23,8 @@ struct Chosen {
   std::vector<double> weights;
 };
 
-Chosen oracle(const Case& c, std::span<const float> logits, std::span<const float> bias) {
+Chosen oracle(const Case& c, std::span<const float> logits, std::span<const float> bias,
+              std::span<const float> scales) {
   const uint32_t n = c.n_experts;
   std::vector<double> score(logits.begin(), logits.end());
   if (c.op.score == RouterScore::kSoftmax) {
@@ -58,6 +59,7 @@ Chosen oracle(const Case& c, std::span<const float> logits, std::span<const floa
   }
   const bool divides = c.op.norm_weights || c.op.score == RouterScore::kSoftmaxOfChosen;
   for (double& w : out.weights) w = (divides ? w / sum : w) * c.op.weight_scale;
+  for (uint32_t i = 0; c.scales && i < c.n_used; ++i) out.weights[i] *= scales[out.ids[i]];
   return out;
 }
 
@@ -67,19 +69,21 @@ TEST_P(RouteTest, MatchesTheOracle) {
   const Case& c = GetParam();
   std::vector<float> logits = random_floats(size_t{kMaxRows} * c.n_experts, 11);
   for (float& logit : logits) logit = std::clamp(logit, -8.0f, 8.0f);
-  const std::vector<float> bias = random_floats(c.n_experts, 12, 0.1f);
+  const std::vector<float> bias = random_floats(c.n_experts, 12, 0.1f),
+                           scales = random_floats(c.n_experts, 13);
   for_each_variant("route", route_variants(), [&](const Policy& policy) {
     KernelRun run(policy, kMaxRows);
     Route op = c.op;
     op.logits = run.input(logits);
     if (c.bias) op.bias = run.input(bias);
+    if (c.scales) op.scales = run.input(scales);
     op.y = {.view = {}, .n_experts = c.n_experts, .n_used = c.n_used};
     op.y.view = run.output(op.y.bytes(kMaxRows));
     if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
     run.replay(kRows);
     const std::vector<uint32_t> routes = run.read<uint32_t>(op.y.view, uint64_t{kMaxRows} * 2 * c.n_used);
     for (uint32_t row = 0; row < kRows; ++row) {
-      const Chosen want = oracle(c, std::span(logits).subspan(row * c.n_experts, c.n_experts), bias);
+      const Chosen want = oracle(c, std::span(logits).subspan(row * c.n_experts, c.n_experts), bias, scales);
       const auto words = std::span(routes).subspan(row * 2 * c.n_used, 2 * c.n_used);
       std::vector<float> weights;
       for (uint32_t i = 0; i < c.n_used; ++i) {
@@ -96,8 +100,9 @@ using enum RouterScore;
 INSTANTIATE_TEST_SUITE_P(
     Ways, RouteTest,
     ::testing::Values(
-        Case{.n_experts = 8, .n_used = 2, .op = {.norm_weights = true}},  // Mixtral
-        Case{.n_experts = 513 - 1, .n_used = 10, .op = {}},               // Qwen 2's way, of the most experts
+        Case{.n_experts = 8, .n_used = 2, .op = {.norm_weights = true}},                  // Mixtral
+        Case{.n_experts = 9, .n_used = 3, .op = {.norm_weights = true}, .scales = true},  // Gemma 4
+        Case{.n_experts = 513 - 1, .n_used = 10, .op = {}},  // Qwen 2's way, of the most experts
         Case{.n_experts = 32, .n_used = 4, .op = {.score = kSoftmaxOfChosen}},  // gpt-oss
         Case{.n_experts = 7, .n_used = 3, .op = {.norm_weights = true, .norm_epsilon = 1e-12f}, .bias = true},
         Case{.n_experts = 12,  // GLM 4.5

@@ -4,12 +4,14 @@
 #include <span>
 
 #include "kernels/linear/product.h"
+#include "kernels/moe/every_expert.h"
 #include "kernels/moe/expert_sum.h"
 #include "kernels/moe/route.h"
 #include "kernels/variant.h"
 
 namespace doppler::kernels {
 
+std::span<const Variant<EveryExpert>> every_expert_variants();
 std::span<const Variant<Route>> route_variants();
 std::span<const Variant<ExpertSum>> expert_sum_variants();
 // Rows of one format, best first; names "expert_matvec.q4_k.tile". ProductShape::n is an expert's.

@@ -2,7 +2,9 @@
 #include "kernels/pointwise/pointwise.h"
 
 #include "kernels/common/dispatch.h"
+#include "kernels/pointwise/multiply_portable.wgsl.h"
 #include "kernels/pointwise/scale_portable.wgsl.h"
+#include "kernels/pointwise/sparsify_portable.wgsl.h"
 #include "kernels/pointwise/variants.h"
 #include "kernels/pointwise/xielu_portable.wgsl.h"
 
@@ -11,7 +13,19 @@ namespace {
 
 constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
 constexpr Variant<Scale> kScaleRows[] = {{"scale.portable"}};
+constexpr uint32_t kMostOfRow = 256;  // a row of sparsify is of thousands
 constexpr Variant<Xielu> kXieluRows[] = {{"xielu.portable"}};
+constexpr Variant<Multiply> kMultiplyRows[] = {{"multiply.portable"}};
+constexpr Variant<Sparsify> kSparsifyRows[] = {{"sparsify.portable"}};
+
+Result<void> check_part(const Context& ctx, const PartOfRows& part, uint32_t n, const char* what) {
+  if (part.stride != 0 && part.column + n > part.stride) {
+    return fail(ErrorKind::kInternal, "%u columns from column %u on do not fit rows of %u.", n, part.column,
+                part.stride);
+  }
+  const uint64_t floats = part.stride == 0 ? n : uint64_t{ctx.max_rows} * part.stride;
+  return check_view(part.buffer, floats * sizeof(float), what);
+}
 
 // The grid, and what is counted: each value is read and written.
 Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, uint32_t n) {
@@ -32,6 +46,8 @@ Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, 
 
 std::span<const Variant<Scale>> scale_variants() { return kScaleRows; }
 std::span<const Variant<Xielu>> xielu_variants() { return kXieluRows; }
+std::span<const Variant<Multiply>> multiply_variants() { return kMultiplyRows; }
+std::span<const Variant<Sparsify>> sparsify_variants() { return kSparsifyRows; }
 
 Result<void> record(Context& ctx, const Scale& op) {
   DP_TRY(const auto row, select("scale", scale_variants(), op, format_text("%u", op.n), ctx));
@@ -49,6 +65,37 @@ Result<void> record(Context& ctx, const Xielu& op) {
       .variant = row->name, .entry = "pointwise/xielu_portable", .layout = wgsl::xielu_portable::kLayout};
   launch.bindings = {op.x, op.numbers};
   return dispatch_values(ctx, launch, op.x, op.n);
+}
+
+Result<void> record(Context& ctx, const Multiply& op) {
+  DP_CHECK(check_part(ctx, op.x, op.n, "x of multiply"));
+  DP_CHECK(check_part(ctx, op.u, op.is_one ? 1 : op.n, "u of multiply"));
+  DP_TRY(const auto row, select("multiply", multiply_variants(), op, format_text("%u", op.n), ctx));
+  Launch launch{.variant = row->name,
+                .entry = "pointwise/multiply_portable",
+                .layout = wgsl::multiply_portable::kLayout};
+  launch.consts = {
+      u32_const("X_STRIDE", op.x.stride), u32_const("X_COLUMN", op.x.column),
+      u32_const("U_STRIDE", op.u.stride), u32_const("U_COLUMN", op.u.column),
+      bool_const("IS_ONE", op.is_one),    u32_const("ACTIVATE", static_cast<uint32_t>(op.activation))};
+  launch.bindings = {op.x.buffer, op.u.buffer, op.y};
+  return dispatch_values(ctx, launch, op.y, op.n);
+}
+
+Result<void> record(Context& ctx, const Sparsify& op) {
+  DP_CHECK(check_part(ctx, op.x, op.n, "x of sparsify"));
+  DP_TRY(const auto row, select("sparsify", sparsify_variants(), op, format_text("%u", op.n), ctx));
+  Launch launch{.variant = row->name,
+                .entry = "pointwise/sparsify_portable",
+                .layout = wgsl::sparsify_portable::kLayout};
+  launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), op.n, kMostOfRow)),
+                   u32_const("STRIDE", op.x.stride), u32_const("COLUMN", op.x.column), u32_const("N", op.n),
+                   f32_const("DEVIATIONS", op.deviations)};
+  launch.bindings = {op.x.buffer};
+  launch.grid = {.rows_axis = 0, .rows_per_group = 1};
+  launch.bytes = 2ull * op.n * sizeof(float);
+  launch.operations = 6ull * op.n;
+  return dispatch(ctx, launch);
 }
 
 }  // namespace doppler::kernels

@@ -1,4 +1,4 @@
-// scale and xielu against double precision; rows behind the last stay as they were.
+// scale, xielu, multiply and sparsify against double precision; rows behind the last stay as they were.
 #include <cmath>
 
 #include "kernels/pointwise/variants.h"
@@ -52,6 +52,70 @@ TEST(Xielu, EveryVariantMatchesTheOracle) {
       return x > 0 ? p * x * x + b * x : (std::expm1(std::min(x, e)) - x) * n + b * x;
     });
   });
+}
+
+TEST(Multiply, EveryVariantMatchesTheOracle) {
+  constexpr uint32_t kN = 130, kStride = 300, kColumn = 40;
+  const std::vector<float> x = random_floats(size_t{kMaxRows} * kStride, 1),
+                           u = random_floats(size_t{kMaxRows} * kStride, 2);
+  struct Case {
+    ActivationFn activation;
+    uint32_t u_stride, u_column;
+    bool is_one;
+  };
+  for (const Case& c : {Case{ActivationFn::kGeluTanh, kStride, 7, false},
+                        Case{ActivationFn::kNone, 0, 0, false}, Case{ActivationFn::kNone, 0, 0, true}}) {
+    for_each_variant("multiply", multiply_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, kMaxRows);
+      const Multiply op{.x = {.buffer = run.input(x), .stride = kStride, .column = kColumn},
+                        .u = {.buffer = run.input(u), .stride = c.u_stride, .column = c.u_column},
+                        .y = run.output(uint64_t{kMaxRows} * kN * 4),
+                        .n = kN,
+                        .is_one = c.is_one,
+                        .activation = c.activation};
+      if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+      run.replay(kRows);
+      const std::vector<float> got = run.read<float>(op.y, uint64_t{kRows} * kN);
+      std::vector<double> want;
+      for (uint32_t i = 0; i < kRows * kN; ++i) {
+        const uint32_t row = i / kN, column = i % kN;
+        double value = x[row * kStride + kColumn + column];
+        if (c.activation == ActivationFn::kGeluTanh) {
+          value *= 0.5 * (1 + std::tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));
+        }
+        want.push_back(value * double{u[row * c.u_stride + c.u_column + (c.is_one ? 0 : column)]});
+      }
+      EXPECT_LT(rel_l2(got, want), 1e-6) << policy.name;
+      const std::vector<uint32_t> all = run.read<uint32_t>(op.y, uint64_t{kMaxRows} * kN);
+      for (size_t i = want.size(); i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
+    });
+  }
+}
+
+TEST(Sparsify, EveryVariantMatchesTheOracle) {
+  constexpr uint32_t kN = 321, kStride = 700, kColumn = 5;
+  const std::vector<float> x = random_floats(size_t{kMaxRows} * kStride, 3);
+  for (const float deviations : {0.0f, 1.2f}) {
+    for_each_variant("sparsify", sparsify_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, kMaxRows);
+      const Sparsify op{.x = {.buffer = run.inout(x), .stride = kStride, .column = kColumn},
+                        .n = kN,
+                        .deviations = deviations};
+      if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+      run.replay(kRows);
+      const std::vector<float> got = run.read<float>(op.x.buffer, x.size());
+      std::vector<double> want(x.begin(), x.end());
+      for (uint32_t row = 0; row < kRows; ++row) {
+        double* const values = &want[row * kStride + kColumn];
+        double mean = 0, squares = 0;
+        for (uint32_t i = 0; i < kN; ++i) mean += values[i] / kN;
+        for (uint32_t i = 0; i < kN; ++i) squares += (values[i] - mean) * (values[i] - mean) / kN;
+        const double threshold = mean + double{deviations} * std::sqrt(squares);
+        for (uint32_t i = 0; i < kN; ++i) values[i] = std::max(values[i] - threshold, 0.0);
+      }
+      EXPECT_LT(rel_l2(got, want), 1e-5) << policy.name;
+    });
+  }
 }
 
 }  // namespace

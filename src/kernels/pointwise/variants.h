@@ -10,5 +10,7 @@ namespace doppler::kernels {
 
 std::span<const Variant<Scale>> scale_variants();
 std::span<const Variant<Xielu>> xielu_variants();
+std::span<const Variant<Multiply>> multiply_variants();
+std::span<const Variant<Sparsify>> sparsify_variants();
 
 }  // namespace doppler::kernels

@@ -5,6 +5,7 @@
 //!import common/argmax_key
 //!import sample/sample_place
 //!import sample/sample_values
+//!import sample/sample_finite
 //!import sample/sample_bins
 //!import sample/sample_reach
 //!import sample/sample_search
@@ -199,7 +200,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   if (params[slot].greedy != 0u) {
     let best = greedy_token(t, place);
     if (t == 0u) {
-      keep_token(place, best);
+      keep_token(place, best.y);
+      token[place.row] = finite_id(best);
     }
     return;
   }
@@ -253,5 +255,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   }
   if (t == 0u) {
     keep_token(place, min(chosen.y, VOCAB_SIZE - 1u));
+    if (!is_finite(highest)) {
+      token[place.row] = kNotFinite;
+    }
   }
 }

@@ -10,6 +10,7 @@
 #include "kernels/sample/sample_draw.wgsl.h"
 #include "kernels/sample/sample_gather.wgsl.h"
 #include "kernels/sample/sample_histogram.wgsl.h"
+#include "kernels/sample/sample_mask.wgsl.h"
 #include "kernels/sample/sample_prepare.wgsl.h"
 #include "kernels/sample/variants.h"
 
@@ -58,6 +59,18 @@ Result<void> record_argmax(Context& ctx, const Sample& op, const SampleShape& sh
     token.bindings = {ctx.state, best, op.token};
   }
   return dispatch_rows(ctx, shape, std::move(token), 1, count * 2 * kWord);
+}
+
+Result<void> record_mask(Context& ctx, const Sample& op, const SampleShape& shape) {
+  if (op.best.valid()) return fail(ErrorKind::kInternal, "A mask needs all logits, not the bests of tiles.");
+  DP_CHECK(check_view(op.mask, uint64_t{shape.rows} * mask_words(op.vocab_size) * kWord, "mask of sample"));
+  Launch launch{.variant = "sample.mask",
+                .entry = "sample/sample_mask",
+                .layout = wgsl::sample_mask::kLayout,
+                .consts = sample_consts(shape),
+                .bindings = {ctx.state, op.mask, op.logits}};
+  launch.consts.push_back(u32_const("MASK_WORDS", mask_words(op.vocab_size)));
+  return dispatch_rows(ctx, shape, std::move(launch), shape.segments, op.vocab_size * kWord);
 }
 
 Result<void> record_chain(Context& ctx, const Sample& op, const SampleShape& shape) {
@@ -163,6 +176,7 @@ Result<void> record(Context& ctx, const Sample& op) {
   if (op.more.valid() && op.greedy) {
     return fail(ErrorKind::kInternal, "The samplers of more.h were given to a greedy plan, which has none.");
   }
+  if (op.mask.valid()) DP_CHECK(record_mask(ctx, op, shape));
   DP_CHECK(op.greedy ? record_argmax(ctx, op, shape) : record_chain(ctx, op, shape));
   return op.logprobs.valid() ? record_logprob_entry(ctx, op, shape, parts) : Result<void>();
 }

@@ -1,10 +1,11 @@
-// From logits to the next token, on the GPU. Greedy: argmax of the plain logits; the lowest id wins a tie,
+// From logits to the next token, on the GPU. Where no logit is a finite number, or the highest is infinite, the choice is
+// kNotFinite (common/step_state.h). Greedy: argmax of the plain logits; the lowest id wins a tie,
 // NaN never wins. Sampled, in this order; everything is exact and independent of how work is spread over the
 // device:
-//   1. l = logits * logit_scale, then softcap. l above 1e30 (and infinity) is 1e30; below -1e30, -infinity
+//   1. l = logits * logit_scale, then softcap. l above 1e30 is 1e30; below -1e30, -infinity
 //   and NaN
-//      are -1e30, which excludes the token for good (its weights below are 0, unless every token is
-//      excluded).
+//      are -1e30, which excludes the token for good (its weights below are 0; where every token is
+//      excluded, the choice is kNotFinite).
 //   2. For a token with counts[t] > 0: l > 0 ? l / repeat_penalty : l * repeat_penalty, then
 //      l -= presence_penalty + frequency_penalty * counts[t].
 //   3. l += each entry of the bias list that names the token, in the list's order. -infinity excludes.
@@ -100,6 +101,7 @@ inline bool uses_more(const SampleParams& p) {
          p.dynatemp_range > 0 || p.mirostat_tau > 0 || p.dry_multiplier > 0;
 }
 inline uint32_t breaker_words(uint32_t vocab_size) { return (vocab_size + 31) / 32; }
+inline uint32_t mask_words(uint32_t vocab_size) { return 1 + (vocab_size + 31) / 32; }
 
 // n: the sequences of the tables, or 1.
 struct Sample {
@@ -120,6 +122,10 @@ struct Sample {
   // Optional, without greedy: the samplers of more.h. MoreState [n]; and the tokens that end DRY's matches, u32 [n,
   // breaker_words(vocab_size)]: bit token % 32 of word token / 32.
   TensorView more, breakers;
+  // Optional: which tokens each slot may choose; without a mask all. u32 [n, mask_words(vocab_size)]: 1 where the slot has
+  // a mask and else 0, then bit token % 32 of word 1 + token / 32. Others' logits are -infinity from here on, for the greedy
+  // choice too; log-probabilities are of the logits before. One dispatch more. Not with `best`.
+  TensorView mask;
   uint32_t vocab_size = 0;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)

@@ -1,6 +1,7 @@
 // Argmax of many sequences, last dispatch: one workgroup a row finds the best of its COUNT bests. Exact.
 //!import sample/sample_place_many
 //!import sample/sample_argmax_best
+//!import sample/sample_finite
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> bests: array<vec2u>;
 @group(0) @binding(2) var<storage, read_write> token: array<u32>;
@@ -16,6 +17,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   }
   let of_all = workgroup_best(t, best);
   if (t == 0u) {
-    token[group.y] = of_all.y;
+    token[group.y] = finite_id(of_all);
   }
 }

@@ -5,6 +5,7 @@
 //!import common/argmax_key
 //!import sample/sample_place
 //!import sample/sample_values
+//!import sample/sample_finite
 //!import sample/sample_bins
 //!import sample/sample_reach
 //!import sample/sample_search
@@ -65,7 +66,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   if (params[slot].greedy != 0u) {
     let best = greedy_token(t, place);
     if (t == 0u) {
-      token[place.row] = best;
+      token[place.row] = finite_id(best);
     }
     return;
   }
@@ -80,6 +81,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
     cut.last = search(t, place, purpose, cut);
   }
   if (t == 0u) {
-    token[place.row] = min(cut.last.y, VOCAB_SIZE - 1u);
+    token[place.row] = select(kNotFinite, min(cut.last.y, VOCAB_SIZE - 1u), is_finite(cut.highest));
   }
 }

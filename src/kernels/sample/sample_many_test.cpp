@@ -205,7 +205,7 @@ std::vector<Ask> greedy_asks(uint32_t vocab) {
   for (Ask& ask : asks) ask.in.softcap = 2;
   return asks;
 }
-const std::vector<uint32_t> kGreedyTokens = {17, 30, 30, 0, 33, 21};
+const std::vector<uint32_t> kGreedyTokens = {17, kNotFinite, 30, kNotFinite, 33, 21};
 
 TEST(SampleMany, GreedyPlansChooseTheHighestOfEachRow) {
   for_each_variant("argmax", argmax_variants(), [](const Policy& policy) {

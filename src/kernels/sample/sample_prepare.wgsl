@@ -20,7 +20,11 @@ var<workgroup> maxima: array<f32, WORKGROUP>;
 
 fn prepared(place: Place, id: u32) -> f32 {
   let slot = place.slot;
-  var l = plain_l(logits[place.row * VOCAB_SIZE + id]);
+  let bits = logits[place.row * VOCAB_SIZE + id];
+  if (bits == 0x7F800000u) {
+    return kInfinite;
+  }
+  var l = plain_l(bits);
   if (l <= kExcluded) {
     return -kLimit;
   }

@@ -122,7 +122,7 @@ fn search(t: u32, place: Place, purpose: u32, cut: Cut) -> vec2u {
 }
 
 // The best of the segments' bests.
-fn greedy_token(t: u32, place: Place) -> u32 {
+fn greedy_token(t: u32, place: Place) -> vec2u {
   let bests_at = place.row * kMetaWords + kMetaBests;
   var best = kNoneBest;
   for (var i = t; i < SEGMENTS; i += WORKGROUP) {
@@ -139,5 +139,5 @@ fn greedy_token(t: u32, place: Place) -> u32 {
     }
     workgroupBarrier(); // the next level reads what this one wrote
   }
-  return scan_highs[0];
+  return vec2u(scan_lows[0], scan_highs[0]);
 }

@@ -39,6 +39,7 @@ const kMetaWords = kMetaBests + 2u * SEGMENTS;
 
 const kLimit = 1e30;     // |l| is at most this
 const kExcluded = -1e29; // at or below: excluded by -infinity, NaN or a bias
+const kInfinite = 2e30;  // l of an infinite logit, whatever is added to it
 // Bins of distance to the highest l: fine where weights are not 0 yet, then one a unit, so that top-k over logits that
 // lie far apart still cuts well. Only the speed depends on them.
 const kFineReach = 16.0;
@@ -51,6 +52,9 @@ fn clean(bits: u32) -> f32 {
   }
   return clamp(bitcast<f32>(bits), -kLimit, kLimit);
 }
+
+// Can a token be drawn, by the highest l of all?
+fn is_finite(highest: f32) -> bool { return highest > kExcluded && highest < kInfinite; }
 
 // Ascending from the best token on.
 fn order_of(l: f32) -> u32 {

@@ -3,6 +3,7 @@
 // What does not depend on the token is loaded before the first barrier: a round trip to memory costs as much as ten of
 // them. Contract: next.h. Error: embed_norm_row.
 //!import sample/sample_argmax_best
+//!import sample/sample_finite
 //!import step/step_move
 //!import embed/embed_norm_row
 
@@ -30,7 +31,7 @@ fn main(@builtin(local_invocation_index) t: u32) {
   let stop_count = select(min(state.stop_token_count, MAX_STOP_TOKENS), 0u, state.ignore_stop != 0u);
   let stop_token = state.stop_tokens[t % MAX_STOP_TOKENS];
 
-  let token = workgroup_best(t, best).y;
+  let token = finite_id(workgroup_best(t, best));
   if (t < stop_count && token == stop_token) { atomicStore(&stops, 1u); }
   embed_norm(t, token, gains); // its first barrier comes after every load of the state and after `stops`
   if (t == 0u) { move_on(now, token, atomicLoad(&stops) == 1u); }

@@ -29,16 +29,21 @@ std::string force_gemma4(std::string_view name) {
   return "<|tool_call>call:" + std::string(name) + (name.empty() ? "" : "{");
 }
 
+constexpr const char* kJsonArguments = "\", \"arguments\": ";
+
 // The first row whose signs are in the template holds.
 constexpr CallFormat kCallFormats[] = {
     {"qwen-xml", "<function=", "<tool_call>", false, false, make_qwen_xml_reader, force_qwen_xml},
-    {"hermes", "", "<tool_call>", false, false, make_hermes_reader, force_hermes},
-    {"mistral-args", "[ARGS]", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral_args},
-    {"mistral", "", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral},
+    {"hermes", "", "<tool_call>", false, false, make_hermes_reader, force_hermes, kJsonArguments,
+     "}\n</tool_call>"},
+    {"mistral-args", "[ARGS]", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral_args, nullptr,
+     ""},
+    {"mistral", "", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral, kJsonArguments, "}]"},
     {"gemma-4", "", "<|tool_call>", false, true, make_gemma4_reader, force_gemma4},
     {"function-gemma", "", "<start_function_call>", false, true, make_function_gemma_reader,
      force_function_gemma},
-    {"llama-3", "", "<|python_tag|>", true, true, make_llama3_reader, force_llama3},
+    {"llama-3", "", "<|python_tag|>", true, true, make_llama3_reader, force_llama3,
+     "\", \"parameters\": ", "}"},
 };
 // Llama 3.2 has templates that call tools without that mark.
 constexpr std::string_view kLlama3Sign = R"({"name": function name, "parameters":)";

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_fwd.h"
+#include "doppler/doppler.h"
 #include "openai/formats/output_parser.h"
 
 namespace doppler::openai {
@@ -20,11 +22,19 @@ struct CallFormat {
   std::unique_ptr<CallReader> (*make_reader)(std::string_view tools);
   // The text behind which the model can only go on with a call; `name` empty: of any tool.
   std::string (*forced)(std::string_view name);
+  // Of formats whose arguments are JSON, for call_grammar(): what is between a call's name and its arguments (null: a
+  // special token is), and what is behind these (null: they are no JSON).
+  const char *between = nullptr, *closing = nullptr;
 };
 
 // Null: the template knows none of them.
 const CallFormat* call_format_of(std::string_view template_source);
 const CallFormat* call_format_named(std::string_view name);
+
+// What goes on behind forced(name) to the end of one call: its name, if it is open, and arguments after the tool's schema.
+// With `answer`, a schema, instead: a whole call or such an answer. Kind kNone: the format has no such grammar.
+Grammar call_grammar(const CallFormat& format, const Json& tools, std::string_view name,
+                     const std::string* answer = nullptr);
 
 struct ReasoningFormat {
   ReasoningMarks marks;

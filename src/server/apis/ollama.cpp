@@ -47,8 +47,11 @@ Result<Json> common_body(const Json& body) {
     if (const Json* value = find(body, name); value && !value->is_null()) out[name] = *value;
   }
   if (const Json* format = find(body, "format"); format && !is_nothing(*format)) {
-    return fail(ErrorKind::kUnsupported, "Field \"format\" is %s. Constrained decoding is not here yet.",
-                printable(to_text(*format)).c_str());
+    if (*format != "json" && !format->is_object())
+      return wrong("format", "\"json\" or a JSON schema", *format);
+    out["response_format"] = format->is_object()
+                                 ? Json{{"type", "json_schema"}, {"json_schema", {{"schema", *format}}}}
+                                 : Json{{"type", "json_object"}};
   }
   if (const Json* think = find(body, "think"); think && !think->is_null()) {
     out["chat_template_kwargs"] = {{"enable_thinking", think->is_boolean() ? *think : Json(true)}};

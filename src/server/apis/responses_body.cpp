@@ -46,13 +46,6 @@ Result<void> add_item(const Json& item, Json* messages) {
 
 // What asks for something that is not here.
 Result<void> check_refused(const Json& body) {
-  const Json format = member(member(body, "text", Json::object()), "format", Json::object());
-  DP_TRY(const auto type, get_string(format, "type"));
-  if (type && *type != "text") {
-    return fail(ErrorKind::kUnsupported,
-                "Field \"text.format\" is of type \"%s\". Constrained decoding is not here yet.",
-                printable(*type).c_str());
-  }
   for (const char* name : {"background", "conversation", "prompt", "top_logprobs"}) {
     const Json value = member(body, name);
     if (value.is_null() || value == false || value == 0) continue;
@@ -96,6 +89,8 @@ Result<ResponsesRequest> read_responses(const Json& body, const ResponsesStore& 
   if (const Json effort = member(member(body, "reasoning", Json::object()), "effort"); !effort.is_null()) {
     out.chat["reasoning_effort"] = effort;
   }
+  const Json format = member(member(body, "text", Json::object()), "format", Json::object());
+  if (!format.empty()) out.chat["response_format"] = format;
   DP_TRY(const auto previous, get_string(body, "previous_response_id"));
   if (previous) {
     auto stored = store.get(*previous);

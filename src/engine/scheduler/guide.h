@@ -1,0 +1,21 @@
+// What a generation's tokens must make, asked token by token: a grammar, which the scheduler knows nothing about.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+
+namespace doppler::engine {
+
+// Of one generation. It belongs to the scheduler's thread once its request is submitted.
+class Guide {
+ public:
+  virtual ~Guide() = default;
+  // The tokens that may be next, bit t % 32 of word t / 32 for token t. At least one.
+  virtual Result<std::vector<uint32_t>> allowed() = 0;
+  // Takes the next token. false: it is an end token, the text is whole.
+  virtual Result<bool> accept(uint32_t token) = 0;
+};
+
+}  // namespace doppler::engine

@@ -1,0 +1,90 @@
+// Sequences whose every token a guide must allow, among others: masks come in time, the others get the tokens that they would
+// get alone, and an end or an error of a guide is its own stream's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/scheduler/test_script.h"
+
+namespace doppler::engine {
+namespace {
+
+using testing::ask;
+using testing::Script;
+using testing::StreamPtr;
+using testing::text;
+
+constexpr uint32_t kKinds = 5;
+
+// The k-th token must be k modulo kKinds. It ends behind `whole` tokens, or cannot go on behind `broken`.
+class CountingGuide final : public Guide {
+ public:
+  explicit CountingGuide(uint32_t whole, uint32_t broken = 0) : whole_(whole), broken_(broken) {}
+  Result<std::vector<uint32_t>> allowed() override {
+    if (broken_ != 0 && count_ == broken_) return fail(ErrorKind::kUnsupported, "It cannot go on.");
+    std::vector<uint32_t> mask((testing::RunnerShape().vocab + 31) / 32);
+    for (uint32_t token = 0; token < testing::RunnerShape().vocab; ++token) {
+      if (token % kKinds == count_ % kKinds) mask[token / 32] |= 1u << token % 32;
+    }
+    return mask;
+  }
+  Result<bool> accept(uint32_t token) override {
+    EXPECT_EQ(token % kKinds, count_ % kKinds);
+    return ++count_ != whole_;
+  }
+
+ private:
+  uint32_t whole_, broken_, count_ = 0;
+};
+
+Request guided(std::vector<uint32_t> prompt, uint32_t most, uint32_t whole, uint32_t broken = 0) {
+  Request request = ask(std::move(prompt), most);
+  request.settings.masked = true;
+  request.guide = std::make_shared<CountingGuide>(whole, broken);
+  return request;
+}
+
+TEST(Guides, GuidedAndOthersRunTogether) {
+  Script s({.ctx_len = 200, .blocks = 200});
+  const Request plain = ask(text(6, 3), 60);
+  const StreamPtr other = s.submit(plain), ends = s.submit(guided(text(5, 1), 100, 12)),
+                  limited = s.submit(guided(text(40, 2), 20, 0)),
+                  breaks = s.submit(guided(text(5, 4), 100, 0, 3)), none = s.submit(ask(text(5, 4), 1));
+  s.run();
+  s.expect_alone(other, plain);
+  EXPECT_EQ(ends->reason(), StopReason::kEndOfText);
+  EXPECT_EQ(ends->take().size(), 12u);
+  EXPECT_EQ(limited->reason(), StopReason::kTokenLimit);
+  EXPECT_EQ(limited->take().size(), 20u);
+  ASSERT_TRUE(breaks->error());
+  EXPECT_EQ(breaks->take().size(), 3u);
+  EXPECT_TRUE(none->ended());
+  EXPECT_GT(s.runner.calls.back().steps, 1u) << "once no guided one runs, the others decode in batches again";
+  EXPECT_EQ(s.runner.most_outstanding, 2u) << "the device has a step of the others meanwhile";
+}
+
+TEST(Guides, APreemptedOneGoesOnWhereItWas) {
+  Script s({.sequences = 3, .ctx_len = 64, .blocks = 20});
+  std::vector<StreamPtr> streams;
+  for (uint32_t i = 0; i < 3; ++i) streams.push_back(s.submit(guided(text(8, i + 1), 50, 0)));
+  s.run();
+  uint32_t preemptions = 0;
+  for (const StreamPtr& stream : streams) {
+    EXPECT_EQ(stream->take().size(), 50u);
+    preemptions += stream->timings().preemptions;
+  }
+  EXPECT_GT(preemptions, 0u);
+}
+
+TEST(Guides, WhatTheRunnerLacksIsRefusedBeforeItBegins) {
+  Script s;
+  Request request = ask(text(4), 5);
+  request.settings.sampling.min_tokens = 3;
+  EXPECT_FALSE(s.scheduler->submit(request));
+  const StreamPtr good = s.submit(ask(text(4), 5));
+  s.run();
+  EXPECT_EQ(good->take().size(), 5u);
+}
+
+}  // namespace
+}  // namespace doppler::engine

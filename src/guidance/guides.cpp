@@ -1,0 +1,156 @@
+#include "guidance/guides.h"
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "guidance/gbnf.h"
+
+namespace doppler::guidance {
+namespace {
+
+constexpr char kControlMark = '\xFF';  // before the bytes of a token that stands for no text
+constexpr size_t kMostCompiled = 64;   // a compiled schema has some megabytes at most
+constexpr size_t kMostGrammarBytes = 4u << 20;
+constexpr size_t kMostMessageBytes = 300;
+
+// Blanks between the tokens of JSON, as long as no model writes for ever. In the library's words.
+constexpr const char* kBlanks = R"([\x20\x0A\x0D\x09]{1,20})";
+
+// What the library says, as the end of a sentence.
+std::string shown(const char* message) {
+  std::string_view text = message ? message : "unknown error";
+  text = trim(text.substr(0, text.find('\n')));
+  while (text.ends_with('.')) text.remove_suffix(1);
+  return printable(text.substr(0, kMostMessageBytes));
+}
+
+Result<std::string> schema_text(const std::string& text) {
+  DP_TRY(Json schema, parse_json(text, "The JSON schema"));
+  if (!schema.is_object() && !schema.is_boolean())
+    return fail(ErrorKind::kInvalidInput, "A JSON schema is an object, but this is %s.",
+                printable(to_text(schema)).substr(0, 80).c_str());
+  if (schema == Json(false)) return fail(ErrorKind::kInvalidInput, "The JSON schema false allows nothing.");
+  if (schema.is_boolean()) schema = Json::object();
+  if (!schema.contains("x-guidance")) schema["x-guidance"] = {{"whitespace_pattern", kBlanks}};
+  return to_text(schema);
+}
+
+const char* noun(GrammarKind kind) {
+  switch (kind) {
+    case GrammarKind::kJsonSchema:
+      return "JSON schema";
+    case GrammarKind::kRegex:
+      return "regular expression";
+    default:
+      return "grammar";
+  }
+}
+
+}  // namespace
+
+Unexpected Matcher::failure(ErrorKind kind) const {
+  return fail(kind, "The answer left its grammar: %s.",
+              shown(library_->matcher_get_error(matcher_.get())).c_str());
+}
+
+Result<std::vector<uint32_t>> Matcher::allowed() {
+  const size_t bytes = library_->matcher_get_mask_byte_size(matcher_.get());
+  std::vector<uint32_t> mask(bytes / sizeof(uint32_t));
+  if (library_->matcher_compute_mask_into(matcher_.get(), mask.data(), bytes) != 0)
+    return failure(ErrorKind::kUnsupported);
+  if (std::ranges::all_of(mask, [](uint32_t word) { return word == 0; }))
+    return fail(ErrorKind::kUnsupported, "The grammar leaves the model no token that goes on.");
+  return mask;
+}
+
+Result<void> Matcher::accept(uint32_t token) {
+  if (library_->matcher_consume_token(matcher_.get(), token) != 0) return failure(ErrorKind::kInternal);
+  return {};
+}
+
+Result<std::unique_ptr<Guides>> Guides::create(const Vocabulary& vocabulary) {
+  DP_TRY(const Library* library, open_library());
+  std::vector<uint32_t> lengths;
+  std::string bytes;
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const size_t begin = bytes.size();
+    if (vocabulary.is_control[id]) bytes += kControlMark;
+    bytes += vocabulary.tokens[id];
+    lengths.push_back(static_cast<uint32_t>(bytes.size() - begin));
+  }
+  if (vocabulary.ends.empty())
+    return fail(ErrorKind::kUnsupported, "The model has no end token; a grammar needs one.");
+  const LlgTokenizerInitV2 init{.struct_size = sizeof(init),
+                                .vocab_size = static_cast<uint32_t>(lengths.size()),
+                                .tok_eos = vocabulary.ends[0],
+                                .token_lens = lengths.data(),
+                                .token_bytes = reinterpret_cast<const uint8_t*>(bytes.data()),
+                                // Text is never tokenised here: nothing is forced, masks are of bytes.
+                                .use_approximate_greedy_tokenize_fn = true,
+                                .tok_eos_extra = vocabulary.ends.data() + 1,
+                                .tok_eos_extra_count = static_cast<uint32_t>(vocabulary.ends.size() - 1)};
+  char error[256] = "";
+  LlgTokenizer* made = library->new_tokenizer_v2(&init, error, sizeof(error));
+  if (!made)
+    return fail(ErrorKind::kUnsupported, "Grammars cannot be had over this vocabulary: %s.",
+                shown(error).c_str());
+  return std::unique_ptr<Guides>(
+      new Guides(*library, std::shared_ptr<LlgTokenizer>(made, library->free_tokenizer)));
+}
+
+Result<Matcher> Guides::compile(const Grammar& grammar) const {
+  if (grammar.text.size() > kMostGrammarBytes || grammar.text.find('\0') != std::string::npos) {
+    return fail(ErrorKind::kInvalidInput, "The %s has %zu bytes; allowed are %zu, and no NUL.",
+                noun(grammar.kind), grammar.text.size(), kMostGrammarBytes);
+  }
+  std::string text = grammar.text;
+  const char* kind = "lark";
+  if (grammar.kind == GrammarKind::kJsonSchema) {
+    kind = "json_schema";
+    DP_TRY(text, schema_text(grammar.text));
+  } else if (grammar.kind == GrammarKind::kRegex) {
+    kind = "regex";
+  } else if (is_gbnf(text)) {
+    DP_TRY(text, gbnf_to_lark(grammar.text));
+  }
+  LlgConstraintInit init = {};
+  library_.constraint_init_set_defaults(&init, tokenizer_.get());
+  init.log_stderr_level = 0;
+  init.limits.verbose_errors = false;
+  Matcher matcher(library_, tokenizer_, library_.new_matcher(&init, kind, text.c_str()));
+  if (const char* error = library_.matcher_get_error(matcher.matcher_.get())) {
+    return fail(ErrorKind::kInvalidInput, "The %s cannot be used: %s.", noun(grammar.kind),
+                shown(error).c_str());
+  }
+  return matcher;
+}
+
+Result<Matcher> Guides::begin(const Grammar& grammar) {
+  const auto copy = [this](const Matcher& of) {
+    return Matcher(library_, tokenizer_, library_.clone_matcher(of.matcher_.get()));
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(compiled_, [&](const Compiled& item) {
+      return item.grammar.kind == grammar.kind && item.grammar.text == grammar.text;
+    });
+    if (found != compiled_.end()) {
+      compiled_.splice(compiled_.begin(), compiled_, found);
+      return copy(found->matcher);
+    }
+  }
+  auto compiled = compile(grammar);
+  if (!compiled) {
+    const std::string named = grammar.source.empty() ? "" : grammar.source + ": ";
+    return fail(compiled.error().kind(), "%s%s", named.c_str(), compiled.error().sentence().c_str());
+  }
+  Matcher made = std::move(*compiled);
+  Matcher begun = copy(made);
+  const std::lock_guard lock(mutex_);
+  compiled_.push_front({.grammar = grammar, .matcher = std::move(made)});
+  if (compiled_.size() > kMostCompiled) compiled_.pop_back();
+  return begun;
+}
+
+}  // namespace doppler::guidance

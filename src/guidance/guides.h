@@ -1,0 +1,69 @@
+// Grammars over the tokens of one model: what of them may be next, token by token.
+// Compiling takes about a millisecond and is remembered; a mask takes about ten microseconds, rarely milliseconds.
+// Read next: library.h.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "doppler/doppler.h"
+#include "guidance/library.h"
+
+namespace doppler::guidance {
+
+// What a model's tokens spell, by id.
+struct Vocabulary {
+  std::vector<std::string> tokens;  // bytes; empty: never allowed
+  std::vector<bool> is_control;     // it stands for no text
+  std::vector<uint32_t> ends;       // tokens that end an answer, at least one
+};
+
+// An answer on its way through a grammar. One thread at a time.
+class Matcher {
+ public:
+  // Bit t % 32 of word t / 32: token t may be next. Where only an end may, the ends.
+  Result<std::vector<uint32_t>> allowed();
+  // Of tokens that end no answer. Error: the token is not allowed.
+  Result<void> accept(uint32_t token);
+
+ private:
+  friend class Guides;
+  Matcher(const Library& library, std::shared_ptr<LlgTokenizer> tokenizer, LlgMatcher* matcher)
+      : library_(&library), tokenizer_(std::move(tokenizer)), matcher_(matcher, library.free_matcher) {}
+  Unexpected failure(ErrorKind kind) const;
+
+  const Library* library_;
+  std::shared_ptr<LlgTokenizer> tokenizer_;  // outlives the matcher
+  std::unique_ptr<LlgMatcher, void (*)(LlgMatcher*)> matcher_;
+};
+
+// Any thread.
+class Guides {
+ public:
+  // Error: the library is not there, or does not take the vocabulary.
+  static Result<std::unique_ptr<Guides>> create(const Vocabulary& vocabulary);
+
+  // A matcher at the beginning of an answer. Errors: the grammar cannot be read, or asks for what cannot be honoured.
+  Result<Matcher> begin(const Grammar& grammar);
+
+ private:
+  struct Compiled {
+    Grammar grammar;
+    Matcher matcher;  // never moved on: others begin as copies
+  };
+  Guides(const Library& library, std::shared_ptr<LlgTokenizer> tokenizer)
+      : library_(library), tokenizer_(std::move(tokenizer)) {}
+  Result<Matcher> compile(const Grammar& grammar) const;
+
+  const Library& library_;
+  const std::shared_ptr<LlgTokenizer> tokenizer_;
+  std::mutex mutex_;
+  std::list<Compiled> compiled_;  // the newest first
+};
+
+}  // namespace doppler::guidance

@@ -1,0 +1,130 @@
+// Grammars of each kind over a vocabulary of bytes: which texts they take and which they do not.
+#include "guidance/guides.h"
+
+#include <gtest/gtest.h>
+
+namespace doppler::guidance {
+namespace {
+
+constexpr uint32_t kEnd = 256, kOtherEnd = 257, kControl = 258, kWord = 259;
+
+// Every byte, two ends, a control token that is spelled like text, and a word.
+Vocabulary bytes() {
+  Vocabulary out;
+  for (int byte = 0; byte < 256; ++byte) out.tokens.emplace_back(1, static_cast<char>(byte));
+  for (const char* token : {"</s>", "<|eot|>", "{", "true"}) out.tokens.emplace_back(token);
+  out.is_control.assign(out.tokens.size(), false);
+  for (const uint32_t id : {kEnd, kOtherEnd, kControl}) out.is_control[id] = true;
+  out.ends = {kEnd, kOtherEnd};
+  return out;
+}
+
+Guides& guides() {
+  static const auto made = Guides::create(bytes());
+  EXPECT_TRUE(made) << made.error().sentence();
+  return **made;
+}
+
+bool allows(const std::vector<uint32_t>& mask, uint32_t token) {
+  return (mask[token / 32] >> token % 32 & 1) != 0;
+}
+
+// "yes": the text is whole; "more": it is a beginning; "no": at some byte it is not.
+std::string taken(const Grammar& grammar, std::string_view text) {
+  auto matcher = guides().begin(grammar);
+  if (!matcher) return matcher.error().sentence();
+  for (const char c : text) {
+    const auto mask = matcher->allowed();
+    if (!mask) return mask.error().sentence();
+    const auto token = static_cast<uint8_t>(c);
+    if (!allows(*mask, token)) return "no";
+    const auto accepted = matcher->accept(token);
+    if (!accepted) return accepted.error().sentence();
+  }
+  const auto mask = matcher->allowed();
+  if (!mask) return mask.error().sentence();
+  EXPECT_EQ(allows(*mask, kEnd), allows(*mask, kOtherEnd));
+  EXPECT_FALSE(allows(*mask, kControl));
+  if (!allows(*mask, kEnd)) return "more";
+  return "yes";
+}
+
+TEST(Guides, EachKindTakesItsTexts) {
+  constexpr auto kSchema = GrammarKind::kJsonSchema;
+  const char* const kList = R"(
+root ::= value
+value ::= "[" ws ( value ( "," ws value )* )? "]" ws | number ws
+number ::= "-"? [0-9]+ ( "." [0-9]+ )?
+ws ::= [ \n]*
+)";
+  const struct {
+    Grammar grammar;
+    const char* text;
+    const char* want;
+  } cases[] = {
+      {{kSchema,
+        R"({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false})",
+        {}},
+       R"({"a": 12})",
+       "yes"},
+      {{kSchema,
+        R"({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false})",
+        {}},
+       R"({"b)",
+       "no"},
+      {{kSchema, R"({"enum": ["x", "y"]})", {}}, R"("z)", "no"},
+      {{kSchema, "true", {}}, R"({"a": [true, null]})", "yes"},
+      {{kSchema, R"({"type": "array"})", {}}, "[1, ", "more"},
+      {{kSchema, R"({"type": "array"})", {}}, "[                                                  ", "no"},
+      {{GrammarKind::kRegex, "[ab]+c?", {}}, "abc", "yes"},
+      {{GrammarKind::kRegex, "[ab]+c?", {}}, "abca", "no"},
+      {{GrammarKind::kGrammar, "start: \"x\" /[0-9]{2}/", {}}, "x1", "more"},
+      {{GrammarKind::kGrammar, "start: \"x\" /[0-9]{2}/", {}}, "x12", "yes"},
+      {{GrammarKind::kGrammar, "root ::= [a-z]+ \"x\" (\"1\" | \"é\")", {}}, "abxx\xC3\xA9", "yes"},
+      {{GrammarKind::kGrammar, "root ::= [a-z]+ \"x\" (\"1\" | \"é\")", {}}, "ab1", "no"},
+      {{GrammarKind::kGrammar, kList, {}}, "[1, [ -2.5,[]] , 30 ]\n", "yes"},
+      {{GrammarKind::kGrammar, kList, {}}, "[1, [", "more"},
+      {{GrammarKind::kGrammar, kList, {}}, "[1]]", "no"},
+  };
+  for (const auto& [grammar, text, want] : cases)
+    EXPECT_EQ(taken(grammar, text), want) << grammar.text << "\n" << text;
+}
+
+TEST(Guides, WhatCannotBeHonouredIsRefusedByName) {
+  const struct {
+    Grammar grammar;
+    const char* part;
+  } cases[] = {
+      {{GrammarKind::kJsonSchema, R"({"not": {"type": "string"}})", {}}, "not"},
+      {{GrammarKind::kJsonSchema, R"({"type": "array", "uniqueItems": true})", {}}, "uniqueItems"},
+      {{GrammarKind::kJsonSchema, R"({"type": "string", "format": "no-such"})", {}}, "no-such"},
+      {{GrammarKind::kJsonSchema, R"({"$ref": "http://example.org/x"})", {}}, "example.org"},
+      {{GrammarKind::kJsonSchema, "{", {}}, "The JSON schema"},
+      {{GrammarKind::kJsonSchema, "[1]", {}}, "is an object"},
+      {{GrammarKind::kRegex, "(a", {}}, "regular expression"},
+      {{GrammarKind::kGrammar, "begin: \"a\"", {}}, "grammar"},
+      {{GrammarKind::kGrammar, "a ::= \"b\"", {}}, "root"},
+  };
+  for (const auto& [grammar, part] : cases) {
+    const auto matcher = guides().begin(grammar);
+    ASSERT_FALSE(matcher) << grammar.text;
+    EXPECT_NE(matcher.error().sentence().find(part), std::string::npos) << matcher.error().sentence();
+    EXPECT_EQ(matcher.error().kind(), ErrorKind::kInvalidInput);
+  }
+}
+
+// A second matcher of a grammar is a copy of the first one's beginning.
+TEST(Guides, AnswersOfOneGrammarDoNotMeet) {
+  const Grammar grammar{GrammarKind::kRegex, "ab|ba", {}};
+  auto one = guides().begin(grammar), other = guides().begin(grammar);
+  ASSERT_TRUE(one && other);
+  ASSERT_TRUE(one->accept('a'));
+  ASSERT_TRUE(other->accept('b'));
+  EXPECT_TRUE(allows(*one->allowed(), 'b'));
+  EXPECT_TRUE(allows(*other->allowed(), 'a'));
+  EXPECT_FALSE(allows(*other->allowed(), kWord));
+  EXPECT_FALSE(other->accept('b'));
+}
+
+}  // namespace
+}  // namespace doppler::guidance
