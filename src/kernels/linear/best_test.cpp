@@ -99,13 +99,13 @@ TEST(Best, ChoosesAsArgmaxDoes) {
   expect_choice(logits, 40);
   expect_choice(std::vector<float>(70, 1.5f), 0);
   logits.assign(80, kNan);
-  expect_choice(logits, 0);
+  expect_choice(logits, kNotFinite);
   logits[50] = -kInf;
-  expect_choice(logits, 50);
+  expect_choice(logits, kNotFinite);
   logits[34] = -5;
   expect_choice(logits, 34);
   logits[66] = kInf;
-  expect_choice(logits, 66);
+  expect_choice(logits, kNotFinite);
   expect_choice({-1, -0.0f, 0.0f, -0.0f}, 1);
 }
 
