@@ -75,11 +75,14 @@ export class Pieces {
     await writeFile(this.folder, String(index), [bytes, await digest(bytes)]);
   }
 
-  /** Bytes of the pieces that are there. */
+  /** Bytes of the pieces that are there whole. A piece that is being written is an empty file until then. */
   async cachedBytes() {
     let bytes = 0;
-    for await (const name of /** @type {any} */ (this.folder).keys()) {
-      if (/^\d+$/.test(name)) bytes += this.bytesOf(Number(name));
+    for await (const [name, entry] of /** @type {any} */ (this.folder).entries()) {
+      if (!/^\d+$/.test(name)) continue;
+      const own = this.bytesOf(Number(name));
+      const { size } = await entry.getFile().catch(() => ({ size: 0 })); // deleted in the meantime
+      if (size === own + kHashBytes) bytes += own;
     }
     return bytes;
   }

@@ -61,11 +61,12 @@ export function palette(store, commands, open) {
   return {
     toggle: async () => {
       if (dialog.open) return dialog.close();
-      kept = await store.all();
       field.value = '';
       at = 0;
       show();
-      dialog.showModal();
+      dialog.showModal(); // at once: the next key belongs to its field
+      kept = await store.all();
+      show();
     },
   };
 }
