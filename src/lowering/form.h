@@ -6,6 +6,7 @@
 
 #include "graph/ops.h"
 #include "kernels/common/forms.h"
+#include "kernels/moe/routes.h"
 
 namespace doppler::lowering {
 
@@ -30,7 +31,12 @@ struct Heads {
   graph::Rope rope;
 };
 
+// Experts of rows, and the same by expert once a product has asked for it (kernels/moe/routes.h).
+struct Routed {
+  kernels::Routes routes;
+};
+
 // monostate: not made yet.
-using Form = std::variant<std::monostate, Rows, Columns, Heads, DeferredNorm, AddRmsNorm, SplitPartials>;
+using Form = std::variant<std::monostate, Rows, Columns, Heads, DeferredNorm, AddRmsNorm, SplitPartials, Routed>;
 
 }  // namespace doppler::lowering

@@ -1,14 +1,28 @@
 // The plain rules of mixtures of experts: a kernel for each operation alone.
+#include <algorithm>
+
 #include "kernels/moe/expert_sum.h"
+#include "kernels/moe/group_routes.h"
 #include "kernels/moe/route.h"
 #include "lowering/rule_functions.h"
 
 namespace doppler::lowering {
 namespace {
 
-Result<kernels::Routes> routes_of(const Lowering& l, Value routes, uint32_t n_experts, uint32_t n_used) {
-  DP_TRY(const TensorView view, l.f32_of(routes));
-  return kernels::Routes{.view = view, .n_experts = n_experts, .n_used = n_used};
+Result<kernels::Routes> routes_of(const Lowering& l, Value routes) {
+  if (const auto* routed = l.form_as<Routed>(routes)) return routed->routes;
+  return fail(ErrorKind::kInternal, "The experts of the rows are not routes.");
+}
+
+// The routes with their groups, which the first product that reads them has made.
+Result<kernels::Routes> grouped_routes(Lowering& l, kernels::Context& ctx, Value value) {
+  DP_TRY(kernels::Routes routes, routes_of(l, value));
+  if (routes.groups.valid()) return routes;
+  const kernels::GroupSizes sizes(routes, ctx.max_rows);
+  routes.groups = l.scratch("route_groups", sizes.bytes() / sizeof(uint32_t));
+  DP_CHECK(kernels::record(ctx, kernels::GroupRoutes{.routes = routes, .groups = routes.groups}));
+  l.set_form(value, Routed{routes});
+  return routes;
 }
 
 }  // namespace
@@ -34,7 +48,7 @@ Result<Outcome> lower_route(Lowering& l, uint32_t index) {
           .n_used = route.n_used};
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, op));
-  l.set_form(routes, Rows{.f32 = op.y.view});
+  l.set_form(routes, Routed{op.y});
   return applied();
 }
 
@@ -42,13 +56,15 @@ Result<Outcome> lower_expert_linear(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const auto& experts = std::get<graph::ExpertLinear>(node.operation);
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
-  DP_TRY(const kernels::Routes routes, routes_of(l, node.inputs[1], experts.n_experts, experts.n_used));
   DP_TRY(const kernels::Prologue prologue, l.prologue(node.inputs[0]));
   const auto* x = std::get_if<Rows>(&prologue);
   if (!x) return fail(ErrorKind::kUnsupported, "%s does not read rows.", node.op_label.c_str());
   const Projection& projection = *resolved->projection;
   const TensorView y = l.product_buffer(index);
   kernels::Context ctx = l.context(index);
+  const bool grouped = std::ranges::any_of(resolved->choices, kernels::reads_groups);
+  DP_TRY(const kernels::Routes routes,
+         grouped ? grouped_routes(l, ctx, node.inputs[1]) : routes_of(l, node.inputs[1]));
   for (size_t i = 0; i < projection.parts.size(); ++i) {
     const Projection::Part& part = projection.parts[i];
     DP_CHECK(kernels::record(
@@ -70,11 +86,10 @@ Result<Outcome> lower_expert_linear(Lowering& l, uint32_t index) {
 
 Result<Outcome> lower_expert_sum(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
-  const auto& experts = std::get<graph::ExpertSum>(node.operation);
   const Value sum = node.outputs[0];
   kernels::ExpertSum op{.n = l.graph().info(sum).columns};
   DP_TRY(op.x, l.f32_of(node.inputs[0]));
-  DP_TRY(op.routes, routes_of(l, node.inputs[1], experts.n_experts, experts.n_used));
+  DP_TRY(op.routes, routes_of(l, node.inputs[1]));
   if (node.inputs.size() > 2) {
     DP_TRY(op.shared, l.f32_of(node.inputs[2]));
   }

@@ -33,6 +33,7 @@ std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation
     for (const ProductTemplate& from : templates) {
       if (from.q8 && !info.quantised()) continue;
       if (from.tiled && !info.tiled) continue;
+      if (from.plain && info.quantised()) continue;
       names.push_back(format_text("%s.%s.%s", std::string(operation).c_str(), info.name,
                                   std::string(from.suffix).c_str()));
       tables[i].push_back(
@@ -95,6 +96,14 @@ std::string refuse_unless_matrix(const ProductShape& shape, const gpu::Caps& cap
                        caps.max_workgroup_bytes);
   }
   return refuse_unless_whole_units(shape, caps);
+}
+
+std::string refuse_unless_small(const ProductShape& shape, const gpu::Caps& caps) {
+  constexpr uint32_t kMostOutputs = 512;
+  if (shape.n > kMostOutputs) {
+    return format_text("%u outputs are workgroups enough in larger tiles", shape.n);
+  }
+  return refuse_unless_eights(shape, caps);
 }
 
 std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps) {

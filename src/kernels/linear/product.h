@@ -29,11 +29,14 @@ enum class Algorithm : uint8_t {
   kWorkgroup,
   kTile,
   kTileOfCpu,
-  kOnce,  // each weight unpacked once for a few rows of x
+  kSmallTile,  // few outputs
+  kOnce,       // each weight unpacked once for a few rows of x
   kOnceOfCpu,
   kFew,  // likewise, with x staged seldom
   kMatrix,
-  kNarrow,  // matrix units, for rows that fill no tile of kMatrix
+  kNarrow,   // matrix units, for rows that fill no tile of kMatrix
+  kGrouped,  // rows by expert (moe/)
+  kGroupedMatrix,
   kPortable
 };
 
@@ -63,6 +66,7 @@ struct ProductTemplate {
   bool q8 = false;     // such rows exist for quantised weights only
   bool tiled = false;  // such rows exist for tile formats only
   bool f16 = false;    // reads x.f16
+  bool plain = false;  // such rows exist for weights that are not quantised only
 };
 // The table of each format, with names that live as long as the program.
 std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation,
@@ -77,6 +81,8 @@ std::string refuse_unless_eights(const ProductShape& shape, const gpu::Caps& cap
 std::string refuse_unless_cpu_and_eights(const ProductShape& shape, const gpu::Caps& caps);
 // What matmul_matrix.wgsl is written for, besides kNeedMatrix.
 std::string refuse_unless_matrix(const ProductShape& shape, const gpu::Caps& caps);
+// What matmul_small.wgsl is for.
+std::string refuse_unless_small(const ProductShape& shape, const gpu::Caps& caps);
 // What matmul_few.wgsl is for.
 std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps);
 // refuse_unless_matrix, and there are rows enough for it, or no better way.

@@ -30,6 +30,8 @@ inline constexpr ProductTemplate kDp4aRow = {.suffix = "dp4a",
                                              .refuse = refuse_unless_whole_units,
                                              .algorithm = Algorithm::kWorkgroup,
                                              .q8 = true};
+inline constexpr ProductTemplate kSmallRow = {
+    .suffix = "tile16", .refuse = refuse_unless_small, .algorithm = Algorithm::kSmallTile, .plain = true};
 inline constexpr ProductTemplate kTile64Row = {
     .suffix = "tile64", .refuse = refuse_unless_eights, .algorithm = Algorithm::kTile};
 inline constexpr ProductTemplate kPortableRow = {.suffix = "portable", .algorithm = Algorithm::kPortable};

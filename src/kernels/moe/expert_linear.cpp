@@ -6,6 +6,8 @@
 
 #include "kernels/common/dispatch.h"
 #include "kernels/moe/expert_bindings.wgsl.h"
+#include "kernels/moe/expert_grouped.h"
+#include "kernels/moe/expert_place.h"
 #include "kernels/moe/expert_tile.wgsl.h"
 #include "kernels/moe/variants.h"
 #include "kernels/tuning.h"
@@ -120,8 +122,24 @@ void choose_entry(const ProductRow& row, const Weight& weight, Launch& launch) {
 
 }  // namespace
 
+void add_place_consts(const ExpertLinear& op, const WeightPiece& piece, std::vector<gpu::WgslConst>& consts) {
+  for (const gpu::WgslConst& value :
+       {u32_const("N", op.n), u32_const("MATRICES", op.matrices), u32_const("N_EXPERTS", op.routes.n_experts),
+        u32_const("N_USED", op.routes.n_used), bool_const("X_PER_SLOT", op.x_per_slot),
+        u32_const("PIECE_FIRST", piece.first_row), u32_const("PIECE_ROWS", piece.rows),
+        bool_const("HAS_BIAS", op.bias.valid()), u32_const("Y_STRIDE", op.y_stride),
+        u32_const("Y_COLUMN", op.y_column)}) {
+    consts.push_back(value);
+  }
+}
+
+bool reads_groups(const ProductChoice& choice) {
+  return choice.row->algorithm == Algorithm::kGroupedMatrix || choice.row->algorithm == Algorithm::kGrouped;
+}
+
 Result<ProductChoice> resolve_expert_product(const Context& ctx, const Weight& weight, uint32_t n) {
-  const ProductShape shape{.format = weight.format, .n = n, .k = weight.k};
+  const ProductShape shape{
+      .format = weight.format, .n = n, .k = weight.k, .max_rows = std::max(ctx.max_rows, ctx.least_rows)};
   const char* format = weight_format_info(weight.format).name;
   DP_TRY(Resolved<ProductRow> resolved,
          (resolve<ProductRow, ProductShape>(
@@ -140,6 +158,11 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const ExpertLinea
     x.q8 = ctx.plan.scratch("x.q8", q8_bytes(ctx.max_rows, x_slots * weight.k));
     DP_CHECK(record(ctx, QuantizeQ8{.x = x.f32, .q8 = x.q8, .k = x_slots * weight.k}));
   }
+  if (reads_groups(choice)) {
+    ExpertLinear grouped = op;
+    grouped.x = x;
+    return record_grouped(ctx, choice, grouped);
+  }
   const XViews views = views_of(x, row.q8, ctx.max_rows * x_slots, weight.k);
   Choice noted = choice.choice;
   const Shape shape =
@@ -153,14 +176,7 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const ExpertLinea
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews pieces = piece_views(weight, piece);
     launch.consts = shape.consts;
-    for (const gpu::WgslConst& value :
-         {u32_const("N", op.n), u32_const("MATRICES", op.matrices),
-          u32_const("N_EXPERTS", op.routes.n_experts), u32_const("N_USED", used),
-          bool_const("X_PER_SLOT", op.x_per_slot), u32_const("PIECE_FIRST", piece.first_row),
-          u32_const("PIECE_ROWS", piece.rows), bool_const("HAS_BIAS", op.bias.valid()),
-          u32_const("Y_STRIDE", op.y_stride), u32_const("Y_COLUMN", op.y_column)}) {
-      launch.consts.push_back(value);
-    }
+    add_place_consts(op, piece, launch.consts);
     launch.bindings = {pieces.weights,
                        pieces.scales,
                        views.x,

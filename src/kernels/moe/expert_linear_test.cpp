@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/half.h"
 #include "kernels/linear/test_weights.h"
+#include "kernels/moe/group_routes.h"
 #include "kernels/moe/variants.h"
 #include "kernels/quantize_q8/variants.h"
 #include "kernels/testing/kernel_harness.h"
@@ -12,34 +14,41 @@
 namespace doppler::kernels::testing {
 namespace {
 
-constexpr uint32_t kExperts = 5, kUsed = 2, kMaxRows = 3, kRows = 2;
-constexpr double kBound = 1e-5;  // expert_linear.h
+constexpr uint32_t kExperts = 5, kUsed = 2;
+constexpr double kBound = 1e-5, kMatrixBound = 3e-5;  // linear/linear.h
 
 struct Case {
   uint32_t n, k, matrices = 1;
   bool x_per_slot = false, bias = false;
   uint32_t experts_per_piece = 0;
+  uint32_t max_rows = 3;  // of which the last is not asked for
 };
 
-// Each row of x is sent to two experts, among them the first and the last.
-std::vector<uint32_t> some_routes() {
-  std::vector<uint32_t> routes(size_t{kMaxRows} * 2 * kUsed);
-  for (uint32_t row = 0; row < kMaxRows; ++row) {
-    routes[row * 2 * kUsed] = kExperts - 1 - row;
-    routes[row * 2 * kUsed + 1] = row;
+// Each row of x is sent to two experts, among them the first and the last, which many rows are sent to.
+std::vector<uint32_t> some_routes(uint32_t max_rows) {
+  std::vector<uint32_t> routes(size_t{max_rows} * 2 * kUsed);
+  for (uint32_t row = 0; row < max_rows; ++row) {
+    routes[row * 2 * kUsed] = row < 3 ? kExperts - 1 - row : kExperts - 1;
+    routes[row * 2 * kUsed + 1] = row % 3;
   }
   return routes;
 }
 
+template <class T>
+void round_to_f16(std::vector<T>& values) {
+  for (T& value : values) value = f16_to_f32(f32_to_f16(static_cast<float>(value)));
+}
+
 void run_case(const Case& c, WeightFormat format, const ProductRow& row, const Policy& policy) {
   SCOPED_TRACE(format_text("%u matrices of %u x %u", c.matrices, c.n, c.k));
-  const TestWeight weight = random_weight(format, c.matrices * kExperts * c.n, c.k, 31);
+  TestWeight weight = random_weight(format, c.matrices * kExperts * c.n, c.k, 31);
+  const uint32_t max_rows = c.max_rows, rows = c.max_rows - 1;
   const uint32_t x_slots = c.x_per_slot ? kUsed : 1;
-  std::vector<float> x = random_floats(size_t{kMaxRows} * x_slots * c.k, 32);
+  std::vector<float> x = random_floats(size_t{max_rows} * x_slots * c.k, 32);
   const std::vector<float> bias = random_floats(weight.n, 33);
-  const std::vector<uint32_t> routes = some_routes();
+  const std::vector<uint32_t> routes = some_routes(max_rows);
   const uint32_t columns = c.matrices * kUsed * c.n, stride = columns + 4;
-  KernelRun run(policy, kMaxRows);
+  KernelRun run(policy, max_rows);
   const Weight uploaded = upload(run, weight, c.experts_per_piece * c.n);
   ExpertLinear op{.weight = uploaded,
                   .n = c.n,
@@ -47,19 +56,28 @@ void run_case(const Case& c, WeightFormat format, const ProductRow& row, const P
                   .x = {.f32 = run.input(x)},
                   .x_per_slot = c.x_per_slot,
                   .routes = {.view = run.input(routes), .n_experts = kExperts, .n_used = kUsed},
-                  .y = run.output(uint64_t{kMaxRows} * stride * 4),
+                  .y = run.output(uint64_t{max_rows} * stride * 4),
                   .y_stride = stride,
                   .y_column = 4};
   if (c.bias) op.bias = run.input(bias);
   const bool is_recorded = run.record([&](Context& ctx) -> Result<void> {
     DP_TRY(const ProductChoice choice, resolve_expert_product(ctx, uploaded, c.n));
+    if (reads_groups(choice)) {
+      op.routes.groups = run.output(GroupSizes(op.routes, max_rows).bytes());
+      DP_CHECK(record(ctx, GroupRoutes{.routes = op.routes, .groups = op.routes.groups}));
+    }
     return record(ctx, choice, op);
   });
   if (!is_recorded) return;
-  run.replay(kRows);
+  run.replay(rows);
   if (row.q8) x = through_q8(x);
+  const bool on_matrix_units = row.algorithm == Algorithm::kGroupedMatrix;
+  if (on_matrix_units) {
+    round_to_f16(x);
+    round_to_f16(weight.values);
+  }
   std::vector<double> want;
-  for (uint32_t i = 0; i < kRows; ++i) {
+  for (uint32_t i = 0; i < rows; ++i) {
     for (uint32_t m = 0; m < c.matrices; ++m) {
       for (uint32_t slot = 0; slot < kUsed; ++slot) {
         const float* own = &x[size_t{c.x_per_slot ? i * kUsed + slot : i} * c.k];
@@ -72,14 +90,14 @@ void run_case(const Case& c, WeightFormat format, const ProductRow& row, const P
       }
     }
   }
-  const std::vector<float> y = run.read<float>(op.y, uint64_t{kMaxRows} * stride);
+  const std::vector<float> y = run.read<float>(op.y, uint64_t{max_rows} * stride);
   std::vector<float> got;
-  for (uint32_t i = 0; i < kRows; ++i) {
+  for (uint32_t i = 0; i < rows; ++i) {
     got.insert(got.end(), &y[i * stride + 4], &y[i * stride + 4] + columns);
   }
-  EXPECT_LT(rel_l2(got, want), kBound);
+  EXPECT_LT(rel_l2(got, want), on_matrix_units ? kMatrixBound : kBound);
   EXPECT_EQ(run.read<uint32_t>(op.y, 1)[0], kPoison) << "a column before the first";
-  EXPECT_EQ(run.read<uint32_t>(op.y, uint64_t{kMaxRows} * stride).back(), kPoison) << "row past the last";
+  EXPECT_EQ(run.read<uint32_t>(op.y, uint64_t{max_rows} * stride).back(), kPoison) << "row past the last";
 }
 
 class ExpertLinearTest : public ::testing::TestWithParam<WeightFormat> {};
@@ -90,6 +108,12 @@ TEST_P(ExpertLinearTest, EveryVariantMatchesTheOracle) {
   for_each_variant(operation, expert_matvec_variants(format), [&](const Policy& policy) {
     const auto rows = expert_matvec_variants(format);
     const ProductRow& row = *std::ranges::find(rows, policy.forced.at(operation), &ProductRow::name);
+    if (row.algorithm == Algorithm::kGrouped || row.algorithm == Algorithm::kGroupedMatrix) {
+      run_case({.n = 96, .k = 256, .matrices = 2, .bias = true, .max_rows = 81}, format, row, policy);
+      run_case({.n = 96, .k = 512, .x_per_slot = true, .experts_per_piece = 2, .max_rows = 70}, format, row,
+               policy);
+      return;
+    }
     run_case({.n = 64, .k = 256, .matrices = 2, .bias = true}, format, row, policy);
     run_case({.n = 96, .k = 512, .x_per_slot = true, .experts_per_piece = 2}, format, row, policy);
     if (row.algorithm == Algorithm::kPortable) run_case({.n = 9, .k = 21}, format, row, policy);

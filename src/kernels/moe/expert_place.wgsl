@@ -1,10 +1,8 @@
 // Where a workgroup's outputs come from and go to: y of the grid is the slot, z the row of x. An output is one of
 // MATRICES * N of an expert. Consts: N, MATRICES, N_EXPERTS, N_USED, X_PER_SLOT, PIECE_FIRST and PIECE_ROWS (of the weight's
-// rows), HAS_BIAS, Y_STRIDE, Y_COLUMN. Bindings of the entry: routes, bias, y.
+// rows), HAS_BIAS, Y_STRIDE, Y_COLUMN. Bindings of the entry: bias, y.
 
 const kOutputs = MATRICES * N;
-
-fn expert_of(group: vec3<u32>) -> u32 { return routes[group.z * 2u * N_USED + group.y]; }
 
 // Pieces hold whole experts, and two matrices lie in one.
 fn is_in_piece(expert: u32) -> bool { return expert * N >= PIECE_FIRST && expert * N < PIECE_FIRST + PIECE_ROWS; }

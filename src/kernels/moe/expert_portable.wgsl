@@ -3,6 +3,7 @@
 // Shared: one partial sum per invocation (linear/matvec/reduce_workgroup). Error: relative L2 below 1e-5.
 // Read next: moe/expert_place, linear/matvec/matvec_portable.
 //!import moe/expert_bindings
+//!import moe/expert_of
 //!import moe/expert_place
 //!import linear/weights/format
 //!import linear/x

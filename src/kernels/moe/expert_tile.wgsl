@@ -3,6 +3,7 @@
 // Error: f32 sums of k products, relative L2 below 1e-5 (with 8-bit activations: of the same sums in double).
 // Read next: moe/expert_place, linear/matvec/tile_sum.
 //!import linear/matvec/tile_sum
+//!import moe/expert_of
 //!import moe/expert_place
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;

@@ -14,6 +14,7 @@ inline constexpr uint32_t kMaxExperts = 512, kMaxUsedExperts = 16;
 struct Routes {
   TensorView view;
   uint32_t n_experts = 0, n_used = 0;
+  TensorView groups = {};  // of the same rows (group_routes.h); for products that read them
 
   uint64_t bytes(uint32_t max_rows) const { return uint64_t{max_rows} * 2 * n_used * sizeof(uint32_t); }
 };

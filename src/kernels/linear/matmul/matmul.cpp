@@ -8,17 +8,21 @@ namespace doppler::kernels {
 Result<void> record_matmul(Context& ctx, const Product& op) {
   const ProductRow& row = op.row;
   if (row.algorithm == Algorithm::kMatrix) return record_matmul_matrix(ctx, op);
-  constexpr uint32_t kTile = 64;  // TILE of both kernels
-  constexpr uint32_t kUnit = 32;  // columns
+  const bool small = row.algorithm == Algorithm::kSmallTile;
+  const uint32_t tile = small ? 16 : 64;  // TILE of the kernel
+  constexpr uint32_t kUnit = 32;          // columns
   const Weight& weight = op.weight;
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
   const XViews x = x_views(op, ctx.max_rows);
 
   Launch launch{.variant = row.name,
-                .entry = row.q8 ? "linear/matmul/matmul_dp4a" : "linear/matmul/matmul_tile",
+                .entry = row.q8  ? "linear/matmul/matmul_dp4a"
+                         : small ? "linear/matmul/matmul_small"
+                                 : "linear/matmul/matmul_tile",
                 .layout = wgsl::matmul_bindings::kLayout};
   launch.consts = {bool_const("HAS_BIAS", op.bias.valid()), bool_const("ACCUMULATE", op.accumulate)};
-  if (!row.q8) launch.consts.push_back(bool_const("SKIP_EMPTY", row.algorithm == Algorithm::kTileOfCpu));
+  if (!row.q8 && !small)
+    launch.consts.push_back(bool_const("SKIP_EMPTY", row.algorithm == Algorithm::kTileOfCpu));
   launch.substitutions = {
       {"linear/weights/format", weight_fragment(weight.format, row.q8)},
       {"linear/x", row.algorithm == Algorithm::kPortable ? "linear/linear_x_any" : "linear/linear_x_eights"}};
@@ -35,7 +39,7 @@ Result<void> record_matmul(Context& ctx, const Product& op) {
     launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
     launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,
                        op.y,          ctx.state};
-    launch.grid = {.x = (piece.rows + kTile - 1) / kTile, .rows_axis = 1, .rows_per_group = kTile};
+    launch.grid = {.x = (piece.rows + tile - 1) / tile, .rows_axis = 1, .rows_per_group = tile};
     set_costs(op, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
   }

@@ -10,6 +10,7 @@ constexpr ProductTemplate kTemplates[] = {
     // still 1.9 times as fast as dp4a.
     kMatrixRow,
     kDp4aRow,
+    kSmallRow,
     kTile64Row,
     kPortableRow,
 };

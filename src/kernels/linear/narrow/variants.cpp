@@ -20,6 +20,7 @@ constexpr ProductTemplate kTemplates[] = {
     // For devices without matrix units. 16 rows at a time; in plans of 16 rows 6.38 ms, dp4a 41.6.
     kOnceDp4aRow,
     kDp4aRow,
+    kSmallRow,
     kTile64Row,
     kPortableRow,
 };
