@@ -41,7 +41,7 @@ constexpr std::array kTypes = {
     DTypeInfo{.type = DType::kIQ4_NL, .name = "iq4_nl", .block_size = 32, .block_bytes = 18, .quantised = true,
               .rows = W::kQ8_0, .exact_rows = W::kQ8_0, .tiles = W::kTileQ8},
     DTypeInfo{.type = DType::kMXFP4, .name = "mxfp4", .block_size = 32, .block_bytes = 17, .quantised = true,
-              .rows = W::kF16, .exact_rows = W::kF32, .tiles = W::kTileF16},
+              .rows = W::kF16, .exact_rows = W::kF32, .tiles = W::kTileQ5},
     DTypeInfo{.type = DType::kI8, .name = "i8", .block_bytes = 1},
     DTypeInfo{.type = DType::kI16, .name = "i16", .block_bytes = 2},
     DTypeInfo{.type = DType::kI32, .name = "i32", .block_bytes = 4},

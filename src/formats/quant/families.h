@@ -25,7 +25,8 @@ void unpack_q5_0_codes(const uint8_t* block, int8_t codes[32]);  // -16..15
 // tables.cpp
 void dequantise_iq4_nl(const uint8_t* in, float* out, size_t blocks);
 void dequantise_mxfp4(const uint8_t* in, float* out, size_t blocks);
-void unpack_iq4_nl_codes(const uint8_t* block, int8_t codes[32]);  // -127..113
+void unpack_iq4_nl_codes(const uint8_t* block, int8_t codes[32]);   // -127..113
+void unpack_mxfp4_levels(const uint8_t* block, int8_t levels[32]);  // -12..12
 
 // k_small.cpp
 void dequantise_q2_k(const uint8_t* in, float* out, size_t blocks);

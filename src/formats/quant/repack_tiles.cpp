@@ -1,7 +1,9 @@
 // From rows as a file stores them to the tile formats (base/dtype.h). Every block type becomes units of 32 codes with
 // two half-precision numbers; a unit's codes go to its place among the 32 rows of its tile. Products of scales
 // (q4_k, q5_k, q6_k, q3_k) round to f16: at most 2^-11 of the scale, far below the type's own step.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -76,6 +78,24 @@ void unpack_iq4_nl(const uint8_t* block, Unit* unit) {
   unit->half[1] = 0;
 }
 
+// w = 2^(e - 128) * level, levels of -12 to 12: codes of level + 12. Scales that f16 does not hold: below 2^-24 the levels are
+// rounded to multiples of that, above 2^12 the scale is that.
+void unpack_mxfp4(const uint8_t* block, Unit* unit) {
+  constexpr int kLeast = -24, kMost = 12, kOffset = 12;
+  const int exponent = block[0] - 128;
+  const int scale = std::clamp(exponent, kLeast, kMost);
+  int8_t levels[32];
+  quant::unpack_mxfp4_levels(block, levels);
+  for (size_t i = 0; i < 32; ++i) {
+    const float level = exponent < kLeast
+                            ? std::nearbyint(std::ldexp(static_cast<float>(levels[i]), exponent - kLeast))
+                            : static_cast<float>(levels[i]);
+    unit->codes[i] = static_cast<uint8_t>(static_cast<int>(level) + kOffset);
+  }
+  unit->half[0] = to_half(std::ldexp(1.0f, scale));
+  unit->half[1] = to_half(std::ldexp(static_cast<float>(kOffset), scale));
+}
+
 // q4_k, and with `fifth` bits q5_k.
 void unpack_groups(const uint8_t* block, const uint8_t* fifth, const uint8_t* quants, Unit* units) {
   const float d = half_at(block), dmin = half_at(block + 2);
@@ -127,10 +147,10 @@ struct Unpacker {
   UnpackBlock unpack;
 };
 constexpr Unpacker kUnpackers[] = {
-    {DType::kQ4_0, unpack_q4_0},     {DType::kQ4_1, unpack_q4_1}, {DType::kQ4_K, unpack_q4_k},
-    {DType::kQ5_0, unpack_q5_0},     {DType::kQ5_1, unpack_q5_1}, {DType::kQ5_K, unpack_q5_k},
-    {DType::kQ3_K, unpack_q3_k},     {DType::kQ6_K, unpack_q6_k}, {DType::kQ8_0, unpack_q8_0},
-    {DType::kIQ4_NL, unpack_iq4_nl},
+    {DType::kQ4_0, unpack_q4_0},     {DType::kQ4_1, unpack_q4_1},   {DType::kQ4_K, unpack_q4_k},
+    {DType::kQ5_0, unpack_q5_0},     {DType::kQ5_1, unpack_q5_1},   {DType::kQ5_K, unpack_q5_k},
+    {DType::kQ3_K, unpack_q3_k},     {DType::kQ6_K, unpack_q6_k},   {DType::kQ8_0, unpack_q8_0},
+    {DType::kIQ4_NL, unpack_iq4_nl}, {DType::kMXFP4, unpack_mxfp4},
 };
 
 UnpackBlock unpacker_of(DType type) {

@@ -126,6 +126,7 @@ void pack_nibbles(const uint8_t codes[kBlock], uint8_t* nibbles) {
 }  // namespace
 
 void unpack_iq4_nl_codes(const uint8_t* block, int8_t codes[kBlock]) { look_up(block + 2, kIq4Nl, codes); }
+void unpack_mxfp4_levels(const uint8_t* block, int8_t levels[kBlock]) { look_up(block + 1, kMxfp4, levels); }
 
 void dequantise_iq4_nl(const uint8_t* in, float* out, size_t blocks) {
   for (size_t b = 0; b < blocks; ++b, in += 18, out += kBlock) {
@@ -138,7 +139,7 @@ void dequantise_iq4_nl(const uint8_t* in, float* out, size_t blocks) {
 void dequantise_mxfp4(const uint8_t* in, float* out, size_t blocks) {
   for (size_t b = 0; b < blocks; ++b, in += 17, out += kBlock) {
     int8_t codes[kBlock];
-    look_up(in + 1, kMxfp4, codes);
+    unpack_mxfp4_levels(in, codes);
     scale(codes, power_of_two(in[0]), out);
   }
 }

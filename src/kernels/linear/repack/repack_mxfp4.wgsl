@@ -1,31 +1,36 @@
-// mxfp4: u8 exponent e, 16 bytes of nibbles; w = 2^(e-128) * level as f16 (low nibbles are weights 0..15).
+// mxfp4: u8 exponent e, 16 bytes of nibbles that name levels of -12 to 12; w = 2^(e-128) * level, here scale * (level + 12) - 12
+// scale. Scales that f16 does not hold: below 2^-24 the levels are rounded to multiples of that, above 2^12 the scale is that.
 //!import linear/repack/repack_bytes
-//!import linear/repack/repack_half
 
-// Twice the magnitude of a 4-bit float: 0 1 2 3 4 6 8 12 (formats/quant/tables.cpp).
-fn weight_of(nibble: u32, e: u32) -> u32 {
+// Level + 12 of a nibble (formats/quant/tables.cpp), the level divided by 2^below and rounded to nearest even.
+fn code_of(nibble: u32, below: u32) -> u32 {
   let levels = vec2<u32>(0x03020100u, 0x0C080604u);
-  let magnitude = (levels[(nibble >> 2u) & 1u] >> (8u * (nibble & 3u))) & 0xFFu;
-  if (magnitude == 0u) { return 0u; }
-  let sign = (nibble & 8u) << 12u;
-  // The exponent of an f32 has 128 more: what f16 cannot hold anyway is kept out of the way of overflow.
-  let bits = bitcast<u32>(f32(magnitude));
-  let exponent = (bits >> 23u) + e;  // 128 too much
-  if (exponent >= 271u) { return sign | 0x7C00u; }  // 2^16
-  if (exponent < 230u) { return sign; }             // below 2^-25
-  return sign | f16_bits(bitcast<f32>(((exponent - 128u) << 23u) | (bits & 0x7FFFFFu)));
+  var level = (levels[(nibble >> 2u) & 1u] >> (8u * (nibble & 3u))) & 0xFFu;
+  if (below > 0u) {
+    let rest = level & ((1u << below) - 1u);
+    let half = 1u << (below - 1u);
+    level >>= below;
+    level += select(0u, 1u, rest > half || (rest == half && (level & 1u) == 1u));
+  }
+  return select(12u + level, 12u - level, (nibble & 8u) != 0u);
+}
+fn codes_of(nibbles: u32, below: u32) -> u32 {
+  return code_of(nibbles & 15u, below) | (code_of((nibbles >> 8u) & 15u, below) << 8u) |
+         (code_of((nibbles >> 16u) & 15u, below) << 16u) | (code_of(nibbles >> 24u, below) << 24u);
+}
+fn all_codes(nibbles: vec4<u32>, below: u32) -> vec4<u32> {
+  return vec4<u32>(codes_of(nibbles.x, below), codes_of(nibbles.y, below), codes_of(nibbles.z, below),
+                   codes_of(nibbles.w, below));
 }
 
-fn read_eight(row_at: u32, eight: u32) -> vec4<u32> {
-  let block = row_at + 17u * (eight >> 2u);
-  let e = byte_at(block);
-  let at = block + 1u + 8u * (eight & 1u);
-  let shift = vec2<u32>(4u * ((eight >> 1u) & 1u));
-  let nibbles = (vec2<u32>(word_at(at), word_at(at + 4u)) >> shift) & vec2<u32>(0x0F0F0F0Fu);
-  var out: array<u32, 4>;
-  for (var i = 0u; i < 4u; i++) {
-    let pair = nibbles[i >> 1u] >> (16u * (i & 1u));
-    out[i] = weight_of(pair & 15u, e) | (weight_of((pair >> 8u) & 15u, e) << 16u);
-  }
-  return vec4<u32>(out[0], out[1], out[2], out[3]);
+fn read_unit(row_at: u32, u: u32) -> Unit {
+  let at = row_at + 17u * u;
+  let e = byte_at(at);
+  let nibbles = words_at(at + 1u);
+  let below = min(104u - min(e, 104u), 5u);  // 2^-24 is e = 104; five bits less leave nothing of 12
+  let up = clamp(e, 104u, 140u) - 104u;      // of the scale, 2^(up - 24)
+  // Subnormal below 2^-14; 12 is 1.5 * 2^3.
+  let scale = select((up - 9u) << 10u, 1u << up, up < 10u);
+  let minimum = select(((up - 6u) << 10u) | 0x200u, 12u << up, up < 7u);
+  return Unit(all_codes(low_nibbles(nibbles), below), all_codes(high_nibbles(nibbles), below), scale | (minimum << 16u));
 }
