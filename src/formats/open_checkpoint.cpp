@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "formats/checkpoint.h"
+#include "formats/embedding_modules.h"
 #include "formats/expert_tensors.h"
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
@@ -290,6 +291,8 @@ class CheckpointOpener {
       if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
     }
     DP_CO_CHECK(check_index(index));
+    auto reading_modules = read_modules();
+    if (auto done = co_await std::move(reading_modules); !done) co_return forward(std::move(done).error());
     DP_CO_TRY(const auto model_type, get_string(*result_->config_, "model_type"));
     DP_CO_CHECK(split_experts(result_->sources_, result_->tensors_, model_type.value_or("") == "gpt_oss"));
     co_return gather_experts(result_->sources_, result_->tensors_);
@@ -308,7 +311,57 @@ class CheckpointOpener {
     co_return Result<>();
   }
 
-  Task<Result<>> open_shard(std::string name) {
+  // The member kEmbeddingModules of the config, where there is a modules.json; Dense modules' tensors join the model's.
+  Task<Result<>> read_modules() {
+    auto reading_list = read_object("modules.json");
+    DP_CO_TRY(const Json list, co_await std::move(reading_list));
+    if (list.is_null()) co_return Result<>();
+    DP_CO_TRY(const std::vector<EmbeddingModule> modules, parse_modules(list));
+    Json said = {{"normalize", false}};
+    size_t dense = 0;
+    for (const EmbeddingModule& module : modules) {
+      if (module.kind == ModuleKind::kNormalize) said["normalize"] = true;
+      if (module.kind != ModuleKind::kPooling && module.kind != ModuleKind::kDense) continue;
+      auto reading = read_object(module.folder + "/config.json");
+      DP_CO_TRY(const Json own, co_await std::move(reading));
+      if (module.kind == ModuleKind::kPooling) {
+        DP_CO_TRY(said["pooling"], parse_pooling(own));
+        continue;
+      }
+      DP_CO_CHECK(check_dense(own));
+      auto opening = open_shard(module.folder + "/model.safetensors", dense++);
+      if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
+    }
+    if (dense > kMostDense) {
+      co_return fail(ErrorKind::kUnsupported, "%s has %zu Dense modules; at most %zu are supported.",
+                     files().root().c_str(), dense, kMostDense);
+    }
+    if (dense != 0) said["dense"] = dense;
+    if (said.contains("pooling")) (*result_->config_)[kEmbeddingModules] = std::move(said);
+    co_return Result<>();
+  }
+
+  // Null: there is no such file.
+  Task<Result<Json>> read_object(std::string file) {
+    auto reading = result_->read_text(file, kMaxConfigBytes);
+    DP_CO_TRY(const auto text, co_await std::move(reading));
+    if (!text) co_return Json();
+    co_return parse_json(*text, file);
+  }
+
+  // dense: which of the Dense modules the tensors are of.
+  static std::string name_of(std::string name, std::optional<size_t> dense) {
+    if (dense) return dense_tensor_name(*dense, name);
+    // Very old checkpoints call a norm's weight and bias so.
+    for (const auto& [old_end, end] :
+         {std::pair("LayerNorm.gamma", "LayerNorm.weight"), std::pair("LayerNorm.beta", "LayerNorm.bias")}) {
+      if (name.ends_with(old_end))
+        name.replace(name.size() - std::string_view(old_end).size(), name.npos, end);
+    }
+    return name;
+  }
+
+  Task<Result<>> open_shard(std::string name, std::optional<size_t> dense = {}) {
     auto opening = open_if_there(name);
     DP_CO_TRY(SourcePtr source, co_await std::move(opening));
     if (!source) co_return missing_weights(name);
@@ -318,8 +371,8 @@ class CheckpointOpener {
     DP_CO_TRY(SafetensorsFile file, co_await std::move(reading));
     const auto number = static_cast<uint32_t>(result_->sources_.size());
     for (SafetensorsTensor& tensor : file.tensors) {
-      result_->tensors_.push_back({std::move(tensor.name), tensor.type, std::move(tensor.shape), number,
-                                   tensor.offset, tensor.bytes});
+      result_->tensors_.push_back({name_of(std::move(tensor.name), dense), tensor.type,
+                                   std::move(tensor.shape), number, tensor.offset, tensor.bytes});
     }
     result_->sources_.push_back(std::move(source));
     co_return Result<>();

@@ -35,6 +35,12 @@ struct RmsNorm {
 struct HeadNorm {
   float eps = 0;
 };
+// y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias (Ba et al. 2016), of whole rows.
+struct LayerNorm {
+  float eps = 0;
+};
+// y = x + positions[position of the row] + types[type of its token]: learned embeddings (Devlin et al. 2018).
+struct Positions {};
 // y = x W^T + b for each of some matrices that read the same x.
 struct Linear {};
 // Rotary position embedding (Su et al. 2021) of each head: the first rotary_dim of its head_dim values turn, as pairs
@@ -44,14 +50,20 @@ struct Rope {
   uint32_t head_dim = 0, rotary_dim = 0;
   bool gpt_j_pairs = false;
 };
-// Causal attention of this step's rows over the layer's cache, which their k and v join first; grouped heads: query head
-// h reads kv head h / (n_heads / n_kv_heads).
+// Attention of this step's rows over the layer's cache, which their k and v join first; grouped heads: query head h reads kv
+// head h / (n_heads / n_kv_heads). Causal, or bidirectional: then the step's rows are the whole text.
 struct Attention {
   uint32_t layer = 0;
   uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
-  float scale = 0;              // of q.k
-  uint32_t sliding_window = 0;  // 0: all; W: the last W keys, the row's own included
-  float softcap = 0;            // 0: none; c: logits = c * tanh(logits / c)
+  float scale = 0;  // of q.k
+  // 0: all; W: the last W keys, the row's own included; bidirectional: those at most W / 2 away.
+  uint32_t sliding_window = 0;
+  float softcap = 0;  // 0: none; c: logits = c * tanh(logits / c)
+  bool bidirectional = false;
+};
+// y = activation(x)
+struct Activate {
+  ActivationFn activation = ActivationFn::kGeluErf;
 };
 // y = activation(gate) * up (Shazeer 2020). With a limit c (OpenAI 2025), whose activation is then not asked:
 // y = g * sigmoid(1.702 g) * (u + 1), g = min(gate, c), u = up within +-c.
@@ -123,7 +135,7 @@ struct OutputGate {};
 
 using Operation = std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale,
                                QueryScale, Xielu, LogitsRows, Route, ExpertLinear, ExpertSum, CausalConv,
-                               GatedDelta, Mamba2, GatedNorm, OutputGate>;
+                               GatedDelta, Mamba2, GatedNorm, OutputGate, LayerNorm, Positions, Activate>;
 enum class OpKind : uint8_t {
   kEmbed,
   kRmsNorm,
@@ -144,9 +156,12 @@ enum class OpKind : uint8_t {
   kGatedDelta,
   kMamba2,
   kGatedNorm,
-  kOutputGate
+  kOutputGate,
+  kLayerNorm,
+  kPositions,
+  kActivate
 };
-inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kOutputGate) + 1;
+inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kActivate) + 1;
 static_assert(std::variant_size_v<Operation> == kOpKindCount);
 const char* op_name(OpKind kind);  // "rms_norm"
 // Whether it moves a state or a cache on, so that it is recorded whether its result is read or not.

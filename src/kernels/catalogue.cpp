@@ -4,10 +4,12 @@
 
 #include "kernels/add/variants.h"
 #include "kernels/attention/variants.h"
+#include "kernels/embed/positions.h"
 #include "kernels/embed/variants.h"
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/heads/variants.h"
+#include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/repack/repack.h"
 #include "kernels/persistent/layers.h"
@@ -85,6 +87,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("glu", glu_variants(), Glu{});
   add("scale", scale_variants(), Scale{});
   add("xielu", xielu_variants(), Xielu{});
+  add("activate", activate_variants(), Activate{});
+  add("layer_norm", layer_norm_variants(), LayerNorm{});
+  add("positions", positions_variants(), Positions{});
   add("head_norm", head_norm_variants(), HeadNorm{});
   add("rotate", rotate_variants(), Rotate{});
   add("causal_conv", causal_conv_variants(), CausalConv{});

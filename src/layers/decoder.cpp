@@ -1,5 +1,7 @@
 #include "layers/decoder.h"
 
+#include "layers/pooled.h"
+
 namespace doppler::layers {
 
 void decoder(Builder& b, float embedding_scale, Block block) {
@@ -13,6 +15,7 @@ void decoder(Builder& b, float embedding_scale, Block block) {
     g.mark_hidden(x);
   }
   const Value h = b.norm(g.logits_rows(x), TensorId::kFinalNorm, 0);  // [R, H]
+  if (formats::is_embedding_model(c)) return pooled(b, h);
   const graph::Matrix head =
       c.tied_embeddings ? table : g.matrix(TensorId::kOutput, 0, c.vocab_size, c.hidden_dim);
   Value logits = g.linear(h, head);  // [R, V]

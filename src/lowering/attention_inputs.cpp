@@ -88,10 +88,15 @@ Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
                                  .n_heads = a.n_heads,
                                  .scale = a.scale,
                                  .window = a.sliding_window,
+                                 .ahead = a.bidirectional ? cache.ctx_len : 0,
                                  .softcap = a.softcap,
                                  .sinks = sinks,
                                  .max_keys = l.io().max_keys,
                                  .single_rows = l.io().single_rows}};
+  if (a.bidirectional && a.sliding_window != 0) {  // to either side
+    ops.attention.ahead = a.sliding_window / 2;
+    ops.attention.window = ops.attention.ahead + 1;
+  }
   if (q->is_normed) ops.rope.norm_eps = q->norm_eps;
   if (q->is_rotated) {
     const RopeTable& table = l.weights().ropes[q->rope.table];

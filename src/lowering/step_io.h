@@ -29,6 +29,7 @@ struct StepIo {
   kernels::TensorView row, normed_row;
   bool begins_with_row = false;           // else with tokens
   kernels::TensorView tokens;             // u32 [max_rows]
+  kernels::TensorView token_types;        // u32 [max_rows], of models that have types
   std::vector<kernels::CacheView> cache;  // one a layer; of those without attention the views are invalid
   std::vector<StateView> states;          // one a layer
   LogitsRows logits_rows = LogitsRows::kLast;

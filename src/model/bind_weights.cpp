@@ -69,6 +69,10 @@ class Binder {
     } else if (node.kind() == OpKind::kHeadNorm && is_behind_rotation(node)) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
                 co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
+    } else if (node.kind() == OpKind::kPositions) {
+      for (const graph::Vector& table : node.vectors) {
+        DP_CO_TRY(bound_.vectors[table.index], co_await loader_.norm(stored(graph_.info(table))));
+      }
     } else if (node.kind() == OpKind::kXielu) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index], co_await xielu(graph_.info(node.vectors[0])));
     } else if (node.kind() == OpKind::kLinear) {
@@ -83,7 +87,7 @@ class Binder {
       for (const graph::Vector& sinks : node.vectors) {
         DP_CO_TRY(bound_.vectors[sinks.index], co_await loader_.norm(stored(graph_.info(sinks))));
       }
-    } else if (graph::has_memory(node.kind())) {
+    } else if (graph::has_memory(node.kind()) || node.kind() == OpKind::kLayerNorm) {
       std::vector<formats::StoredTensor> vectors;
       for (const graph::Vector& vector : node.vectors) vectors.push_back(stored(graph_.info(vector)));
       DP_CO_TRY(bound_.node_vectors[index], co_await loader_.norms(std::move(vectors)));
@@ -94,7 +98,7 @@ class Binder {
   Task<Result<Projection>> product(const Node& node) {
     const graph::WeightInfo& first = graph_.info(node.matrices[0]);
     const uint32_t k = first.shape[1];
-    if (!is_in_layer(first.tensor)) {  // the head
+    if (first.tensor == TensorId::kOutput || first.tensor == TensorId::kEmbedding) {  // the head
       Projection head{.parts = {{}}, .n = first.shape[0], .k = k};
       const bool tied = table_ && graph_.nodes()[*table_].matrices[0].index == node.matrices[0].index;
       if (tied) {

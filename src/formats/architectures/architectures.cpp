@@ -10,11 +10,12 @@ namespace {
 using enum TensorId;
 
 constexpr const Architecture* kTable[] = {
-    &kLlamaRow,        &kMinistral3Row, &kQwen2Row,     &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
-    &kGraniteRow,      &kOlmo2Row,      &kGemmaRow,     &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
-    &kSeedOssRow,      &kApertusRow,    &kExaone4Row,   &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
-    &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,    &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
-    &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow};
+    &kLlamaRow,          &kMinistral3Row, &kQwen2Row,     &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
+    &kGraniteRow,        &kOlmo2Row,      &kGemmaRow,     &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
+    &kSeedOssRow,        &kApertusRow,    &kExaone4Row,   &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
+    &kQwen2MoeRow,       &kQwen3MoeRow,   &kGptOssRow,    &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
+    &kHunyuanV1MoeRow,   &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
+    &kGemmaEmbeddingRow, &kBertRow,       &kModernBertRow};
 
 void add_name(std::string& names, std::string_view name) {
   names += (names.empty() ? "" : ", ") + std::string(name);
@@ -92,6 +93,16 @@ uint64_t extent(Dim dim, const ModelConfig& c) {
       return uint64_t{c.recurrent.n_value_heads} * c.recurrent.value_dim;
     case Dim::kValueDim:
       return c.recurrent.value_dim;
+    case Dim::kDense1Rows:
+      return c.pooling.dense_dims.empty() ? 0 : c.pooling.dense_dims[0];
+    case Dim::kDense2Rows:
+      return c.pooling.dense_dims.size() < 2 ? 0 : c.pooling.dense_dims[1];
+    case Dim::kPositionCount:
+      return c.ctx_len;
+    case Dim::kTypeCount:
+      return c.n_token_types;
+    case Dim::kClassCount:
+      return c.pooling.n_classes;
     case Dim::kMambaInRows:
       return uint64_t{c.recurrent.n_value_heads} * (c.recurrent.value_dim + 1) + c.recurrent.conv_channels;
   }
@@ -107,13 +118,17 @@ std::vector<uint64_t> Shape::extents(const ModelConfig& config) const {
 std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
   const Architecture& row = architecture_of(config);
   std::vector<PlacedTensor> out = {{&tensor_row(row, kEmbedding), 0}};
+  for (const TensorId id : row.before) out.push_back({&tensor_row(row, id), 0});
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     const std::span<const TensorId> ids = is_recurrent_layer(config, layer) ? row.recurrent_layer : row.layer;
     for (const TensorId id : ids) {
       if (has_tensor(config, id, layer)) out.push_back({&tensor_row(row, id), layer});
     }
   }
-  out.push_back({&tensor_row(row, kFinalNorm), 0});
+  if (row.has_final_norm) out.push_back({&tensor_row(row, kFinalNorm), 0});
+  for (const TensorId id : {kDense1, kDense2, kClassDense, kClassOut}) {
+    if (has_tensor(config, id, 0)) out.push_back({&tensor_row(row, id), 0});
+  }
   if (!config.tied_embeddings) out.push_back({&tensor_row(row, kOutput), 0});
   return out;
 }
@@ -143,6 +158,16 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
       return config.has_qk_norm;
     case kSinks:
       return config.attention_sinks;
+    case kDense1:
+      return !config.pooling.dense_dims.empty();
+    case kDense2:
+      return config.pooling.dense_dims.size() > 1;
+    case kClassDense:
+      return config.pooling.has_class_dense;
+    case kClassOut:
+      return config.pooling.n_classes != 0;
+    case kAttentionNorm:
+      return layer != 0 || architecture_of(config).has_first_norm;
     default:
       return true;
   }

@@ -8,7 +8,8 @@ namespace doppler::formats {
 extern const Architecture kApertusRow, kErnie45Row, kExaone4Row, kGemmaRow, kGemma2Row, kGemma3Row, kGlm4Row,
     kGraniteRow, kGraniteHybridRow, kHunyuanV1Row, kLfm2Row, kLlamaRow, kMinistral3Row, kOlmo2Row, kPhi3Row,
     kQwen2Row, kQwen3Row, kQwen35Row, kSeedOssRow, kSmolLm3Row, kMixtralRow, kQwen2MoeRow, kQwen3MoeRow,
-    kGptOssRow, kErnie45MoeRow, kHunyuanV1MoeRow, kGlm4MoeRow, kMiniMaxM2Row, kQwen35MoeRow, kLfm2MoeRow;
+    kGptOssRow, kErnie45MoeRow, kHunyuanV1MoeRow, kGlm4MoeRow, kMiniMaxM2Row, kQwen35MoeRow, kLfm2MoeRow,
+    kGemmaEmbeddingRow, kBertRow, kModernBertRow;
 
 // The tensors of a layer that normalises before attention and before the feed-forward layer, and nowhere else.
 inline constexpr TensorId kPreNormLayer[] = {

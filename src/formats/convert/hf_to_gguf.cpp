@@ -28,6 +28,12 @@ bool is_left_out(std::string_view name) {
          name.starts_with("mtp.") || name.ends_with("rotary_emb.inv_freq");
 }
 
+// Of encoders: what predicts words, and what older checkpoints carry along.
+bool is_left_out_of_encoder(std::string_view name) {
+  return name.find("cls.") != std::string_view::npos || name.find("pooler.") != std::string_view::npos ||
+         name.starts_with("head.") || name.starts_with("decoder.") || name.ends_with("position_ids");
+}
+
 // Gated delta nets, not Mamba 2.
 bool orders_value_heads(const Architecture& row) {
   return std::ranges::find(row.recurrent_layer, TensorId::kDeltaQkv) != row.recurrent_layer.end();
@@ -195,7 +201,8 @@ class TensorOutliner {
         continue;
       }
       // Layers behind the last one guess further tokens.
-      if (is_left_out(tensor.name) || layer_of_tensor(tensor.name).value_or(0) >= config_.n_layers) {
+      if (is_left_out(tensor.name) || (row_.bidirectional && is_left_out_of_encoder(tensor.name)) ||
+          layer_of_tensor(tensor.name).value_or(0) >= config_.n_layers) {
         ++left_out;
         continue;
       }

@@ -2,6 +2,7 @@
 #include "kernels/pointwise/pointwise.h"
 
 #include "kernels/common/dispatch.h"
+#include "kernels/pointwise/activate_portable.wgsl.h"
 #include "kernels/pointwise/scale_portable.wgsl.h"
 #include "kernels/pointwise/variants.h"
 #include "kernels/pointwise/xielu_portable.wgsl.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr uint32_t kMostInvocations = 64;  // small workgroups spread one row over more of the device
 constexpr Variant<Scale> kScaleRows[] = {{"scale.portable"}};
 constexpr Variant<Xielu> kXieluRows[] = {{"xielu.portable"}};
+constexpr Variant<Activate> kActivateRows[] = {{"activate.portable"}};
 
 // The grid, and what is counted: each value is read and written.
 Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, uint32_t n) {
@@ -32,6 +34,7 @@ Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, 
 
 std::span<const Variant<Scale>> scale_variants() { return kScaleRows; }
 std::span<const Variant<Xielu>> xielu_variants() { return kXieluRows; }
+std::span<const Variant<Activate>> activate_variants() { return kActivateRows; }
 
 Result<void> record(Context& ctx, const Scale& op) {
   DP_TRY(const auto row, select("scale", scale_variants(), op, format_text("%u", op.n), ctx));
@@ -48,6 +51,17 @@ Result<void> record(Context& ctx, const Xielu& op) {
   Launch launch{
       .variant = row->name, .entry = "pointwise/xielu_portable", .layout = wgsl::xielu_portable::kLayout};
   launch.bindings = {op.x, op.numbers};
+  return dispatch_values(ctx, launch, op.x, op.n);
+}
+
+Result<void> record(Context& ctx, const Activate& op) {
+  const char* name = activation_name(op.activation);
+  DP_TRY(const auto row, select("activate", activate_variants(), op, format_text("%s %u", name, op.n), ctx));
+  Launch launch{.variant = row->name,
+                .entry = "pointwise/activate_portable",
+                .layout = wgsl::activate_portable::kLayout};
+  launch.consts = {u32_const("ACTIVATE", static_cast<uint32_t>(op.activation))};
+  launch.bindings = {op.x};
   return dispatch_values(ctx, launch, op.x, op.n);
 }
 

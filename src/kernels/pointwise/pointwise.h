@@ -1,6 +1,7 @@
 // Operations on each value alone, in place: for what no product does in its epilogue.
 #pragma once
 
+#include "base/activation_fn.h"
 #include "kernels/context.h"
 
 namespace doppler::kernels {
@@ -22,5 +23,13 @@ struct Xielu {
   uint32_t n = 0;
 };
 Result<void> record(Context& ctx, const Xielu& op);
+
+// x = activation(x), of feed-forward layers without gates. Error: relative L2 < 1e-6.
+struct Activate {
+  TensorView x;  // f32 [rows, n]
+  uint32_t n = 0;
+  ActivationFn activation = ActivationFn::kGeluErf;
+};
+Result<void> record(Context& ctx, const Activate& op);
 
 }  // namespace doppler::kernels

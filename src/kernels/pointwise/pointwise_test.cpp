@@ -1,4 +1,4 @@
-// scale and xielu against double precision; rows behind the last stay as they were.
+// scale, xielu and activate against double precision; rows behind the last stay as they were.
 #include <cmath>
 
 #include "kernels/pointwise/variants.h"
@@ -52,6 +52,18 @@ TEST(Xielu, EveryVariantMatchesTheOracle) {
       return x > 0 ? p * x * x + b * x : (std::expm1(std::min(x, e)) - x) * n + b * x;
     });
   });
+}
+
+TEST(Activate, EveryVariantMatchesTheOracle) {
+  const std::pair<ActivationFn, double (*)(double)> kFunctions[] = {
+      {ActivationFn::kGeluErf, [](double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }},
+      {ActivationFn::kTanh, [](double x) { return std::tanh(x); }}};
+  for (const auto& [activation, oracle] : kFunctions) {
+    for_each_variant("activate", activate_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, kMaxRows);
+      expect_values(policy, values(), Activate{.x = {}, .activation = activation}, run, 1e-6, oracle);
+    });
+  }
 }
 
 }  // namespace

@@ -10,5 +10,6 @@ namespace doppler::kernels {
 
 std::span<const Variant<Scale>> scale_variants();
 std::span<const Variant<Xielu>> xielu_variants();
+std::span<const Variant<Activate>> activate_variants();
 
 }  // namespace doppler::kernels
