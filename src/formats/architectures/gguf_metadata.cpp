@@ -25,6 +25,13 @@ std::vector<uint8_t> sliding_flags(const ModelConfig& config) {
   return flags;
 }
 
+bool follows(const ModelConfig& config, uint32_t pattern) {
+  for (size_t i = 0; i < config.is_sliding.size(); ++i) {
+    if ((config.is_sliding[i] != 0) != ((i + 1) % pattern != 0)) return false;
+  }
+  return true;
+}
+
 Result<void> add_scaling(GgufHeader& header, const std::string& prefix, const ModelConfig& config) {
   const RopeConfig& rope = config.rope;
   switch (rope.scaling) {
@@ -115,6 +122,12 @@ constexpr Compared kCompared[] = {
     {"dimension of layers' inputs", of<&M::layer_input, &LayerInputConfig::dim>},
     {"vocabulary size of layers' inputs", of<&M::layer_input, &LayerInputConfig::vocab_size>},
     {"rank beside attention", of<&M::laurel_rank>},
+    {"bidirectional attention", of<&M::bidirectional>},
+    {"count of token types", of<&M::n_token_types>},
+    {"pooling", of<&M::pooling, &PoolingConfig::kind>},
+    {"count of classes", of<&M::pooling, &PoolingConfig::n_classes>},
+    {"matrix before the classes", of<&M::pooling, &PoolingConfig::has_class_dense>},
+    {"norm of embeddings", of<&M::pooling, &PoolingConfig::normalise>},
     {"rotary dimension", of<&M::rope, &RopeConfig::rotary_dim>},
     {"rotary dimension of layers that slide", of<&M::local_rope, &RopeConfig::rotary_dim>},
     {"rope theta of layers that slide", of<&M::local_rope, &RopeConfig::theta>},
@@ -216,10 +229,8 @@ struct AddField {
   void operator()(const std::vector<float>& values) const { header.add_f32s(key, values); }
 };
 
-void add_own_fields(GgufHeader& header, const std::string& prefix, const GgufRow& row,
-                    const ModelConfig& config) {
-  if (!row.write) return;
-  for (const GgufField& field : row.write(config)) {
+void add_fields(GgufHeader& header, const std::string& prefix, const std::vector<GgufField>& fields) {
+  for (const GgufField& field : fields) {
     std::visit(AddField{.header = header, .key = (field.has_prefix ? prefix : "") + std::string(field.key)},
                field.value);
   }
@@ -274,21 +285,29 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
              });
   header.add_u32(prefix + "attention.key_length", c.head_dim);
   header.add_u32(prefix + "attention.value_length", c.mla.kv_rank != 0 ? c.mla.kv_rank : c.head_dim);
-  header.add_f32(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);
-  header.add_u32(prefix + "rope.dimension_count", c.rope.rotary_dim);
-  header.add_f32(prefix + "rope.freq_base", static_cast<float>(c.rope.theta));
+  header.add_f32(prefix + std::string(row.gguf.norm_epsilon), c.norm_eps);
+  if (row.rotates) {
+    header.add_u32(prefix + "rope.dimension_count", c.rope.rotary_dim);
+    header.add_f32(prefix + "rope.freq_base", static_cast<float>(c.rope.theta));
+  }
   header.add_u32(prefix + "vocab_size", c.vocab_size);
   if (row.sliding_rope_theta != 0) {
     header.add_f32(prefix + "rope.freq_base_swa", static_cast<float>(c.local_rope.theta));
   }
   DP_CHECK(add_scaling(header, prefix, c));
-  add_own_fields(header, prefix, row.gguf, c);
+  if (row.gguf.write) add_fields(header, prefix, row.gguf.write(c));
+  add_fields(header, prefix, pooling_fields(c));
   if (c.sliding_window == 0 || row.gguf.window == WindowRule::kNone) return {};
   header.add_u32(prefix + "attention.sliding_window", c.sliding_window);
   if (row.gguf.has_lists) {
     header.add_bools(prefix + "attention.sliding_window_pattern", sliding_flags(c));
   } else if (row.gguf.window == WindowRule::kPattern) {
-    header.add_u32(prefix + "attention.sliding_window_pattern", sliding_pattern(c));
+    const uint32_t pattern = sliding_pattern(c);
+    if (follows(c, pattern)) {
+      header.add_u32(prefix + "attention.sliding_window_pattern", pattern);
+    } else {
+      header.add_bools(prefix + "attention.sliding_window_pattern", sliding_flags(c));
+    }
   }
   return {};
 }
