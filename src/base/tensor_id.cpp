@@ -94,8 +94,8 @@ constexpr Label kLabels[] = {
     {TensorId::kTokenTypes, false, "token_types"},
     {TensorId::kEmbeddingNorm, false, "token_embd_norm"},
     {TensorId::kEmbeddingNormBias, false, "token_embd_norm.bias"},
-    {TensorId::kPostAttentionNormBias, true, "post_attention_norm.bias"},
-    {TensorId::kPostFfnNormBias, true, "post_ffw_norm.bias"},
+    {TensorId::kPostAttentionNormBias, true, "attn_output_norm.bias"},
+    {TensorId::kPostFfnNormBias, true, "layer_output_norm.bias"},
     {TensorId::kClassDense, false, "cls"},
     {TensorId::kClassOut, false, "cls.output"},
 };

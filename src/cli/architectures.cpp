@@ -136,7 +136,8 @@ Json architecture_json(const formats::Architecture& row) {
           {"huggingface",
            {{"model_types", std::move(types)},
             {"rope_pairing", rope_pairing_name(row.huggingface.pairing.value)},
-            {"norm_offset", row.huggingface.norm_offset}}},
+            {"norm_offset", row.huggingface.norm_offset},
+            {"layers", row.huggingface.layers}}},
           {"tensors", std::move(tensors)}};
 }
 

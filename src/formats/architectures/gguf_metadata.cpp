@@ -14,22 +14,17 @@ namespace {
 
 constexpr float kNoTurn = 1e30f;  // what llama.cpp divides the frequencies of pairs by that stand still
 
-// Every so many layers one sees everything.
+// Every so many layers one sees everything: the last of them, or the first where the model begins with such a layer.
 uint32_t sliding_pattern(const ModelConfig& config) {
-  return static_cast<uint32_t>(std::ranges::find(config.is_sliding, 0) - config.is_sliding.begin()) + 1;
+  const auto begin = config.is_sliding.begin(), end = config.is_sliding.end();
+  const bool is_first = begin != end && *begin == 0;
+  return static_cast<uint32_t>(std::find(begin + is_first, end, 0) - begin) + !is_first;
 }
 
 std::vector<uint8_t> sliding_flags(const ModelConfig& config) {
   std::vector<uint8_t> flags;
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) flags.push_back(is_sliding_layer(config, layer));
   return flags;
-}
-
-bool follows(const ModelConfig& config, uint32_t pattern) {
-  for (size_t i = 0; i < config.is_sliding.size(); ++i) {
-    if ((config.is_sliding[i] != 0) != ((i + 1) % pattern != 0)) return false;
-  }
-  return true;
 }
 
 Result<void> add_scaling(GgufHeader& header, const std::string& prefix, const ModelConfig& config) {
@@ -302,12 +297,7 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
   if (row.gguf.has_lists) {
     header.add_bools(prefix + "attention.sliding_window_pattern", sliding_flags(c));
   } else if (row.gguf.window == WindowRule::kPattern) {
-    const uint32_t pattern = sliding_pattern(c);
-    if (follows(c, pattern)) {
-      header.add_u32(prefix + "attention.sliding_window_pattern", pattern);
-    } else {
-      header.add_bools(prefix + "attention.sliding_window_pattern", sliding_flags(c));
-    }
+    header.add_u32(prefix + "attention.sliding_window_pattern", sliding_pattern(c));
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Attention of the rows of this step over the cache, causal or, of encoders' whole texts, seeing ahead; grouped heads (query head h reads kv head
-// h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
+// Attention of the rows of this step over the cache, causal or, of encoders' whole texts, seeing ahead; grouped heads
+// (query head h reads kv head h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
 // 2022), on the matrix units where there are any. A few rows (at most kMaxSkinnyRows): each as in decode, where the device
 // can. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
 // device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored;

@@ -1,7 +1,7 @@
 // Prefill attention in tiles with online softmax; no optional feature.
 // One workgroup: ROWS query rows of one head. It walks over tiles of KEYS keys, from the first key any of its rows
-// sees to the last: its own position, or AHEAD behind it. One invocation: four rows x kQuads times four keys of the logits, then the same four rows x
-// kFours times four dimensions of the result, all in registers; the kColumns invocations that share four rows keep
+// sees to the last: its own position, or AHEAD behind it. One invocation: four rows x kQuads times four keys of the
+// logits, then the same four rows x kFours times four dimensions of the result, all in registers; the kColumns invocations that share four rows keep
 // the same running maximum and each its own part of the sum.
 // Workgroup memory `pool`, in vec4f: CHUNK dimensions of k [dimension][key / 4] and q [dimension][row / 4] while
 // logits are made; afterwards the probabilities [key][row / 4] in their place, VALUE_KEYS keys of v behind them.
