@@ -118,8 +118,7 @@ Value Graph::rms_norm(Value x, Vector weight, float eps) {
 }
 
 Value Graph::layer_norm(Value x, Vector weight, Vector bias, float eps) {
-  std::vector<Vector> vectors = {weight};
-  if (bias.valid()) vectors.push_back(bias);
+  const std::vector<Vector> vectors = bias.valid() ? std::vector{weight, bias} : std::vector{weight};
   for (const Vector& vector : vectors) {
     const WeightInfo& w = info(vector);
     check(w.shape[0] == columns(x), format_text("%s has %u values and what it norms %u columns.",
@@ -129,7 +128,7 @@ Value Graph::layer_norm(Value x, Vector weight, Vector bias, float eps) {
                   .inputs = {x},
                   .outputs = {},
                   .matrices = {},
-                  .vectors = std::move(vectors),
+                  .vectors = vectors,
                   .op_label = info(weight).label()},
                  columns(x));
 }
@@ -150,13 +149,12 @@ Value Graph::add_positions(Value x, Vector positions, Vector types) {
 }
 
 Value Graph::activate(Value x, ActivationFn activation) {
-  const std::string label = x.index < values_.size() ? nodes_[values_[x.index].node].op_label : "";
   return add_one({.operation = Activate{.activation = activation},
                   .inputs = {x},
                   .outputs = {},
                   .matrices = {},
                   .vectors = {},
-                  .op_label = label},
+                  .op_label = label_of(x)},
                  columns(x));
 }
 
