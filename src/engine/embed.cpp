@@ -114,6 +114,19 @@ Task<Result<std::vector<float>>> embed_tokens(model::PlanRunner& runner, std::sp
   co_return out;
 }
 
+Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> tokens, EmbedOptions options) {
+  DP_CO_TRY(const uint32_t dimensions, checked_dimensions(runner.config(), options.dimensions));
+  if (options.truncate && tokens.size() > runner.ctx_len()) {
+    const uint32_t last = tokens.back();
+    tokens.resize(runner.ctx_len());
+    tokens.back() = last;
+  }
+  Embedding out{.values = {}, .tokens = static_cast<uint32_t>(tokens.size())};
+  auto running = embed_tokens(runner, tokens, {}, dimensions);
+  DP_CO_TRY(out.values, co_await std::move(running));
+  co_return out;
+}
+
 Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text) {
   const ModelConfig& config = loaded.runner->config();
   const tokenizer::Tokenizer* tokenizer = loaded.text.tokenizer.get();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/task.h"
+#include "doppler/doppler.h"
 #include "engine/loaded_model.h"
 #include "model/plan_runner.h"
 
@@ -20,6 +21,9 @@ Result<uint32_t> checked_dimensions(const formats::ModelConfig& config, uint32_t
 // outside the vocabulary, more than the context holds.
 Task<Result<std::vector<float>>> embed_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens,
                                               std::span<const uint32_t> types, uint32_t dimensions);
+
+// The same of all that a caller may ask for; of what is cut off, the last token, which ends a text, stays.
+Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> tokens, EmbedOptions options);
 
 // How well a text answers a query, 0 to 1: sigmoid of the one class of a model with a class head, or the share of "yes" against
 // "no" of one that writes text (as Qwen3-Reranker is asked), whose plans give all logits. Error: another model; one without a

@@ -11,18 +11,8 @@ Result<Embedding> Model::embed(std::string_view text, const EmbedOptions& option
 
 Result<Embedding> Model::embed(std::span<const int32_t> tokens, const EmbedOptions& options) {
   model::PlanRunner& runner = *impl_->loaded->runner;
-  DP_TRY(const uint32_t dimensions, engine::checked_dimensions(runner.config(), options.dimensions));
   DP_TRY(std::vector<uint32_t> ids, Impl::checked_ids(tokens));
-  if (options.truncate && ids.size() > runner.ctx_len()) {
-    // What ends a text stays its end.
-    const uint32_t last = ids.back();
-    ids.resize(runner.ctx_len());
-    ids.back() = last;
-  }
-  Embedding out{.values = {}, .tokens = static_cast<uint32_t>(ids.size())};
-  DP_TRY(out.values,
-         gpu::run_to_completion(*impl_->device, engine::embed_tokens(runner, ids, {}, dimensions)));
-  return out;
+  return gpu::run_to_completion(*impl_->device, engine::embed(runner, std::move(ids), options));
 }
 
 Result<float> Model::rerank(std::string_view query, std::string_view text) {

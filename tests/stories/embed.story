@@ -16,3 +16,13 @@ exit 2
 $ doppler embed --format npy --json --tokens 1
 doppler: Flag --json goes with --format f32 and base64, not with npy.
 exit 2
+
+== texts by how well they answer a query
+needs model
+$ printf 'A crow.\nA fox sleeps.\n' > texts
+$ doppler rerank "" "Who sleeps?" --input texts 2> /dev/null | sort -k 2
+~0\.\d{6} 0 A crow\.
+~0\.\d{6} 1 A fox sleeps\.
+$ doppler rerank "" "Who sleeps?"
+doppler: A model, a query and a text are needed.
+exit 2

@@ -43,6 +43,11 @@ Result<void> read_pooling(const Json& json, const ShapeLookup& shape_of, ModelCo
   DP_CHECK(set_dims(shape_of, {"dense.0.linear.weight", "dense.1.linear.weight"},
                     config.huggingface_prefix + "pooler.dense.weight", "classifier.weight", pooling));
   if (!is_encoder) pooling.n_classes = 0;  // other heads than this are not known
+  if (pooling.n_classes != 0 && shape_of("head.dense.weight")) {
+    return fail(
+        ErrorKind::kUnsupported,
+        "A class head with a norm (tensor \"head.dense.weight\") is not supported; supported is BERT's.");
+  }
   if (const Json* modules = find(json, kEmbeddingModules)) {
     DP_TRY(const auto name, get_string(*modules, "pooling"));
     DP_TRY(const auto normalise, get_bool(*modules, "normalize"));
