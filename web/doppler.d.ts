@@ -98,6 +98,8 @@ export class Doppler extends EventTarget {
   /** OpenAI's shape. Requests that come while another runs wait for their turn. */
   readonly chat: { readonly completions: { create: ChatCreate } };
   complete: Complete;
+  /** The vector of a text or of token ids, of a model that gives embeddings. Waits for its turn as requests do. */
+  embed(input: string | readonly number[], options?: EmbedOptions): Promise<Embedding>;
   tokenize(text: string, options?: { addSpecial?: boolean; parseSpecial?: boolean }): Promise<number[]>;
   detokenize(tokens: readonly number[]): Promise<string>;
   /** The conversation as the model's chat template writes it. */
@@ -111,6 +113,22 @@ export class Doppler extends EventTarget {
   unload(): Promise<void>;
 }
 
+export interface EmbedOptions {
+  /** The first so many, of models that were trained for it. */
+  dimensions?: number;
+  /** A text that is longer than the context is cut; otherwise it is an error. */
+  truncate?: boolean;
+  /** The model's own tokens around a text; true unless said. */
+  addSpecial?: boolean;
+}
+
+export interface Embedding {
+  /** Pooled, and of length 1 where the model's files say so. */
+  embedding: Float32Array;
+  /** That were evaluated. */
+  tokens: number;
+}
+
 export interface ModelInfo {
   name: string;
   architecture: string;
@@ -118,6 +136,8 @@ export interface ModelInfo {
   adapter: string;
   provider: string;
   lane: string;
+  /** Numbers of an embedding; 0: the model writes text. */
+  embeddingDim: number;
   vocabSize: number;
   ctxLen: number;
   trainedCtxLen: number;

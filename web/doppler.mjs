@@ -56,6 +56,10 @@ export class Doppler extends EventTarget {
   chat = { completions: { create: (request) => this.#generate(request, true, request.session?.number) } };
   complete = (request) => this.#generate(request, false, request.session?.number);
 
+  embed(input, options = {}) {
+    const given = typeof input === 'string' ? { text: input } : { tokens: [...input] };
+    return this.#call('embed', { ...given, options });
+  }
   tokenize(text, options = {}) {
     return this.#call('tokenize', { text, ...options });
   }

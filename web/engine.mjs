@@ -80,6 +80,14 @@ export class Engine {
     });
   }
 
+  /** @param {{tokens?: number[], text?: string, options: any}} request */
+  embed(request) {
+    return this.#inTurn(async () => {
+      const given = request.tokens ?? (await this.#tokensOf({ ...request, parseSpecial: false }, true));
+      const { bytes, tokens } = await (await this.#ready()).ask('embed', { tokens: given, ...request.options });
+      return { embedding: new Float32Array(bytes.buffer), tokens };
+    });
+  }
   tokenize(request) {
     return this.#ask('tokenize', request).then((answer) => answer.tokens);
   }
@@ -111,7 +119,7 @@ export class Engine {
   /** @param {{session: number}} request */
   saveSession({ session }) {
     return this.#inTurn(async () =>
-      (await this.#ready()).ask('save', { tokens: this.#sessions.get(session) ?? [] }));
+      (await (await this.#ready()).ask('save', { tokens: this.#sessions.get(session) ?? [] })).bytes);
   }
   /** @param {{session: number, bytes: Uint8Array}} request */
   restoreSession({ session, bytes }) {
@@ -145,8 +153,8 @@ export class Engine {
   }
 
   /** @param {any} request @param {boolean} isFirst */
-  async #tokensOf({ text, messages, options }, isFirst) {
-    const request = messages ? { messages } : { text, addSpecial: isFirst && options.addSpecial !== false };
+  async #tokensOf({ text, messages, parseSpecial, options }, isFirst) {
+    const request = messages ? { messages } : { text, parseSpecial, addSpecial: isFirst && options.addSpecial !== false };
     return (await this.#ask('tokenize', request)).tokens;
   }
 

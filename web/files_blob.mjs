@@ -12,22 +12,36 @@ export function isLocal(source) {
  * @returns {Promise<import('./file_host.mjs').FileAccess>}
  */
 export async function blobFiles(source) {
-  if (source instanceof Blob) return accessOf(/** @type {any} */ (source).name ?? 'model', [source], true);
+  if (source instanceof Blob) {
+    const name = /** @type {any} */ (source).name ?? 'model';
+    return accessOf(name, new Map([[name, source]]), true);
+  }
   if (Array.isArray(source)) {
     if (source.length === 0) throw new DopplerError('invalid-input', 'No file was given; a model has at least one.');
-    return accessOf(source[0].name, source, source.length === 1);
+    return accessOf(source[0].name, new Map(source.map((file) => [nameInFolder(file), file])), source.length === 1);
   }
-  if (source.kind === 'file') return accessOf(source.name, [await source.getFile()], true);
-  const files = [];
-  for await (const entry of /** @type {any} */ (source).values()) {
-    if (entry.kind === 'file') files.push(await entry.getFile());
-  }
-  return accessOf(source.name, files, false);
+  if (source.kind === 'file') return accessOf(source.name, new Map([[source.name, await source.getFile()]]), true);
+  return accessOf(source.name, await filesOf(source, ''), false);
 }
 
-/** @param {string} root @param {(Blob & {name?: string})[]} blobs @param {boolean} isOne */
-function accessOf(root, blobs, isOne) {
-  const byName = new Map(blobs.map((blob) => [blob.name ?? root, blob]));
+/** Of a picked folder's files the name within it: folders below have files of the same names. @param {File} file */
+function nameInFolder(file) {
+  return file.webkitRelativePath?.split('/').slice(1).join('/') || file.name;
+}
+
+/** Those of folders in it too: embedding models have such. @param {any} folder @param {string} prefix @returns {Promise<Map<string, Blob>>} */
+async function filesOf(folder, prefix) {
+  /** @type {Map<string, Blob>} */ const files = new Map();
+  for await (const entry of folder.values()) {
+    const name = prefix + entry.name;
+    if (entry.kind === 'file') files.set(name, await entry.getFile());
+    else if (!prefix) for (const [below, file] of await filesOf(entry, `${name}/`)) files.set(below, file);
+  }
+  return files;
+}
+
+/** @param {string} root @param {Map<string, Blob>} byName @param {boolean} isOne */
+function accessOf(root, byName, isOne) {
   return {
     files: { root, mainFile: isOne ? root : '', names: [...byName.keys()].sort() },
     open: async (name) => {

@@ -91,7 +91,7 @@ export class Instance {
         const call = this.#calls.get(number);
         this.#calls.delete(number);
         const value = JSON.parse(core.text(json, bytes));
-        if (ok) call?.resolve(call.bytes ?? value);
+        if (ok) call?.resolve(call.bytes ? { ...value, bytes: call.bytes } : value);
         else call?.reject(new DopplerError(value.kind, value.message));
       },
       dp_piece: (number, tokens, count, text, bytes) => {

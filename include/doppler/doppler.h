@@ -50,6 +50,7 @@ struct LoadOptions {
   bool logprobs = false;
   // Generations may have a grammar, with two sequences or more. Each token that a sampled plan chooses costs a dispatch more.
   bool grammars = false;
+  std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
   uint32_t ring = 0;               // answers of the device that may be outstanding: 2 to 64; 0: 4
@@ -180,6 +181,10 @@ struct LoadReport {
 struct ModelInfo {
   std::string name, architecture, adapter, provider;
   bool synthetic = false;  // random weights (`doppler synth`)
+  uint32_t embedding_dim =
+      0;  // of models that give vectors of texts; 0: the model writes text, or gives scores
+  bool gives_scores = false;  // of a text for a query (Model::rerank)
+  std::string pooling;        // "mean", "cls" or "last"; "none": the model writes text
   uint32_t vocab_size = 0, ctx_len = 0, trained_ctx_len = 0, n_layers = 0;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
   LoadReport load;
@@ -193,6 +198,18 @@ struct Counters {
 
 // Return false to stop; the callback is not called again.
 using TextCallback = std::function<bool(std::string_view text)>;
+
+struct EmbedOptions {
+  // Of the embedding: the first so many, for models that were trained for it; 0: all. Error: other models, more than all.
+  uint32_t dimensions = 0;
+  bool truncate = false;  // a text that is longer than the context is cut at its end; without it is an error
+  bool add_special = true;  // put the model's own tokens around a text
+};
+
+struct Embedding {
+  std::vector<float> values;  // of length 1, where the model's files say so
+  uint32_t tokens = 0;        // that were evaluated
+};
 
 class Session {
  public:
@@ -252,6 +269,12 @@ class Model {
   Result<std::string> apply_chat_template(std::span<const Message> messages,
                                           bool add_generation_prompt) const;
   Session new_session();
+  // The vector of a text, of a model that gives embeddings (ModelInfo::embedding_dim); pooled as the model's files say.
+  // Error: a model that writes text.
+  Result<Embedding> embed(std::string_view text, const EmbedOptions& options);
+  Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
+  // How well a text answers a query, 0 to 1, of a model that scores pairs. Error: another model.
+  Result<float> rerank(std::string_view query, std::string_view text);
   // Error: the model was loaded for one sequence. All calls give the same scheduler.
   Result<Scheduler> scheduler();
 

@@ -6,11 +6,11 @@
 namespace doppler {
 
 // kGeluTanh: the tanh approximation (Hendrycks and Gimpel 2016), "gelu_pytorch_tanh"; kGeluErf: exact, "gelu". The values
-// are those of activate.wgsl.
-enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf };
+// are those of activate.wgsl, which has no tanh: gates have none.
+enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf, kTanh };
 
 constexpr const char* activation_name(ActivationFn activation) {
-  constexpr const char* kNames[] = {"none", "silu", "gelu_tanh", "gelu_erf"};
+  constexpr const char* kNames[] = {"none", "silu", "gelu_tanh", "gelu_erf", "tanh"};
   return kNames[static_cast<uint8_t>(activation)];
 }
 

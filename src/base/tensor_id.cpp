@@ -88,6 +88,16 @@ constexpr Label kLabels[] = {
     {TensorId::kLaurelLeft, true, "laurel_l"},
     {TensorId::kLaurelRight, true, "laurel_r"},
     {TensorId::kLaurelNorm, true, "laurel_post_norm"},
+    {TensorId::kDense1, false, "dense_2"},
+    {TensorId::kDense2, false, "dense_3"},
+    {TensorId::kPositions, false, "position_embd"},
+    {TensorId::kTokenTypes, false, "token_types"},
+    {TensorId::kEmbeddingNorm, false, "token_embd_norm"},
+    {TensorId::kEmbeddingNormBias, false, "token_embd_norm.bias"},
+    {TensorId::kPostAttentionNormBias, true, "attn_output_norm.bias"},
+    {TensorId::kPostFfnNormBias, true, "layer_output_norm.bias"},
+    {TensorId::kClassDense, false, "cls"},
+    {TensorId::kClassOut, false, "cls.output"},
 };
 static_assert(std::size(kLabels) == kTensorIdCount);
 

@@ -83,8 +83,18 @@ enum class TensorId : uint8_t {
   kLaurelLeft,
   kLaurelRight,
   kLaurelNorm,
+  kDense1,  // behind the pooling of an embedding model
+  kDense2,
+  kPositions,  // learned embeddings of positions
+  kTokenTypes,
+  kEmbeddingNorm,
+  kEmbeddingNormBias,
+  kPostAttentionNormBias,
+  kPostFfnNormBias,
+  kClassDense,  // of a model that scores texts
+  kClassOut,
 };
-inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kLaurelNorm) + 1;
+inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kClassOut) + 1;
 
 // The same for all kinds of file: "blk.3.attn_q", "output". `layer` is ignored for weights outside the layers.
 std::string tensor_label(TensorId id, uint32_t layer);

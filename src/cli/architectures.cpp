@@ -47,6 +47,16 @@ const char* dim_name(formats::Dim dim) {
       return "n_value_heads * value_dim";
     case formats::Dim::kValueDim:
       return "value_dim";
+    case formats::Dim::kDense1Rows:
+      return "dense_dims[0]";
+    case formats::Dim::kDense2Rows:
+      return "dense_dims[1]";
+    case formats::Dim::kPositionCount:
+      return "ctx_len";
+    case formats::Dim::kTypeCount:
+      return "n_token_types";
+    case formats::Dim::kClassCount:
+      return "n_classes";
     case formats::Dim::kMambaInRows:
       return "n_value_heads * (value_dim + 1) + conv_channels";
     case formats::Dim::kLatentQRows:
@@ -114,7 +124,8 @@ Json architecture_json(const formats::Architecture& row) {
   for (const TensorId id : row.recurrent_layer) {
     if (std::ranges::find(row.layer, id) == row.layer.end()) tensors.push_back(tensor_json(row, id));
   }
-  for (const TensorId id : {TensorId::kFinalNorm, TensorId::kOutput}) tensors.push_back(tensor_json(row, id));
+  if (row.has_final_norm) tensors.push_back(tensor_json(row, TensorId::kFinalNorm));
+  if (!row.bidirectional) tensors.push_back(tensor_json(row, TensorId::kOutput));
   Json names = Json::array();
   for (const std::string_view name : row.gguf.architectures) names.push_back(name);
   return {{"family", row.family},
@@ -125,7 +136,8 @@ Json architecture_json(const formats::Architecture& row) {
           {"huggingface",
            {{"model_types", std::move(types)},
             {"rope_pairing", rope_pairing_name(row.huggingface.pairing.value)},
-            {"norm_offset", row.huggingface.norm_offset}}},
+            {"norm_offset", row.huggingface.norm_offset},
+            {"layers", row.huggingface.layers}}},
           {"tensors", std::move(tensors)}};
 }
 

@@ -20,6 +20,8 @@ struct Verb {
 constexpr Verb kVerbs[] = {
     {"run", run_verb, "answer a prompt, or chat (-i)"},
     {"batch", batch_verb, "answer a file of requests, many at a time"},
+    {"embed", embed_verb, "vectors of texts, of an embedding model"},
+    {"rerank", rerank_verb, "texts by how well they answer a query"},
     {"serve", serve_verb, "models over HTTP: the APIs of OpenAI, Anthropic and Ollama"},
     {"pull", pull_verb, "fetch a model into the store"},
     {"list", list_verb, "the models of the store"},

@@ -9,6 +9,8 @@ namespace doppler::cli {
 
 int run_verb(std::span<const std::string> arguments);
 int batch_verb(std::span<const std::string> arguments);
+int embed_verb(std::span<const std::string> arguments);
+int rerank_verb(std::span<const std::string> arguments);
 int serve_verb(std::span<const std::string> arguments);
 int convert_verb(std::span<const std::string> arguments);
 int devices_verb(std::span<const std::string> arguments);

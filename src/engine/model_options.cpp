@@ -45,6 +45,14 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   const bool f32 = options.kv == "f32" || out.policy.name == "exact";
   out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
   out.ctx_len = options.ctx_len;
+  for (const formats::Pooling kind :
+       {formats::Pooling::kMean, formats::Pooling::kCls, formats::Pooling::kLast}) {
+    if (options.pooling == formats::pooling_name(kind)) out.pooling = kind;
+  }
+  if (!options.pooling.empty() && out.pooling == formats::Pooling::kNone) {
+    return fail(ErrorKind::kInvalidInput, "Pooling \"%s\" is not known; allowed are mean, cls and last.",
+                printable(options.pooling).c_str());
+  }
   out.parts = {.all_samplers = options.all_samplers,
                .logprobs = options.logprobs,
                .masks = options.grammars && options.sequences > 1};
@@ -86,11 +94,16 @@ LoadReport describe_load(const LoadedModel& loaded, const gpu::Caps& caps) {
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
   const model::PlanRunner& runner = *loaded.runner;
   const formats::ModelConfig& config = runner.config();
+  const bool is_embedding = formats::is_embedding_model(config);
+  const bool gives_scores = is_embedding && config.pooling.n_classes != 0;
   return {.name = config.name,
           .architecture = config.architecture,
           .adapter = device.caps().adapter,
           .provider = device.caps().provider,
           .synthetic = config.synthetic,
+          .embedding_dim = is_embedding && !gives_scores ? formats::output_dim(config) : 0,
+          .gives_scores = gives_scores,
+          .pooling = formats::pooling_name(config.pooling.kind),
           .vocab_size = config.vocab_size,
           .ctx_len = runner.ctx_len(),
           .trained_ctx_len = config.ctx_len,

@@ -5,7 +5,8 @@
 
 namespace doppler::engine {
 
-Task<Result<void>> score_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens, OnRows on_rows) {
+Task<Result<void>> score_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens, OnRows on_rows,
+                                std::span<const uint32_t> types) {
   if (tokens.empty())
     co_return fail(ErrorKind::kInvalidInput, "No tokens were given; at least one is needed.");
   if (tokens.size() > runner.ctx_len()) {
@@ -21,7 +22,9 @@ Task<Result<void>> score_tokens(model::PlanRunner& runner, std::span<const uint3
   for (size_t at = 0; at < tokens.size();) {
     const auto count = static_cast<uint32_t>(std::min<size_t>(runner.chunk(), tokens.size() - at));
     const auto pos = static_cast<uint32_t>(at);
-    DP_CO_TRY(const model::PlanRunner::Rows rows, co_await runner.logits(pos, tokens.subspan(at, count)));
+    DP_CO_TRY(const model::PlanRunner::Rows rows,
+              co_await runner.logits(pos, tokens.subspan(at, count),
+                                     types.empty() ? types : types.subspan(at, count)));
     on_rows(pos, count, rows);
     at += count;
   }

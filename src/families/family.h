@@ -12,6 +12,7 @@ using graph::Value;
 using layers::Builder;
 
 void build_apertus(Builder& b);
+void build_bert(Builder& b);
 void build_deepseek(Builder& b);
 void build_exaone4(Builder& b);
 void build_gemma(Builder& b);
@@ -26,6 +27,7 @@ void build_hunyuan_v1(Builder& b);
 void build_lfm2(Builder& b);
 void build_llama(Builder& b);
 void build_minimax_m2(Builder& b);
+void build_modernbert(Builder& b);
 void build_olmo2(Builder& b);
 void build_qwen3(Builder& b);
 void build_qwen3_5(Builder& b);

@@ -66,7 +66,7 @@ class NativeFileSet final : public FileSet {
   }
 
   Task<Result<std::unique_ptr<ByteSource>>> open(std::string name) override {
-    if (!is_plain_file_name(name)) {
+    if (!is_name_in_folder(name)) {
       co_return fail(ErrorKind::kInvalidInput, "\"%s\" is not a plain file name, so it is not opened in %s.",
                      printable(name).c_str(), root_.c_str());
     }

@@ -4,72 +4,22 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "formats/checkpoint.h"
+#include "formats/embedding_modules.h"
 #include "formats/expert_tensors.h"
+#include "formats/file_headers.h"
 #include "formats/head_tensors.h"
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
-#include "formats/recognise.h"
-#include "formats/safetensors/safetensors.h"
 #include "formats/safetensors/safetensors_index.h"
 
 namespace doppler::formats {
 namespace {
 
-constexpr uint64_t kFirstPrefix = 1 << 20;     // most headers without a vocabulary are shorter
 constexpr uint64_t kMaxConfigBytes = 1 << 20;  // real ones have a few kB
 constexpr int64_t kMaxSplits = 4096;
 constexpr char kIndexName[] = "model.safetensors.index.json";
 
 using SourcePtr = std::unique_ptr<ByteSource>;
-
-// The first `count` bytes: a view of the mapping, or read into `storage` behind what it already holds.
-Task<Result<std::span<const uint8_t>>> prefix_of(ByteSource& source, uint64_t count,
-                                                 std::vector<uint8_t>& storage) {
-  if (!source.mapped().empty()) co_return source.mapped().first(host_size(count));
-  if (count > storage.size()) {
-    auto reading = source.read(storage.size(), count - storage.size());
-    DP_CO_TRY(const std::vector<uint8_t> more, co_await std::move(reading));
-    storage.insert(storage.end(), more.begin(), more.end());
-  }
-  co_return std::span<const uint8_t>(storage).first(host_size(count));
-}
-
-// An error when the file is recognisably something else than `wanted`.
-Task<Result<FileLook>> look_at(ByteSource& source) {
-  if (source.size() == 0) co_return fail(ErrorKind::kInvalidInput, "%s is empty.", source.name().c_str());
-  std::vector<uint8_t> storage;
-  auto reading = prefix_of(source, std::min(source.size(), kRecogniseBytes), storage);
-  DP_CO_TRY(const auto prefix, co_await std::move(reading));
-  const Recognised seen = recognise(prefix, source.size());
-  if (seen.look == FileLook::kKnownOther) {
-    co_return fail(ErrorKind::kInvalidInput, "%s is not a model file: it is %s.", source.name().c_str(),
-                   seen.reason.c_str());
-  }
-  co_return seen.look;
-}
-
-Task<Result<GgufFile>> read_gguf(ByteSource& source) {
-  std::vector<uint8_t> storage;
-  uint64_t count = source.mapped().empty() ? std::min(source.size(), kFirstPrefix) : source.size();
-  while (true) {
-    auto reading = prefix_of(source, count, storage);
-    DP_CO_TRY(const auto prefix, co_await std::move(reading));
-    DP_CO_TRY(GgufParse parse, parse_gguf(prefix, source.size(), source.name()));
-    DP_CO_CHECK(co_await source.ready(0, prefix.size()));
-    if (parse.file) co_return std::move(*parse.file);
-    count = parse.bytes_wanted;
-  }
-}
-
-Task<Result<SafetensorsFile>> read_safetensors(ByteSource& source) {
-  std::vector<uint8_t> storage;
-  auto begin = prefix_of(source, std::min<uint64_t>(source.size(), 8), storage);
-  DP_CO_TRY(const auto first8, co_await std::move(begin));
-  DP_CO_TRY(const uint64_t count, safetensors_header_bytes(first8, source.size(), source.name()));
-  auto reading = prefix_of(source, count, storage);
-  DP_CO_TRY(const auto prefix, co_await std::move(reading));
-  co_return parse_safetensors(prefix, source.size(), source.name());
-}
 
 // "model-00002-of-00003.gguf" for number 2 of 3, from the name of any of them; empty if it is not named so.
 std::string split_name(std::string_view any, int64_t number, int64_t count) {
@@ -292,6 +242,8 @@ class CheckpointOpener {
       if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
     }
     DP_CO_CHECK(check_index(index));
+    auto reading_modules = read_modules();
+    if (auto done = co_await std::move(reading_modules); !done) co_return forward(std::move(done).error());
     DP_CO_TRY(const auto model_type, get_string(*result_->config_, "model_type"));
     DP_CO_CHECK(split_experts(result_->sources_, result_->tensors_, model_type.value_or("") == "gpt_oss"));
     DP_CO_CHECK(split_heads(result_->sources_, result_->tensors_, *result_->config_));
@@ -311,7 +263,57 @@ class CheckpointOpener {
     co_return Result<>();
   }
 
-  Task<Result<>> open_shard(std::string name) {
+  // The member kEmbeddingModules of the config, where there is a modules.json; Dense modules' tensors join the model's.
+  Task<Result<>> read_modules() {
+    auto reading_list = read_object("modules.json");
+    DP_CO_TRY(const Json list, co_await std::move(reading_list));
+    if (list.is_null()) co_return Result<>();
+    DP_CO_TRY(const std::vector<EmbeddingModule> modules, parse_modules(list));
+    Json said = {{"normalize", false}};
+    size_t dense = 0;
+    for (const EmbeddingModule& module : modules) {
+      if (module.kind == ModuleKind::kNormalize) said["normalize"] = true;
+      if (module.kind != ModuleKind::kPooling && module.kind != ModuleKind::kDense) continue;
+      auto reading = read_object(module.folder + "/config.json");
+      DP_CO_TRY(const Json own, co_await std::move(reading));
+      if (module.kind == ModuleKind::kPooling) {
+        DP_CO_TRY(said["pooling"], parse_pooling(own));
+        continue;
+      }
+      DP_CO_CHECK(check_dense(own));
+      auto opening = open_shard(module.folder + "/model.safetensors", dense++);
+      if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
+    }
+    if (dense > kMostDense) {
+      co_return fail(ErrorKind::kUnsupported, "%s has %zu Dense modules; at most %zu are supported.",
+                     files().root().c_str(), dense, kMostDense);
+    }
+    if (dense != 0) said["dense"] = dense;
+    if (said.contains("pooling")) (*result_->config_)[kEmbeddingModules] = std::move(said);
+    co_return Result<>();
+  }
+
+  // Null: there is no such file.
+  Task<Result<Json>> read_object(std::string file) {
+    auto reading = result_->read_text(file, kMaxConfigBytes);
+    DP_CO_TRY(const auto text, co_await std::move(reading));
+    if (!text) co_return Json();
+    co_return parse_json(*text, file);
+  }
+
+  // dense: which of the Dense modules the tensors are of.
+  static std::string name_of(std::string name, std::optional<size_t> dense) {
+    if (dense) return dense_tensor_name(*dense, name);
+    // Very old checkpoints call a norm's weight and bias so.
+    for (const auto& [old_end, end] :
+         {std::pair("LayerNorm.gamma", "LayerNorm.weight"), std::pair("LayerNorm.beta", "LayerNorm.bias")}) {
+      if (name.ends_with(old_end))
+        name.replace(name.size() - std::string_view(old_end).size(), name.npos, end);
+    }
+    return name;
+  }
+
+  Task<Result<>> open_shard(std::string name, std::optional<size_t> dense = {}) {
     auto opening = open_if_there(name);
     DP_CO_TRY(SourcePtr source, co_await std::move(opening));
     if (!source) co_return missing_weights(name);
@@ -321,8 +323,8 @@ class CheckpointOpener {
     DP_CO_TRY(SafetensorsFile file, co_await std::move(reading));
     const auto number = static_cast<uint32_t>(result_->sources_.size());
     for (SafetensorsTensor& tensor : file.tensors) {
-      result_->tensors_.push_back({std::move(tensor.name), tensor.type, std::move(tensor.shape), number,
-                                   tensor.offset, tensor.bytes});
+      result_->tensors_.push_back({name_of(std::move(tensor.name), dense), tensor.type,
+                                   std::move(tensor.shape), number, tensor.offset, tensor.bytes});
     }
     result_->sources_.push_back(std::move(source));
     co_return Result<>();

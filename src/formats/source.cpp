@@ -10,6 +10,12 @@ bool is_plain_file_name(std::string_view name) {
   return name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
 }
 
+bool is_name_in_folder(std::string_view name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return is_plain_file_name(name);
+  return is_plain_file_name(name.substr(0, slash)) && is_plain_file_name(name.substr(slash + 1));
+}
+
 Result<> check_range(const ByteSource& source, uint64_t offset, uint64_t count) {
   constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<ptrdiff_t>::max());
   if (count > kMost) {

@@ -70,7 +70,7 @@ class FileSet {
   // The names in the folder, as far as the place can tell without being asked for each (HTTP cannot: empty).
   virtual std::vector<std::string> list() const { return {}; }
   // Opens a file by its name in the folder. A null pointer means that there is none; an error that it could
-  // not be read. Names with path separators or ".." are refused.
+  // not be read. Names that are not is_name_in_folder() are refused.
   virtual Task<Result<std::unique_ptr<ByteSource>>> open(std::string name) = 0;
   // Several files as one source. Every part but the last has the size of the first, the last at most that.
   // Errors: a file is missing or has another size.
@@ -83,6 +83,9 @@ constexpr size_t host_size(uint64_t count) { return static_cast<size_t>(count); 
 
 // False for names that could leave the folder: empty, absolute, with '/', '\\', NUL or equal to "." or "..".
 bool is_plain_file_name(std::string_view name);
+
+// A plain name, or one in a folder beside: "1_Pooling/config.json".
+bool is_name_in_folder(std::string_view name);
 
 // The sentence for a read outside a file, or of more than this host can hold at once; shared by the
 // implementations of ByteSource::read.

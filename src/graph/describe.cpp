@@ -27,8 +27,13 @@ struct Attributes {
     if (op.cache_layer != op.layer) text += format_text(", cache of layer %u", op.cache_layer);
     if (op.sliding_window != 0) text += format_text(", window %u", op.sliding_window);
     if (op.softcap != 0) text += format_text(", softcap %g", static_cast<double>(op.softcap));
-    return text;
+    return op.bidirectional ? text + ", bidirectional" : text;
   }
+  std::string operator()(const LayerNorm& op) const {
+    return format_text("eps %g", static_cast<double>(op.eps));
+  }
+  std::string operator()(const Positions&) const { return ""; }
+  std::string operator()(const Activate& op) const { return activation_name(op.activation); }
   std::string operator()(const Gated& op) const {
     if (op.limit != 0) return format_text("limit %g", static_cast<double>(op.limit));
     return activation_name(op.activation);

@@ -32,11 +32,12 @@ std::string label_of_linear(const Graph& graph, std::span<const Matrix> matrices
 
 const char* op_name(OpKind kind) {
   static constexpr const char* kNames[kOpKindCount] = {
-      "embed",      "rms_norm",      "head_norm",    "linear",        "rope",         "attention",
-      "gated",      "add",           "scale",        "query_scale",   "xielu",        "logits_rows",
-      "route",      "expert_linear", "expert_sum",   "causal_conv",   "gated_delta",  "mamba2",
-      "gated_norm", "output_gate",   "every_expert", "head_part",     "latent_heads", "multiply",
-      "slice",      "sparsify",      "altup_match",  "altup_predict", "altup_correct"};
+      "embed",      "rms_norm",      "head_norm",    "linear",        "rope",          "attention",
+      "gated",      "add",           "scale",        "query_scale",   "xielu",         "logits_rows",
+      "route",      "expert_linear", "expert_sum",   "causal_conv",   "gated_delta",   "mamba2",
+      "gated_norm", "output_gate",   "every_expert", "head_part",     "latent_heads",  "multiply",
+      "slice",      "sparsify",      "altup_match",  "altup_predict", "altup_correct", "layer_norm",
+      "positions",  "activate"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -113,6 +114,47 @@ Value Graph::rms_norm(Value x, Vector weight, float eps) {
                   .matrices = {},
                   .vectors = {weight},
                   .op_label = w.label()},
+                 columns(x));
+}
+
+Value Graph::layer_norm(Value x, Vector weight, Vector bias, float eps) {
+  const std::vector<Vector> vectors = bias.valid() ? std::vector{weight, bias} : std::vector{weight};
+  for (const Vector& vector : vectors) {
+    const WeightInfo& w = info(vector);
+    check(w.shape[0] == columns(x), format_text("%s has %u values and what it norms %u columns.",
+                                                w.label().c_str(), w.shape[0], columns(x)));
+  }
+  return add_one({.operation = LayerNorm{.eps = eps},
+                  .inputs = {x},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = vectors,
+                  .op_label = info(weight).label()},
+                 columns(x));
+}
+
+Value Graph::add_positions(Value x, Vector positions, Vector types) {
+  for (const Vector& table : {positions, types}) {
+    const WeightInfo& w = info(table);
+    check(w.shape.size() == 2 && w.shape[1] == columns(x),
+          format_text("%s has no rows of %u columns.", w.label().c_str(), columns(x)));
+  }
+  return add_one({.operation = Positions{},
+                  .inputs = {x},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {positions, types},
+                  .op_label = info(positions).label()},
+                 columns(x));
+}
+
+Value Graph::activate(Value x, ActivationFn activation) {
+  return add_one({.operation = Activate{.activation = activation},
+                  .inputs = {x},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = label_of(x)},
                  columns(x));
 }
 

@@ -67,7 +67,12 @@ class Graph {
   Value head_norm(Value x, Vector weight,
                   float eps);  // RMSNorm of each head of as many columns as the weight
   Value head_norm(Value x, uint32_t head_dim, float eps);  // without a weight
-  Value linear(Value x, Matrix matrix);                    // x W^T + b, b where the checkpoint has one
+  // bias: or an invalid one.
+  Value layer_norm(Value x, Vector weight, Vector bias, float eps);  // [R, n]
+  // positions: [positions, n]; types: [types, n].
+  Value add_positions(Value x, Vector positions, Vector types);  // [R, n]
+  Value activate(Value x, ActivationFn activation);              // [R, n]
+  Value linear(Value x, Matrix matrix);                          // x W^T + b, b where the checkpoint has one
   template <size_t N>
   std::array<Value, N> linear(Value x, const Matrix (&matrices)[N]) {  // of one x
     std::array<Value, N> out{};
@@ -134,6 +139,7 @@ class Graph {
   Value expert_sum(Value x, Value routes, std::optional<Value> shared = std::nullopt,
                    std::optional<Value> gate = std::nullopt);  // [R, n]
   Value logits_rows(Value x);  // the rows that get logits: all, the last or none, as the plan says
+  // What the model gives: logits, or a text model's states that will be pooled.
   void set_logits(Value logits) { logits_ = logits; }
   // The residual stream: what enters the first layer, then what each layer leaves.
   void mark_hidden(Value x) { hidden_.push_back(x); }

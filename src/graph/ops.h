@@ -37,6 +37,12 @@ struct HeadNorm {
   float eps = 0;
   uint32_t head_dim = 0;
 };
+// y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias (Ba et al. 2016), of whole rows.
+struct LayerNorm {
+  float eps = 0;
+};
+// y = x + positions[position of the row] + types[type of its token]: learned embeddings (Devlin et al. 2018).
+struct Positions {};
 // y = x W^T + b for each of some matrices that read the same x.
 struct Linear {};
 // Rotary position embedding (Su et al. 2021) of each head: the first rotary_dim of its head_dim values turn, as pairs
@@ -46,15 +52,22 @@ struct Rope {
   uint32_t head_dim = 0, rotary_dim = 0;
   bool gpt_j_pairs = false;
 };
-// Causal attention of this step's rows over the layer's cache, which their k and v join first; grouped heads: query head
-// h reads kv head h / (n_heads / n_kv_heads). Without k and v: over the cache of an earlier layer.
+// Attention of this step's rows over the layer's cache, which their k and v join first; grouped heads: query head h reads kv
+// head h / (n_heads / n_kv_heads). Causal, or bidirectional: then the step's rows are the whole text. Without k and v: over
+// the cache of an earlier layer.
 struct Attention {
   uint32_t layer = 0;
   uint32_t cache_layer = 0;  // whose cache: layer, or without k and v an earlier one
   uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
-  float scale = 0;              // of q.k
-  uint32_t sliding_window = 0;  // 0: all; W: the last W keys, the row's own included
-  float softcap = 0;            // 0: none; c: logits = c * tanh(logits / c)
+  float scale = 0;  // of q.k
+  // 0: all; W: the last W keys, the row's own included; bidirectional: those at most W / 2 away.
+  uint32_t sliding_window = 0;
+  float softcap = 0;  // 0: none; c: logits = c * tanh(logits / c)
+  bool bidirectional = false;
+};
+// y = activation(x)
+struct Activate {
+  ActivationFn activation = ActivationFn::kGeluErf;
 };
 // y = activation(gate) * up (Shazeer 2020). With a limit c (OpenAI 2025), whose activation is then not asked:
 // y = g * sigmoid(1.702 g) * (u + 1), g = min(gate, c), u = up within +-c.
@@ -161,10 +174,11 @@ struct AltupCorrect {  // by what the layer made of the first
   float router_scale = 1;
 };
 
-using Operation = std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale,
-                               QueryScale, Xielu, LogitsRows, Route, ExpertLinear, ExpertSum, CausalConv,
-                               GatedDelta, Mamba2, GatedNorm, OutputGate, EveryExpert, HeadPart, LatentHeads,
-                               Multiply, Slice, Sparsify, AltupMatch, AltupPredict, AltupCorrect>;
+using Operation =
+    std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale, QueryScale, Xielu,
+                 LogitsRows, Route, ExpertLinear, ExpertSum, CausalConv, GatedDelta, Mamba2, GatedNorm,
+                 OutputGate, EveryExpert, HeadPart, LatentHeads, Multiply, Slice, Sparsify, AltupMatch,
+                 AltupPredict, AltupCorrect, LayerNorm, Positions, Activate>;
 enum class OpKind : uint8_t {
   kEmbed,
   kRmsNorm,
@@ -194,9 +208,12 @@ enum class OpKind : uint8_t {
   kSparsify,
   kAltupMatch,
   kAltupPredict,
-  kAltupCorrect
+  kAltupCorrect,
+  kLayerNorm,
+  kPositions,
+  kActivate
 };
-inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kAltupCorrect) + 1;
+inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kActivate) + 1;
 static_assert(std::variant_size_v<Operation> == kOpKindCount);
 const char* op_name(OpKind kind);  // "rms_norm"
 // Whether it has a recurrent state.

@@ -5,11 +5,13 @@
 #include "kernels/add/variants.h"
 #include "kernels/altup/variants.h"
 #include "kernels/attention/variants.h"
+#include "kernels/embed/positions.h"
 #include "kernels/embed/variants.h"
 #include "kernels/fragment_f16/variants.h"
 #include "kernels/glu/variants.h"
 #include "kernels/heads/variants.h"
 #include "kernels/latent/variants.h"
+#include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/repack/repack.h"
 #include "kernels/persistent/layers.h"
@@ -92,6 +94,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("altup_match", altup_match_variants(), AltupMatch{});
   add("altup_predict", altup_predict_variants(), AltupPredict{});
   add("altup_correct", altup_correct_variants(), AltupCorrect{});
+  add("activate", activate_variants(), Activate{});
+  add("layer_norm", layer_norm_variants(), LayerNorm{});
+  add("positions", positions_variants(), Positions{});
   add("head_norm", head_norm_variants(), HeadNorm{});
   add("rotate", rotate_variants(), Rotate{});
   add("head_part", head_part_variants(), HeadPart{});

@@ -8,6 +8,15 @@ Value Builder::norm(Value x, TensorId weight, uint32_t layer) {
   return graph.rms_norm(x, graph.vector(weight, layer, graph.info(x).columns), config.norm_eps);
 }
 
+Value Builder::layer_norm(Value x, TensorId weight, uint32_t layer) {
+  return graph.layer_norm(x, graph.vector(weight, layer, graph.info(x).columns), {}, config.norm_eps);
+}
+
+Value Builder::layer_norm(Value x, TensorId weight, TensorId bias, uint32_t layer) {
+  const uint32_t n = graph.info(x).columns;
+  return graph.layer_norm(x, graph.vector(weight, layer, n), graph.vector(bias, layer, n), config.norm_eps);
+}
+
 Value Builder::head_norm(Value x, TensorId weight, uint32_t layer) {
   return graph.head_norm(x, graph.vector(weight, layer, formats::head_dim_of(config, layer)),
                          config.norm_eps);
@@ -63,7 +72,8 @@ graph::Attention Builder::attention_numbers(uint32_t layer) const {
           .head_dim = formats::head_dim_of(config, layer),
           .scale = config.attention_scale,
           .sliding_window = is_sliding(layer) ? config.sliding_window : 0,
-          .softcap = config.attention_softcap};
+          .softcap = config.attention_softcap,
+          .bidirectional = config.bidirectional};
 }
 
 }  // namespace doppler::layers

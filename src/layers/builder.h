@@ -23,6 +23,9 @@ struct Builder {
   // RMSNorm of each head by a vector of head_dim values.
   Value head_norm(Value x, TensorId weight, uint32_t layer);           // [R, n]
   Value linear(Value x, TensorId weight, uint32_t layer, uint32_t n);  // [R, n]
+  // LayerNorm; without a bias where none is named.
+  Value layer_norm(Value x, TensorId weight, uint32_t layer);                 // [R, n]
+  Value layer_norm(Value x, TensorId weight, TensorId bias, uint32_t layer);  // [R, n]
 
   std::array<Value, 3> qkv(Value h, uint32_t layer);  // [R, Q], [R, K], [R, K]; v may be another k
   // Rotates by the frequencies that the layer's attention goes with (is_sliding), if the layer rotates.

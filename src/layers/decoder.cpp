@@ -1,5 +1,7 @@
 #include "layers/decoder.h"
 
+#include "layers/pooled.h"
+
 namespace doppler::layers {
 namespace {
 
@@ -19,6 +21,7 @@ void head(Builder& b, Value x) {
   Graph& g = b.graph;
   const ModelConfig& c = b.config;
   const Value h = b.norm(g.logits_rows(x), TensorId::kFinalNorm, 0);  // [R, H]
+  if (formats::is_embedding_model(c)) return pooled(b, h);
   const graph::Matrix head =
       c.tied_embeddings ? table_of(b) : g.matrix(TensorId::kOutput, 0, c.vocab_size, c.hidden_dim);
   Value logits = g.linear(h, head);  // [R, V]

@@ -55,15 +55,22 @@ kernels::Attention attention_op(const Lowering& l, uint32_t index) {
   const auto& a = std::get<graph::Attention>(node.operation);
   TensorView sinks;
   if (!node.vectors.empty()) sinks = l.weights().vectors[node.vectors[0].index];
-  return {.q = {},
-          .cache = l.io().cache[a.cache_layer],
-          .n_heads = a.n_heads,
-          .scale = a.scale,
-          .window = a.sliding_window,
-          .softcap = a.softcap,
-          .sinks = sinks,
-          .max_keys = l.io().max_keys,
-          .single_rows = l.io().single_rows};
+  const kernels::CacheView& cache = l.io().cache[a.cache_layer];
+  kernels::Attention op{.q = {},
+                        .cache = cache,
+                        .n_heads = a.n_heads,
+                        .scale = a.scale,
+                        .window = a.sliding_window,
+                        .ahead = a.bidirectional ? cache.ctx_len : 0,
+                        .softcap = a.softcap,
+                        .sinks = sinks,
+                        .max_keys = l.io().max_keys,
+                        .single_rows = l.io().single_rows};
+  if (a.bidirectional && a.sliding_window != 0) {  // to either side
+    op.ahead = a.sliding_window / 2;
+    op.window = op.ahead + 1;
+  }
+  return op;
 }
 
 Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {

@@ -81,6 +81,7 @@ Result<Logits> Lowering::run() {
     DP_CHECK_WHILE(lower(i), "recording %s", node(i).op_label.c_str());
     DP_CHECK(keep_hidden());
   }
+  DP_CHECK(keep_states());
   return logits_;
 }
 
@@ -110,6 +111,17 @@ Result<void> Lowering::keep_hidden() {
     DP_CHECK(ctx_.plan.copy(rows->f32, io_.hidden.sub(i * bytes, bytes), "hidden"));
     hidden_kept_[i] = true;
   }
+  return {};
+}
+
+// What a model gives that ends with a norm.
+Result<void> Lowering::keep_states() {
+  if (io_.logits_rows != LogitsRows::kAll || logits_.all.valid()) return {};
+  const Value states = graph_.logits();
+  DP_TRY(const TensorView from, f32_of(states));
+  const uint64_t bytes = uint64_t{rows_[states.index]} * columns(states) * sizeof(float);
+  DP_CHECK(ctx_.plan.copy(from, io_.logits.sub(0, bytes), "states"));
+  logits_.all = io_.logits;
   return {};
 }
 

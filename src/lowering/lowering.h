@@ -113,6 +113,7 @@ class Lowering {
   Result<void> lower(uint32_t node_index);
   void note_stacked(uint32_t linear_node, const ResolvedLinear& made);
   Result<void> keep_hidden();
+  Result<void> keep_states();
   void find_live();
   void find_rows();
   // The same of the rows that a value has.

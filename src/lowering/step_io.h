@@ -27,8 +27,9 @@ struct StepIo {
   // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
   // stream of its one row, and the first norm of that.
   kernels::TensorView row, normed_row;
-  bool begins_with_row = false;  // else with tokens
-  kernels::TensorView tokens;    // u32 [max_rows]
+  bool begins_with_row = false;     // else with tokens
+  kernels::TensorView tokens;       // u32 [max_rows]
+  kernels::TensorView token_types;  // u32 [max_rows], of models that have types
   std::vector<kernels::CacheView>
       cache;                      // one a layer; of those without one of their own the views are invalid
   std::vector<StateView> states;  // one a layer

@@ -69,6 +69,10 @@ class Binder {
     } else if (node.kind() == OpKind::kHeadNorm && is_apart(node)) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
                 co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
+    } else if (node.kind() == OpKind::kPositions) {
+      for (const graph::Vector& table : node.vectors) {
+        DP_CO_TRY(bound_.vectors[table.index], co_await loader_.norm(stored(graph_.info(table))));
+      }
     } else if (node.kind() == OpKind::kXielu) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index], co_await xielu(graph_.info(node.vectors[0])));
     } else if (node.kind() == OpKind::kLinear) {
@@ -85,7 +89,7 @@ class Binder {
         DP_CO_TRY(bound_.vectors[sinks.index], co_await loader_.norm(stored(graph_.info(sinks))));
       }
     } else if (graph::has_state(node.kind()) || node.kind() == OpKind::kAltupPredict ||
-               node.kind() == OpKind::kAltupCorrect) {
+               node.kind() == OpKind::kAltupCorrect || node.kind() == OpKind::kLayerNorm) {
       std::vector<formats::StoredTensor> vectors;
       for (const graph::Vector& vector : node.vectors) vectors.push_back(stored(graph_.info(vector)));
       DP_CO_TRY(bound_.node_vectors[index], co_await loader_.norms(std::move(vectors)));

@@ -12,6 +12,10 @@ void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config) {
   if (options.ctx_len == 0) options.ctx_len = std::min(config.ctx_len, kDefaultCtxLen);
   if (options.chunk == 0) options.chunk = kDefaultChunk;
   options.chunk = std::min(options.chunk, options.ctx_len);
+  if (!formats::is_embedding_model(config)) return;
+  options.all_logits = true;  // the states of all tokens, which are pooled
+  options.max_sequences = 0;
+  if (config.bidirectional) options.chunk = options.ctx_len;  // each token sees all others
 }
 
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy) {

@@ -15,6 +15,11 @@
 namespace doppler::model {
 
 Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<const uint32_t> before) {
+  if (formats::is_embedding_model(config_)) {
+    return fail(ErrorKind::kUnsupported,
+                "The model %s gives %s of texts and writes none: use doppler embed or rerank.",
+                config_.name.c_str(), config_.pooling.n_classes != 0 ? "scores" : "embeddings");
+  }
   DP_CHECK(states_.begin(device_, static_cast<uint32_t>(before.size())));
   return set_generation(settings, before);
 }
@@ -169,11 +174,13 @@ std::vector<float> floats_of(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const uint32_t> tokens) {
+Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const uint32_t> tokens,
+                                                  std::span<const uint32_t> types) {
   DP_CO_CHECK(states_.begin(device_, pos));
   DP_CO_CHECK(set_generation(GenerationSettings{}, {}));
   host_state_.pos = pos;
-  if (tokens.empty() || tokens.size() > options_.chunk || pos + tokens.size() > options_.ctx_len) {
+  if (tokens.empty() || tokens.size() > options_.chunk || pos + tokens.size() > options_.ctx_len ||
+      (config_.bidirectional && pos != 0)) {
     co_return fail(ErrorKind::kInvalidInput,
                    "%zu tokens at position %u do not fit a chunk of %u or a context of %u.", tokens.size(),
                    pos, options_.chunk, options_.ctx_len);
@@ -181,6 +188,11 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
   host_state_.rows = static_cast<uint32_t>(tokens.size());
   const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
   DP_CO_CHECK(device_.write(*tokens_, 0, bytes_of(ids)));
+  if (token_types_) {
+    std::vector<uint32_t> all(types.begin(), types.end());
+    all.resize(tokens.size());
+    DP_CO_CHECK(device_.write(*token_types_, 0, bytes_of(all)));
+  }
   DP_CO_CHECK(write_state());
   const gpu::Plan& chosen = plan_of_rows(".logits", host_state_.rows);
   DP_CO_TRY([[maybe_unused]] const Ticket ticket, submit(chosen, host_state_.rows, 1, 0));
@@ -188,7 +200,8 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
 
   Rows rows;
   const uint64_t count = tokens.size();
-  const gpu::BufferSlice from{.buffer = logits_->id(), .offset = 0, .bytes = count * config_.vocab_size * 4};
+  const gpu::BufferSlice from{
+      .buffer = logits_->id(), .offset = 0, .bytes = count * formats::output_dim(config_) * 4};
   DP_CO_TRY(const std::vector<uint8_t> logit_bytes, co_await device_.read_buffer(from));
   rows.logits = floats_of(logit_bytes);
   for (uint32_t i = 0; hidden_ && i <= config_.n_layers; ++i) {

@@ -44,6 +44,7 @@ struct RunnerOptions {
   SamplerParts parts = {};   // of sampled plans
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};
+  formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
@@ -91,12 +92,13 @@ class PlanRunner final : public StepRunner {
   uint32_t saved_positions(uint64_t bytes) const;  // of what save_cache() gave
 
   // Only with RunnerOptions::all_logits. Runs up to chunk() tokens at positions pos.. of a sequence whose
-  // earlier tokens were run before. logits: [tokens, vocab_size]; hidden: [n_layers + 1, tokens, hidden_dim]
-  // or empty.
+  // earlier tokens were run before. logits: [tokens, output_dim()]; hidden: [n_layers + 1, tokens, hidden_dim]
+  // or empty. types: of the tokens, for models that have them; empty: 0. Of bidirectional models pos is 0.
   struct Rows {
     std::vector<float> logits, hidden;
   };
-  Task<Result<Rows>> logits(uint32_t pos, std::span<const uint32_t> tokens);
+  Task<Result<Rows>> logits(uint32_t pos, std::span<const uint32_t> tokens,
+                            std::span<const uint32_t> types = {});
 
   // With RunnerOptions::max_sequences: the steps of many sequences; null otherwise. Then begin(), prefill() and decode()
   // are not there.
@@ -165,8 +167,8 @@ class PlanRunner final : public StepRunner {
 
   // Views of the shared buffers, valid while recording.
   struct Views {
-    kernels::TensorView state, tokens, row, normed_row, logits, hidden, params, bias, counts, recent, more,
-        breakers, token, ring, logprobs, mask;
+    kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
+        recent, more, breakers, token, ring, logprobs, mask;
     std::vector<kernels::CacheView> cache;
   };
 
@@ -184,9 +186,10 @@ class PlanRunner final : public StepRunner {
   std::deque<gpu::Buffer> weights_;
   std::vector<CachePlace> cache_k_, cache_v_;  // one a layer with a cache
   RecurrentStates states_;
-  gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *logits_ = nullptr, *hidden_ = nullptr,
-              *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr, *recent_ = nullptr, *more_ = nullptr,
-              *breakers_ = nullptr, *ring_ = nullptr, *logprobs_ = nullptr, *mask_ = nullptr;
+  gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
+              *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,
+              *recent_ = nullptr, *more_ = nullptr, *breakers_ = nullptr, *ring_ = nullptr,
+              *logprobs_ = nullptr, *mask_ = nullptr;
   gpu::BuiltPlans built_;
   gpu::ReadbackRing readback_;
   gpu::ReadbackRing logprob_readback_;

@@ -37,6 +37,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK(kernels::check_forced_names(device.caps(), options.policy));
   DP_CO_TRY(formats::ModelConfig config, formats::read_config(checkpoint));
   DP_CO_CHECK(families::check_has_forward_pass(config));
+  if (options.pooling != formats::Pooling::kNone) config.pooling.kind = options.pooling;
   fill_defaults(options, config);
   if (options.ctx_len > config.ctx_len) {
     log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",
@@ -52,8 +53,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     config.shared_kv_layers -= std::min(cut, config.shared_kv_layers);
     config.n_layers = options.layers;
   }
-  if (options.all_logits) {
-    const uint64_t rows = kAllLogitsBytes / (config.vocab_size * 4ull);
+  if (options.all_logits && !config.bidirectional) {
+    const uint64_t rows = kAllLogitsBytes / (formats::output_dim(config) * 4ull);
     options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
   }
   const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
@@ -163,7 +164,11 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
             co_await buffer(builder, "step_state", has_many() ? tables_.bytes() : sizeof(kernels::StepState),
                             &views_.state));
   DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", rows * 4, &views_.tokens));
-  DP_CO_TRY(logits_, co_await buffer(builder, "logits", logits_rows * vocab * 4, &views_.logits));
+  DP_CO_TRY(logits_, co_await buffer(builder, "logits", logits_rows * formats::output_dim(config_) * 4,
+                                     &views_.logits));
+  if (config_.n_token_types != 0) {
+    DP_CO_TRY(token_types_, co_await buffer(builder, "token_types", rows * 4, &views_.token_types));
+  }
   if (options_.hidden) {
     const uint64_t bytes = (config_.n_layers + 1) * rows * config_.hidden_dim * 4;
     DP_CO_TRY(hidden_, co_await buffer(builder, "hidden", bytes, &views_.hidden));
@@ -273,6 +278,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
       .normed_row = views_.normed_row,
       .begins_with_row = decode && has_tail,
       .tokens = decode ? views_.token : views_.tokens,
+      .token_types = views_.token_types,
       .cache = views_.cache,
       .states = states_.views(),
       .logits_rows = row.logits_rows,

@@ -138,6 +138,10 @@ void Generation::begin(ReadyModel* model, const Error* error) {
 }
 
 Result<void> Generation::submit(ReadyModel& model) {
+  if (!model.scheduler) {
+    return fail(ErrorKind::kUnsupported, "The model %s gives %s of texts and writes none.",
+                model.name.c_str(), model.model.info().gives_scores ? "scores" : "embeddings");
+  }
   if (!request_.has_seed) request_.options.sampling.seed = random_seed();
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
   Request request{.options = request_.options, .client = std::hash<std::string>()(client), .on_news = news()};
@@ -183,12 +187,12 @@ Result<void> Generation::submit_prompt(ReadyModel& model, std::vector<int32_t> i
   for (uint32_t i = 0; i < request_.choices; ++i) {
     if (i == 0) {
       request.prompt = std::move(ids);
-      DP_TRY(Stream stream, model.scheduler.submit(request));
+      DP_TRY(Stream stream, model.scheduler->submit(request));
       choices_.push_back({.stream = std::move(stream)});
     } else {
       GenerateOptions options = request_.options;
       options.sampling.seed += i;
-      DP_TRY(Stream stream, model.scheduler.fork(*choices_[first].stream, options));
+      DP_TRY(Stream stream, model.scheduler->fork(*choices_[first].stream, options));
       choices_.push_back({.stream = std::move(stream)});
     }
   }

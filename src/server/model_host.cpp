@@ -81,8 +81,11 @@ void ModelHost::load() {
     std::optional<Error> error;
     if (!model) {
       error = std::move(model).error();
+    } else if (model->info().pooling != "none") {
+      ready_.emplace(ReadyModel{.name = source_.name, .model = std::move(*model), .scheduler = {}});
     } else if (auto scheduler = model->scheduler()) {
-      ready_.emplace(ReadyModel{.model = std::move(*model), .scheduler = std::move(*scheduler)});
+      ready_.emplace(
+          ReadyModel{.name = source_.name, .model = std::move(*model), .scheduler = std::move(*scheduler)});
     } else {
       error = std::move(scheduler).error();
     }
@@ -93,8 +96,10 @@ void ModelHost::load() {
     if (ready_) {
       info_ = ready_->model.info();
       // The scheduler is a handle: a second one is had for other threads.
-      if (auto scheduler = ready_->model.scheduler())
-        scheduler_ = std::make_shared<Scheduler>(std::move(*scheduler));
+      if (ready_->scheduler) {
+        if (auto scheduler = ready_->model.scheduler())
+          scheduler_ = std::make_shared<Scheduler>(std::move(*scheduler));
+      }
     }
     state_ = ready_ ? ModelState::kReady : ModelState::kFailed;
   });

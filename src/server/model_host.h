@@ -30,8 +30,9 @@ const char* model_state_name(ModelState state);
 
 // A model that is there, for the host's thread.
 struct ReadyModel {
+  std::string name;  // by which requests ask for it
   Model model;
-  Scheduler scheduler;
+  std::optional<Scheduler> scheduler;  // none: it gives embeddings or scores
 };
 
 class ModelHost {

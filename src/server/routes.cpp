@@ -19,7 +19,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/chat", answer_ollama_chat},
     {"POST", "/api/generate", answer_ollama_generate},
     {"POST", "/api/embed", answer_ollama_embed},
-    {"POST", "/api/embeddings", answer_ollama_embed},
+    {"POST", "/api/embeddings", answer_ollama_embeddings},
     {"GET", "/api/tags", answer_ollama_tags},
     {"GET", "/api/ps", answer_ollama_ps},
     {"POST", "/api/show", answer_ollama_show},

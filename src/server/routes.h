@@ -38,6 +38,7 @@ void answer_cancel_response(Service& service, const Call& call);
 void answer_ollama_chat(Service& service, const Call& call);
 void answer_ollama_generate(Service& service, const Call& call);
 void answer_ollama_embed(Service& service, const Call& call);
+void answer_ollama_embeddings(Service& service, const Call& call);
 void answer_ollama_tags(Service& service, const Call& call);
 void answer_ollama_ps(Service& service, const Call& call);
 void answer_ollama_show(Service& service, const Call& call);

@@ -51,7 +51,7 @@ class WebFileSet final : public formats::FileSet {
   const std::string& main_file() const override { return files_.main_file; }
   std::vector<std::string> list() const override { return files_.names; }
   Task<Result<std::unique_ptr<formats::ByteSource>>> open(std::string name) override {
-    if (!formats::is_plain_file_name(name)) {
+    if (!formats::is_name_in_folder(name)) {
       co_return fail(ErrorKind::kInvalidInput, "\"%s\" is not a plain file name, so it is not opened in %s.",
                      printable(name).c_str(), files_.root.c_str());
     }

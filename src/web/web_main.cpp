@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/host_web.h"
 #include "base/log.h"
 #include "web/web_model.h"
@@ -18,7 +19,7 @@ uint32_t host_progress(uint32_t call, const char* stage, uint32_t stage_bytes, d
 // Tokens of an answer and the text that is certain with them.
 DP_HOST_IMPORT("dp_piece")
 void host_piece(uint32_t call, const int32_t* tokens, uint32_t count, const char* text, uint32_t bytes);
-// A result that is no JSON; dp_answer follows.
+// What of a result is no JSON; dp_answer follows.
 DP_HOST_IMPORT("dp_bytes") void host_bytes(uint32_t call, const uint8_t* bytes, uint32_t count);
 // json: the result, or with ok = 0 {"kind", "message"}.
 DP_HOST_IMPORT("dp_answer") void host_answer(uint32_t call, uint32_t ok, const char* json, uint32_t bytes);
@@ -89,6 +90,14 @@ Task<Result<Json>> save(uint32_t call, Json request) {
   co_return Json::object();
 }
 
+Task<Result<Json>> embed(uint32_t call, Json request) {
+  auto embedding = instance().model.embed(std::move(request));
+  DP_CO_TRY(const Embedding made, co_await std::move(embedding));
+  const std::span<const uint8_t> bytes = bytes_of(made.values);
+  host_bytes(call, bytes.data(), static_cast<uint32_t>(bytes.size()));
+  co_return Json({{"tokens", made.tokens}});
+}
+
 // A question that is answered at once.
 void ask(uint32_t call, char* data, uint32_t bytes, Result<Json> (WebModel::*question)(const Json&) const) {
   const auto request = take_request(data, bytes);
@@ -117,6 +126,12 @@ DP_HOST_EXPORT("doppler_generate") void export_generate(uint32_t call, char* dat
                                                                     const std::string& text) {
     host_piece(call, tokens.data(), static_cast<uint32_t>(tokens.size()), text.data(), size32(text));
   }));
+}
+
+DP_HOST_EXPORT("doppler_embed") void export_embed(uint32_t call, char* data, uint32_t bytes) {
+  auto request = take_request(data, bytes);
+  if (!request) return answer(call, forward(std::move(request).error()));
+  start(call, embed(call, std::move(*request)));
 }
 
 DP_HOST_EXPORT("doppler_save") void export_save(uint32_t call, char* data, uint32_t bytes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/embed.h"
 #include "engine/generation_json.h"
 #include "engine/generator.h"
 #include "engine/model_options.h"
@@ -45,6 +46,7 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
                   {"vocabSize", info.vocab_size},
                   {"ctxLen", info.ctx_len},
                   {"lane", options.lane},
+                  {"embeddingDim", info.embedding_dim},
                   {"trainedCtxLen", info.trained_ctx_len},
                   {"weightBytes", info.weight_bytes},
                   {"cacheBytes", info.cache_bytes},
@@ -102,6 +104,14 @@ Task<Result<Json>> WebModel::generate(Json request, PieceCallback on_piece) {
   generating_ = false;
   co_return engine::generation_json(info, engine::counters_since_load(*loaded_, *device_),
                                     generator.result());
+}
+
+Task<Result<Embedding>> WebModel::embed(Json request) {
+  DP_CO_CHECK(check_idle());
+  DP_CO_TRY(const EmbedOptions options, read_embed_options(request));
+  DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
+  auto running = engine::embed(*loaded_->runner, {ids.begin(), ids.end()}, options);
+  co_return co_await std::move(running);
 }
 
 Result<Json> WebModel::apply_template(const Json& request) const {

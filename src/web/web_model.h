@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "doppler/doppler.h"
 #include "engine/loaded_model.h"
 
 namespace doppler::web {
@@ -24,6 +25,8 @@ class WebModel {
   // request: {"tokens", "options", "generated"}; the last, where the device was lost: the answer's tokens so far, whose
   // text is the first piece. Answers as `doppler run --json` prints.
   Task<Result<Json>> generate(Json request, PieceCallback on_piece);
+  // request: {"tokens", "dimensions", "truncate"}. The vector of a text, of a model that gives embeddings.
+  Task<Result<Embedding>> embed(Json request);
   // {"text", "addSpecial", "parseSpecial"} or {"messages"} -> {"tokens"}; {"tokens"} -> {"text"}.
   Result<Json> tokenize(const Json& request) const;
   Result<Json> detokenize(const Json& request) const;

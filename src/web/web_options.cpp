@@ -130,6 +130,13 @@ Result<GenerateOptions> read_generate_options(const Json& json) {
   return out;
 }
 
+Result<EmbedOptions> read_embed_options(const Json& json) {
+  EmbedOptions out;
+  DP_CHECK(read(json, "dimensions", out.dimensions));
+  DP_CHECK(read(json, "truncate", out.truncate));
+  return out;
+}
+
 Result<std::vector<int32_t>> read_tokens(const Json& json, std::string_view key) {
   const Json* list = find(json, key);
   std::vector<int32_t> tokens;

@@ -15,6 +15,8 @@ Result<LoadOptions> read_load_options(const Json& json);
 // GenerateOptions and SamplingOptions, their members in camelCase: {"maxTokens", "temperature", "logitBias": {id: number},
 // "whenFull": "stop" or "slide", ...}
 Result<GenerateOptions> read_generate_options(const Json& json);
+// {"dimensions", "truncate"}
+Result<EmbedOptions> read_embed_options(const Json& json);
 // The list of token ids under `key`, or an error.
 Result<std::vector<int32_t>> read_tokens(const Json& json, std::string_view key);
 

@@ -27,7 +27,7 @@ def tables(architectures):
     for row in architectures:
         for t in row["tensors"]:
             gguf = ("blk.N." if t["in_layer"] else "") + t["gguf"]
-            prefix = "" if t["huggingface"] == "lm_head" else "layers.N." if t["in_layer"] else ""
+            prefix = row["huggingface"]["layers"] + "N." if t["in_layer"] else ""
             named.setdefault((gguf, prefix + t["huggingface"], ", ".join(t["shape"])), []).append(row["family"])
     lines += ["", "| GGUF | Hugging Face | shape, outermost first | families |", "|---|---|---|---|"]
     for (gguf, hf, shape), families in named.items():

@@ -67,10 +67,10 @@ inline gpu::Device& device() {
 }
 
 // The references beside a case's model.
-inline References read_references(const std::string& folder) {
-  auto file = MappedFile::open(folder + "/refs.safetensors");
+inline References read_references(const std::string& folder, const std::string& name = "refs.safetensors") {
+  auto file = MappedFile::open(folder + "/" + name);
   EXPECT_TRUE(file);
-  auto header = formats::parse_safetensors(file->bytes(), file->bytes().size(), "refs.safetensors");
+  auto header = formats::parse_safetensors(file->bytes(), file->bytes().size(), name);
   EXPECT_TRUE(header);
   return {std::move(*file), std::move(*header)};
 }

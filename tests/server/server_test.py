@@ -1,17 +1,22 @@
 """`doppler serve` with the shipped model: each API whole and streamed, errors by name, limits, clients that misbehave, an
 orderly end. One server for all of it, since loading takes longest.
-  python3 server_test.py --doppler PROGRAM [unittest options]"""
+  python3 server_test.py --doppler PROGRAM [--embedding-model FOLDER] [unittest options]"""
 
+import base64
 import json
 import os
+import shutil
 import socket
+import struct
 import sys
+import tempfile
 import time
 import unittest
 
 from served import Served
 
 DOPPLER = "doppler"
+EMBEDDING_MODEL = ""
 KEY = "secret-key"
 FLAGS = ("--ctx", "512", "--parallel", "4", "--queue", "8", "--few-samplers", "--head-timeout", "2", "--body-timeout", "2",
          "--body", "64K", "--temp", "0", "--any-name")
@@ -19,12 +24,25 @@ CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
 
 
+# The embedding model's folder has none: enough for "a", "b" and "ab".
+TOKENIZER = {"added_tokens": [], "normalizer": None, "pre_tokenizer": None,
+             "model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 5, "b": 6, "ab": 7}, "merges": [["a", "b"]]}}
+
+
 def chat(**fields):
     return {"messages": [{"role": "user", "content": "The fox"}], "max_tokens": 6, **fields}
 
 
 def setUpModule():
-    ServerCase.served = Served(DOPPLER, *FLAGS)
+    models = ()
+    if EMBEDDING_MODEL:
+        folder = tempfile.TemporaryDirectory()
+        unittest.addModuleCleanup(folder.cleanup)
+        shutil.copytree(EMBEDDING_MODEL, folder.name, dirs_exist_ok=True)
+        with open(os.path.join(folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump(TOKENIZER, file)
+        models = ("-m", "vectors=" + folder.name)
+    ServerCase.served = Served(DOPPLER, *FLAGS, *models)
     # It answers before the model is there.
     ServerCase.first_health = ServerCase.served.ask("GET", "/health")
     while ServerCase.served.ask("GET", "/health")[0] != 200:
@@ -294,6 +312,47 @@ class Load(ServerCase):
             answer.read()
 
 
+class Embeddings(ServerCase):
+    def setUp(self):
+        if not EMBEDDING_MODEL:
+            self.skipTest("no --embedding-model")
+
+    def ask_for(self, **fields):
+        return self.good("/v1/embeddings", {"model": "vectors", "input": [5, 6, 7], **fields})
+
+    def test_floats_base64_and_fewer_dimensions(self):
+        whole = self.ask_for()
+        vector = whole["data"][0]["embedding"]
+        self.assertEqual((len(vector), whole["usage"]["prompt_tokens"]), (72, 3))
+        self.assertAlmostEqual(sum(x * x for x in vector), 1, places=4)
+        packed = base64.b64decode(self.ask_for(encoding_format="base64")["data"][0]["embedding"])
+        for a, b in zip(struct.unpack("<72f", packed), vector):
+            self.assertAlmostEqual(a, b, places=5)
+        few = self.ask_for(input=[[5, 6, 7], [8]], dimensions=8)["data"]
+        self.assertEqual([(item["index"], len(item["embedding"])) for item in few], [(0, 8), (1, 8)])
+        self.assertAlmostEqual(few[0]["embedding"][1] / few[0]["embedding"][0], vector[1] / vector[0], places=3)
+
+    def test_texts_are_as_their_tokens(self):
+        texts = self.ask_for(input=["ab", "aab"])
+        ids = self.ask_for(input=[[7], [5, 7]])
+        self.assertEqual((texts["data"], texts["usage"]), (ids["data"], ids["usage"]))
+        ollama = self.good("/api/embed", {"model": "vectors", "input": "aab"})
+        self.assertEqual((ollama["embeddings"], ollama["prompt_eval_count"]), ([ids["data"][1]["embedding"]], 2))
+        old = self.good("/api/embeddings", {"model": "vectors", "prompt": "aab"})
+        self.assertEqual(old["embedding"], ollama["embeddings"][0])
+        long = {"model": "vectors", "input": "ab" * 600}
+        self.assertEqual(self.good("/api/embed", long)["prompt_eval_count"], 512)
+        self.assertIn("512", self.refused("/v1/embeddings", long)["message"])
+        self.assertEqual(self.good("/api/show", {"model": "vectors"})["capabilities"], ["embedding"])
+
+    def test_what_cannot_be_embedded_is_refused(self):
+        for fields in ({"dimensions": 73}, {"dimensions": 0}, {"input": []}, {"input": [[]]}, {"input": [1.5]},
+                       {"input": [99999]}, {"encoding_format": "f16"}):
+            self.refused("/v1/embeddings", {"model": "vectors", "input": [5], **fields})
+        self.assertIn("no embeddings", self.refused("/v1/embeddings", {"model": "storyteller", "input": [5]})["message"])
+        self.assertIn("embeddings", self.refused(TEXT, {"model": "vectors", "prompt": [5]})["message"])
+
+
 class Ends(unittest.TestCase):
     def test_answers_under_way_are_told_before_the_end(self):
         served = Served(DOPPLER, *FLAGS, "--api-key", KEY)
@@ -316,5 +375,9 @@ if __name__ == "__main__":
     if "--doppler" in arguments:
         at = arguments.index("--doppler")
         DOPPLER = os.path.abspath(arguments[at + 1])
+        del arguments[at:at + 2]
+    if "--embedding-model" in arguments:
+        at = arguments.index("--embedding-model")
+        EMBEDDING_MODEL = os.path.abspath(arguments[at + 1])
         del arguments[at:at + 2]
     unittest.main(argv=[sys.argv[0], *arguments])

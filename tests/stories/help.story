@@ -22,7 +22,7 @@ Usage: doppler VERB [flags]
 ...
 
 == each verb explains its flags
-$ for verb in run serve batch convert graph pull list show rm cp serve-models web devices inspect tokenize detokenize logits perplexity kernels synth bench profile tune squeeze compare; do doppler $verb --help | grep -q "^Usage: doppler $verb" || echo "no help: $verb"; done
+$ for verb in run serve batch embed rerank convert graph pull list show rm cp serve-models web devices inspect tokenize detokenize logits perplexity kernels synth bench profile tune squeeze compare; do doppler $verb --help | grep -q "^Usage: doppler $verb" || echo "no help: $verb"; done
 
 == the version
 $ doppler --version

@@ -22,6 +22,9 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   const rate: number | undefined = last?.timings?.decode_tokens_per_second;
   const { choices: [{ text }], usage: { total_tokens } } = await doppler.complete({ prompt: [1, 2], stop: 'x' });
 
+  const { embedding, tokens } = await doppler.embed([1, 2], { dimensions: 64, truncate: true });
+  const scaled: Float32Array = embedding.map((value) => value * tokens);
+
   const session = doppler.newSession();
   await session.restore(await session.fork().save());
   await session.complete({ prompt: 'and', signal: controller.signal });
@@ -29,7 +32,7 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   const prompted = await promptApiModel(doppler).create({ initialPrompts: [{ role: 'system', content: 'Be brief.' }] });
   const reader: ReadableStream<string> = prompted.promptStreaming('Hello');
   for (const { id, complete } of await Doppler.cache.list()) if (!complete) await Doppler.cache.delete(id);
-  doppler.addEventListener('devicelost', () => console.log(content, rate, text, total_tokens, model, reader));
+  doppler.addEventListener('devicelost', () => console.log(content, rate, text, total_tokens, scaled, model, reader));
   await doppler.unload().catch((error: unknown) => {
     if (error instanceof DopplerError && error.kind === 'cancelled') return;
     // @ts-expect-error: no such kind

@@ -1,5 +1,6 @@
 // The WebAssembly build in Node against the references of the golden cases and against the native program. By ctest:
 //   GOLDEN_DIR       the unpacked tests/data/families_llama
+//   EMBEDDING_MODEL  a case of tests/data/embedding_models; its test is skipped without it
 //   DOPPLER_NATIVE   the native program, DOPPLER_MODEL a model both run; the comparison is skipped without them
 // Exit status 77: there is no WebGPU device. A new golden case needs no line here.
 import assert from 'node:assert/strict';
@@ -9,11 +10,12 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import test from 'node:test';
 import { Doppler } from '../../web/node.mjs';
-import { caseFolders, readIntegers, serveFolder } from './references.mjs';
+import { caseFolders, readFloats, readIntegers, serveFolder } from './references.mjs';
 
 const kNoDevice = 77;
 const kExact = { lane: 'exact', ctx: 64, chunk: 64 };
 const golden = process.env.GOLDEN_DIR ?? '';
+const embeddingModel = process.env.EMBEDDING_MODEL ?? '';
 const smallest = join(golden, 'llama');
 const kWrongKernel = 'attention_decode.cpu'; // in a test
 const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -60,6 +62,22 @@ for (const folder of caseFolders(golden)) {
     });
   });
 }
+
+check('an embedding is the reference\'s; a model that writes text has none, one that embeds writes none',
+  embeddingModel ? '' : 'no EMBEDDING_MODEL', async () => {
+    await withModel(embeddingModel, kExact, async (doppler) => {
+      const references = join(embeddingModel, 'embedding_refs.safetensors');
+      const prompt = readIntegers(references, 'prompt_a');
+      const { embedding, tokens } = await doppler.embed(prompt);
+      assert.deepEqual([embedding.length, tokens], [doppler.info.embeddingDim, prompt.length]);
+      readFloats(references, 'embedding_a').forEach((wanted, i) => assert.ok(Math.abs(embedding[i] - wanted) < 1e-5));
+      const cut = await doppler.embed(Array(kExact.ctx + 1).fill(5), { dimensions: 8, truncate: true });
+      assert.deepEqual([cut.embedding.length, cut.tokens], [8, kExact.ctx]);
+      await assert.rejects(doppler.embed(prompt, { dimensions: 1000 }), { kind: 'invalid-input' });
+      await assert.rejects(doppler.complete({ prompt }), { kind: 'unsupported' });
+    });
+    await withModel(smallest, kExact, (doppler) => assert.rejects(doppler.embed([1]), { kind: 'unsupported' }));
+  });
 
 check('a model on a web server gives the same tokens', '', async () => {
   const server = await serveFolder(smallest);

@@ -12,12 +12,22 @@ export function caseFolders(root) {
 
 /** An I32 tensor of a safetensors file. @param {string} path @param {string} name @returns {number[]} */
 export function readIntegers(path, name) {
+  return read(path, name, 'I32', (data, at) => data.readInt32LE(at));
+}
+
+/** An F32 tensor of a safetensors file. @param {string} path @param {string} name @returns {number[]} */
+export function readFloats(path, name) {
+  return read(path, name, 'F32', (data, at) => data.readFloatLE(at));
+}
+
+/** @param {string} path @param {string} name @param {string} type @param {(data: Buffer, at: number) => number} number */
+function read(path, name, type, number) {
   const file = readFileSync(path);
   const headerBytes = Number(file.readBigUInt64LE(0));
   const { dtype, data_offsets: [begin, end] } = JSON.parse(file.toString('utf8', 8, 8 + headerBytes))[name];
-  if (dtype !== 'I32') throw new Error(`${name} of ${path} is ${dtype}, not I32.`);
+  if (dtype !== type) throw new Error(`${name} of ${path} is ${dtype}, not ${type}.`);
   const data = file.subarray(8 + headerBytes + begin, 8 + headerBytes + end);
-  return Array.from({ length: data.length / 4 }, (_, i) => data.readInt32LE(4 * i));
+  return Array.from({ length: data.length / 4 }, (_, i) => number(data, 4 * i));
 }
 
 /**

@@ -46,6 +46,11 @@ enum class Dim : uint8_t {
   kValueHeads,    // of a recurrence
   kValueRows,
   kValueDim,
+  kDense1Rows,  // outputs of the matrices behind a pooling
+  kDense2Rows,
+  kPositionCount,
+  kTypeCount,
+  kClassCount,
   kMambaInRows,  // gate, convolution's channels and a dt a head
   kLatentQRows,  // these and the others of multi-head latent attention (MlaConfig)
   kQRank,
@@ -143,6 +148,7 @@ struct GgufRow {
   Result<void> (*read)(const GgufKeys& keys, ModelConfig& config) = nullptr;
   std::vector<GgufField> (*write)(const ModelConfig& config) = nullptr;
   std::span<const std::string_view> keys = {};  // that change the maths and that `read` understands
+  std::string_view norm_epsilon = "attention.layer_norm_rms_epsilon";
 };
 
 struct HuggingFaceType {
@@ -171,6 +177,9 @@ struct HuggingFaceRow {
   // What the architecture's own fields say, after the general ones were read.
   Result<void> (*read)(const Json& json, ModelConfig& config) = nullptr;
   std::span<const std::string_view> keys = {};  // that change the maths and that `read` understands
+  std::string_view norm_epsilon = "rms_norm_eps", window = "sliding_window";
+  // What tensors begin with, where a checkpoint has it, and what stands before the number of a layer.
+  std::string_view prefix = "model.", layers = "layers.";
 };
 
 struct Architecture {
@@ -181,8 +190,14 @@ struct Architecture {
   uint32_t window_pattern = 0;
   double sliding_rope_theta =
       0;  // of layers that slide, where a file gives none; 0: they rotate as the others do
-  std::span<const TensorId> layer;                 // the tensors of a layer, in the order of the forward pass
-  std::span<const TensorId> model = {};            // outside the layers, behind the embedding
+  std::span<const TensorId> layer;       // the tensors of a layer, in the order of the forward pass
+  std::span<const TensorId> model = {};  // outside the layers, behind the embedding
+  bool has_final_norm = true;
+  bool has_first_norm = true;  // before the attention of the first layer
+  bool bidirectional = false;  // an encoder, which gives vectors whatever else its files say
+  bool rotates = true;         // false: positions have learned embeddings
+  // Embeddings of fewer dimensions are the first ones of an embedding (Kusupati et al. 2022).
+  bool truncatable = false;
   std::span<const TensorId> recurrent_layer = {};  // the same of a layer with a recurrent state
   std::span<const TensorRow> own_tensors = {};     // in place of the usual rows (tensor_names.cpp)
   GgufRow gguf;

@@ -16,7 +16,8 @@ constexpr const Architecture* kTable[] = {
     &kSeedOssRow,      &kApertusRow,    &kExaone4Row,   &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
     &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,    &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
     &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
-    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow, &kGemma4Row,     &kGemma3nRow};
+    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow, &kGemma4Row,     &kGemma3nRow,   &kGemmaEmbeddingRow,
+    &kBertRow,         &kModernBertRow};
 
 void add_name(std::string& names, std::string_view name) {
   names += (names.empty() ? "" : ", ") + std::string(name);
@@ -94,6 +95,16 @@ uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
       return uint64_t{c.recurrent.n_value_heads} * c.recurrent.value_dim;
     case Dim::kValueDim:
       return c.recurrent.value_dim;
+    case Dim::kDense1Rows:
+      return c.pooling.dense_dims.empty() ? 0 : c.pooling.dense_dims[0];
+    case Dim::kDense2Rows:
+      return c.pooling.dense_dims.size() < 2 ? 0 : c.pooling.dense_dims[1];
+    case Dim::kPositionCount:
+      return c.ctx_len;
+    case Dim::kTypeCount:
+      return c.n_token_types;
+    case Dim::kClassCount:
+      return c.pooling.n_classes;
     case Dim::kMambaInRows:
       return uint64_t{c.recurrent.n_value_heads} * (c.recurrent.value_dim + 1) + c.recurrent.conv_channels;
     case Dim::kLatentQRows:
@@ -144,7 +155,10 @@ std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
       if (has_tensor(config, id, layer)) out.push_back({&tensor_row(row, id), layer});
     }
   }
-  out.push_back({&tensor_row(row, kFinalNorm), 0});
+  if (row.has_final_norm) out.push_back({&tensor_row(row, kFinalNorm), 0});
+  for (const TensorId id : {kDense1, kDense2, kClassDense, kClassOut}) {
+    if (has_tensor(config, id, 0)) out.push_back({&tensor_row(row, id), 0});
+  }
   if (!config.tied_embeddings) out.push_back({&tensor_row(row, kOutput), 0});
   return out;
 }
@@ -198,6 +212,16 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
     case kQDownNorm:
     case kQUp:
       return config.mla.q_rank != 0;
+    case kDense1:
+      return !config.pooling.dense_dims.empty();
+    case kDense2:
+      return config.pooling.dense_dims.size() > 1;
+    case kClassDense:
+      return config.pooling.has_class_dense;
+    case kClassOut:
+      return config.pooling.n_classes != 0;
+    case kAttentionNorm:
+      return layer != 0 || architecture_of(config).has_first_norm;
     default:
       return true;
   }

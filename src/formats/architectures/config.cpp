@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
+#include "formats/architectures/tensor_names.h"
 
 namespace doppler::formats {
 namespace {
@@ -19,6 +21,19 @@ struct Range {
 };
 
 }  // namespace
+
+const char* pooling_name(Pooling pooling) {
+  constexpr const char* kNames[] = {"none", "mean", "cls", "last"};
+  return kNames[static_cast<size_t>(pooling)];
+}
+
+bool is_embedding_model(const ModelConfig& config) { return config.pooling.kind != Pooling::kNone; }
+
+uint32_t output_dim(const ModelConfig& config) {
+  if (!is_embedding_model(config)) return config.vocab_size;
+  if (config.pooling.n_classes != 0) return config.pooling.n_classes;
+  return config.pooling.dense_dims.empty() ? config.hidden_dim : config.pooling.dense_dims.back();
+}
 
 Result<void> check_scales(const ModelConfig& c) {
   const std::pair<const char*, double> scales[] = {
@@ -64,7 +79,8 @@ Result<void> check_config(const ModelConfig& c) {
                 c.n_heads, c.n_kv_heads);
   }
   const RopeConfig& r = c.rope;
-  if (r.rotary_dim < 2 || r.rotary_dim > c.head_dim || r.rotary_dim % 2 != 0) {
+  const bool is_unrotated = c.n_token_types != 0 && r.rotary_dim == 0;
+  if (!is_unrotated && (r.rotary_dim < 2 || r.rotary_dim > c.head_dim || r.rotary_dim % 2 != 0)) {
     return fail(ErrorKind::kInvalidInput,
                 "The rotary dimension is %u; allowed is an even number from 2 up to the head dimension (%u).",
                 r.rotary_dim, c.head_dim);
@@ -89,6 +105,7 @@ bool is_sliding_layer(const ModelConfig& config, uint32_t layer) {
 }
 
 bool is_rotated_layer(const ModelConfig& config, uint32_t layer) {
+  if (config.rope.rotary_dim == 0) return false;
   return layer >= config.is_unrotated.size() || config.is_unrotated[layer] == 0;
 }
 
@@ -163,14 +180,21 @@ Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
     return fail(ErrorKind::kInvalidInput, "%s holds no tensors: it is a vocabulary or metadata alone.",
                 checkpoint.name().c_str());
   }
-  if (const GgufFile* gguf = checkpoint.gguf()) {
-    return config_from_gguf(*gguf, [&](std::string_view name) {
-      const TensorInfo* tensor = checkpoint.find(name);
-      return tensor ? &tensor->shape : nullptr;
-    });
-  }
+  const ShapeLookup shape_of = [&](std::string_view name) {
+    const TensorInfo* tensor = checkpoint.find(name);
+    return tensor ? &tensor->shape : nullptr;
+  };
+  if (const GgufFile* gguf = checkpoint.gguf()) return config_from_gguf(*gguf, shape_of);
   DP_TRY(ModelConfig config, config_from_huggingface(checkpoint.config()));
   config.name = checkpoint.name();
+  // Published encoders and embedding models often have no prefix.
+  const Architecture& row = architecture_of(config);
+  config.huggingface_prefix = row.huggingface.prefix;
+  if (!checkpoint.find(tensor_name(config, TensorId::kEmbedding, 0))) {
+    config.huggingface_prefix.clear();
+    if (!checkpoint.find(tensor_name(config, TensorId::kEmbedding, 0)))
+      config.huggingface_prefix = row.huggingface.prefix;
+  }
   // The places that published checkpoints of models that also see have had for the text model.
   for (const auto& [prefix, head_prefix] :
        {std::pair("language_model.model.", "language_model."), std::pair("model.language_model.", "")}) {
@@ -180,6 +204,7 @@ Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
   }
   const std::string head = config.huggingface_head_prefix + "lm_head.weight";
   if (!checkpoint.find(head)) config.tied_embeddings = true;
+  DP_CHECK(read_pooling(checkpoint.config(), shape_of, config));
   return config;
 }
 

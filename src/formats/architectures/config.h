@@ -94,6 +94,19 @@ struct QueryScaling {
   double ctx_len = 0;
 };
 
+// How the states of a text's tokens become one vector.
+enum class Pooling : uint8_t { kNone, kMean, kCls, kLast };  // the values are those of GGUF's pooling_type
+const char* pooling_name(Pooling pooling);
+
+struct PoolingConfig {
+  Pooling kind = Pooling::kNone;     // none: the model writes text
+  bool normalise = true;             // to a length of 1
+  std::vector<uint32_t> dense_dims;  // outputs of the matrices behind it, two at most
+  // Scores of a text (or of two) instead of an embedding: their count; 0: none. has_class_dense: a matrix and tanh before.
+  uint32_t n_classes = 0;
+  bool has_class_dense = false;
+};
+
 struct ModelConfig {
   std::string family;        // Architecture::family of the row that it was read by
   std::string architecture;  // as the file says: "llama", "gemma3_text"
@@ -147,6 +160,9 @@ struct ModelConfig {
   std::vector<float> gate_deviations;  // per layer, as graph::Sparsify takes them; empty: all keep all
   RecurrentConfig recurrent;
   MlaConfig mla;
+  PoolingConfig pooling;
+  bool bidirectional = false;  // tokens see those behind them too
+  uint32_t n_token_types = 0;  // of learned embeddings beside those of positions; 0: positions rotate
 };
 
 // True if layer `layer` sees only the sliding window.
@@ -170,6 +186,10 @@ uint32_t cache_layer(const ModelConfig& config, uint32_t layer);
 bool has_cache(const ModelConfig& config, uint32_t layer);
 // True if all layers have one, of the same shape.
 bool has_equal_caches(const ModelConfig& config);
+// True if the model gives vectors of texts, not texts.
+bool is_embedding_model(const ModelConfig& config);
+// Numbers that the model gives for a token: its vocabulary's logits, or those of an embedding or of classes.
+uint32_t output_dim(const ModelConfig& config);
 
 // 1 / sqrt(head_dim)
 float usual_attention_scale(const ModelConfig& config);

@@ -21,6 +21,14 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
 // numbers of a model that also sees may stand in "text_config".
 Result<ModelConfig> config_from_huggingface(const Json& config);
 
+class GgufKeys;
+struct GgufField;
+// Whether and how the model gives vectors: config.pooling, once the rest was read. json: a Checkpoint's config().
+Result<void> read_pooling(const Json& json, const ShapeLookup& shape_of, ModelConfig& config);
+Result<void> read_pooling(const GgufKeys& keys, const ShapeLookup& shape_of, ModelConfig& config);
+// The same, and whether attention is causal, for a file that is written.
+std::vector<GgufField> pooling_fields(const ModelConfig& config);
+
 // Bounds of sizes that hold for every family.
 Result<void> check_config(const ModelConfig& config);
 // Bounds of scales and softcaps; both readers end with it.

@@ -17,6 +17,9 @@ constexpr uint32_t kLayers27B = 62;  // the one size whose scale follows from hi
 constexpr std::string_view kGguf[] = {"gemma3"};
 constexpr HuggingFaceType kTypes[] = {{"gemma3_text", WindowRule::kPattern},
                                       {"gemma3", WindowRule::kPattern}};
+constexpr std::string_view kEmbeddingGguf[] = {"gemma-embedding"};
+constexpr HuggingFaceType kEmbeddingTypes[] = {{"gemma3_text, bidirectional", WindowRule::kPattern}};
+constexpr std::string_view kEmbeddingFields[] = {"use_bidirectional_attention"};
 constexpr FieldDefault kDefaults[] = {
     {"vocab_size", 262208, true},
     {"hidden_size", 2304, true},
@@ -65,6 +68,28 @@ constinit const Architecture kGemma3Row = {
                     .query_scalar = true,
                     .attention_softcap = true,
                     .defaults = kDefaults},
+};
+
+// EmbeddingGemma: the same with tokens that see those behind them too; a window is of both sides together. Facts besides:
+// llama.cpp's LLM_ARCH_GEMMA_EMBEDDING.
+constinit const Architecture kGemmaEmbeddingRow = {
+    .family = "gemma_embedding",
+    .activation = ActivationFn::kGeluTanh,
+    .window_pattern = kPattern,
+    .sliding_rope_theta = kSlidingTheta,
+    .layer = kLayer,
+    .bidirectional = true,
+    .truncatable = true,
+    .own_tensors = kOwnTensors,
+    .gguf = {.architectures = kEmbeddingGguf, .pairing = RopePairing::kNeox, .window = WindowRule::kPattern},
+    .huggingface = {.model_types = kEmbeddingTypes,
+                    .pairing = RopePairing::kNeox,
+                    .norm_offset = 1.0f,
+                    .tied_embeddings = true,
+                    .query_scalar = true,
+                    .attention_softcap = true,
+                    .defaults = kDefaults,
+                    .keys = kEmbeddingFields},
 };
 
 }  // namespace doppler::formats

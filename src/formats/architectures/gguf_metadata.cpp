@@ -14,9 +14,11 @@ namespace {
 
 constexpr float kNoTurn = 1e30f;  // what llama.cpp divides the frequencies of pairs by that stand still
 
-// Every so many layers one sees everything.
+// Every so many layers one sees everything: the last of them, or the first where the model begins with such a layer.
 uint32_t sliding_pattern(const ModelConfig& config) {
-  return static_cast<uint32_t>(std::ranges::find(config.is_sliding, 0) - config.is_sliding.begin()) + 1;
+  const auto begin = config.is_sliding.begin(), end = config.is_sliding.end();
+  const bool is_first = begin != end && *begin == 0;
+  return static_cast<uint32_t>(std::find(begin + is_first, end, 0) - begin) + !is_first;
 }
 
 std::vector<uint8_t> sliding_flags(const ModelConfig& config) {
@@ -115,6 +117,12 @@ constexpr Compared kCompared[] = {
     {"dimension of layers' inputs", of<&M::layer_input, &LayerInputConfig::dim>},
     {"vocabulary size of layers' inputs", of<&M::layer_input, &LayerInputConfig::vocab_size>},
     {"rank beside attention", of<&M::laurel_rank>},
+    {"bidirectional attention", of<&M::bidirectional>},
+    {"count of token types", of<&M::n_token_types>},
+    {"pooling", of<&M::pooling, &PoolingConfig::kind>},
+    {"count of classes", of<&M::pooling, &PoolingConfig::n_classes>},
+    {"matrix before the classes", of<&M::pooling, &PoolingConfig::has_class_dense>},
+    {"norm of embeddings", of<&M::pooling, &PoolingConfig::normalise>},
     {"rotary dimension", of<&M::rope, &RopeConfig::rotary_dim>},
     {"rotary dimension of layers that slide", of<&M::local_rope, &RopeConfig::rotary_dim>},
     {"rope theta of layers that slide", of<&M::local_rope, &RopeConfig::theta>},
@@ -216,10 +224,8 @@ struct AddField {
   void operator()(const std::vector<float>& values) const { header.add_f32s(key, values); }
 };
 
-void add_own_fields(GgufHeader& header, const std::string& prefix, const GgufRow& row,
-                    const ModelConfig& config) {
-  if (!row.write) return;
-  for (const GgufField& field : row.write(config)) {
+void add_fields(GgufHeader& header, const std::string& prefix, const std::vector<GgufField>& fields) {
+  for (const GgufField& field : fields) {
     std::visit(AddField{.header = header, .key = (field.has_prefix ? prefix : "") + std::string(field.key)},
                field.value);
   }
@@ -274,15 +280,18 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
              });
   header.add_u32(prefix + "attention.key_length", c.head_dim);
   header.add_u32(prefix + "attention.value_length", c.mla.kv_rank != 0 ? c.mla.kv_rank : c.head_dim);
-  header.add_f32(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);
-  header.add_u32(prefix + "rope.dimension_count", c.rope.rotary_dim);
-  header.add_f32(prefix + "rope.freq_base", static_cast<float>(c.rope.theta));
+  header.add_f32(prefix + std::string(row.gguf.norm_epsilon), c.norm_eps);
+  if (row.rotates) {
+    header.add_u32(prefix + "rope.dimension_count", c.rope.rotary_dim);
+    header.add_f32(prefix + "rope.freq_base", static_cast<float>(c.rope.theta));
+  }
   header.add_u32(prefix + "vocab_size", c.vocab_size);
   if (row.sliding_rope_theta != 0) {
     header.add_f32(prefix + "rope.freq_base_swa", static_cast<float>(c.local_rope.theta));
   }
   DP_CHECK(add_scaling(header, prefix, c));
-  add_own_fields(header, prefix, row.gguf, c);
+  if (row.gguf.write) add_fields(header, prefix, row.gguf.write(c));
+  add_fields(header, prefix, pooling_fields(c));
   if (c.sliding_window == 0 || row.gguf.window == WindowRule::kNone) return {};
   header.add_u32(prefix + "attention.sliding_window", c.sliding_window);
   if (row.gguf.has_lists) {

@@ -21,6 +21,7 @@ constexpr TensorId kLayer[] = {kAttentionNorm, kQ,       kK,    kV,  kQNorm, kKN
 constinit const Architecture kQwen3Row = {
     .family = "qwen3",
     .layer = kLayer,
+    .truncatable = true,
     .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
 };

@@ -205,7 +205,8 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   DP_TRY(config.hidden_dim, keys.required("embedding_length"));
   DP_CHECK(read_ffn_dim(keys, row->gguf, config));
   DP_TRY(config.ctx_len, keys.required("context_length"));
-  DP_TRY(const double eps, keys.number("attention.layer_norm_rms_epsilon", 1e-5));
+  config.bidirectional = row->bidirectional;
+  DP_TRY(const double eps, keys.number(std::string(row->gguf.norm_epsilon).c_str(), 1e-5));
   config.norm_eps = static_cast<float>(eps);
   DP_TRY(const auto key_length, keys.count("attention.key_length"));
   config.head_dim = key_length.value_or(config.n_heads == 0 ? 0 : config.hidden_dim / config.n_heads);
@@ -216,6 +217,15 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
     DP_TRY(const double theta, keys.number("rope.freq_base_swa", row->sliding_rope_theta));
     config.local_rope = {
         .theta = theta, .rotary_dim = config.rope.rotary_dim, .pairing = config.rope.pairing};
+  }
+  if (!row->rotates) {
+    config.rope = {.rotary_dim = 0};
+    const std::vector<uint64_t>* types = shape_of("token_types.weight");
+    const bool is_table = types && !types->empty() && types->size() <= 2;
+    config.n_token_types = !is_table ? 0
+                           : types->size() == 1
+                               ? 1
+                               : static_cast<uint32_t>(std::min<uint64_t>((*types)[0], UINT32_MAX));
   }
   if (row->gguf.optional_qk_norm) config.has_qk_norm = shape_of("blk.0.attn_q_norm.weight") != nullptr;
   const std::vector<uint64_t>* embedding = shape_of("token_embd.weight");
@@ -232,6 +242,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   if (laurel && !laurel->empty()) config.laurel_rank = static_cast<uint32_t>((*laurel)[0]);
   if (row->gguf.read) DP_CHECK(row->gguf.read(keys, config));
   if (row->gguf.has_lists) find_values_that_are_keys(shape_of, config);
+  DP_CHECK(read_pooling(keys, shape_of, config));
   DP_CHECK(check_scales(config));
   return config;
 }

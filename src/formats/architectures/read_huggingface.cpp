@@ -88,7 +88,7 @@ void set_sliding_letters(ModelConfig& config, const std::string& letters) {
 }
 
 Result<void> read_window(const Json& json, const Architecture& row, WindowRule rule, ModelConfig& config) {
-  DP_TRY(const auto window, get_count(json, "sliding_window"));
+  DP_TRY(const auto window, get_count(json, std::string(row.huggingface.window).c_str()));
   DP_TRY(const auto used, get_bool(json, "use_sliding_window"));
   if (rule == WindowRule::kUpperLayers) {
     if (used.value_or(false)) config.sliding_window = window.value_or(0);
@@ -296,6 +296,9 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
     DP_TRY(const auto text_type, get_string(*wrapped, "model_type"));
     if (text_type && find_architecture_huggingface(*text_type)) config.architecture = *text_type;
   }
+  // A decoder made an encoder is an architecture of its own.
+  const Json* sees_all = find(wrapped ? *wrapped : whole, "use_bidirectional_attention");
+  if (sees_all && sees_all->is_boolean() && sees_all->get<bool>()) config.architecture += ", bidirectional";
   DP_TRY(const Architecture* row, find_architecture_huggingface(config.architecture));
   config.family = row->family;
   const HuggingFaceRow& own = row->huggingface;
@@ -313,7 +316,7 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   DP_TRY(config.vocab_size, required_count(json, "vocab_size"));
   DP_TRY(const auto ctx_len, get_count(json, "max_position_embeddings"));
   config.ctx_len = ctx_len.value_or(2048);
-  DP_TRY(const double eps, number_or(json, "rms_norm_eps", 1e-6));
+  DP_TRY(const double eps, number_or(json, std::string(own.norm_epsilon).c_str(), 1e-6));
   config.norm_eps = static_cast<float>(eps);
   DP_TRY(const auto tied, get_bool(json, "tie_word_embeddings"));
   config.tied_embeddings = tied.value_or(own.tied_embeddings);
@@ -321,8 +324,14 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   if (std::ranges::find(own.keys, "hidden_act") == own.keys.end()) {
     DP_TRY(config.activation, read_activation(json, row->activation));
   }
+  config.bidirectional = row->bidirectional;
+  if (config.bidirectional) config.pooling.kind = Pooling::kMean;  // as sentence-transformers without modules
   DP_TRY(config.rope, read_rope(json, config, own.pairing.value));
   if (own.latent_attention) config.rope.rotary_dim = config.mla.rope_dim;
+  if (!row->rotates) {
+    config.rope = {.rotary_dim = 0};
+    DP_TRY(config.n_token_types, required_count(json, "type_vocab_size"));
+  }
   DP_TRY(config.query_scaling, read_query_scaling(json, config));
   if (row->sliding_rope_theta != 0) {
     DP_TRY(config.local_rope, read_sliding_rope(json, config.rope, row->sliding_rope_theta));

@@ -146,6 +146,42 @@ constexpr TensorRow kUsual[] = {
     {kLaurelLeft, "laurel_l", "laurel.linear_left", {kLaurelRank, kHidden}},
     {kLaurelRight, "laurel_r", "laurel.linear_right", {kHidden, kLaurelRank}},
     {kLaurelNorm, "laurel_post_norm", "laurel.post_laurel_norm", {kHidden}, /*is_norm=*/true},
+    {kDense1, "dense_2", "dense.0.linear", {kDense1Rows, kHidden}},
+    {kDense2, "dense_3", "dense.1.linear", {kDense2Rows, kDense1Rows}},
+    {.id = kPositions,
+     .gguf = "position_embd",
+     .huggingface = "embeddings.position_embeddings",
+     .shape = {kPositionCount, kHidden},
+     .is_vector = true},
+    {.id = kTokenTypes,
+     .gguf = "token_types",
+     .huggingface = "embeddings.token_type_embeddings",
+     .shape = {kTypeCount, kHidden},
+     .is_vector = true},
+    {kEmbeddingNorm, "token_embd_norm", "embeddings.LayerNorm", {kHidden}, /*is_norm=*/true},
+    {.id = kEmbeddingNormBias,
+     .gguf = "token_embd_norm.bias",
+     .huggingface = "embeddings.LayerNorm.bias",
+     .shape = {kHidden},
+     .is_norm = true,
+     .gguf_suffix = "",
+     .huggingface_suffix = ""},
+    {.id = kPostAttentionNormBias,
+     .gguf = "attn_output_norm.bias",
+     .huggingface = "attention.output.LayerNorm.bias",
+     .shape = {kHidden},
+     .is_norm = true,
+     .gguf_suffix = "",
+     .huggingface_suffix = ""},
+    {.id = kPostFfnNormBias,
+     .gguf = "layer_output_norm.bias",
+     .huggingface = "output.LayerNorm.bias",
+     .shape = {kHidden},
+     .is_norm = true,
+     .gguf_suffix = "",
+     .huggingface_suffix = ""},
+    {kClassDense, "cls", "pooler.dense", {kHidden, kHidden}},
+    {kClassOut, "cls.output", "classifier", {kClassCount, kHidden}},
 };
 
 constexpr bool in_order_of_ids() {
@@ -159,10 +195,12 @@ static_assert(in_order_of_ids());
 constexpr FusedNames kQkv[] = {
     {{"attn_q", "attn_k", "attn_v"}, "attn_qkv"},
     {{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}, "self_attn.qkv_proj"},
+    {{"attn.Wq", "attn.Wk", "attn.Wv"}, "attn.Wqkv"},
 };
 constexpr FusedNames kGateUp[] = {
     {{"ffn_gate", "ffn_up", ""}, "ffn_gate_up"},
     {{"mlp.gate_proj", "mlp.up_proj", ""}, "mlp.gate_up_proj"},
+    {{"mlp.Wi_gate", "mlp.Wi_up", ""}, "mlp.Wi"},
 };
 
 // As llama.cpp has gates and ups of the families whose checkpoints have them as one.
@@ -176,6 +214,9 @@ uint32_t part_rows_of(const ModelConfig& config, const TensorRow& row, uint32_t 
   return is_of_delta ? c.n_value_heads / c.n_key_heads : head_dim_of(config, layer);
 }
 
+// What is no part of the model that published checkpoints have a prefix for.
+bool stands_alone(TensorId id) { return id == kDense1 || id == kDense2 || id == kClassOut; }
+
 }  // namespace
 
 const TensorRow& tensor_row(const Architecture& architecture, TensorId id) {
@@ -186,11 +227,17 @@ const TensorRow& tensor_row(const Architecture& architecture, TensorId id) {
 }
 
 std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, const char* suffix) {
-  const TensorRow& row = tensor_row(architecture_of(config), id);
+  const Architecture& architecture = architecture_of(config);
+  const TensorRow& row = tensor_row(architecture, id);
   const std::string_view name = config.gguf_names ? row.gguf : row.huggingface;
   std::string prefix;
-  if (!config.gguf_names) prefix = id == kOutput ? config.huggingface_head_prefix : config.huggingface_prefix;
-  if (is_in_layer(id)) prefix += format_text(config.gguf_names ? "blk.%u." : "layers.%u.", layer);
+  if (!config.gguf_names && !stands_alone(id)) {
+    prefix = id == kOutput ? config.huggingface_head_prefix : config.huggingface_prefix;
+  }
+  if (is_in_layer(id)) {
+    const std::string_view layers = config.gguf_names ? "blk." : architecture.huggingface.layers;
+    prefix += std::string(layers) + format_text("%u.", layer);
+  }
   const std::string_view own = config.gguf_names ? row.gguf_suffix : row.huggingface_suffix;
   return prefix + std::string(name) + std::string(suffix ? suffix : own);
 }
@@ -250,7 +297,7 @@ std::vector<std::string> fused_tensor_names(const std::string& name) {
 }
 
 std::optional<uint32_t> layer_of_tensor(const std::string& name) {
-  for (const std::string_view before : {"blk.", "layers."}) {
+  for (const std::string_view before : {"blk.", "layers.", "layer."}) {
     const size_t at = name.find(before);
     if (at == std::string::npos || (at > 0 && name[at - 1] != '.')) continue;
     uint32_t layer = 0;

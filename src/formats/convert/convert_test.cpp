@@ -171,8 +171,8 @@ TEST(Convert, RefusesWhatItCannotKeep) {
       refusal("config.json", "\"rms_norm_eps\"", "\"hidden_act\": \"gelu\", \"rms_norm_eps\""),
       "A GGUF file of architecture \"llama\" has no place for the model's activation: 3 would be read as 1.");
   EXPECT_TRUE(
-      refusal("config.json", "\"llama\"", "\"bert\"")
-          .starts_with("Model type \"bert\" is not supported; supported in Hugging Face folders: llama, "));
+      refusal("config.json", "\"llama\"", "\"t5\"")
+          .starts_with("Model type \"t5\" is not supported; supported in Hugging Face folders: llama, "));
   EXPECT_EQ(refusal("config.json", "\"intermediate_size\": 64", "\"intermediate_size\": 96"),
             "Tensor \"model.layers.0.mlp.gate_proj.weight\" has the shape [ 64 32 ], but config.json makes "
             "it [ 96 32 ].");

@@ -31,6 +31,12 @@ bool is_left_out(std::string_view name) {
          name.ends_with("rotary_emb.inv_freq");
 }
 
+// Of encoders: what predicts words, and what older checkpoints carry along.
+bool is_left_out_of_encoder(std::string_view name) {
+  return name.find("cls.") != std::string_view::npos || name.find("pooler.") != std::string_view::npos ||
+         name.starts_with("head.") || name.starts_with("decoder.") || name.ends_with("position_ids");
+}
+
 class TensorOutliner {
  public:
   TensorOutliner(const Checkpoint& model, const ModelConfig& config, Conversion& conversion)
@@ -223,7 +229,8 @@ class TensorOutliner {
       const bool is_unread =
           cache_layer(config_, layer) != layer &&
           (tensor.name.find(".k_") != std::string::npos || tensor.name.find(".v_") != std::string::npos);
-      if (is_left_out(tensor.name) || is_unread || layer >= config_.n_layers) {
+      if (is_left_out(tensor.name) || (row_.bidirectional && is_left_out_of_encoder(tensor.name)) ||
+          is_unread || layer >= config_.n_layers) {
         ++left_out;
         continue;
       }

@@ -8,6 +8,7 @@
 #include "formats/convert/outline.h"
 #include "formats/convert/tensor_kind.h"
 #include "formats/convert/types.h"
+#include "formats/embedding_modules.h"
 
 namespace doppler::formats {
 namespace {
@@ -59,6 +60,10 @@ Task<Result<>> add_folder_assets(const Checkpoint& model, RdrrOutline& outline) 
     auto reading = model.read_text(file);
     DP_CO_TRY(const auto text, co_await std::move(reading));
     if (text && !text->empty()) outline.assets[file] = {text->begin(), text->end()};
+  }
+  if (find(model.config(), kEmbeddingModules)) {  // which lie in folders of their own
+    const std::string config = to_text(model.config(), 2);
+    outline.assets["config.json"] = {config.begin(), config.end()};
   }
   RdrrManifest& manifest = outline.manifest;
   if (outline.assets.contains("tokenizer.json"))

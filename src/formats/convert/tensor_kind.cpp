@@ -73,6 +73,8 @@ constexpr std::string_view kKept[] = {"norm",
                                       "visual",
                                       "vision",
                                       "token_types",
+                                      "position_embeddings",
+                                      "token_type_embeddings",
                                       "rope_freqs",
                                       "A_log",
                                       "per_layer_model_proj"};

@@ -50,6 +50,9 @@ Result<void> check_inputs(const Context& ctx, const Attention& op) {
   if (op.rope && op.rope->norms.valid())
     DP_CHECK(check_view(op.rope->norms, op.cache.head_dim * 8ull, "norms of attention"));
   DP_CHECK(check_view(op.q, row_floats(op) * sizeof(float) * ctx.max_rows, "q of attention"));
+  if (op.ahead != 0 && (op.single_rows != 0 || ctx.max_rows == 1)) {
+    return fail(ErrorKind::kInternal, "Attention that sees ahead is of the rows of one text.");
+  }
   if (op.sinks.valid()) DP_CHECK(check_view(op.sinks, op.n_heads * sizeof(float), "sinks of attention"));
   return {};
 }
@@ -71,9 +74,9 @@ Result<void> check_rows(const Context& ctx, const Attention& op, const Rows& y) 
 }
 
 std::string shape_text(const Attention& op) {
-  return format_text("%u heads on %u, head_dim %u, %s cache of %u", op.n_heads, op.cache.n_kv_heads,
-                     op.cache.head_dim, op.cache.format == CacheFormat::kF16 ? "f16" : "f32",
-                     visible_keys(op));
+  const char* format = op.cache.format == CacheFormat::kF16 ? "f16" : "f32";
+  return format_text("%u heads on %u, head_dim %u, %s cache of %u%s", op.n_heads, op.cache.n_kv_heads,
+                     op.cache.head_dim, format, visible_keys(op), op.ahead == 0 ? "" : ", bidirectional");
 }
 
 // y with f32 where the row cannot write another form without it.
@@ -108,7 +111,7 @@ Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& o
   const gpu::Caps& caps = ctx.plan.caps();
   const bool has_pieces = single_rows(ctx, op).beside_pieces;
   if (ctx.max_rows > 1 || op.single_rows != 0) {
-    const bool skinny = op.single_rows != 0 ? !has_pieces : ctx.max_rows <= kMaxSkinnyRows;
+    const bool skinny = op.single_rows != 0 ? !has_pieces : op.ahead == 0 && ctx.max_rows <= kMaxSkinnyRows;
     DP_TRY(Resolved<AttentionPrefillRow> resolved, resolve_rows(ctx, op, skinny));
     AttentionChoice choice{.choice = std::move(resolved.choice), .prefill = resolved.row};
     if (has_pieces) {

@@ -1,5 +1,5 @@
-// Causal attention of the rows of this step over the cache, grouped heads (query head h reads kv head
-// h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
+// Attention of the rows of this step over the cache, causal or, of encoders' whole texts, seeing ahead; grouped heads
+// (query head h reads kv head h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
 // 2022), on the matrix units where there are any. A few rows (at most kMaxSkinnyRows): each as in decode, where the device
 // can. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
 // device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored;
@@ -21,6 +21,7 @@ struct Attention {
   uint32_t n_heads = 0;
   float scale = 0;      // of q.k, usually head_dim^-0.5
   uint32_t window = 0;  // 0: all; W: the last W keys, the row's own included
+  uint32_t ahead = 0;   // keys behind the row's own, of this step, that it sees too; 0: causal
   float softcap = 0;    // 0: none; c: logits = c * tanh(logits / c), before the mask
   TensorView sinks;     // optional f32 [n_heads]: one more logit in the denominator
   // Optional: what is to be rotated and written into this cache first, in the same dispatch where the variant can. q is

@@ -27,14 +27,15 @@ struct AttentionCase {
   float softcap = 0;
   bool sinks = false;
   bool q8 = false;
-  float q_scale = 1;  // multiplies q: large logits
+  float q_scale = 1;   // multiplies q: large logits
+  uint32_t ahead = 0;  // keys behind a row's own
 };
 
 inline void PrintTo(const AttentionCase& c, std::ostream* out) {
   *out << c.n_heads << " heads on " << c.n_kv_heads << ", head_dim " << c.head_dim
        << (c.format == CacheFormat::kF16 ? ", f16" : ", f32") << ", ctx_len " << c.ctx_len << ", window "
        << c.window << ", softcap " << c.softcap << (c.sinks ? ", sinks" : "") << (c.q8 ? ", q8" : "")
-       << ", q x " << c.q_scale;
+       << ", q x " << c.q_scale << ", ahead " << c.ahead;
 }
 
 // An operation, and the forms of its result that a case asks for.
@@ -82,6 +83,7 @@ class AttentionData {
     op.scale = 1 / std::sqrt(static_cast<float>(case_.head_dim));
     op.window = case_.window;
     op.softcap = case_.softcap;
+    op.ahead = case_.ahead;
     if (case_.sinks) op.sinks = run.input(sinks_);
     run.state.ctx_len = case_.ctx_len;
     return {.op = op, .y = y};
@@ -97,7 +99,8 @@ class AttentionData {
   std::vector<double> want(uint32_t pos, uint32_t rows, float scale) const {
     std::vector<double> y;
     for (uint32_t row = 0; row < rows; ++row) {
-      for (uint32_t head = 0; head < case_.n_heads; ++head) append(y, pos + row, row, head, double{scale});
+      for (uint32_t head = 0; head < case_.n_heads; ++head)
+        append(y, pos + row, row, pos + rows, head, double{scale});
     }
     return y;
   }
@@ -134,10 +137,12 @@ class AttentionData {
     return &cache[(size_t{kv_head} * case_.ctx_len + position) * case_.head_dim];
   }
 
-  void append(std::vector<double>& y, uint32_t position, uint32_t row, uint32_t head, double scale) const {
+  void append(std::vector<double>& y, uint32_t position, uint32_t row, uint32_t length, uint32_t head,
+              double scale) const {
     const uint32_t kv_head = head / (case_.n_heads / case_.n_kv_heads);
-    const uint32_t end = std::min(position + 1, case_.ctx_len);
-    const uint32_t begin = case_.window != 0 && end > case_.window ? end - case_.window : 0;
+    const uint32_t own_end = std::min(position + 1, case_.ctx_len);
+    const uint32_t end = std::max(own_end, std::min({own_end + case_.ahead, length, case_.ctx_len}));
+    const uint32_t begin = case_.window != 0 && own_end > case_.window ? own_end - case_.window : 0;
     const float* query = &q[(size_t{row} * case_.n_heads + head) * case_.head_dim];
     std::vector<double> logits;
     double top = case_.sinks ? double{sinks_[head]} : -std::numeric_limits<double>::infinity();

@@ -99,6 +99,13 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionPrefillTest,
                                            masks(0, 5, true), masks(1, 5, true), kFarBeyondTheCap,
                                            kMaximaRise));
 
+// Rows that see keys behind their own: all, a window to both sides.
+constexpr AttentionCase kAllAhead{.n_heads = 4, .head_dim = 15, .ctx_len = 192, .ahead = 192};
+constexpr AttentionCase kWindowAhead{
+    .n_heads = 2, .n_kv_heads = 1, .head_dim = 22, .format = kF32, .ctx_len = 192, .window = 7, .ahead = 6};
+
+INSTANTIATE_TEST_SUITE_P(Ahead, AttentionPrefillTest, ::testing::Values(kAllAhead, kWindowAhead));
+
 // So many heads that matrix_sizes() takes its large workgroups, with two row tiles and with one.
 TEST(AttentionPrefill, LargeWorkgroupsOfTheMatrixUnits) {
   const AttentionPrefillRow& row = attention_prefill_variants().front();

@@ -101,7 +101,7 @@ Result<void> record_tiles(Context& ctx, const Attention& op, const AttentionPref
   add_shared(ctx, op, launch);
   for (const gpu::WgslConst& value :
        {u32_const("WORKGROUP", row.workgroup), u32_const("ROWS", row.rows), u32_const("KEYS", row.keys),
-        u32_const("CHUNK", row.chunk),
+        u32_const("AHEAD", op.ahead), u32_const("CHUNK", row.chunk),
         u32_const("VALUE_KEYS", std::clamp(row.value_vec4s / vec4s, 1u, kMostValueKeys))}) {
     launch.consts.push_back(value);
   }

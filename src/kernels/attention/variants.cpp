@@ -89,6 +89,7 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
     return format_text("it is written for subgroups of %u, this device has %u to %u", kMatrixSubgroup,
                        caps.subgroup_min, caps.subgroup_max);
   }
+  if (op.ahead != 0) return "it is causal, and these rows see ahead";
   if (op.cache.format != CacheFormat::kF16) return "the cache is not in f16";
   if (op.cache.head_dim % kFragment != 0 || op.cache.head_dim > kMostMatrixDims) {
     return format_text("head_dim %u is not a multiple of %u up to %u", op.cache.head_dim, kFragment,

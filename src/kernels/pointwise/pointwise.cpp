@@ -2,6 +2,7 @@
 #include "kernels/pointwise/pointwise.h"
 
 #include "kernels/common/dispatch.h"
+#include "kernels/pointwise/activate_portable.wgsl.h"
 #include "kernels/pointwise/multiply_portable.wgsl.h"
 #include "kernels/pointwise/scale_portable.wgsl.h"
 #include "kernels/pointwise/sparsify_portable.wgsl.h"
@@ -26,6 +27,7 @@ Result<void> check_part(const Context& ctx, const PartOfRows& part, uint32_t n, 
   const uint64_t floats = part.stride == 0 ? n : uint64_t{ctx.max_rows} * part.stride;
   return check_view(part.buffer, floats * sizeof(float), what);
 }
+constexpr Variant<Activate> kActivateRows[] = {{"activate.portable"}};
 
 // The grid, and what is counted: each value is read and written.
 Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, uint32_t n) {
@@ -48,6 +50,7 @@ std::span<const Variant<Scale>> scale_variants() { return kScaleRows; }
 std::span<const Variant<Xielu>> xielu_variants() { return kXieluRows; }
 std::span<const Variant<Multiply>> multiply_variants() { return kMultiplyRows; }
 std::span<const Variant<Sparsify>> sparsify_variants() { return kSparsifyRows; }
+std::span<const Variant<Activate>> activate_variants() { return kActivateRows; }
 
 Result<void> record(Context& ctx, const Scale& op) {
   DP_TRY(const auto row, select("scale", scale_variants(), op, format_text("%u", op.n), ctx));
@@ -96,6 +99,17 @@ Result<void> record(Context& ctx, const Sparsify& op) {
   launch.bytes = 2ull * op.n * sizeof(float);
   launch.operations = 6ull * op.n;
   return dispatch(ctx, launch);
+}
+
+Result<void> record(Context& ctx, const Activate& op) {
+  const char* name = activation_name(op.activation);
+  DP_TRY(const auto row, select("activate", activate_variants(), op, format_text("%s %u", name, op.n), ctx));
+  Launch launch{.variant = row->name,
+                .entry = "pointwise/activate_portable",
+                .layout = wgsl::activate_portable::kLayout};
+  launch.consts = {u32_const("ACTIVATE", static_cast<uint32_t>(op.activation))};
+  launch.bindings = {op.x};
+  return dispatch_values(ctx, launch, op.x, op.n);
 }
 
 }  // namespace doppler::kernels

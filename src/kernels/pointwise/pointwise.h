@@ -48,4 +48,12 @@ struct Sparsify {
 };
 Result<void> record(Context& ctx, const Sparsify& op);
 
+// x = activation(x), of feed-forward layers without gates. Error: relative L2 < 1e-6.
+struct Activate {
+  TensorView x;  // f32 [rows, n]
+  uint32_t n = 0;
+  ActivationFn activation = ActivationFn::kGeluErf;
+};
+Result<void> record(Context& ctx, const Activate& op);
+
 }  // namespace doppler::kernels

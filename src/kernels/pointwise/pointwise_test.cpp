@@ -1,4 +1,4 @@
-// scale, xielu, multiply and sparsify against double precision; rows behind the last stay as they were.
+// scale, xielu, activate, multiply and sparsify against double precision; rows behind the last stay as they were.
 #include <cmath>
 
 #include "kernels/pointwise/variants.h"
@@ -114,6 +114,18 @@ TEST(Sparsify, EveryVariantMatchesTheOracle) {
         for (uint32_t i = 0; i < kN; ++i) values[i] = std::max(values[i] - threshold, 0.0);
       }
       EXPECT_LT(rel_l2(got, want), 1e-5) << policy.name;
+    });
+  }
+}
+
+TEST(Activate, EveryVariantMatchesTheOracle) {
+  const std::pair<ActivationFn, double (*)(double)> kFunctions[] = {
+      {ActivationFn::kGeluErf, [](double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); }},
+      {ActivationFn::kTanh, [](double x) { return std::tanh(x); }}};
+  for (const auto& [activation, oracle] : kFunctions) {
+    for_each_variant("activate", activate_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, kMaxRows);
+      expect_values(policy, values(), Activate{.x = {}, .activation = activation}, run, 1e-6, oracle);
     });
   }
 }

@@ -272,10 +272,6 @@ void answer_ollama_generate(Service& service, const Call& call) {
   generate(service, call, Endpoint::kChatCompletions, false, std::move(out));
 }
 
-void answer_ollama_embed(Service&, const Call& call) {
-  reply_error(*call.exchange, Error(ErrorKind::kUnsupported, "Embeddings are not served yet."));
-}
-
 void answer_ollama_tags(Service& service, const Call& call) {
   Json models = Json::array();
   for (const auto& host : service.models().all()) models.push_back(tag_json(service, *host));
@@ -305,13 +301,14 @@ void answer_ollama_show(Service& service, const Call& call) {
   const auto info = host->info();
   Json facts = {{"general.architecture", info ? info->architecture : ""}};
   if (info) facts[info->architecture + ".context_length"] = info->trained_ctx_len;
+  const bool gives_text = !info || info->pooling == "none";
   reply_json(*call.exchange, {{"modelfile", ""},
                               {"parameters", ""},
                               {"template", ""},
                               {"details", details_json(*host)},
                               {"model_info", std::move(facts)},
                               {"modified_at", time_text(service.started())},
-                              {"capabilities", Json::array({"completion"})}});
+                              {"capabilities", Json::array({gives_text ? "completion" : "embedding"})}});
 }
 
 void answer_ollama_version(Service&, const Call& call) {

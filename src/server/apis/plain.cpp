@@ -126,10 +126,6 @@ void answer_completions(Service& service, const Call& call) {
   generate(service, call, Endpoint::kCompletions);
 }
 
-void answer_embeddings(Service&, const Call& call) {
-  reply_error(*call.exchange, Error(ErrorKind::kUnsupported, "Embeddings are not served yet."));
-}
-
 void answer_tokenize(Service& service, const Call& call) { ask(service, call, tokenize); }
 void answer_detokenize(Service& service, const Call& call) { ask(service, call, detokenize); }
 void answer_template(Service& service, const Call& call) { ask(service, call, apply_template); }

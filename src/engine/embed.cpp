@@ -1,0 +1,159 @@
+#include "engine/embed.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/score.h"
+#include "formats/architectures/architecture.h"
+
+namespace doppler::engine {
+namespace {
+
+using formats::ModelConfig;
+using formats::Pooling;
+
+constexpr double kLeastNorm = 1e-12;  // of sentence-transformers: a vector of zeros stays one
+
+// Adds up the rows of a text, or keeps one of them.
+class Pool {
+ public:
+  Pool(const ModelConfig& config, size_t tokens)
+      : kind_(config.pooling.kind), tokens_(tokens), sums_(formats::output_dim(config)) {}
+
+  void add(uint32_t pos, uint32_t count, std::span<const float> rows) {
+    for (size_t row = 0; row < count; ++row) {
+      if (kind_ == Pooling::kCls && pos + row != 0) continue;
+      if (kind_ == Pooling::kLast && pos + row + 1 != tokens_) continue;
+      for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += double{rows[row * sums_.size() + i]};
+    }
+  }
+  std::vector<double> result() const {
+    std::vector<double> out = sums_;
+    for (double& value : out) value /= kind_ == Pooling::kMean ? static_cast<double>(tokens_) : 1;
+    return out;
+  }
+
+ private:
+  Pooling kind_;
+  size_t tokens_;
+  std::vector<double> sums_;
+};
+
+float sigmoid(double x) { return static_cast<float>(1 / (1 + std::exp(-x))); }
+
+// What Qwen3-Reranker was trained with (its model card).
+constexpr std::string_view kAsk =
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the "
+    "Instruct "
+    "provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: "
+    "Given a web search query, retrieve relevant passages that answer the query\n<Query>: ";
+constexpr std::string_view kAnswer = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n";
+
+Result<uint32_t> only_token(const tokenizer::Tokenizer& tokenizer, std::string_view word) {
+  DP_TRY(const std::vector<int32_t> ids,
+         tokenizer.encode(word, {.add_special = false, .parse_special = false}));
+  if (ids.size() == 1) return static_cast<uint32_t>(ids[0]);
+  return fail(ErrorKind::kUnsupported, "\"%s\" is no token of the model, so that it cannot judge texts.",
+              std::string(word).c_str());
+}
+
+Task<Result<float>> judged(LoadedModel& loaded, std::string query, std::string text) {
+  const tokenizer::Tokenizer& tokenizer = *loaded.text.tokenizer;
+  DP_CO_TRY(const uint32_t yes, only_token(tokenizer, "yes"));
+  DP_CO_TRY(const uint32_t no, only_token(tokenizer, "no"));
+  const std::string prompt = std::string(kAsk) + query + "\n<Document>: " + text + std::string(kAnswer);
+  DP_CO_TRY(const std::vector<int32_t> ids,
+            tokenizer.encode(prompt, {.add_special = false, .parse_special = true}));
+  const std::vector<uint32_t> tokens(ids.begin(), ids.end());
+  double difference = 0;
+  const size_t vocab = loaded.runner->config().vocab_size;
+  const auto on_rows = [&](uint32_t, uint32_t count, const model::PlanRunner::Rows& rows) {
+    const auto last = std::span(rows.logits).subspan((count - 1) * vocab, vocab);
+    difference = double{last[yes]} - double{last[no]};
+  };
+  DP_CO_CHECK(co_await score_tokens(*loaded.runner, tokens, on_rows));
+  co_return sigmoid(difference);
+}
+
+}  // namespace
+
+Result<uint32_t> checked_dimensions(const ModelConfig& config, uint32_t dimensions) {
+  if (!formats::is_embedding_model(config) || config.pooling.n_classes != 0) {
+    return fail(ErrorKind::kUnsupported, "The model %s %s, no embeddings: its files name no pooling.",
+                config.name.c_str(), formats::is_embedding_model(config) ? "gives scores" : "writes text");
+  }
+  const uint32_t own = formats::output_dim(config);
+  if (dimensions == 0 || dimensions == own) return own;
+  if (!formats::architecture_of(config).truncatable) {
+    return fail(ErrorKind::kInvalidInput,
+                "Embeddings of %u dimensions were asked for; those of %s have %u and cannot be cut.",
+                dimensions, config.architecture.c_str(), own);
+  }
+  if (dimensions < own) return dimensions;
+  return fail(ErrorKind::kInvalidInput, "Embeddings of %u dimensions were asked for; allowed is 1 to %u.",
+              dimensions, own);
+}
+
+Task<Result<std::vector<float>>> embed_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens,
+                                              std::span<const uint32_t> types, uint32_t dimensions) {
+  Pool pool(runner.config(), tokens.size());
+  const auto on_rows = [&](uint32_t pos, uint32_t count, const model::PlanRunner::Rows& rows) {
+    pool.add(pos, count, rows.logits);
+  };
+  DP_CO_CHECK(co_await score_tokens(runner, tokens, on_rows, types));
+  std::vector<double> values = pool.result();
+  values.resize(dimensions);
+  double norm = 1;
+  if (runner.config().pooling.normalise) {
+    double squares = 0;
+    for (const double value : values) squares += value * value;
+    norm = std::max(std::sqrt(squares), kLeastNorm);
+  }
+  std::vector<float> out;
+  for (const double value : values) out.push_back(static_cast<float>(value / norm));
+  co_return out;
+}
+
+Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> tokens, EmbedOptions options) {
+  DP_CO_TRY(const uint32_t dimensions, checked_dimensions(runner.config(), options.dimensions));
+  if (options.truncate && tokens.size() > runner.ctx_len()) {
+    const uint32_t last = tokens.back();
+    tokens.resize(runner.ctx_len());
+    tokens.back() = last;
+  }
+  Embedding out{.values = {}, .tokens = static_cast<uint32_t>(tokens.size())};
+  auto running = embed_tokens(runner, tokens, {}, dimensions);
+  DP_CO_TRY(out.values, co_await std::move(running));
+  co_return out;
+}
+
+Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text) {
+  const ModelConfig& config = loaded.runner->config();
+  const tokenizer::Tokenizer* tokenizer = loaded.text.tokenizer.get();
+  if (!tokenizer) {
+    co_return fail(ErrorKind::kUnsupported, "The model's tokenizer cannot be used: %s",
+                   loaded.text.tokenizer_problem.c_str());
+  }
+  if (!formats::is_embedding_model(config))
+    co_return co_await judged(loaded, std::string(query), std::string(text));
+  if (config.pooling.n_classes != 1) {
+    co_return fail(ErrorKind::kUnsupported,
+                   "The model %s cannot score texts: it has %u classes; supported is one.",
+                   config.name.c_str(), config.pooling.n_classes);
+  }
+  // Both texts, each with the token behind it that ends a text; of the second type are those of the second.
+  DP_CO_TRY(std::vector<int32_t> ids,
+            tokenizer->encode(query, {.add_special = true, .parse_special = false}));
+  DP_CO_TRY(const std::vector<int32_t> second,
+            tokenizer->encode(text, {.add_special = false, .parse_special = false}));
+  std::vector<uint32_t> types(ids.size(), 0);
+  const int32_t end = ids.empty() ? 0 : ids.back();
+  ids.insert(ids.end(), second.begin(), second.end());
+  ids.push_back(end);
+  types.resize(ids.size(), 1);
+  const std::vector<uint32_t> tokens(ids.begin(), ids.end());
+  DP_CO_TRY(const std::vector<float> score, co_await embed_tokens(*loaded.runner, tokens, types, 1));
+  co_return sigmoid(double{score[0]});
+}
+
+}  // namespace doppler::engine

@@ -1,0 +1,33 @@
+// Vectors of texts: the states that an embedding model gives for a text's tokens, pooled as its files say; scores of a text
+// for a query. Platform-free. Read next: score.h, which runs the tokens.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/task.h"
+#include "doppler/doppler.h"
+#include "engine/loaded_model.h"
+#include "model/plan_runner.h"
+
+namespace doppler::engine {
+
+// Dimensions that embeddings may be cut to: 1 to the model's own, which 0 stands for. Error: others; a model whose
+// embeddings cannot be cut, or that gives none.
+Result<uint32_t> checked_dimensions(const formats::ModelConfig& config, uint32_t dimensions);
+
+// The vector of one text, as checked_dimensions() gave its size; types: of its tokens, or empty. Error: no tokens, one
+// outside the vocabulary, more than the context holds.
+Task<Result<std::vector<float>>> embed_tokens(model::PlanRunner& runner, std::span<const uint32_t> tokens,
+                                              std::span<const uint32_t> types, uint32_t dimensions);
+
+// The same of all that a caller may ask for; of what is cut off, the last token, which ends a text, stays.
+Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> tokens, EmbedOptions options);
+
+// How well a text answers a query, 0 to 1: sigmoid of the one class of a model with a class head, or the share of "yes" against
+// "no" of one that writes text (as Qwen3-Reranker is asked), whose plans give all logits. Error: another model; one without a
+// tokenizer.
+Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text);
+
+}  // namespace doppler::engine

@@ -1,0 +1,67 @@
+// BERT: an encoder with learned positions and token types, norms behind the branches, biases, and a feed-forward layer without
+// gates. Facts: transformers' BertConfig and BertModel; llama.cpp's LLM_ARCH_BERT.
+#include "base/json.h"
+#include "formats/architectures/gguf_keys.h"
+#include "formats/architectures/json_fields.h"
+#include "formats/architectures/rows.h"
+
+namespace doppler::formats {
+namespace {
+
+using enum TensorId;
+
+constexpr std::string_view kGguf[] = {"bert"};
+constexpr HuggingFaceType kTypes[] = {{"bert", WindowRule::kNone}};
+constexpr FieldDefault kDefaults[] = {
+    {"max_position_embeddings", 512, true}, {"layer_norm_eps", 1e-12, false}, {"type_vocab_size", 2, true}};
+constexpr std::string_view kFields[] = {"position_embedding_type"};
+constexpr TensorId kBeforeLayers[] = {kPositions, kTokenTypes, kEmbeddingNorm, kEmbeddingNormBias};
+constexpr TensorId kLayer[] = {
+    kQ,  kK,    kV,           kAttentionOut,   kPostAttentionNorm, kPostAttentionNormBias,
+    kUp, kDown, kPostFfnNorm, kPostFfnNormBias};
+constexpr TensorRow kOwnTensors[] = {
+    {kEmbedding, "token_embd", "embeddings.word_embeddings", {Dim::kVocab, Dim::kHidden}},
+    {kQ, "attn_q", "attention.self.query", {Dim::kQRows, Dim::kHidden}},
+    {kK, "attn_k", "attention.self.key", {Dim::kKvRows, Dim::kHidden}},
+    {kV, "attn_v", "attention.self.value", {Dim::kKvRows, Dim::kHidden}},
+    {kAttentionOut, "attn_output", "attention.output.dense", {Dim::kHidden, Dim::kQRows}},
+    {kPostAttentionNorm, "attn_output_norm", "attention.output.LayerNorm", {Dim::kHidden}, /*is_norm=*/true},
+    {kUp, "ffn_up", "intermediate.dense", {Dim::kFfn, Dim::kHidden}},
+    {kDown, "ffn_down", "output.dense", {Dim::kHidden, Dim::kFfn}},
+    {kPostFfnNorm, "layer_output_norm", "output.LayerNorm", {Dim::kHidden}, /*is_norm=*/true}};
+
+Result<void> read(const Json& json, ModelConfig&) {
+  DP_TRY(const auto type, get_string(json, "position_embedding_type"));
+  if (type.value_or("absolute") == "absolute") return {};
+  return fail(ErrorKind::kUnsupported,
+              "Positions of type \"%s\" are not supported; supported are absolute ones.",
+              printable(*type).c_str());
+}
+
+}  // namespace
+
+constinit const Architecture kBertRow = {
+    .family = "bert",
+    .activation = ActivationFn::kGeluErf,
+    .biases = Biases::kQkv,
+    .layer = kLayer,
+    .model = kBeforeLayers,
+    .has_final_norm = false,
+    .bidirectional = true,
+    .rotates = false,
+    .own_tensors = kOwnTensors,
+    .gguf = {.architectures = kGguf,
+             .pairing = RopePairing::kNeox,
+             .norm_epsilon = "attention.layer_norm_epsilon"},
+    .huggingface = {.model_types = kTypes,
+                    .pairing = RopePairing::kNeox,
+                    .tied_embeddings = true,
+                    .defaults = kDefaults,
+                    .read = read,
+                    .keys = kFields,
+                    .norm_epsilon = "layer_norm_eps",
+                    .prefix = "bert.",
+                    .layers = "encoder.layer."},
+};
+
+}  // namespace doppler::formats
