@@ -1,4 +1,4 @@
-// The activation functions of gated feed-forward layers, by the names that papers and config files give them.
+// The activation functions of feed-forward layers, by the names that papers and config files give them.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace doppler {
 
 // kGeluTanh: the tanh approximation (Hendrycks and Gimpel 2016), "gelu_pytorch_tanh"; kGeluErf: exact, "gelu". The values
-// are those of activate.wgsl.
-enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf };
+// are those of activate.wgsl. kRelu: max(x, 0), which products of values alone have (kernels/pointwise), no gate.
+enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf, kRelu };
 
 constexpr const char* activation_name(ActivationFn activation) {
-  constexpr const char* kNames[] = {"none", "silu", "gelu_tanh", "gelu_erf"};
+  constexpr const char* kNames[] = {"none", "silu", "gelu_tanh", "gelu_erf", "relu"};
   return kNames[static_cast<uint8_t>(activation)];
 }
 

@@ -303,7 +303,7 @@ class CheckpointOpener {
     result_->kind_ = Checkpoint::Kind::kHuggingFace;
     auto reading_config = result_->read_text("config.json", kMaxConfigBytes);
     DP_CO_TRY(const auto config_text, co_await std::move(reading_config));
-    DP_CO_TRY(*result_->config_, parse_json(*config_text, name));
+    DP_CO_TRY(*result_->config_, parse_json(without_infinities(*config_text), name));
     if (!result_->config_->is_object()) {
       co_return fail(ErrorKind::kInvalidInput, "%s must hold a JSON object, but it is %s.", name.c_str(),
                      result_->config_->type_name());

@@ -16,7 +16,7 @@ constexpr const Architecture* kTable[] = {
     &kSeedOssRow,      &kApertusRow,    &kExaone4Row,   &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
     &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,    &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
     &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
-    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow, &kGemma4Row,     &kGemma3nRow};
+    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow, &kGemma4Row,     &kGemma3nRow,   &kNemotronHRow};
 
 void add_name(std::string& names, std::string_view name) {
   names += (names.empty() ? "" : ", ") + std::string(name);
@@ -58,6 +58,11 @@ const Architecture& architecture_of(const ModelConfig& config) {
   return *kTable[0];  // read_config() only gives names of this table
 }
 
+std::string_view gguf_architecture(const ModelConfig& config) {
+  const std::span<const std::string_view> names = architecture_of(config).gguf.architectures;
+  return config.moe.n_experts != 0 ? names.back() : names.front();
+}
+
 uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
   switch (dim) {
     case Dim::kHidden:
@@ -78,6 +83,8 @@ uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
       return c.moe.n_experts;
     case Dim::kExpertFfn:
       return c.moe.expert_dim;
+    case Dim::kExpertRow:
+      return expert_row_dim(c);
     case Dim::kSharedFfn:
       return c.moe.shared_dim;
     case Dim::kOne:
@@ -88,6 +95,8 @@ uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
       return c.recurrent.conv_channels;
     case Dim::kConvInRows:
       return 3ull * c.recurrent.conv_channels;
+    case Dim::kKeyHeads:
+      return c.recurrent.n_key_heads;
     case Dim::kValueHeads:
       return c.recurrent.n_value_heads;
     case Dim::kValueRows:
@@ -151,7 +160,8 @@ std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
 
 bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
   const bool is_moe = is_moe_layer(config, layer);
-  const bool has_own_keys = cache_layer(config, layer) == layer;
+  const bool attends = has_mixer(config, layer), feeds = has_feed_forward(config, layer);
+  const bool has_own_keys = attends && cache_layer(config, layer) == layer;
   switch (id) {
     case kK:
       return has_own_keys;
@@ -160,7 +170,7 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
     case kGate:
     case kUp:
     case kDown:
-      return !is_moe || config.moe.is_beside_dense;
+      return feeds && (!is_moe || config.moe.is_beside_dense);
     case kRouter:
     case kRouterNorm:
     case kExpertScale:
@@ -186,6 +196,9 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
       return is_moe && config.moe.shared_dim != 0;
     case kSharedRouter:
       return is_moe && config.moe.shared_gate;
+    case kExpertsIn:
+    case kExpertsOut:
+      return is_moe && config.moe.row_dim != 0;
     case kQNorm:
       return config.has_qk_norm;
     case kKNorm:
@@ -193,7 +206,9 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
     case kSinks:
       return config.attention_sinks;
     case kQ:
-      return config.mla.q_rank == 0;
+      return attends && config.mla.q_rank == 0;
+    case kAttentionOut:
+      return attends;
     case kQDown:
     case kQDownNorm:
     case kQUp:

@@ -41,7 +41,8 @@ Json small_config(std::string_view model_type) {
   if (model_type.starts_with("gemma4")) json["global_head_dim"] = 10;
   if (model_type.starts_with("gemma3n")) json["num_kv_shared_layers"] = 2;
   if (model_type.starts_with("lfm2")) json["full_attn_idxs"] = {1, 4};
-  if (model_type.starts_with("deepseek") || model_type == "mistral4") {
+  if (model_type.starts_with("deepseek") || model_type == "mistral4" || model_type == "kimi_k2" ||
+      model_type == "glm4_moe_lite") {
     for (const auto& [key, count] :
          {std::pair("kv_lora_rank", 17), std::pair("qk_nope_head_dim", 9), std::pair("qk_rope_head_dim", 4),
           std::pair("v_head_dim", 11), std::pair("n_routed_experts", 12), std::pair("num_experts_per_tok", 3),
@@ -52,6 +53,15 @@ Json small_config(std::string_view model_type) {
     json.erase("query_pre_attn_scalar");
     if (model_type != "deepseek_v2") json["q_lora_rank"] = 13;
     if (model_type == "deepseek_v2") json["topk_method"] = "group_limited_greedy";
+  }
+  if (model_type == "nemotron_h") {
+    json["hybrid_override_pattern"] = "ME*EM*E";
+    for (const auto& [key, count] :
+         {std::pair("n_routed_experts", 12), std::pair("num_experts_per_tok", 3), std::pair("n_groups", 2),
+          std::pair("moe_shared_expert_intermediate_size", 15), std::pair("moe_latent_size", 22),
+          std::pair("mamba_num_heads", 12)}) {
+      json[key] = count;
+    }
   }
   if (model_type == "granitemoehybrid") {
     json["layer_types"] = {"mamba", "mamba", "attention", "mamba", "mamba", "attention", "mamba"};
@@ -277,6 +287,52 @@ TEST(Gemma4, LayersHaveHeadsCachesAndWidthsOfTheirOwn) {
             "The last 7 of 7 layers share keys and values, but none before them is of the kind of layer 0.");
 }
 
+// What transformers 5 writes has a list for the pattern, and infinity as an object.
+TEST(NemotronH, LayersAreWhatThePatternSays) {
+  Json old_style = small_config("nemotron_h");
+  Json new_style = old_style;
+  new_style.erase("hybrid_override_pattern");
+  new_style.erase("num_hidden_layers");
+  new_style["layers_block_type"] = {"linear_attention", "moe", "full_attention", "moe", "mamba",
+                                    "attention",        "moe"};
+  new_style["time_step_limit"] = {0.0, {{"__float__", "Infinity"}}};
+  for (const Json& json : {old_style, new_style}) {
+    const ModelConfig config = config_of(json);
+    EXPECT_EQ(config.recurrent.is_recurrent, (std::vector<uint8_t>{1, 0, 0, 0, 1, 0, 0}));
+    EXPECT_EQ(config.is_feed_forward, (std::vector<uint8_t>{0, 1, 0, 1, 0, 0, 1}));
+    EXPECT_TRUE(has_cache(config, 2) && !has_cache(config, 1) && !has_cache(config, 0));
+    EXPECT_TRUE(has_tensor(config, TensorId::kQ, 2) && !has_tensor(config, TensorId::kExpertUp, 2));
+    EXPECT_TRUE(has_tensor(config, TensorId::kExpertUp, 1) && !has_tensor(config, TensorId::kQ, 1));
+    EXPECT_EQ(stored_tensor(config, TensorId::kExpertDown, 1).shape, (std::vector<uint64_t>{12, 22, 14}));
+    EXPECT_EQ(gguf_architecture(config), "nemotron_h_moe");
+  }
+  Json dense = old_style;
+  dense["hybrid_override_pattern"] = "M-*-M*-";
+  const ModelConfig config = config_of(dense);
+  EXPECT_EQ(gguf_architecture(config), "nemotron_h");
+  EXPECT_EQ(stored_tensor(config, TensorId::kUp, 1).shape, (std::vector<uint64_t>{84, 48}));
+  const auto kept = check_config_kept(config, header_of(config));
+  EXPECT_TRUE(kept) << kept.error().message();
+  const struct {
+    const char* key;
+    Json value;
+    const char* sentence;
+  } kRows[] = {
+      {"hybrid_override_pattern", "M-X",
+       "say the layers \"M-X\"; known are mamba (M), attention (*), mlp (-)"},
+      {"hybrid_override_pattern", "M-*", "The pattern of layers has 3; field \"num_hidden_layers\" is 7."},
+      {"time_step_limit", Json::array({0.001, 1e30}),
+       "Field \"time_step_limit\" is [0.001,1e+30]; supported"},
+      {"mlp_hidden_act", "silu", "Field \"mlp_hidden_act\" is \"silu\"; supported is \"relu2\"."},
+      {"n_shared_experts", 2, "Field \"n_shared_experts\" is 2; supported is 1."},
+  };
+  for (const auto& row : kRows) {
+    Json json = old_style;
+    json[row.key] = row.value;
+    EXPECT_NE(refusal(json).find(row.sentence), std::string::npos) << row.key << ": " << refusal(json);
+  }
+}
+
 // As the published files spell it: Qwen3-0.6B has neither head_dim's nor layer_types' default.
 TEST(Qwen3, FieldsOfBothSpellings) {
   Json old_style = small_config("qwen3");
@@ -386,6 +442,8 @@ TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
       {"llama", "no_rope_layers", Json::array({1, 0}),
        "\"no_rope_layers\" ([1,0]) is not supported in models of type \"llama\"."},
       {"qwen2", "use_mrope", true, "\"use_mrope\" (true) is not supported in models of type \"qwen2\"."},
+      {"granitemoehybrid", "time_step_limit", Json::array({0.001, 0.1}),
+       "Field \"time_step_limit\" is [0.001,0.1]; supported is none: [0, Infinity]."},
       {"llama", "residual_multiplier", 0.5, "\"residual_multiplier\" (0.5) is not supported"},
       {"mistral", "hidden_act", "relu", "Activation \"relu\" is not known"},
       {"hunyuan_v1_moe", "moe_topk", Json::array({1, 1, 2}),

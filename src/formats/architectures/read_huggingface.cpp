@@ -244,6 +244,15 @@ Result<uint32_t> read_ffn_dim(const Json& json) {
   return required_count(json, has_experts_only ? "moe_intermediate_size" : "intermediate_size");
 }
 
+// A list of the layers' kinds may stand for it (transformers 5).
+Result<uint32_t> read_layer_count(const Json& json) {
+  const Json* kinds = find(json, "layers_block_type");
+  if (find(json, "num_hidden_layers") || !kinds || !kinds->is_array()) {
+    return required_count(json, "num_hidden_layers");
+  }
+  return static_cast<uint32_t>(kinds->size());
+}
+
 WindowRule window_rule(const HuggingFaceRow& row, std::string_view model_type) {
   const auto type = std::ranges::find(row.model_types, model_type, &HuggingFaceType::model_type);
   return type == row.model_types.end() ? WindowRule::kNone : type->window;
@@ -301,7 +310,8 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   const HuggingFaceRow& own = row->huggingface;
   const Json json = with_defaults(whole, own);
 
-  DP_TRY(config.n_layers, required_count(json, "num_hidden_layers"));
+  config.huggingface_prefix = own.prefix;
+  DP_TRY(config.n_layers, read_layer_count(json));
   DP_TRY(config.n_heads, required_count(json, "num_attention_heads"));
   DP_TRY(const auto n_kv_heads, get_count(json, "num_key_value_heads"));
   config.n_kv_heads = n_kv_heads.value_or(config.n_heads);
