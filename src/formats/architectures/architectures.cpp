@@ -18,8 +18,25 @@ constexpr const Architecture* kTable[] = {
     &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
     &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow, &kGemma4Row,     &kGemma3nRow,   &kNemotronHRow};
 
-void add_name(std::string& names, std::string_view name) {
-  names += (names.empty() ? "" : ", ") + std::string(name);
+// What an unknown name most likely was to be: a name that is spelt nearly so, else the one that begins most like it.
+std::string nearest_of(std::string_view name, std::vector<std::string> known) {
+  constexpr ptrdiff_t kFewest = 4;  // letters that say something of a family
+  const auto shared = [&](const std::string& other) {
+    return std::ranges::mismatch(name, other).in1 - name.begin();
+  };
+  std::ranges::stable_sort(known, std::ranges::greater(), shared);
+  if (auto spelt = nearest(name, known)) return std::move(*spelt);
+  return shared(known[0]) >= kFewest ? known[0] : "";
+}
+
+Unexpected unknown(const char* what, std::string_view name, const char* where,
+                   const std::vector<std::string>& known) {
+  std::string names;
+  for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
+  const std::string near = nearest_of(name, known);
+  return fail(ErrorKind::kUnsupported, "%s \"%s\" is not supported%s; supported in %s: %s.", what,
+              printable(name).c_str(), near.empty() ? "" : (" (the nearest is " + near + ")").c_str(), where,
+              names.c_str());
 }
 
 }  // namespace
@@ -27,28 +44,25 @@ void add_name(std::string& names, std::string_view name) {
 std::span<const Architecture* const> all_architectures() { return kTable; }
 
 Result<const Architecture*> find_architecture_gguf(std::string_view architecture) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Architecture* row : kTable) {
     for (const std::string_view name : row->gguf.architectures) {
       if (name == architecture) return row;
-      add_name(known, name);
+      known.emplace_back(name);
     }
   }
-  return fail(ErrorKind::kUnsupported, "Architecture \"%s\" is not supported; supported in GGUF files: %s.",
-              printable(architecture).c_str(), known.c_str());
+  return unknown("Architecture", architecture, "GGUF files", known);
 }
 
 Result<const Architecture*> find_architecture_huggingface(std::string_view model_type) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Architecture* row : kTable) {
     for (const HuggingFaceType& type : row->huggingface.model_types) {
       if (type.model_type == model_type) return row;
-      add_name(known, type.model_type);
+      known.emplace_back(type.model_type);
     }
   }
-  return fail(ErrorKind::kUnsupported,
-              "Model type \"%s\" is not supported; supported in Hugging Face folders: %s.",
-              printable(model_type).c_str(), known.c_str());
+  return unknown("Model type", model_type, "Hugging Face folders", known);
 }
 
 const Architecture& architecture_of(const ModelConfig& config) {

@@ -333,6 +333,29 @@ TEST(NemotronH, LayersAreWhatThePatternSays) {
   }
 }
 
+// Kimi K2 and GLM 4.7 Flash have V3's mathematics under other names.
+TEST(DeepSeek, OthersOfItsKindHaveItsNumbers) {
+  const Json v3 = small_config("deepseek_v3");
+  ModelConfig wanted = config_of(v3);
+  Json kimi = v3, glm = v3;
+  kimi["model_type"] = "kimi_k2";
+  glm["model_type"] = "glm4_moe_lite";
+  glm.erase("first_k_dense_replace");  // transformers has the kinds of layers, or the first alone dense
+  Json listed = glm;
+  listed["mlp_layer_types"] = {"dense", "sparse", "sparse", "sparse", "sparse", "sparse", "sparse"};
+  for (const Json& json : {kimi, glm, listed, Json{{"model_type", "kimi_k25"}, {"text_config", kimi}}}) {
+    const ModelConfig config = config_of(json);
+    EXPECT_EQ(config.family, "deepseek");
+    EXPECT_EQ(gguf_architecture(config), "deepseek2");
+    const auto kept = check_config_kept(config, header_of(wanted));
+    EXPECT_TRUE(kept) << kept.error().message();
+  }
+  listed["mlp_layer_types"][4] = "dense";
+  EXPECT_EQ(config_of(listed).moe.is_moe, (std::vector<uint8_t>{0, 1, 1, 1, 0, 1, 1}));
+  listed["mlp_layer_types"][4] = "other";
+  EXPECT_EQ(refusal(listed), "Field \"mlp_layer_types\" has \"other\"; known are \"dense\" and \"sparse\".");
+}
+
 // As the published files spell it: Qwen3-0.6B has neither head_dim's nor layer_types' default.
 TEST(Qwen3, FieldsOfBothSpellings) {
   Json old_style = small_config("qwen3");
@@ -423,6 +446,33 @@ TEST(HuggingFaceConfig, LayersThatSlideOrDoNotRotate) {
   EXPECT_EQ(refusal(smol), "Field \"no_rope_layers\" must be a list of one number a layer (7).");
 }
 
+TEST(Architectures, UnknownOnesAreRefusedWithTheNearest) {
+  const struct {
+    const char* name;
+    const char* nearest;
+  } kRows[] = {{"qwen4", "qwen2"},
+               {"qwen3_moee", "qwen3_moe"},
+               {"llama4", "llama"},
+               {"deepseek_v32", "deepseek_v3"},
+               {"gemma5_text", "gemma3_text"},
+               {"ernie4_5_vl_moe", "ernie4_5_moe"},
+               {"granitemoeshared", "granitemoehybrid"},
+               {"nemotron", "nemotron_h"}};
+  for (const auto& row : kRows) {
+    const auto found = find_architecture_huggingface(row.name);
+    ASSERT_FALSE(found);
+    const std::string wanted = "Model type \"" + std::string(row.name) +
+                               "\" is not supported (the nearest is " + row.nearest +
+                               "); supported in Hugging Face folders: llama, ";
+    EXPECT_TRUE(found.error().sentence().starts_with(wanted)) << found.error().sentence();
+  }
+  EXPECT_TRUE(find_architecture_gguf("qwen3vlmoe")
+                  .error()
+                  .sentence()
+                  .starts_with("Architecture \"qwen3vlmoe\" is not supported (the nearest is qwen3moe); "
+                               "supported in GGUF files: llama, "));
+}
+
 TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
   const struct {
     const char* type;
@@ -442,6 +492,10 @@ TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
       {"llama", "no_rope_layers", Json::array({1, 0}),
        "\"no_rope_layers\" ([1,0]) is not supported in models of type \"llama\"."},
       {"qwen2", "use_mrope", true, "\"use_mrope\" (true) is not supported in models of type \"qwen2\"."},
+      {"gpt_oss", "swiglu_alpha", 1.5, "\"swiglu_alpha\" (1.5) is not supported in models of type"},
+      {"llama", "is_causal", false, "\"is_causal\" (false) is not supported in models of type \"llama\"."},
+      {"mixtral", "n_shared_experts", 1, "\"n_shared_experts\" (1) is not supported in models of type"},
+      {"deepseek_v3", "index_topk", 2048, "\"index_topk\" (2048) is not supported in models of type"},
       {"granitemoehybrid", "time_step_limit", Json::array({0.001, 0.1}),
        "Field \"time_step_limit\" is [0.001,0.1]; supported is none: [0, Infinity]."},
       {"llama", "residual_multiplier", 0.5, "\"residual_multiplier\" (0.5) is not supported"},
