@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "formats/checkpoint.h"
 #include "formats/expert_tensors.h"
+#include "formats/float8_tensors.h"
 #include "formats/head_tensors.h"
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
@@ -292,6 +293,7 @@ class CheckpointOpener {
       if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
     }
     DP_CO_CHECK(check_index(index));
+    DP_CO_CHECK(widen_float8(result_->sources_, result_->tensors_, *result_->config_));
     DP_CO_TRY(const auto model_type, get_string(*result_->config_, "model_type"));
     DP_CO_CHECK(split_experts(result_->sources_, result_->tensors_, model_type.value_or("") == "gpt_oss"));
     DP_CO_CHECK(split_heads(result_->sources_, result_->tensors_, *result_->config_));
