@@ -1,4 +1,4 @@
-// The activation functions of gated feed-forward layers, by the names that papers and config files give them.
+// The activation functions of feed-forward layers, by the names that papers and config files give them.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace doppler {
 
 // kGeluTanh: the tanh approximation (Hendrycks and Gimpel 2016), "gelu_pytorch_tanh"; kGeluErf: exact, "gelu". The values
-// are those of activate.wgsl, which has no tanh: gates have none.
-enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf, kTanh };
+// are those of activate.wgsl, which has no tanh and no relu: gates have none. kRelu: max(x, 0).
+enum class ActivationFn : uint8_t { kNone, kSilu, kGeluTanh, kGeluErf, kTanh, kRelu };
 
 constexpr const char* activation_name(ActivationFn activation) {
-  constexpr const char* kNames[] = {"none", "silu", "gelu_tanh", "gelu_erf", "tanh"};
+  constexpr const char* kNames[] = {"none", "silu", "gelu_tanh", "gelu_erf", "tanh", "relu"};
   return kNames[static_cast<uint8_t>(activation)];
 }
 

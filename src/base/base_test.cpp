@@ -43,6 +43,14 @@ TEST(Text, PrintableEscapesHostileBytes) {
   EXPECT_EQ(printable("a\x1b[0m\xff\xc3\xa9"), "a\\x1b[0m\\xff\xc3\xa9");
 }
 
+TEST(Json, InfinitiesArePythonsAlone) {
+  const std::string text = R"({"limit": [0.0, Infinity, -Infinity], "name": "Infinity \" Infinity"})";
+  const auto json = parse_json(without_infinities(text), "x");
+  ASSERT_TRUE(json) << json.error().message();
+  EXPECT_EQ(to_text(*json), R"({"limit":[0.0,1e+308,-1e+308],"name":"Infinity \" Infinity"})");
+  EXPECT_FALSE(parse_json(text, "x"));
+}
+
 TEST(Json, RefusesDeepAndBrokenText) {
   EXPECT_FALSE(parse_json(std::string(100000, '['), "x"));
   EXPECT_FALSE(parse_json("{\"a\":", "x"));

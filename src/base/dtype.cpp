@@ -49,6 +49,7 @@ constexpr std::array kTypes = {
     DTypeInfo{.type = DType::kF64, .name = "f64", .block_bytes = 8},
     DTypeInfo{.type = DType::kU8, .name = "u8", .block_bytes = 1},
     DTypeInfo{.type = DType::kBool, .name = "bool", .block_bytes = 1},
+    DTypeInfo{.type = DType::kF8E4M3, .name = "f8_e4m3", .block_bytes = 1},
 };
 // clang-format on
 

@@ -46,6 +46,23 @@ Result<Json> parse_json(std::string_view text, std::string_view what, int max_de
   return value;
 }
 
+std::string without_infinities(std::string_view text) {
+  constexpr std::string_view kWord = "Infinity";
+  std::string out;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!in_string && text.substr(i, kWord.size()) == kWord) {
+      out += "1e308";
+      i += kWord.size() - 1;
+      continue;
+    }
+    out += text[i];
+    if (text[i] == '"') in_string = !in_string;
+    if (in_string && text[i] == '\\' && i + 1 < text.size()) out += text[++i];
+  }
+  return out;
+}
+
 const Json* find(const Json& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
   const auto it = object.find(std::string(key));

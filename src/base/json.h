@@ -19,6 +19,10 @@ namespace doppler {
 // `what` names the document in the error: "config.json".
 Result<Json> parse_json(std::string_view text, std::string_view what, int max_depth = 64);
 
+// Python's json writes infinite numbers as the bare word Infinity, which JSON does not have: the text with 1e308 in their
+// place. Words within strings stay.
+std::string without_infinities(std::string_view text);
+
 // The member, or null if `object` is no object or lacks it.
 const Json* find(const Json& object, std::string_view key);
 

@@ -55,6 +55,8 @@ constexpr Label kLabels[] = {
     {TensorId::kSharedUp, true, "ffn_up_shexp"},
     {TensorId::kSharedDown, true, "ffn_down_shexp"},
     {TensorId::kSharedRouter, true, "ffn_gate_inp_shexp"},
+    {TensorId::kExpertsIn, true, "ffn_latent_down"},
+    {TensorId::kExpertsOut, true, "ffn_latent_up"},
     {TensorId::kQDown, true, "attn_q_a"},
     {TensorId::kQDownNorm, true, "attn_q_a_norm"},
     {TensorId::kQUp, true, "attn_q_b"},

@@ -50,7 +50,9 @@ enum class TensorId : uint8_t {
   kSharedUp,
   kSharedDown,
   kSharedRouter,  // its own gate: one output
-  kQDown,         // of multi-head latent attention: what queries are compressed by, and its norm
+  kExpertsIn,     // to the smaller rows that experts work on, and back
+  kExpertsOut,
+  kQDown,  // of multi-head latent attention: what queries are compressed by, and its norm
   kQDownNorm,
   kQUp,
   kLatent,  // of keys and values, and the part of keys that rotates

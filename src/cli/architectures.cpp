@@ -31,6 +31,8 @@ const char* dim_name(formats::Dim dim) {
       return "n_experts";
     case formats::Dim::kExpertFfn:
       return "expert_dim";
+    case formats::Dim::kExpertRow:
+      return "expert_row_dim";
     case formats::Dim::kSharedFfn:
       return "shared_dim";
     case formats::Dim::kOne:
@@ -41,6 +43,8 @@ const char* dim_name(formats::Dim dim) {
       return "conv_channels";
     case formats::Dim::kConvInRows:
       return "3 * conv_channels";
+    case formats::Dim::kKeyHeads:
+      return "n_key_heads";
     case formats::Dim::kValueHeads:
       return "n_value_heads";
     case formats::Dim::kValueRows:

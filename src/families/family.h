@@ -28,6 +28,7 @@ void build_lfm2(Builder& b);
 void build_llama(Builder& b);
 void build_minimax_m2(Builder& b);
 void build_modernbert(Builder& b);
+void build_nemotron_h(Builder& b);
 void build_olmo2(Builder& b);
 void build_qwen3(Builder& b);
 void build_qwen3_5(Builder& b);

@@ -7,6 +7,7 @@
 #include "formats/embedding_modules.h"
 #include "formats/expert_tensors.h"
 #include "formats/file_headers.h"
+#include "formats/float8_tensors.h"
 #include "formats/head_tensors.h"
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
@@ -244,6 +245,7 @@ class CheckpointOpener {
     DP_CO_CHECK(check_index(index));
     auto reading_modules = read_modules();
     if (auto done = co_await std::move(reading_modules); !done) co_return forward(std::move(done).error());
+    DP_CO_CHECK(widen_float8(result_->sources_, result_->tensors_, *result_->config_));
     DP_CO_TRY(const auto model_type, get_string(*result_->config_, "model_type"));
     DP_CO_CHECK(split_experts(result_->sources_, result_->tensors_, model_type.value_or("") == "gpt_oss"));
     DP_CO_CHECK(split_heads(result_->sources_, result_->tensors_, *result_->config_));
@@ -255,7 +257,7 @@ class CheckpointOpener {
     result_->kind_ = Checkpoint::Kind::kHuggingFace;
     auto reading_config = result_->read_text("config.json", kMaxConfigBytes);
     DP_CO_TRY(const auto config_text, co_await std::move(reading_config));
-    DP_CO_TRY(*result_->config_, parse_json(*config_text, name));
+    DP_CO_TRY(*result_->config_, parse_json(without_infinities(*config_text), name));
     if (!result_->config_->is_object()) {
       co_return fail(ErrorKind::kInvalidInput, "%s must hold a JSON object, but it is %s.", name.c_str(),
                      result_->config_->type_name());

@@ -21,23 +21,29 @@ Value mixture_of_experts(Builder& b, Value h, uint32_t layer) {
   return mixture_of_experts(b, h, logits, layer);
 }
 
+Value expert_routes(Builder& b, Value logits, uint32_t layer) {
+  Graph& g = b.graph;
+  const formats::MoeConfig& moe = b.config.moe;
+  std::optional<graph::Vector> bias, scales;
+  if (moe.has_score_bias) bias = g.vector(TensorId::kRouterBias, layer, moe.n_experts);
+  if (moe.is_beside_dense) scales = g.vector(TensorId::kExpertScale, layer, moe.n_experts);
+  return g.route(logits,
+                 {.n_used = moe.n_used,
+                  .score = moe.score,
+                  .n_groups = moe.n_groups,
+                  .groups_used = moe.groups_used,
+                  .group_score = moe.group_score,
+                  .norm_weights = moe.norm_weights,
+                  .norm_epsilon = moe.norm_epsilon,
+                  .weight_scale = moe.weight_scale},
+                 bias, scales);
+}
+
 Value mixture_of_experts(Builder& b, Value h, Value logits, uint32_t layer) {
   Graph& g = b.graph;
   const formats::MoeConfig& moe = b.config.moe;
   const uint32_t experts = moe.n_experts, dim = moe.expert_dim, hidden = g.info(h).columns;
-  std::optional<graph::Vector> bias, scales;
-  if (moe.has_score_bias) bias = g.vector(TensorId::kRouterBias, layer, experts);
-  if (moe.is_beside_dense) scales = g.vector(TensorId::kExpertScale, layer, experts);
-  const Value routes = g.route(logits,  // [R, 2 n_used]
-                               {.n_used = moe.n_used,
-                                .score = moe.score,
-                                .n_groups = moe.n_groups,
-                                .groups_used = moe.groups_used,
-                                .group_score = moe.group_score,
-                                .norm_weights = moe.norm_weights,
-                                .norm_epsilon = moe.norm_epsilon,
-                                .weight_scale = moe.weight_scale},
-                               bias, scales);
+  const Value routes = expert_routes(b, logits, layer);  // [R, 2 n_used]
   const auto [gate, up] = g.expert_linear(
       h, routes,
       {g.expert_matrices(TensorId::kExpertGate, layer, experts, dim, hidden),

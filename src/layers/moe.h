@@ -10,6 +10,8 @@ namespace doppler::layers {
 Value mixture_of_experts(Builder& b, Value h, uint32_t layer);  // [R, H]
 // The same by logits of a router that reads something else. logits: [R, experts].
 Value mixture_of_experts(Builder& b, Value h, Value logits, uint32_t layer);
-Value feed_forward(Builder& b, Value h, uint32_t layer);  // [R, H]
+// Which experts a row is sent to, as the model's numbers say.
+Value expert_routes(Builder& b, Value logits, uint32_t layer);  // [R, 2 n_used]
+Value feed_forward(Builder& b, Value h, uint32_t layer);        // [R, H]
 
 }  // namespace doppler::layers

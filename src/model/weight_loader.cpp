@@ -50,9 +50,9 @@ Result<const formats::TensorInfo*> WeightLoader::checked(const std::string& full
                                                          const std::vector<uint64_t>& shape) const {
   const formats::TensorInfo* tensor = checkpoint_.find(full_name);
   if (!tensor) return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is missing.", full_name.c_str());
-  // Matrices that are stacked are as good as one of all their rows.
+  // Matrices that are stacked are as good as one of all their rows, and rows as one vector.
   std::vector<uint64_t> found = tensor->shape;
-  while (found.size() > std::max<size_t>(shape.size(), 2)) {
+  while (found.size() > std::max<size_t>(shape.size(), 1)) {
     found[1] *= found[0];
     found.erase(found.begin());
   }

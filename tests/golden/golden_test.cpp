@@ -27,10 +27,12 @@ std::string golden_dir() {
 
 // Dawn's pipelines take minutes to compile in software. Of these archives it takes those cases with kernels that no other
 // one has; DOPPLER_GOLDEN_ALL=1 is for all.
-constexpr std::string_view kSampledOnDawn[] = {"families_dense", "families_gemma4", "families_hybrid",
-                                               "families_mla",   "families_moe2",   "families_mamba"};
-constexpr std::string_view kOnDawn[] = {"apertus",    "gemma2",   "gemma3n", "gemma4",   "hunyuan_v1_dense",
-                                        "ministral3", "mistral4", "olmo3",   "glm4_moe", "granitemoehybrid"};
+constexpr std::string_view kSampledOnDawn[] = {"families_dense",   "families_gemma4", "families_hybrid",
+                                               "families_mla",     "families_moe2",   "families_mamba",
+                                               "families_nemotron"};
+constexpr std::string_view kOnDawn[] = {"apertus",          "gemma2",           "gemma3n",          "gemma4",
+                                        "hunyuan_v1_dense", "ministral3",       "mistral4",         "olmo3",
+                                        "glm4_moe",         "granitemoehybrid", "nemotron_h_latent"};
 
 bool is_sampled_out(const fs::path& folder) {
   const char *provider = std::getenv("DOPPLER_WEBGPU"), *all = std::getenv("DOPPLER_GOLDEN_ALL");

@@ -38,12 +38,14 @@ enum class Dim : uint8_t {
   kHeads,
   kExperts,
   kExpertFfn,
+  kExpertRow,  // of what experts read and leave
   kSharedFfn,
   kOne,
   kConvKernel,
   kConvChannels,  // of the convolution of layers with a recurrent state
   kConvInRows,    // these and the two gates of a short convolution
-  kValueHeads,    // of a recurrence
+  kKeyHeads,      // of a recurrence
+  kValueHeads,
   kValueRows,
   kValueDim,
   kDense1Rows,  // outputs of the matrices behind a pooling
@@ -96,7 +98,8 @@ struct TensorRow {
   bool is_log = false;           // Hugging Face stores log(-w)
   uint32_t part = 0, parts = 1;  // of each head's rows, where a tensor holds several matrices head by head
   uint32_t gguf_part = 0,
-           gguf_parts = 1;  // where GGUF's tensor holds several, one behind another: [gguf_parts, n, k]
+           gguf_parts = 1;      // where GGUF's tensor holds several, one behind another: [gguf_parts, n, k]
+  Dim gguf_groups = Dim::kOne;  // of a vector that GGUF has as a matrix of so many rows
 };
 
 // Which layers the sliding window of a file is for.
@@ -124,7 +127,7 @@ struct GgufField {
 
 struct GgufRow {
   std::span<const std::string_view>
-      architectures;              // also the prefix of the keys; the first is what is written
+      architectures;  // also the prefix of the keys; the first is what is written, of models with experts the last
   Required<RopePairing> pairing;  // that the rows of q and k are ordered for
   WindowRule window = WindowRule::kNone;
   // The tensors that hold q, k and v, and gates and ups, where files of the architecture have them as one; empty: apart.
@@ -140,6 +143,8 @@ struct GgufRow {
   bool tiles_value_heads = false;
   // attention.head_count_kv is a list of a count a layer, 0 for those with a recurrent state.
   bool kv_heads_by_layer = false;
+  // Some layers are feed-forward layers alone: feed_forward_length is a list likewise, 0 for the others, which have none.
+  bool ffn_by_layer = false;
   // Counts of kv heads, feed-forward dimensions and the window's pattern may be lists of one a layer, which `read` and
   // `write` have to say more of; the general reader takes those of the last layer, the first and all.
   bool has_lists = false;
@@ -166,8 +171,9 @@ struct FieldDefault {
 struct HuggingFaceRow {
   std::span<const HuggingFaceType> model_types;
   Required<RopePairing> pairing;
-  float norm_offset = 0;           // norms are stored as w - norm_offset
-  bool tied_embeddings = false;    // without tie_word_embeddings
+  std::string_view prefix = "model.";  // of tensor names, but lm_head's
+  float norm_offset = 0;               // norms are stored as w - norm_offset
+  bool tied_embeddings = false;        // without tie_word_embeddings
   bool query_scalar = false;       // query_pre_attn_scalar gives attention's scale; elsewhere it is refused
   bool attention_softcap = false;  // attn_logit_softcapping is understood; elsewhere it is refused
   bool latent_attention = false;   // kv_lora_rank and its like say what is cached (mla_keys.h)
@@ -211,6 +217,9 @@ Result<const Architecture*> find_architecture_gguf(std::string_view architecture
 Result<const Architecture*> find_architecture_huggingface(std::string_view model_type);
 // The row that `config` was read by.
 const Architecture& architecture_of(const ModelConfig& config);
+
+// What a GGUF file of the model calls its architecture.
+std::string_view gguf_architecture(const ModelConfig& config);
 
 // True if layer `layer` has the tensor: those of mixtures of experts stand in place of the feed-forward layer's.
 bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer);

@@ -17,10 +17,29 @@ constexpr const Architecture* kTable[] = {
     &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,    &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
     &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
     &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow, &kGemma4Row,     &kGemma3nRow,   &kGemmaEmbeddingRow,
-    &kBertRow,         &kModernBertRow};
+    &kBertRow,         &kModernBertRow, &kNemotronHRow};
 
-void add_name(std::string& names, std::string_view name) {
-  names += (names.empty() ? "" : ", ") + std::string(name);
+// What an unknown name most likely was to be: a name that is spelt nearly so, else the one that begins most like it.
+std::string nearest_of(std::string_view name, std::vector<std::string> known) {
+  constexpr ptrdiff_t kFewest = 4;  // letters that say something of a family
+  const auto shared = [&](const std::string& other) {
+    return std::ranges::mismatch(name, other).in1 - name.begin();
+  };
+  std::ranges::sort(known, std::ranges::greater(), [&](const std::string& other) {
+    return std::pair(shared(other), -static_cast<ptrdiff_t>(other.size()));
+  });
+  if (auto spelt = nearest(name, known)) return std::move(*spelt);
+  return shared(known[0]) >= kFewest ? known[0] : "";
+}
+
+Unexpected unknown(const char* what, std::string_view name, const char* where,
+                   const std::vector<std::string>& known) {
+  std::string names;
+  for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
+  const std::string near = nearest_of(name, known);
+  return fail(ErrorKind::kUnsupported, "%s \"%s\" is not supported%s; supported in %s: %s.", what,
+              printable(name).c_str(), near.empty() ? "" : (" (the nearest is " + near + ")").c_str(), where,
+              names.c_str());
 }
 
 }  // namespace
@@ -28,28 +47,25 @@ void add_name(std::string& names, std::string_view name) {
 std::span<const Architecture* const> all_architectures() { return kTable; }
 
 Result<const Architecture*> find_architecture_gguf(std::string_view architecture) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Architecture* row : kTable) {
     for (const std::string_view name : row->gguf.architectures) {
       if (name == architecture) return row;
-      add_name(known, name);
+      known.emplace_back(name);
     }
   }
-  return fail(ErrorKind::kUnsupported, "Architecture \"%s\" is not supported; supported in GGUF files: %s.",
-              printable(architecture).c_str(), known.c_str());
+  return unknown("Architecture", architecture, "GGUF files", known);
 }
 
 Result<const Architecture*> find_architecture_huggingface(std::string_view model_type) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Architecture* row : kTable) {
     for (const HuggingFaceType& type : row->huggingface.model_types) {
       if (type.model_type == model_type) return row;
-      add_name(known, type.model_type);
+      known.emplace_back(type.model_type);
     }
   }
-  return fail(ErrorKind::kUnsupported,
-              "Model type \"%s\" is not supported; supported in Hugging Face folders: %s.",
-              printable(model_type).c_str(), known.c_str());
+  return unknown("Model type", model_type, "Hugging Face folders", known);
 }
 
 const Architecture& architecture_of(const ModelConfig& config) {
@@ -57,6 +73,11 @@ const Architecture& architecture_of(const ModelConfig& config) {
     if (row->family == config.family) return *row;
   }
   return *kTable[0];  // read_config() only gives names of this table
+}
+
+std::string_view gguf_architecture(const ModelConfig& config) {
+  const std::span<const std::string_view> names = architecture_of(config).gguf.architectures;
+  return config.moe.n_experts != 0 ? names.back() : names.front();
 }
 
 uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
@@ -79,6 +100,8 @@ uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
       return c.moe.n_experts;
     case Dim::kExpertFfn:
       return c.moe.expert_dim;
+    case Dim::kExpertRow:
+      return expert_row_dim(c);
     case Dim::kSharedFfn:
       return c.moe.shared_dim;
     case Dim::kOne:
@@ -89,6 +112,8 @@ uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
       return c.recurrent.conv_channels;
     case Dim::kConvInRows:
       return 3ull * c.recurrent.conv_channels;
+    case Dim::kKeyHeads:
+      return c.recurrent.n_key_heads;
     case Dim::kValueHeads:
       return c.recurrent.n_value_heads;
     case Dim::kValueRows:
@@ -165,7 +190,8 @@ std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
 
 bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
   const bool is_moe = is_moe_layer(config, layer);
-  const bool has_own_keys = cache_layer(config, layer) == layer;
+  const bool attends = has_mixer(config, layer), feeds = has_feed_forward(config, layer);
+  const bool has_own_keys = attends && cache_layer(config, layer) == layer;
   switch (id) {
     case kK:
       return has_own_keys;
@@ -174,7 +200,7 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
     case kGate:
     case kUp:
     case kDown:
-      return !is_moe || config.moe.is_beside_dense;
+      return feeds && (!is_moe || config.moe.is_beside_dense);
     case kRouter:
     case kRouterNorm:
     case kExpertScale:
@@ -200,6 +226,9 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
       return is_moe && config.moe.shared_dim != 0;
     case kSharedRouter:
       return is_moe && config.moe.shared_gate;
+    case kExpertsIn:
+    case kExpertsOut:
+      return is_moe && config.moe.row_dim != 0;
     case kQNorm:
       return config.has_qk_norm;
     case kKNorm:
@@ -207,7 +236,9 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
     case kSinks:
       return config.attention_sinks;
     case kQ:
-      return config.mla.q_rank == 0;
+      return attends && config.mla.q_rank == 0;
+    case kAttentionOut:
+      return attends;
     case kQDown:
     case kQDownNorm:
     case kQUp:

@@ -41,7 +41,8 @@ Json small_config(std::string_view model_type) {
   if (model_type.starts_with("gemma4")) json["global_head_dim"] = 10;
   if (model_type.starts_with("gemma3n")) json["num_kv_shared_layers"] = 2;
   if (model_type.starts_with("lfm2")) json["full_attn_idxs"] = {1, 4};
-  if (model_type.starts_with("deepseek") || model_type == "mistral4") {
+  if (model_type.starts_with("deepseek") || model_type == "mistral4" || model_type == "kimi_k2" ||
+      model_type == "glm4_moe_lite") {
     for (const auto& [key, count] :
          {std::pair("kv_lora_rank", 17), std::pair("qk_nope_head_dim", 9), std::pair("qk_rope_head_dim", 4),
           std::pair("v_head_dim", 11), std::pair("n_routed_experts", 12), std::pair("num_experts_per_tok", 3),
@@ -52,6 +53,15 @@ Json small_config(std::string_view model_type) {
     json.erase("query_pre_attn_scalar");
     if (model_type != "deepseek_v2") json["q_lora_rank"] = 13;
     if (model_type == "deepseek_v2") json["topk_method"] = "group_limited_greedy";
+  }
+  if (model_type == "nemotron_h") {
+    json["hybrid_override_pattern"] = "ME*EM*E";
+    for (const auto& [key, count] :
+         {std::pair("n_routed_experts", 12), std::pair("num_experts_per_tok", 3), std::pair("n_groups", 2),
+          std::pair("moe_shared_expert_intermediate_size", 15), std::pair("moe_latent_size", 22),
+          std::pair("mamba_num_heads", 12)}) {
+      json[key] = count;
+    }
   }
   if (model_type == "granitemoehybrid") {
     json["layer_types"] = {"mamba", "mamba", "attention", "mamba", "mamba", "attention", "mamba"};
@@ -281,6 +291,75 @@ TEST(Gemma4, LayersHaveHeadsCachesAndWidthsOfTheirOwn) {
             "The last 7 of 7 layers share keys and values, but none before them is of the kind of layer 0.");
 }
 
+// What transformers 5 writes has a list for the pattern, and infinity as an object.
+TEST(NemotronH, LayersAreWhatThePatternSays) {
+  Json old_style = small_config("nemotron_h");
+  Json new_style = old_style;
+  new_style.erase("hybrid_override_pattern");
+  new_style.erase("num_hidden_layers");
+  new_style["layers_block_type"] = {"linear_attention", "moe", "full_attention", "moe", "mamba",
+                                    "attention",        "moe"};
+  new_style["time_step_limit"] = {0.0, {{"__float__", "Infinity"}}};
+  for (const Json& json : {old_style, new_style}) {
+    const ModelConfig config = config_of(json);
+    EXPECT_EQ(config.recurrent.is_recurrent, (std::vector<uint8_t>{1, 0, 0, 0, 1, 0, 0}));
+    EXPECT_EQ(config.is_feed_forward, (std::vector<uint8_t>{0, 1, 0, 1, 0, 0, 1}));
+    EXPECT_TRUE(has_cache(config, 2) && !has_cache(config, 1) && !has_cache(config, 0));
+    EXPECT_TRUE(has_tensor(config, TensorId::kQ, 2) && !has_tensor(config, TensorId::kExpertUp, 2));
+    EXPECT_TRUE(has_tensor(config, TensorId::kExpertUp, 1) && !has_tensor(config, TensorId::kQ, 1));
+    EXPECT_EQ(stored_tensor(config, TensorId::kExpertDown, 1).shape, (std::vector<uint64_t>{12, 22, 14}));
+    EXPECT_EQ(gguf_architecture(config), "nemotron_h_moe");
+  }
+  Json dense = old_style;
+  dense["hybrid_override_pattern"] = "M-*-M*-";
+  const ModelConfig config = config_of(dense);
+  EXPECT_EQ(gguf_architecture(config), "nemotron_h");
+  EXPECT_EQ(stored_tensor(config, TensorId::kUp, 1).shape, (std::vector<uint64_t>{84, 48}));
+  const auto kept = check_config_kept(config, header_of(config));
+  EXPECT_TRUE(kept) << kept.error().message();
+  const struct {
+    const char* key;
+    Json value;
+    const char* sentence;
+  } kRows[] = {
+      {"hybrid_override_pattern", "M-X",
+       "say the layers \"M-X\"; known are mamba (M), attention (*), mlp (-)"},
+      {"hybrid_override_pattern", "M-*", "The pattern of layers has 3; field \"num_hidden_layers\" is 7."},
+      {"time_step_limit", Json::array({0.001, 1e30}),
+       "Field \"time_step_limit\" is [0.001,1e+30]; supported"},
+      {"mlp_hidden_act", "silu", "Field \"mlp_hidden_act\" is \"silu\"; supported is \"relu2\"."},
+      {"n_shared_experts", 2, "Field \"n_shared_experts\" is 2; supported is 1."},
+  };
+  for (const auto& row : kRows) {
+    Json json = old_style;
+    json[row.key] = row.value;
+    EXPECT_NE(refusal(json).find(row.sentence), std::string::npos) << row.key << ": " << refusal(json);
+  }
+}
+
+// Kimi K2 and GLM 4.7 Flash have V3's mathematics under other names.
+TEST(DeepSeek, OthersOfItsKindHaveItsNumbers) {
+  const Json v3 = small_config("deepseek_v3");
+  ModelConfig wanted = config_of(v3);
+  Json kimi = v3, glm = v3;
+  kimi["model_type"] = "kimi_k2";
+  glm["model_type"] = "glm4_moe_lite";
+  glm.erase("first_k_dense_replace");  // transformers has the kinds of layers, or the first alone dense
+  Json listed = glm;
+  listed["mlp_layer_types"] = {"dense", "sparse", "sparse", "sparse", "sparse", "sparse", "sparse"};
+  for (const Json& json : {kimi, glm, listed, Json{{"model_type", "kimi_k25"}, {"text_config", kimi}}}) {
+    const ModelConfig config = config_of(json);
+    EXPECT_EQ(config.family, "deepseek");
+    EXPECT_EQ(gguf_architecture(config), "deepseek2");
+    const auto kept = check_config_kept(config, header_of(wanted));
+    EXPECT_TRUE(kept) << kept.error().message();
+  }
+  listed["mlp_layer_types"][4] = "dense";
+  EXPECT_EQ(config_of(listed).moe.is_moe, (std::vector<uint8_t>{0, 1, 1, 1, 0, 1, 1}));
+  listed["mlp_layer_types"][4] = "other";
+  EXPECT_EQ(refusal(listed), "Field \"mlp_layer_types\" has \"other\"; known are \"dense\" and \"sparse\".");
+}
+
 // As the published files spell it: Qwen3-0.6B has neither head_dim's nor layer_types' default.
 TEST(Qwen3, FieldsOfBothSpellings) {
   Json old_style = small_config("qwen3");
@@ -371,6 +450,33 @@ TEST(HuggingFaceConfig, LayersThatSlideOrDoNotRotate) {
   EXPECT_EQ(refusal(smol), "Field \"no_rope_layers\" must be a list of one number a layer (7).");
 }
 
+TEST(Architectures, UnknownOnesAreRefusedWithTheNearest) {
+  const struct {
+    const char* name;
+    const char* nearest;
+  } kRows[] = {{"qwen4", "qwen2"},
+               {"qwen3_moee", "qwen3_moe"},
+               {"llama4", "llama"},
+               {"deepseek_v32", "deepseek_v3"},
+               {"gemma5_text", "gemma3_text"},
+               {"ernie4_5_vl_moe", "ernie4_5_moe"},
+               {"granitemoeshared", "granitemoehybrid"},
+               {"nemotron", "nemotron_h"}};
+  for (const auto& row : kRows) {
+    const auto found = find_architecture_huggingface(row.name);
+    ASSERT_FALSE(found);
+    const std::string wanted = "Model type \"" + std::string(row.name) +
+                               "\" is not supported (the nearest is " + row.nearest +
+                               "); supported in Hugging Face folders: llama, ";
+    EXPECT_TRUE(found.error().sentence().starts_with(wanted)) << found.error().sentence();
+  }
+  EXPECT_TRUE(find_architecture_gguf("qwen3vlmoe")
+                  .error()
+                  .sentence()
+                  .starts_with("Architecture \"qwen3vlmoe\" is not supported (the nearest is qwen3moe); "
+                               "supported in GGUF files: llama, "));
+}
+
 TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
   const struct {
     const char* type;
@@ -390,6 +496,12 @@ TEST(HuggingFaceConfig, FieldsThatWouldChangeTheMathsAreRefused) {
       {"llama", "no_rope_layers", Json::array({1, 0}),
        "\"no_rope_layers\" ([1,0]) is not supported in models of type \"llama\"."},
       {"qwen2", "use_mrope", true, "\"use_mrope\" (true) is not supported in models of type \"qwen2\"."},
+      {"gpt_oss", "swiglu_alpha", 1.5, "\"swiglu_alpha\" (1.5) is not supported in models of type"},
+      {"llama", "is_causal", false, "\"is_causal\" (false) is not supported in models of type \"llama\"."},
+      {"mixtral", "n_shared_experts", 1, "\"n_shared_experts\" (1) is not supported in models of type"},
+      {"deepseek_v3", "index_topk", 2048, "\"index_topk\" (2048) is not supported in models of type"},
+      {"granitemoehybrid", "time_step_limit", Json::array({0.001, 0.1}),
+       "Field \"time_step_limit\" is [0.001,0.1]; supported is none: [0, Infinity]."},
       {"llama", "residual_multiplier", 0.5, "\"residual_multiplier\" (0.5) is not supported"},
       {"mistral", "hidden_act", "relu", "Activation \"relu\" is not known"},
       {"hunyuan_v1_moe", "moe_topk", Json::array({1, 1, 2}),

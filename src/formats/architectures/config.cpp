@@ -109,6 +109,18 @@ bool is_rotated_layer(const ModelConfig& config, uint32_t layer) {
   return layer >= config.is_unrotated.size() || config.is_unrotated[layer] == 0;
 }
 
+bool has_mixer(const ModelConfig& config, uint32_t layer) {
+  return layer >= config.is_feed_forward.size() || config.is_feed_forward[layer] == 0;
+}
+
+bool has_feed_forward(const ModelConfig& config, uint32_t layer) {
+  return layer >= config.is_feed_forward.size() || config.is_feed_forward[layer] != 0;
+}
+
+uint32_t expert_row_dim(const ModelConfig& config) {
+  return config.moe.row_dim != 0 ? config.moe.row_dim : config.hidden_dim;
+}
+
 bool is_moe_layer(const ModelConfig& config, uint32_t layer) {
   const std::vector<uint8_t>& is_moe = config.moe.is_moe;
   if (config.moe.n_experts == 0) return false;
@@ -149,12 +161,13 @@ uint32_t cache_layer(const ModelConfig& config, uint32_t layer) {
 }
 
 bool has_cache(const ModelConfig& config, uint32_t layer) {
-  return !is_recurrent_layer(config, layer) && cache_layer(config, layer) == layer;
+  return has_mixer(config, layer) && !is_recurrent_layer(config, layer) &&
+         cache_layer(config, layer) == layer;
 }
 
 bool has_equal_caches(const ModelConfig& config) {
-  return config.recurrent.is_recurrent.empty() && config.shared_kv_layers == 0 &&
-         config.sliding_head_dim == 0 && config.sliding_kv_heads == 0;
+  return config.recurrent.is_recurrent.empty() && config.is_feed_forward.empty() &&
+         config.shared_kv_layers == 0 && config.sliding_head_dim == 0 && config.sliding_kv_heads == 0;
 }
 
 float usual_attention_scale(const ModelConfig& config) {

@@ -45,6 +45,7 @@ struct MoeConfig {
   uint32_t n_experts = 0;    // 0: the model is dense
   uint32_t n_used = 0;       // experts a token
   uint32_t expert_dim = 0;   // feed-forward dimension of an expert
+  uint32_t row_dim = 0;      // of what experts read and leave; 0: hidden_dim
   uint32_t shared_dim = 0;   // of what all tokens go through besides; 0: there is none
   bool shared_gate = false;  // which a sigmoid of a further projection multiplies
   RouterScore score = RouterScore::kSoftmax;
@@ -163,6 +164,8 @@ struct ModelConfig {
   PoolingConfig pooling;
   bool bidirectional = false;  // tokens see those behind them too
   uint32_t n_token_types = 0;  // of learned embeddings beside those of positions; 0: positions rotate
+  // Per layer, 1: it is a feed-forward layer or a mixture of experts, and the others are none; empty: every layer has one.
+  std::vector<uint8_t> is_feed_forward;
 };
 
 // True if layer `layer` sees only the sliding window.
@@ -170,6 +173,9 @@ bool is_sliding_layer(const ModelConfig& config, uint32_t layer);
 
 // True if q and k of layer `layer` rotate.
 bool is_rotated_layer(const ModelConfig& config, uint32_t layer);
+// True if layer `layer` has attention or a recurrence, and a feed-forward layer or experts.
+bool has_mixer(const ModelConfig& config, uint32_t layer);
+bool has_feed_forward(const ModelConfig& config, uint32_t layer);
 // True if layer `layer` has experts.
 bool is_moe_layer(const ModelConfig& config, uint32_t layer);
 // True if layer `layer` has a recurrent state.
@@ -182,6 +188,8 @@ uint32_t ffn_dim_of(const ModelConfig& config, uint32_t layer);
 float gate_deviations_of(const ModelConfig& config, uint32_t layer);
 // Whose keys and values attention of layer `layer` reads: its own, or those of an earlier layer.
 uint32_t cache_layer(const ModelConfig& config, uint32_t layer);
+// Of what experts read and leave.
+uint32_t expert_row_dim(const ModelConfig& config);
 // True if layer `layer` has a cache of keys and values.
 bool has_cache(const ModelConfig& config, uint32_t layer);
 // True if all layers have one, of the same shape.

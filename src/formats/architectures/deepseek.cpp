@@ -1,7 +1,9 @@
-// DeepSeek V2 and V3, and Mistral 4, whose attention is theirs: keys and values from a latent, experts behind the first
-// layers, beside a shared one. Facts: transformers' DeepseekV2Config, DeepseekV3Config and Mistral4Config; llama.cpp's
-// LLM_ARCH_DEEPSEEK2 and LLM_ARCH_MISTRAL4, whose files have a tenth of yarn's mscale_all_dim.
+// DeepSeek V2 and V3, Kimi K2 and GLM 4.7 Flash, which are V3 under other names, and Mistral 4, whose attention is theirs: keys
+// and values from a latent, experts behind the first layers, beside a shared one. Facts: transformers' DeepseekV2Config,
+// DeepseekV3Config, Glm4MoeLiteConfig, Kimi_K25Config and Mistral4Config; llama.cpp's LLM_ARCH_DEEPSEEK2 and
+// LLM_ARCH_MISTRAL4, whose files have a tenth of yarn's mscale_all_dim.
 #include "base/json.h"
+#include "base/text.h"
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/json_fields.h"
 #include "formats/architectures/mla_keys.h"
@@ -15,9 +17,12 @@ using enum TensorId;
 using enum Dim;
 
 constexpr float kNormEpsilon = 1e-20f;  // transformers' DeepseekV3TopkRouter
+constexpr const char* kDenseLayers = "first_k_dense_replace";
 constexpr std::string_view kDeepSeekGguf[] = {"deepseek2"}, kMistralGguf[] = {"mistral4"};
 constexpr HuggingFaceType kDeepSeekTypes[] = {{"deepseek_v2", WindowRule::kNone},
-                                              {"deepseek_v3", WindowRule::kNone}};
+                                              {"deepseek_v3", WindowRule::kNone},
+                                              {"glm4_moe_lite", WindowRule::kNone},
+                                              {"kimi_k2", WindowRule::kNone}};
 constexpr HuggingFaceType kMistralTypes[] = {{"mistral4", WindowRule::kNone}};
 constexpr TensorId kLayer[] = {kAttentionNorm, kQ,          kQDown,    kQDownNorm,    kQUp,        kLatent,
                                kLatentNorm,    kKeyUp,      kValueUp,  kAttentionOut, kFfnNorm,    kRouter,
@@ -46,7 +51,33 @@ Result<void> read_groups(const Json& json, MoeConfig& moe) {
   return {};
 }
 
-// What is the same in all three.
+// The kind of each layer's feed-forward part, the first so many dense ones, or the first alone, which is GLM 4.7 Flash's
+// default.
+Result<void> read_dense_layers(const Json& json, ModelConfig& config) {
+  const Json* types = find(json, "mlp_layer_types");
+  if (types && types->is_array()) {
+    if (types->size() != config.n_layers) {
+      return fail(ErrorKind::kInvalidInput,
+                  "Field \"mlp_layer_types\" has %zu names; the model has %u layers.", types->size(),
+                  config.n_layers);
+    }
+    for (const Json& type : *types) {
+      if (type != "dense" && type != "sparse") {
+        return fail(ErrorKind::kUnsupported,
+                    "Field \"mlp_layer_types\" has %s; known are \"dense\" and \"sparse\".",
+                    printable(to_text(type)).c_str());
+      }
+      config.moe.is_moe.push_back(type == "sparse");
+    }
+    return {};
+  }
+  const bool has_default = config.architecture == "glm4_moe_lite" && !find(json, kDenseLayers);
+  DP_TRY(const uint32_t dense, has_default ? Result<uint32_t>(1u) : required_count(json, kDenseLayers));
+  set_leading_dense(config, dense);
+  return {};
+}
+
+// What is the same in all of them.
 Result<void> read(const Json& json, ModelConfig& config) {
   MoeConfig& moe = config.moe;
   config.attention_scale = latent_attention_scale(config);
@@ -65,14 +96,13 @@ Result<void> read(const Json& json, ModelConfig& config) {
   moe.shared_dim = shared.value_or(0) * moe.expert_dim;
   DP_TRY(const double scale, number_or(json, "routed_scaling_factor", 1.0));
   moe.weight_scale = static_cast<float>(scale);
-  DP_TRY(const uint32_t dense, required_count(json, "first_k_dense_replace"));
-  set_leading_dense(config, dense);
+  DP_CHECK(read_dense_layers(json, config));
   return check_moe(config);
 }
 
 Result<void> read_deepseek(const Json& json, ModelConfig& config) {
   MoeConfig& moe = config.moe;
-  if (config.architecture == "deepseek_v3") {
+  if (config.architecture != "deepseek_v2") {
     DP_CHECK(require_text(json, "scoring_func", "sigmoid"));
     DP_CHECK(require_text(json, "topk_method", "noaux_tc"));
     moe.score = RouterScore::kSigmoid;

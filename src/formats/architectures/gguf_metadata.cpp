@@ -88,6 +88,10 @@ template <auto part, auto member>
 double of(const ModelConfig& config) {
   return static_cast<double>(config.*part.*member);
 }
+template <auto function>
+double of_function(const ModelConfig& config) {
+  return static_cast<double>(function(config));
+}
 using M = ModelConfig;
 constexpr Compared kCompared[] = {
     {"layer count", of<&M::n_layers>},
@@ -129,6 +133,7 @@ constexpr Compared kCompared[] = {
     {"expert count", of<&M::moe, &MoeConfig::n_experts>},
     {"count of experts a token", of<&M::moe, &MoeConfig::n_used>},
     {"feed-forward dimension of experts", of<&M::moe, &MoeConfig::expert_dim>},
+    {"dimension of experts' rows", of_function<expert_row_dim>},
     {"feed-forward dimension of the shared expert", of<&M::moe, &MoeConfig::shared_dim>},
     {"gate of the shared expert", of<&M::moe, &MoeConfig::shared_gate>},
     {"router score", of<&M::moe, &MoeConfig::score>},
@@ -160,12 +165,17 @@ template <auto function>
 double of_layer(const ModelConfig& config, uint32_t layer) {
   return static_cast<double>(function(config, layer));
 }
-constexpr ComparedLayer kComparedLayers[] = {
-    {"sliding", of_layer<is_sliding_layer>},          {"rotation", of_layer<is_rotated_layer>},
-    {"mixture of experts", of_layer<is_moe_layer>},   {"recurrence", of_layer<is_recurrent_layer>},
-    {"head dimension", of_layer<head_dim_of>},        {"kv head count", of_layer<kv_heads_of>},
-    {"feed-forward dimension", of_layer<ffn_dim_of>}, {"gates' deviations", of_layer<gate_deviations_of>},
-    {"cache's layer", of_layer<cache_layer>}};
+constexpr ComparedLayer kComparedLayers[] = {{"sliding", of_layer<is_sliding_layer>},
+                                             {"rotation", of_layer<is_rotated_layer>},
+                                             {"mixture of experts", of_layer<is_moe_layer>},
+                                             {"recurrence", of_layer<is_recurrent_layer>},
+                                             {"mixer", of_layer<has_mixer>},
+                                             {"feed-forward layer", of_layer<has_feed_forward>},
+                                             {"head dimension", of_layer<head_dim_of>},
+                                             {"kv head count", of_layer<kv_heads_of>},
+                                             {"feed-forward dimension", of_layer<ffn_dim_of>},
+                                             {"gates' deviations", of_layer<gate_deviations_of>},
+                                             {"cache's layer", of_layer<cache_layer>}};
 
 std::vector<Number> numbers_of(const ModelConfig& a, const ModelConfig& b) {
   std::vector<Number> out;
@@ -262,20 +272,24 @@ std::vector<float> rope_divisors(const ModelConfig& config) {
 
 Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint32_t file_type) {
   const Architecture& row = architecture_of(c);
-  const std::string architecture(row.gguf.architectures[0]), prefix = architecture + ".";
+  const std::string architecture(gguf_architecture(c)), prefix = architecture + ".";
   header.add_string("general.architecture", architecture);
   header.add_u32("general.file_type", file_type);
   header.add_u32("general.quantization_version", kQuantisationVersion);
   header.add_u32(prefix + "block_count", c.n_layers);
   header.add_u32(prefix + "context_length", c.ctx_len);
   header.add_u32(prefix + "embedding_length", c.hidden_dim);
-  add_counts(header, prefix + "feed_forward_length", c, c.shared_ffn_dim == 0, ffn_dim_of);
+  const bool all_feed = c.shared_ffn_dim == 0 && c.is_feed_forward.empty();
+  add_counts(header, prefix + "feed_forward_length", c, all_feed,
+             [](const ModelConfig& config, uint32_t layer) {
+               return has_feed_forward(config, layer) ? ffn_dim_of(config, layer) : 0;
+             });
   header.add_u32(prefix + "attention.head_count", c.n_heads);
   const bool is_equal = !row.gguf.kv_heads_by_layer && c.sliding_kv_heads == 0;
   add_counts(header, prefix + "attention.head_count_kv", c, is_equal,
              [](const ModelConfig& config, uint32_t layer) {
-               const bool is_none =
-                   architecture_of(config).gguf.kv_heads_by_layer && is_recurrent_layer(config, layer);
+               const bool is_none = architecture_of(config).gguf.kv_heads_by_layer &&
+                                    (is_recurrent_layer(config, layer) || !has_mixer(config, layer));
                return is_none ? 0 : kv_heads_of(config, layer);
              });
   header.add_u32(prefix + "attention.key_length", c.head_dim);

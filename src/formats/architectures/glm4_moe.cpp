@@ -21,7 +21,8 @@ constexpr FieldDefault kDefaults[] = {
     {"first_k_dense_replace", 1, true},    {"num_key_value_heads", 8, true},
     {"partial_rotary_factor", 0.5, false}, {"max_position_embeddings", 131072, true},
     {"rms_norm_eps", 1e-5, false}};
-constexpr std::string_view kKeys[] = {"n_routed_experts", "use_qk_norm"};
+constexpr std::string_view kKeys[] = {"n_routed_experts", "n_shared_experts", "first_k_dense_replace",
+                                      "use_qk_norm"};
 constexpr TensorId kLayer[] = {kAttentionNorm, kQ,          kK,        kV,          kQNorm,      kKNorm,
                                kAttentionOut,  kFfnNorm,    kRouter,   kRouterBias, kExpertGate, kExpertUp,
                                kExpertDown,    kSharedGate, kSharedUp, kSharedDown, kGate,       kUp,

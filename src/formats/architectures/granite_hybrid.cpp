@@ -69,7 +69,8 @@ constexpr TensorRow kOwnTensors[] = {
      .gguf = "ssm_norm",
      .huggingface = "mamba.norm",
      .shape = {kValueRows},
-     .is_vector = true},
+     .is_vector = true,
+     .gguf_groups = kKeyHeads},
     {kStateOut, "ssm_out", "mamba.out_proj", {kHidden, kValueRows}},
     {kGate, "ffn_gate", "shared_mlp.gate_proj", {kFfn, kHidden}},
     {kUp, "ffn_up", "shared_mlp.up_proj", {kFfn, kHidden}},
@@ -113,6 +114,7 @@ Result<void> read_mamba(const Json& json, ModelConfig& config) {
   c.value_dim = static_cast<uint32_t>(inner) / c.n_value_heads;
   DP_CHECK(require_truth(json, "mamba_conv_bias", true));
   DP_CHECK(require_truth(json, "mamba_proj_bias", false));
+  DP_CHECK(refuse_step_limit(json));
   if (!find(json, "layer_types")) return fail(ErrorKind::kInvalidInput, "Field \"layer_types\" is missing.");
   return finish_mamba(config);
 }

@@ -1,5 +1,7 @@
 #include "formats/architectures/mamba_keys.h"
 
+#include "base/json.h"
+#include "base/text.h"
 #include "formats/architectures/gguf_keys.h"
 
 namespace doppler::formats {
@@ -19,6 +21,21 @@ Result<void> finish_mamba(ModelConfig& config) {
   }
   c.conv_channels = 2 * c.n_key_heads * c.key_dim + c.n_value_heads * c.value_dim;
   return {};
+}
+
+Result<void> refuse_step_limit(const Json& json) {
+  constexpr double kEndless = 1e30;  // no step is as long
+  const Json* limit = find(json, "time_step_limit");
+  if (!limit || limit->is_null()) return {};
+  const auto number = [&](size_t i) {
+    const Json& value = (*limit)[i];
+    const Json* named = find(value, "__float__");  // as transformers 5 writes infinity
+    if (named && *named == "Infinity") return kEndless;
+    return value.is_number() ? value.get<double>() : -1;
+  };
+  if (limit->is_array() && limit->size() == 2 && number(0) == 0 && number(1) >= kEndless) return {};
+  return fail(ErrorKind::kUnsupported, "Field \"time_step_limit\" is %s; supported is none: [0, Infinity].",
+              printable(to_text(*limit)).c_str());
 }
 
 Result<void> read_gguf_mamba(const GgufKeys& keys, ModelConfig& config) {

@@ -13,8 +13,8 @@ namespace doppler::formats {
 // Keys that change the maths and that the readers below understand.
 inline constexpr std::string_view kGgufLatentKeys[] = {"attention.kv_lora_rank", "attention.q_lora_rank",
                                                        "attention.temperature_scale", "expert_count"};
-inline constexpr std::string_view kHuggingFaceLatentKeys[] = {"kv_lora_rank", "q_lora_rank",
-                                                              "n_routed_experts"};
+inline constexpr std::string_view kHuggingFaceLatentKeys[] = {
+    "kv_lora_rank", "q_lora_rank", "n_routed_experts", "n_shared_experts", "first_k_dense_replace"};
 
 // kv_lora_rank, q_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim.
 Result<void> read_huggingface_latents(const Json& json, ModelConfig& config);

@@ -43,10 +43,12 @@ Result<void> check_moe(const ModelConfig& config) {
     return fail(ErrorKind::kInvalidInput, "%u of %u experts are used; allowed is 1 to all of at most %u.",
                 moe.n_used, moe.n_experts, kMostExperts);
   }
-  if (moe.expert_dim == 0 || moe.expert_dim > kMostDim || moe.shared_dim > kMostDim) {
+  if (moe.expert_dim == 0 || moe.expert_dim > kMostDim || moe.shared_dim > kMostDim ||
+      moe.row_dim > kMostDim) {
     return fail(ErrorKind::kInvalidInput,
-                "Experts have %u rows and the shared one %u; allowed is 1 to %u, and 0 for no shared one.",
-                moe.expert_dim, moe.shared_dim, kMostDim);
+                "Experts have %u rows of %u values and the shared one %u; allowed is 1 to %u, and 0 for no "
+                "shared one.",
+                moe.expert_dim, expert_row_dim(config), moe.shared_dim, kMostDim);
   }
   if (moe.n_groups == 0 || moe.groups_used == 0 || moe.groups_used > moe.n_groups ||
       moe.n_experts % moe.n_groups != 0) {

@@ -82,6 +82,31 @@ Result<void> read_window(const GgufKeys& keys, const Architecture& row, ModelCon
   return set_sliding_pattern(config, pattern.value_or(row.window_pattern));
 }
 
+// Of a list of a count a layer, which is the same in all layers that have any.
+struct CountByLayer {
+  uint32_t count = 0;
+  std::vector<uint8_t> is_none;
+};
+Result<CountByLayer> read_count_by_layer(const GgufKeys& keys, const char* key, const ModelConfig& config) {
+  DP_TRY(const std::vector<double> counts, keys.numbers(key));
+  if (counts.size() != config.n_layers || counts.empty()) {
+    return fail(ErrorKind::kInvalidInput, "Key \"%s.%s\" has %zu entries; the model has %u layers.",
+                config.architecture.c_str(), key, counts.size(), config.n_layers);
+  }
+  const double most = *std::ranges::max_element(counts);
+  CountByLayer out;
+  for (const double count : counts) {
+    if (count != 0 && count != most) {
+      return fail(ErrorKind::kUnsupported, "Key \"%s.%s\" has %g beside %g; allowed is one count, and 0.",
+                  config.architecture.c_str(), key, count, most);
+    }
+    out.is_none.push_back(count == 0);
+  }
+  constexpr double kMost = 1 << 30;  // what is too many says check_config()
+  out.count = static_cast<uint32_t>(std::clamp(most, 0.0, kMost));
+  return out;
+}
+
 Result<void> read_kv_heads(const GgufKeys& keys, const GgufRow& row, ModelConfig& config) {
   constexpr const char* kKey = "attention.head_count_kv";
   if (row.has_lists) {
@@ -94,25 +119,24 @@ Result<void> read_kv_heads(const GgufKeys& keys, const GgufRow& row, ModelConfig
     config.n_kv_heads = count.value_or(config.n_heads);
     return {};
   }
-  DP_TRY(const std::vector<double> counts, keys.numbers(kKey));
-  if (counts.size() != config.n_layers) {
-    return fail(ErrorKind::kInvalidInput, "Key \"%s.%s\" has %zu entries; the model has %u layers.",
-                config.architecture.c_str(), kKey, counts.size(), config.n_layers);
-  }
-  const double most = *std::ranges::max_element(counts);
-  for (const double count : counts) {
-    if (count != 0 && count != most) {
-      return fail(ErrorKind::kUnsupported, "Key \"%s.%s\" has %g beside %g; allowed is one count, and 0.",
-                  config.architecture.c_str(), kKey, count, most);
-    }
-    config.recurrent.is_recurrent.push_back(count == 0);
-  }
-  config.n_kv_heads = static_cast<uint32_t>(std::clamp(most, 0.0, 65536.0));
+  DP_TRY(CountByLayer heads, read_count_by_layer(keys, kKey, config));
+  config.n_kv_heads = heads.count;
+  config.recurrent.is_recurrent = std::move(heads.is_none);
   return {};
 }
 
 // Files of models whose layers all have experts may give the width of these alone.
 Result<void> read_ffn_dim(const GgufKeys& keys, const GgufRow& row, ModelConfig& config) {
+  if (row.ffn_by_layer) {
+    DP_TRY(const CountByLayer dims, read_count_by_layer(keys, "feed_forward_length", config));
+    config.ffn_dim = dims.count;
+    for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+      const bool feeds = dims.is_none[layer] == 0;
+      config.is_feed_forward.push_back(feeds);
+      if (feeds) config.recurrent.is_recurrent[layer] = 0;
+    }
+    return {};
+  }
   if (row.has_lists) {
     DP_TRY(const std::vector<uint32_t> dims, keys.counts("feed_forward_length"));
     config.ffn_dim = dims.empty() ? 0 : dims.front();
@@ -136,17 +160,22 @@ struct Refused {
 constexpr Refused kRefused[] = {
     {"attn_logit_softcapping", 0},
     {"final_logit_softcapping", 0},
+    {"router_logit_softcapping", 0},
     {"embedding_scale", 1},
     {"residual_scale", 1},
     {"logit_scale", 1},
     {"attention.scale", 0},
     {"attention.temperature_scale", 0},
     {"attention.clamp_kqv", 0},
+    {"attention.max_alibi_bias", 0},
+    {"attention.output_scale", 1},
+    {"attention.indexer.top_k", 0},
     {"attention.q_lora_rank", 0},
     {"attention.kv_lora_rank", 0},
     {"attention.shared_kv_layers", 0},
     {"embedding_length_per_layer_input", 0},
     {"expert_count", 0},
+    {"moe_latent_size", 0},
     {"shortconv.l_cache", 0},
     {"ssm.conv_kernel", 0},
     {"ssm.state_size", 0},

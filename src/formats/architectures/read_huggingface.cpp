@@ -172,15 +172,27 @@ constexpr Refused kRefused[] = {
     {"logits_scaling", 1},
     {"attention_multiplier", 0},
     {"swiglu_limit", 0},
+    {"swiglu_alpha", 1.702},
+    {"logit_scale", 1},
+    {"scale_emb", 1},
     {"attention_out_bias", 0},
     {"use_bias", 0},
     {"use_qk_norm", 0},
     {"qk_norm", 0},
+    {"qk_layernorm", 0},
     {"post_norm", 0},
     {"clip_qkv", 0},
     // attention
     {"no_rope_layers", 0},
     {"rotary_dim", 0},
+    {"rotary_pct", 1},
+    {"alibi", 0},
+    {"is_causal", 1},
+    {"parallel_attn", 0},
+    {"use_parallel_residual", 0},
+    {"attention_chunk_size", 0},
+    {"attn_temperature_tuning", 0},
+    {"index_topk", 0},
     {"use_mrope", 0},
     {"use_cla", 0},
     {"attn_output_gate", 0},
@@ -196,6 +208,9 @@ constexpr Refused kRefused[] = {
     {"num_local_experts", 0},
     {"n_routed_experts", 0},
     {"moe_num_experts", 0},
+    {"n_shared_experts", 0},
+    {"num_shared_experts", 0},
+    {"first_k_dense_replace", 0},
     {"enable_moe_block", 0},
     {"moe_latent_size", 0},
     // layers of other kinds
@@ -242,6 +257,15 @@ Result<uint32_t> read_ffn_dim(const Json& json) {
   }
   const bool has_experts_only = !find(json, "intermediate_size") && find(json, "moe_intermediate_size");
   return required_count(json, has_experts_only ? "moe_intermediate_size" : "intermediate_size");
+}
+
+// A list of the layers' kinds may stand for it (transformers 5).
+Result<uint32_t> read_layer_count(const Json& json) {
+  const Json* kinds = find(json, "layers_block_type");
+  if (find(json, "num_hidden_layers") || !kinds || !kinds->is_array()) {
+    return required_count(json, "num_hidden_layers");
+  }
+  return static_cast<uint32_t>(kinds->size());
 }
 
 WindowRule window_rule(const HuggingFaceRow& row, std::string_view model_type) {
@@ -304,7 +328,8 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   const HuggingFaceRow& own = row->huggingface;
   const Json json = with_defaults(whole, own);
 
-  DP_TRY(config.n_layers, required_count(json, "num_hidden_layers"));
+  config.huggingface_prefix = own.prefix;
+  DP_TRY(config.n_layers, read_layer_count(json));
   DP_TRY(config.n_heads, required_count(json, "num_attention_heads"));
   DP_TRY(const auto n_kv_heads, get_count(json, "num_key_value_heads"));
   config.n_kv_heads = n_kv_heads.value_or(config.n_heads);

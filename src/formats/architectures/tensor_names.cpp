@@ -100,6 +100,8 @@ constexpr TensorRow kUsual[] = {
     {kSharedUp, "ffn_up_shexp", "mlp.shared_expert.up_proj", {kSharedFfn, kHidden}},
     {kSharedDown, "ffn_down_shexp", "mlp.shared_expert.down_proj", {kHidden, kSharedFfn}},
     {kSharedRouter, "ffn_gate_inp_shexp", "mlp.shared_expert_gate", {kOne, kHidden}},
+    {kExpertsIn, "ffn_latent_down", "mixer.fc1_latent_proj", {kExpertRow, kHidden}},
+    {kExpertsOut, "ffn_latent_up", "mixer.fc2_latent_proj", {kHidden, kExpertRow}},
     {kQDown, "attn_q_a", "self_attn.q_a_proj", {kQRank, kHidden}},
     {kQDownNorm, "attn_q_a_norm", "self_attn.q_a_layernorm", {kQRank}, /*is_norm=*/true},
     {kQUp, "attn_q_b", "self_attn.q_b_proj", {kLatentQRows, kQRank}},
@@ -310,7 +312,8 @@ std::optional<uint32_t> layer_of_tensor(const std::string& name) {
 }
 
 std::string gguf_name_of(std::string_view name) {
-  for (const char* prefix : {"model.language_model.", "language_model.model.", "language_model.", "model."}) {
+  for (const char* prefix :
+       {"model.language_model.", "language_model.model.", "language_model.", "model.", "backbone."}) {
     if (!name.starts_with(prefix)) continue;
     name.remove_prefix(std::string_view(prefix).size());
     break;

@@ -24,7 +24,8 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
 bool is_left_out(std::string_view name) {
   return name.find("vision_tower") != std::string_view::npos ||
          name.find("vision_model") != std::string_view::npos ||
-         name.find("multi_modal_projector") != std::string_view::npos || name.starts_with("model.visual.") ||
+         name.find("multi_modal_projector") != std::string_view::npos ||
+         name.find("mm_projector") != std::string_view::npos || name.starts_with("model.visual.") ||
          name.find("audio_tower") != std::string_view::npos ||
          name.find("embed_audio") != std::string_view::npos ||
          name.find("embed_vision") != std::string_view::npos || name.starts_with("mtp.") ||
@@ -77,7 +78,7 @@ class TensorOutliner {
   }
 
  private:
-  std::string gguf_architecture() const { return std::string(row_.gguf.architectures[0]); }
+  std::string gguf_architecture() const { return std::string(formats::gguf_architecture(config_)); }
 
   void add_rope_divisors() {
     add_numbers("rope_freqs.weight", rope_divisors(config_));
@@ -120,6 +121,8 @@ class TensorOutliner {
       const bool is_column = out.shape.size() > 1 && out.shape.back() == 1;
       out.shape = without_ones(out.shape);
       if (is_column) out.shape.push_back(1);
+      const uint64_t groups = extent(row.gguf_groups, config_, placed.layer);
+      if (groups > 1) out.shape = {groups, out.shape[0] / groups};
     }
     out.type = out.shape.size() == 1 || is_bias || row.is_vector ? DType::kF32 : tensor->type;
     TensorPart part{.source = tensor};

@@ -41,6 +41,7 @@ constexpr NamePart kInLayer[] = {
     {"mlp.gate.", 12},
     {"block_sparse_moe.gate.", 12},
     {"feed_forward.gate.", 12},
+    {"mixer.gate.", 12},
     {"experts.w1", 13},
     {"experts.w3", 14},
     {"experts.w2", 15, kFfnDown},
@@ -63,6 +64,7 @@ constexpr std::string_view kKept[] = {"norm",
                                       "router",
                                       "block_sparse_moe.gate.",
                                       "feed_forward.gate.",
+                                      "mixer.gate.",
                                       "shared_expert_gate",
                                       "conv1d",
                                       "shortconv.conv",
@@ -107,7 +109,8 @@ TensorKind tensor_kind(std::string_view name, size_t dimensions) {
       break;
     }
     if (contains(name, "_exps") || contains(name, ".experts.")) kind.role = RdrrRole::kExperts;
-  } else if (name == "token_embd.weight" || name.ends_with("embed_tokens.weight")) {
+  } else if (name == "token_embd.weight" || name.ends_with("embed_tokens.weight") ||
+             name == "backbone.embeddings.weight") {
     kind.role = RdrrRole::kEmbeddings;
     kind.place = kEmbedding;
   } else if (name == "output.weight" || name.ends_with("lm_head.weight")) {
@@ -116,7 +119,8 @@ TensorKind tensor_kind(std::string_view name, size_t dimensions) {
     kind.after_layers = true;
     kind.load_rank = 1;
   } else {
-    kind.after_layers = name.starts_with("output_norm") || name.ends_with("model.norm.weight");
+    kind.after_layers = name.starts_with("output_norm") || name.ends_with("model.norm.weight") ||
+                        name == "backbone.norm_f.weight";
     kind.load_rank = kind.after_layers ? 0 : 1;
   }
   if (dimensions < 2) {

@@ -13,6 +13,7 @@
 #include "base/half.h"
 #include "formats/checkpoint.h"
 #include "formats/file_set_native.h"
+#include "formats/quant/float8.h"
 #include "formats/quant/repack.h"
 #include "formats/safetensors/safetensors.h"
 #include "formats/test_helpers.h"
@@ -127,6 +128,16 @@ INSTANTIATE_TEST_SUITE_P(Codec, EveryType,
                                          DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K,
                                          DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kMXFP4),
                          [](const auto& row) { return std::string(dtype_info(row.param).name); });
+
+// The table of the paper: the least and the largest of subnormals and of normal numbers, and what is no number.
+TEST(Float8, HasTheNumbersOfItsDefinition) {
+  const std::pair<uint8_t, float> kTable[] = {
+      {0x00, 0.0f},   {0x01, 0x1p-9f}, {0x07, 7 * 0x1p-9f}, {0x08, 0x1p-6f},  {0x38, 1.0f},
+      {0x3d, 1.625f}, {0x7e, 448.0f},  {0xb8, -1.0f},       {0x81, -0x1p-9f}, {0xfe, -448.0f}};
+  for (const auto& [bits, number] : kTable) EXPECT_EQ(e4m3_to_f32(bits), number) << int{bits};
+  EXPECT_TRUE(std::isnan(e4m3_to_f32(0x7f)) && std::isnan(e4m3_to_f32(0xff)));
+  EXPECT_TRUE(std::signbit(e4m3_to_f32(0x80)));
+}
 
 TEST(Repack, PadsRowsOfPlainNumbersWithZeros) {
   const std::vector<float> x = {1, 2, 3, 4, 5, 6};

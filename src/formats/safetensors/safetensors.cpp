@@ -19,10 +19,10 @@ struct NamedType {
   const char* name;
   DType type;
 };
-constexpr NamedType kTypes[] = {{"F32", DType::kF32},  {"F16", DType::kF16}, {"BF16", DType::kBF16},
-                                {"F64", DType::kF64},  {"I64", DType::kI64}, {"I32", DType::kI32},
-                                {"I16", DType::kI16},  {"I8", DType::kI8},   {"U8", DType::kU8},
-                                {"BOOL", DType::kBool}};
+constexpr NamedType kTypes[] = {{"F32", DType::kF32},   {"F16", DType::kF16},       {"BF16", DType::kBF16},
+                                {"F64", DType::kF64},   {"I64", DType::kI64},       {"I32", DType::kI32},
+                                {"I16", DType::kI16},   {"I8", DType::kI8},         {"U8", DType::kU8},
+                                {"BOOL", DType::kBool}, {"F8_E4M3", DType::kF8E4M3}};
 
 // Events of the JSON parser. Depth 1: tensor names; depth 2: fields of a tensor, or "__metadata__".
 class HeaderEvents : public nlohmann::json_sax<Json> {

@@ -30,6 +30,8 @@ const char* type_name(DType type) {
       return "U8";
     case DType::kBool:
       return "BOOL";
+    case DType::kF8E4M3:
+      return "F8_E4M3";
     default:
       return nullptr;
   }

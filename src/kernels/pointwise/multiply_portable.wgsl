@@ -10,6 +10,10 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   let column = group.x * WORKGROUP + t;
   if (column >= N) { return; }
   var value = x[group.y * X_STRIDE + X_COLUMN + column];
-  if (ACTIVATE != 0u) { value = activate(value); }
+  if (ACTIVATE == 5u) {
+    value = max(value, 0.0); // relu
+  } else if (ACTIVATE != 0u) {
+    value = activate(value);
+  }
   y[group.y * N + column] = value * u[group.y * U_STRIDE + U_COLUMN + select(column, 0u, IS_ONE)];
 }

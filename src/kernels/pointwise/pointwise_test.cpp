@@ -63,8 +63,9 @@ TEST(Multiply, EveryVariantMatchesTheOracle) {
     uint32_t u_stride, u_column;
     bool is_one;
   };
-  for (const Case& c : {Case{ActivationFn::kGeluTanh, kStride, 7, false},
-                        Case{ActivationFn::kNone, 0, 0, false}, Case{ActivationFn::kNone, 0, 0, true}}) {
+  for (const Case& c :
+       {Case{ActivationFn::kGeluTanh, kStride, 7, false}, Case{ActivationFn::kRelu, kStride, 40, false},
+        Case{ActivationFn::kNone, 0, 0, false}, Case{ActivationFn::kNone, 0, 0, true}}) {
     for_each_variant("multiply", multiply_variants(), [&](const Policy& policy) {
       KernelRun run(policy, kMaxRows);
       const Multiply op{.x = {.buffer = run.input(x), .stride = kStride, .column = kColumn},
@@ -83,6 +84,7 @@ TEST(Multiply, EveryVariantMatchesTheOracle) {
         if (c.activation == ActivationFn::kGeluTanh) {
           value *= 0.5 * (1 + std::tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));
         }
+        if (c.activation == ActivationFn::kRelu) value = std::max(value, 0.0);
         want.push_back(value * double{u[row * c.u_stride + c.u_column + (c.is_one ? 0 : column)]});
       }
       EXPECT_LT(rel_l2(got, want), 1e-6) << policy.name;
