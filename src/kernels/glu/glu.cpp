@@ -19,7 +19,7 @@ std::span<const Variant<Glu>> glu_variants() { return kRows; }
 
 Result<void> record(Context& ctx, const Glu& op) {
   const uint64_t row_bytes = static_cast<uint64_t>(op.n) * sizeof(float);
-  if (op.n == 0 || op.activate == ActivationFn::kNone || op.activate == ActivationFn::kRelu) {
+  if (op.n == 0 || op.activate == ActivationFn::kNone || op.activate > ActivationFn::kGeluErf) {
     return fail(ErrorKind::kInternal, "glu of rows of %u values with activation %s.", op.n,
                 activation_name(op.activate));
   }
