@@ -159,6 +159,41 @@ class OpenAI(ServerCase):
         self.assertEqual(self.refused("/v1/responses", {"input": "x", "previous_response_id": "no"})["param"],
                          "previous_response_id")
 
+    def test_a_batch_is_answered_and_another_cancelled(self):
+        def upload(*requests):
+            lines = "\n".join(json.dumps({"custom_id": str(i), "method": "POST", "url": TEXT, "body": body})
+                              for i, body in enumerate(requests))
+            form = ('--B\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--B\r\n'
+                    f'Content-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n{lines}\r\n--B--\r\n')
+            return self.served.post("/v1/files", form, Content_Type="multipart/form-data; boundary=B")[2]["id"]
+
+        def begin(file):
+            return self.good("/v1/batches", {"input_file_id": file, "endpoint": TEXT, "completion_window": "24h"})["id"]
+
+        def wait(batch, *ends):
+            while (now := self.served.ask("GET", "/v1/batches/" + batch)[2])["status"] not in ends:
+                time.sleep(0.05)
+            return now
+
+        def content(file):
+            text = self.served.ask("GET", f"/v1/files/{file}/content")[2]
+            return {line["custom_id"]: line for line in map(json.loads, text.splitlines())}
+
+        file = upload({"prompt": "Once", "max_tokens": 3}, {"prompt": "x", "temperature": -1})
+        done = wait(begin(file), "completed", "failed")
+        self.assertEqual(done["request_counts"], {"total": 2, "completed": 1, "failed": 1}, done)
+        answer = content(done["output_file_id"])["0"]["response"]["body"]
+        self.assertEqual(answer["choices"][0]["text"], self.good(TEXT, {"prompt": "Once", "max_tokens": 3})["choices"][0]["text"])
+        self.assertIn("temperature", content(done["error_file_id"])["1"]["error"]["message"])
+        long = begin(upload({"prompt": "Once", "max_tokens": 400, "ignore_eos": True}))
+        self.served.post(f"/v1/batches/{long}/cancel", None)
+        self.assertIsNone(wait(long, "cancelled")["output_file_id"])
+        listed = self.served.ask("GET", "/v1/batches?limit=1")[2]
+        self.assertEqual((listed["data"][0]["id"], listed["has_more"]), (long, True))
+        self.assertTrue(self.served.ask("DELETE", "/v1/files/" + file)[2]["deleted"])
+        self.assertEqual(self.served.ask("GET", "/v1/files/" + file)[0], 404)
+        self.assertEqual(self.refused("/v1/batches", {"input_file_id": file, "endpoint": TEXT})["param"], "input_file_id")
+
     def test_errors_name_the_field(self):
         for fields, param in (({"temperature": "hot"}, "temperature"), ({"messages": "x"}, "messages"),
                               ({"response_format": {"type": "xml"}}, "response_format"),
