@@ -137,6 +137,7 @@ struct Timings {
   uint32_t evaluated_tokens = 0;  // of these, not found in the cache
   uint32_t cached_tokens = 0;     // of these, found there
   uint32_t generated_tokens = 0;
+  uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
   double queued_seconds = 0;  // of several sequences: from the call to a place among those that run
   double ttft_seconds = 0;    // from the call to the first token
   double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals

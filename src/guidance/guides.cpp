@@ -1,6 +1,7 @@
 #include "guidance/guides.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr char kControlMark = '\xFF';  // before the bytes of a token that stands for no text
 constexpr size_t kMostCompiled = 64;   // a compiled schema has some megabytes at most
 constexpr size_t kMostGrammarBytes = 4u << 20;
+constexpr size_t kMostForced = 256;  // tokens asked for at a time; the others come next
 constexpr size_t kMostMessageBytes = 300;
 
 // Blanks between the tokens of JSON, as long as no model writes for ever. In the library's words.
@@ -49,6 +51,56 @@ const char* noun(GrammarKind kind) {
 
 }  // namespace
 
+// Texts as tokens: as the model learnt to write them, or else the longest tokens from the left.
+class Spelling {
+ public:
+  explicit Spelling(const Vocabulary& vocabulary)
+      : tokens_(vocabulary.tokens), tokenize_(vocabulary.tokenize) {
+    for (size_t id = 0; id < tokens_.size(); ++id) {
+      if (vocabulary.is_control[id] || tokens_[id].empty()) continue;
+      by_bytes_.try_emplace(tokens_[id], static_cast<uint32_t>(id));
+      longest_ = std::max(longest_, tokens_[id].size());
+    }
+  }
+
+  bool is_known() const { return tokenize_ != nullptr; }
+
+  std::vector<uint32_t> tokens_of(std::string_view text) const {
+    std::vector<uint32_t> out = tokenize_(text);
+    std::string spelled;
+    for (const uint32_t id : out) spelled += id < tokens_.size() ? tokens_[id] : "";
+    return spelled == text ? out : longest_of(text);
+  }
+
+  // The library's callback: writes at most `room` tokens and gives how many there are.
+  static size_t write_tokens(const void* self, const uint8_t* bytes, size_t count, uint32_t* out,
+                             size_t room) {
+    const std::vector<uint32_t> tokens =
+        static_cast<const Spelling*>(self)->tokens_of({reinterpret_cast<const char*>(bytes), count});
+    std::copy_n(tokens.begin(), std::min(room, tokens.size()), out);
+    return tokens.size();
+  }
+
+ private:
+  std::vector<uint32_t> longest_of(std::string_view text) const {
+    std::vector<uint32_t> out;
+    while (!text.empty()) {
+      size_t count = std::min(longest_, text.size());
+      auto found = by_bytes_.find(text.substr(0, count));
+      while (found == by_bytes_.end() && count > 1) found = by_bytes_.find(text.substr(0, --count));
+      if (found == by_bytes_.end()) return {};  // no token has this byte: nothing is forced
+      out.push_back(found->second);
+      text.remove_prefix(count);
+    }
+    return out;
+  }
+
+  const std::vector<std::string> tokens_;
+  const std::function<std::vector<uint32_t>(std::string_view)> tokenize_;
+  std::unordered_map<std::string_view, uint32_t> by_bytes_;  // of tokens_
+  size_t longest_ = 1;
+};
+
 Unexpected Matcher::failure(ErrorKind kind) const {
   return fail(kind, "The answer left its grammar: %s.",
               shown(library_->matcher_get_error(matcher_.get())).c_str());
@@ -62,6 +114,14 @@ Result<std::vector<uint32_t>> Matcher::allowed() {
   if (std::ranges::all_of(mask, [](uint32_t word) { return word == 0; }))
     return fail(ErrorKind::kUnsupported, "The grammar leaves the model no token that goes on.");
   return mask;
+}
+
+Result<std::vector<uint32_t>> Matcher::forced() {
+  std::vector<uint32_t> tokens(kMostForced);
+  const int32_t count = library_->matcher_compute_ff_tokens(matcher_.get(), tokens.data(), tokens.size());
+  if (count < 0) return failure(ErrorKind::kUnsupported);
+  tokens.resize(static_cast<size_t>(count));
+  return tokens;
 }
 
 Result<void> Matcher::accept(uint32_t token) {
@@ -81,13 +141,18 @@ Result<std::unique_ptr<Guides>> Guides::create(const Vocabulary& vocabulary) {
   }
   if (vocabulary.ends.empty())
     return fail(ErrorKind::kUnsupported, "The model has no end token; a grammar needs one.");
+  const auto spelling = std::make_shared<const Spelling>(vocabulary);
   const LlgTokenizerInitV2 init{.struct_size = sizeof(init),
                                 .vocab_size = static_cast<uint32_t>(lengths.size()),
                                 .tok_eos = vocabulary.ends[0],
                                 .token_lens = lengths.data(),
                                 .token_bytes = reinterpret_cast<const uint8_t*>(bytes.data()),
-                                // Text is never tokenised here: nothing is forced, masks are of bytes.
-                                .use_approximate_greedy_tokenize_fn = true,
+                                // Parts of characters never reach the function.
+                                .tokenize_assumes_string = true,
+                                .tokenize_fn = spelling->is_known() ? Spelling::write_tokens : nullptr,
+                                // What is not known to be the model's way is not forced.
+                                .use_approximate_greedy_tokenize_fn = !spelling->is_known(),
+                                .tokenize_user_data = spelling.get(),
                                 .tok_eos_extra = vocabulary.ends.data() + 1,
                                 .tok_eos_extra_count = static_cast<uint32_t>(vocabulary.ends.size() - 1)};
   char error[256] = "";
@@ -96,7 +161,7 @@ Result<std::unique_ptr<Guides>> Guides::create(const Vocabulary& vocabulary) {
     return fail(ErrorKind::kUnsupported, "Grammars cannot be had over this vocabulary: %s.",
                 shown(error).c_str());
   return std::unique_ptr<Guides>(
-      new Guides(*library, std::shared_ptr<LlgTokenizer>(made, library->free_tokenizer)));
+      new Guides(*library, spelling, std::shared_ptr<LlgTokenizer>(made, library->free_tokenizer)));
 }
 
 Result<Matcher> Guides::compile(const Grammar& grammar) const {
