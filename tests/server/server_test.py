@@ -129,6 +129,10 @@ class OpenAI(ServerCase):
         answer = self.good("/api/chat", {"messages": [{"role": "user", "content": "x"}], "format": schema,
                                          "stream": False})["message"]["content"]
         self.assertEqual(list(json.loads(answer)), ["animal", "legs"])
+        for asked in ({"output_config": {"format": {"type": "json_schema", "schema": schema}}},
+                      {"output_format": {"type": "json_schema", "schema": schema}}):
+            answer = self.good("/v1/messages", {"messages": [{"role": "user", "content": "x"}], "max_tokens": 100, **asked})
+            self.assertEqual(list(json.loads(answer["content"][0]["text"])), ["animal", "legs"])
         whole = self.good("/v1/responses", {"input": "x", "max_output_tokens": 100,
                                             "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}})
         self.assertEqual(list(json.loads(whole["output"][0]["content"][0]["text"])), ["animal", "legs"])
