@@ -19,6 +19,12 @@ constexpr size_t kMostMessageBytes = 300;
 // Blanks between the tokens of JSON, as long as no model writes for ever. In the library's words.
 constexpr const char* kBlanks = R"([\x20\x0A\x0D\x09]{1,20})";
 
+// Digits behind each other in JSON, where the grammar lets another sign follow: a number has no end of its own, and small models
+// go on for ever. 64-bit integers have 19, and a double has 17 that count.
+constexpr size_t kMostDigits = 20;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // What the library says, as the end of a sentence.
 std::string shown(const char* message) {
   std::string_view text = message ? message : "unknown error";
@@ -61,6 +67,25 @@ class Spelling {
       by_bytes_.try_emplace(tokens_[id], static_cast<uint32_t>(id));
       longest_ = std::max(longest_, tokens_[id].size());
     }
+    begin_with_digit_.resize((tokens_.size() + 31) / 32);
+    for (size_t id = 0; id < tokens_.size(); ++id) {
+      if (!tokens_[id].empty() && is_digit(tokens_[id].front())) begin_with_digit_[id / 32] |= 1u << id % 32;
+    }
+  }
+
+  // Digits at the end of a text that ended with `before` of them, and goes on with the token.
+  size_t digits_behind(size_t before, uint32_t token) const {
+    const std::string_view text = token < tokens_.size() ? std::string_view(tokens_[token]) : "";
+    const auto rest = std::find_if_not(text.rbegin(), text.rend(), is_digit);
+    const auto count = static_cast<size_t>(rest - text.rbegin());
+    return count == text.size() ? before + count : count;
+  }
+  // Takes tokens that begin with a digit out, if others are left.
+  void end_digits(std::vector<uint32_t>& mask) const {
+    std::vector<uint32_t> others = mask;
+    for (size_t i = 0; i < std::min(others.size(), begin_with_digit_.size()); ++i)
+      others[i] &= ~begin_with_digit_[i];
+    if (std::ranges::any_of(others, [](uint32_t word) { return word != 0; })) mask = std::move(others);
   }
 
   bool is_known() const { return tokenize_ != nullptr; }
@@ -99,6 +124,7 @@ class Spelling {
   const std::function<std::vector<uint32_t>(std::string_view)> tokenize_;
   std::unordered_map<std::string_view, uint32_t> by_bytes_;  // of tokens_
   size_t longest_ = 1;
+  std::vector<uint32_t> begin_with_digit_;  // a bit a token
 };
 
 Unexpected Matcher::failure(ErrorKind kind) const {
@@ -113,6 +139,7 @@ Result<std::vector<uint32_t>> Matcher::allowed() {
     return failure(ErrorKind::kUnsupported);
   if (std::ranges::all_of(mask, [](uint32_t word) { return word == 0; }))
     return fail(ErrorKind::kUnsupported, "The grammar leaves the model no token that goes on.");
+  if (ends_numbers_ && digits_ >= kMostDigits) spelling_->end_digits(mask);
   return mask;
 }
 
@@ -126,6 +153,7 @@ Result<std::vector<uint32_t>> Matcher::forced() {
 
 Result<void> Matcher::accept(uint32_t token) {
   if (library_->matcher_consume_token(matcher_.get(), token) != 0) return failure(ErrorKind::kInternal);
+  if (ends_numbers_) digits_ = spelling_->digits_behind(digits_, token);
   return {};
 }
 
@@ -183,7 +211,8 @@ Result<Matcher> Guides::compile(const Grammar& grammar) const {
   library_.constraint_init_set_defaults(&init, tokenizer_.get());
   init.log_stderr_level = 0;
   init.limits.verbose_errors = false;
-  Matcher matcher(library_, tokenizer_, library_.new_matcher(&init, kind, text.c_str()));
+  Matcher matcher(library_, spelling_, tokenizer_, grammar.kind == GrammarKind::kJsonSchema,
+                  library_.new_matcher(&init, kind, text.c_str()));
   if (const char* error = library_.matcher_get_error(matcher.matcher_.get())) {
     return fail(ErrorKind::kInvalidInput, "The %s cannot be used: %s.", noun(grammar.kind),
                 shown(error).c_str());
@@ -193,7 +222,8 @@ Result<Matcher> Guides::compile(const Grammar& grammar) const {
 
 Result<Matcher> Guides::begin(const Grammar& grammar) {
   const auto copy = [this](const Matcher& of) {
-    return Matcher(library_, tokenizer_, library_.clone_matcher(of.matcher_.get()));
+    return Matcher(library_, spelling_, tokenizer_, of.ends_numbers_,
+                   library_.clone_matcher(of.matcher_.get()));
   };
   {
     const std::lock_guard lock(mutex_);

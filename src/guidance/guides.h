@@ -42,12 +42,20 @@ class Matcher {
 
  private:
   friend class Guides;
-  Matcher(const Library& library, std::shared_ptr<LlgTokenizer> tokenizer, LlgMatcher* matcher)
-      : library_(&library), tokenizer_(std::move(tokenizer)), matcher_(matcher, library.free_matcher) {}
+  Matcher(const Library& library, std::shared_ptr<const Spelling> spelling,
+          std::shared_ptr<LlgTokenizer> tokenizer, bool ends_numbers, LlgMatcher* matcher)
+      : library_(&library),
+        spelling_(std::move(spelling)),
+        tokenizer_(std::move(tokenizer)),
+        ends_numbers_(ends_numbers),
+        matcher_(matcher, library.free_matcher) {}
   Unexpected failure(ErrorKind kind) const;
 
   const Library* library_;
+  std::shared_ptr<const Spelling> spelling_;
   std::shared_ptr<LlgTokenizer> tokenizer_;  // outlives the matcher
+  bool ends_numbers_ = false;                // of JSON: digits do not go on for ever
+  size_t digits_ = 0;                        // at the end of what was accepted
   std::unique_ptr<LlgMatcher, void (*)(LlgMatcher*)> matcher_;
 };
 

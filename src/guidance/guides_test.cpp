@@ -140,6 +140,20 @@ TEST(Guides, OneTextIsForcedAsTheModelWritesIt) {
   }
 }
 
+TEST(Guides, NumbersOfJsonEnd) {
+  auto number = guides().begin({GrammarKind::kJsonSchema, R"({"type": "number", "minimum": 0})", {}});
+  auto digits = guides().begin({GrammarKind::kJsonSchema, R"({"type": "string", "pattern": "^0{30}$"})", {}});
+  ASSERT_TRUE(number && digits);
+  ASSERT_TRUE(number->accept('0') && number->accept('.') && digits->accept('"'));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(allows(*number->allowed(), '1')) << i;
+    ASSERT_TRUE(number->accept('1') && digits->accept('0'));
+  }
+  EXPECT_FALSE(allows(*number->allowed(), '1'));
+  EXPECT_TRUE(allows(*number->allowed(), kEnd));
+  EXPECT_TRUE(allows(*digits->allowed(), '0')) << "nothing else may follow";
+}
+
 // A second matcher of a grammar is a copy of the first one's beginning.
 TEST(Guides, AnswersOfOneGrammarDoNotMeet) {
   const Grammar grammar{GrammarKind::kRegex, "ab|ba", {}};
