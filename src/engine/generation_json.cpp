@@ -18,15 +18,11 @@ Json generation_json(const ModelInfo& info, const Counters& counters, const Gene
   out["stop"] = stop_reason_name(generation.stop);
   out["model"] = {{"name", info.name}, {"architecture", info.architecture}, {"synthetic", info.synthetic}};
   out["device"] = {{"adapter", info.adapter}, {"provider", info.provider}};
-  out["timings"] = {{"load_seconds", info.load.seconds},
-                    {"prompt_tokens", t.prompt_tokens},
-                    {"evaluated_tokens", t.evaluated_tokens},
-                    {"generated_tokens", t.generated_tokens},
-                    {"forced_tokens", t.forced_tokens},
-                    {"ttft_seconds", t.ttft_seconds},
-                    {"prefill_tokens_per_second", t.prefill_rate()},
-                    {"decode_seconds", t.decode_seconds},
-                    {"decode_tokens_per_second", t.decode_rate()}};
+  out["timings"] = {{"load_seconds", info.load.seconds},      {"prompt_tokens", t.prompt_tokens},
+                    {"evaluated_tokens", t.evaluated_tokens}, {"generated_tokens", t.generated_tokens},
+                    {"ttft_seconds", t.ttft_seconds},         {"prefill_tokens_per_second", t.prefill_rate()},
+                    {"decode_seconds", t.decode_seconds},     {"decode_tokens_per_second", t.decode_rate()}};
+  if (t.forced_tokens > 0) out["timings"]["forced_tokens"] = t.forced_tokens;  // of answers with a grammar
   out["load"] = load_json(info.load);
   out["memory"] = {{"weight_bytes", info.weight_bytes},
                    {"cache_bytes", info.cache_bytes},

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import time
 import unittest
 
@@ -50,6 +51,33 @@ class ServerCase(unittest.TestCase):
         got, _, answer = self.served.post(path, body, **fields)
         self.assertEqual(got, status, answer)
         return answer["error"]
+
+
+def completion_lines(count, **fields):
+    return "\n".join(json.dumps({"custom_id": str(i), "method": "POST", "url": TEXT, "body": {"prompt": "Once", **fields}})
+                     for i in range(count))
+
+
+def upload(served, lines):
+    """A file's id."""
+    form = ('--B\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--B\r\n'
+            f'Content-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n{lines}\r\n--B--\r\n')
+    return served.post("/v1/files", form, Content_Type="multipart/form-data; boundary=B")[2]["id"]
+
+
+def begin_batch(served, file):
+    body = {"input_file_id": file, "endpoint": TEXT, "completion_window": "24h"}
+    return served.post("/v1/batches", body)[2]["id"]
+
+
+def batch_until(served, batch, is_reached):
+    while not is_reached(now := served.ask("GET", "/v1/batches/" + batch)[2]):
+        time.sleep(0.05)
+    return now
+
+
+def file_lines(served, file):
+    return {line["custom_id"]: line for line in map(json.loads, served.ask("GET", f"/v1/files/{file}/content")[2].splitlines())}
 
 
 class OpenAI(ServerCase):
@@ -164,34 +192,16 @@ class OpenAI(ServerCase):
                          "previous_response_id")
 
     def test_a_batch_is_answered_and_another_cancelled(self):
-        def upload(*requests):
-            lines = "\n".join(json.dumps({"custom_id": str(i), "method": "POST", "url": TEXT, "body": body})
-                              for i, body in enumerate(requests))
-            form = ('--B\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--B\r\n'
-                    f'Content-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n{lines}\r\n--B--\r\n')
-            return self.served.post("/v1/files", form, Content_Type="multipart/form-data; boundary=B")[2]["id"]
-
-        def begin(file):
-            return self.good("/v1/batches", {"input_file_id": file, "endpoint": TEXT, "completion_window": "24h"})["id"]
-
-        def wait(batch, *ends):
-            while (now := self.served.ask("GET", "/v1/batches/" + batch)[2])["status"] not in ends:
-                time.sleep(0.05)
-            return now
-
-        def content(file):
-            text = self.served.ask("GET", f"/v1/files/{file}/content")[2]
-            return {line["custom_id"]: line for line in map(json.loads, text.splitlines())}
-
-        file = upload({"prompt": "Once", "max_tokens": 3}, {"prompt": "x", "temperature": -1})
-        done = wait(begin(file), "completed", "failed")
+        bad = json.dumps({"custom_id": "bad", "method": "POST", "url": TEXT, "body": {"prompt": "x", "temperature": -1}})
+        file = upload(self.served, completion_lines(1, max_tokens=3) + "\n" + bad)
+        done = batch_until(self.served, begin_batch(self.served, file), lambda now: now["status"] in ("completed", "failed"))
         self.assertEqual(done["request_counts"], {"total": 2, "completed": 1, "failed": 1}, done)
-        answer = content(done["output_file_id"])["0"]["response"]["body"]
+        answer = file_lines(self.served, done["output_file_id"])["0"]["response"]["body"]
         self.assertEqual(answer["choices"][0]["text"], self.good(TEXT, {"prompt": "Once", "max_tokens": 3})["choices"][0]["text"])
-        self.assertIn("temperature", content(done["error_file_id"])["1"]["error"]["message"])
-        long = begin(upload({"prompt": "Once", "max_tokens": 400, "ignore_eos": True}))
+        self.assertIn("temperature", file_lines(self.served, done["error_file_id"])["bad"]["error"]["message"])
+        long = begin_batch(self.served, upload(self.served, completion_lines(1, max_tokens=400, ignore_eos=True)))
         self.served.post(f"/v1/batches/{long}/cancel", None)
-        self.assertIsNone(wait(long, "cancelled")["output_file_id"])
+        self.assertIsNone(batch_until(self.served, long, lambda now: now["status"] == "cancelled")["output_file_id"])
         listed = self.served.ask("GET", "/v1/batches?limit=1")[2]
         self.assertEqual((listed["data"][0]["id"], listed["has_more"]), (long, True))
         self.assertTrue(self.served.ask("DELETE", "/v1/files/" + file)[2]["deleted"])
@@ -334,6 +344,19 @@ class Load(ServerCase):
 
 
 class Ends(unittest.TestCase):
+    def test_a_batch_goes_on_after_a_kill(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = (*FLAGS, "--files", os.path.join(folder, "files"))
+            served = Served(DOPPLER, *flags)
+            batch = begin_batch(served, upload(served, completion_lines(6, max_tokens=30, ignore_eos=True)))
+            batch_until(served, batch, lambda now: now["request_counts"]["completed"] > 0)
+            served.process.kill()
+            served.end()
+            served = Served(DOPPLER, *flags)
+            done = batch_until(served, batch, lambda now: now["status"] == "completed")
+            self.assertEqual(set(file_lines(served, done["output_file_id"])), set("012345"))
+            served.end()
+
     def test_answers_under_way_are_told_before_the_end(self):
         served = Served(DOPPLER, *FLAGS, "--api-key", KEY)
         self.assertEqual(served.post(TEXT, {"prompt": "x"})[0], 401)
