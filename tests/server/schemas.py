@@ -51,7 +51,7 @@ def main():
     except ImportError:
         sys.exit("The package jsonschema is needed: pip install jsonschema")
     def validator(schema):
-        return jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+        return jsonschema.Draft202012Validator(schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
     with open(os.path.join(os.path.dirname(__file__), "schemas.json"), encoding="utf-8") as file:
         data = json.load(file)
     valid = {name: schema for name, schema in data["valid"].items() if arguments.only in (None, name)}
