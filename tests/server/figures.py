@@ -7,6 +7,9 @@ import platform
 import subprocess
 import time
 
+# At the beginning: the sources may change while a run takes its time.
+COMMIT = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout.strip()
+
 
 def process_figures(pid):
     """Memory in MiB, open files and threads."""
@@ -42,10 +45,9 @@ def add_arguments(parser):
 
 def finish(arguments, kind, served, passed, figures):
     """Prints the figures and saves them; the exit status."""
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
     device = served.ask("GET", "/props")[2]["models"][0].get("device")
     record = {"kind": kind, "passed": passed, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-              "commit": commit.stdout.strip(), "machine": arguments.label or platform.machine(), "device": device,
+              "commit": COMMIT, "machine": arguments.label or platform.machine(), "device": device,
               "settings": {key: value for key, value in vars(arguments).items()
                            if key not in ("doppler", "save", "label")}, **figures}
     served.end()
