@@ -40,7 +40,7 @@ class Service {
   ResponsesStore& responses() { return responses_; }
   FileStore& files() { return *files_; }
   Batches& batches() { return batches_; }
-  Worker& file_worker() { return file_worker_; }  // reads what is sent of files
+  Worker& file_worker() { return file_worker_; }  // writes and reads files
   size_t connections() const { return connections_(); }
   int64_t started() const { return started_; }  // seconds since 1970
 

@@ -68,11 +68,14 @@ class FileAnswer : public std::enable_shared_from_this<FileAnswer> {
 
 }  // namespace
 
+// The disk holds up nobody else's body.
 void answer_upload(Service& service, const Call& call) {
-  const auto file = upload(service, *call.exchange);
-  if (file) return reply_json(*call.exchange, file->json());
-  if (file.error().kind() != ErrorKind::kOutOfMemory) return reply_error(*call.exchange, file.error());
-  reply_error(*call.exchange, 413, file.error().sentence(), "invalid_request_error");
+  service.file_worker().post([&service, exchange = call.exchange] {
+    const auto file = upload(service, *exchange);
+    if (file) return reply_json(*exchange, file->json());
+    if (file.error().kind() != ErrorKind::kOutOfMemory) return reply_error(*exchange, file.error());
+    reply_error(*exchange, 413, file.error().sentence(), "invalid_request_error");
+  });
 }
 
 void answer_files(Service& service, const Call& call) {

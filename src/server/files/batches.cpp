@@ -46,6 +46,16 @@ Result<void> check_metadata(const Json* metadata) {
               kMostMetadata);
 }
 
+// The first request that can be read says which model answers all of them.
+Result<std::string> first_model(openai::LineReader& reader) {
+  while (true) {
+    DP_TRY(const auto text, reader.next());
+    if (!text) return std::string();
+    const auto line = openai::parse_batch_line(text->text, text->number, {});
+    if (line.completion) return line.completion->model;
+  }
+}
+
 }  // namespace
 
 // The model's scheduler comes from the model's thread.
@@ -222,10 +232,7 @@ Result<batch::BatchTotals> Batches::answer_lines(Work& work) {
   DP_TRY(const openai::LineCount count, openai::count_lines(reader));
   if (count.lines == 0) return fail(ErrorKind::kInvalidInput, "The batch's input file has no line.");
   work.lines = count.lines;
-  // The first request says which model answers all of them.
-  DP_TRY(const auto first, reader.next());
-  const auto line = openai::parse_batch_line(first->text, first->number, options_.defaults);
-  const std::string name = line.completion ? line.completion->model : "";
+  DP_TRY(const std::string name, first_model(reader));
   work.host = models_.find(name);
   if (!work.host)
     return fail(ErrorKind::kInvalidInput, "Model \"%s\" is not served here; /v1/models lists what is.",
