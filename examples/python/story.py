@@ -18,7 +18,7 @@ class LoadOptions(ctypes.Structure):
                 ("kernel_count", c_size_t), ("rules", POINTER(c_char_p)), ("rule_count", c_size_t),
                 ("ctx_len", c_uint32), ("chunk", c_uint32), ("sequences", c_uint32), ("pool_tokens", c_uint32),
                 ("cache_host_bytes", c_uint64), ("ring", c_uint32), ("tuned", c_bool), ("verify", c_bool), ("all_samplers", c_bool),
-                ("logprobs", c_bool), ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p)]
+                ("logprobs", c_bool), ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p), ("grammars", c_uint64)]
 
 
 class GenerateOptions(ctypes.Structure):
@@ -32,7 +32,8 @@ class GenerateOptions(ctypes.Structure):
                 ("xtc_threshold", c_float), ("dynatemp_range", c_float), ("dynatemp_exponent", c_float),
                 ("mirostat_tau", c_float), ("mirostat_eta", c_float), ("dry_multiplier", c_float),
                 ("dry_base", c_float), ("dry_allowed_length", c_uint32), ("dry_range", c_uint32),
-                ("dry_breakers", POINTER(c_char_p)), ("dry_breaker_count", c_size_t)]
+                ("dry_breakers", POINTER(c_char_p)), ("dry_breaker_count", c_size_t),
+                ("grammar_kind", c_int), ("grammar", c_char_p)]
 
 
 class Request(ctypes.Structure):

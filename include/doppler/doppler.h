@@ -138,9 +138,10 @@ struct Timings {
   uint32_t evaluated_tokens = 0;  // of these, not found in the cache
   uint32_t cached_tokens = 0;     // of these, found there
   uint32_t generated_tokens = 0;
-  double queued_seconds = 0;  // of several sequences: from the call to a place among those that run
-  double ttft_seconds = 0;    // from the call to the first token
-  double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals
+  uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
+  double queued_seconds = 0;   // of several sequences: from the call to a place among those that run
+  double ttft_seconds = 0;     // from the call to the first token
+  double decode_seconds = 0;   // from the first token to the last: generated_tokens - 1 intervals
   double prefill_rate() const { return ttft_seconds > 0 ? evaluated_tokens / ttft_seconds : 0; }
   double decode_rate() const { return decode_seconds > 0 ? (generated_tokens - 1) / decode_seconds : 0; }
 };

@@ -97,6 +97,7 @@ typedef struct doppler_load_options {
   bool logprobs;     /* generations may ask for log-probabilities */
   doppler_on_progress on_progress;
   void* progress_data; /* the first argument of on_progress */
+  uint64_t grammars;   /* 1: generations may have a grammar, with two sequences or more; default 0 */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */
@@ -150,6 +151,13 @@ typedef enum doppler_when_full {
   DOPPLER_FULL_SLIDE = 1 /* the older half of the context is dropped and the rest evaluated again */
 } doppler_when_full;
 
+typedef enum doppler_grammar_kind {
+  DOPPLER_GRAMMAR_NONE = 0,
+  DOPPLER_GRAMMAR_JSON_SCHEMA = 1,
+  DOPPLER_GRAMMAR_REGEX = 2, /* in Rust's syntax */
+  DOPPLER_GRAMMAR_TEXT = 3   /* Lark, or GBNF, whose rules have "::=" */
+} doppler_grammar_kind;
+
 /* The members of doppler::SamplingOptions and doppler::GenerateOptions. */
 typedef struct doppler_generate_options {
   size_t size;
@@ -189,6 +197,8 @@ typedef struct doppler_generate_options {
   uint32_t dry_range;              /* tokens back, at most 1024; 0: that many, the default */
   const char* const* dry_breakers; /* NULL: the default, newline, colon, quote and asterisk */
   size_t dry_breaker_count;
+  doppler_grammar_kind grammar_kind; /* what the answer must be; default none */
+  const char* grammar;               /* its text */
 } doppler_generate_options;
 
 /* size: sizeof(doppler_generate_options). */
@@ -210,9 +220,10 @@ typedef struct doppler_timings {
   uint32_t evaluated_tokens; /* of these, not found in the cache */
   uint32_t cached_tokens;    /* of these, found there */
   uint32_t generated_tokens;
-  double queued_seconds; /* of a scheduler's stream: from the call to a place among those that run */
-  double ttft_seconds;   /* from the call to the first token */
-  double decode_seconds; /* from the first token to the last: generated_tokens - 1 intervals */
+  double queued_seconds;  /* of a scheduler's stream: from the call to a place among those that run */
+  double ttft_seconds;    /* from the call to the first token */
+  double decode_seconds;  /* from the first token to the last: generated_tokens - 1 intervals */
+  uint64_t forced_tokens; /* of those generated, appended without a step each: a grammar left no other */
 } doppler_timings;
 
 /* Text and tokens live as long as the generation; length and count may be NULL. Of the generation NULL they are "" and
@@ -310,6 +321,7 @@ typedef struct doppler_scheduler_load {
   uint32_t free_blocks, blocks; /* of the cache */
   uint32_t block_len;           /* tokens of a block */
   uint64_t host_cache_bytes;    /* of prefixes that left the GPU's memory */
+  uint64_t objects_created;     /* on the GPU since the model was loaded: stays 0 */
 } doppler_scheduler_load;
 
 DOPPLER_CAN_FAIL doppler_error* doppler_scheduler_get_load(const doppler_scheduler* scheduler,

@@ -74,6 +74,7 @@ struct SchedulerLoad {
   uint32_t free_blocks = 0, blocks = 0;  // of the cache
   uint32_t block_len = 0;                // tokens of a block
   uint64_t host_cache_bytes = 0;         // of prefixes that left the GPU's memory
+  uint64_t objects_created = 0;          // on the GPU since the model was loaded: stays 0
 };
 
 class Scheduler {

@@ -97,6 +97,7 @@ doppler_error* doppler_generation_get_timings(const doppler_generation* generati
     out.queued_seconds = from.queued_seconds;
     out.ttft_seconds = from.ttft_seconds;
     out.decode_seconds = from.decode_seconds;
+    out.forced_tokens = from.forced_tokens;
     return fill_struct("doppler_timings", timings, out);
   });
 }

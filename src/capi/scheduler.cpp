@@ -40,6 +40,7 @@ doppler_error* doppler_scheduler_get_load(const doppler_scheduler* scheduler, do
     out.blocks = from.blocks;
     out.block_len = from.block_len;
     out.host_cache_bytes = from.host_cache_bytes;
+    out.objects_created = from.objects_created;
     return fill_struct("doppler_scheduler_load", load, out);
   });
 }

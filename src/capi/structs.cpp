@@ -1,6 +1,7 @@
 #include "capi/structs.h"
 
 #include <cstddef>
+#include <iterator>
 
 namespace doppler::capi {
 namespace {
@@ -11,12 +12,12 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, progress_data);
+DP_ENDS_WITH(doppler_load_options, grammars);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
-DP_ENDS_WITH(doppler_generate_options, dry_breaker_count);
-DP_ENDS_WITH(doppler_timings, decode_seconds);
+DP_ENDS_WITH(doppler_generate_options, grammar);
+DP_ENDS_WITH(doppler_timings, forced_tokens);
 DP_ENDS_WITH(doppler_request, deadline_seconds);
-DP_ENDS_WITH(doppler_scheduler_load, host_cache_bytes);
+DP_ENDS_WITH(doppler_scheduler_load, objects_created);
 
 doppler_load_options default_load_options() {
   const LoadOptions defaults;
@@ -91,6 +92,21 @@ Result<std::vector<std::string>> texts(const char* member, const char* const* li
   return out;
 }
 
+Result<Grammar> grammar_of(const doppler_generate_options& given) {
+  static constexpr GrammarKind kKinds[] = {GrammarKind::kNone, GrammarKind::kJsonSchema, GrammarKind::kRegex,
+                                           GrammarKind::kGrammar};
+  const auto kind = static_cast<size_t>(given.grammar_kind);
+  if (kind >= std::size(kKinds)) {
+    return fail(ErrorKind::kInvalidInput, "grammar_kind is %d; allowed are %d to %d.",
+                static_cast<int>(given.grammar_kind), DOPPLER_GRAMMAR_NONE, DOPPLER_GRAMMAR_TEXT);
+  }
+  if ((given.grammar != nullptr) != (given.grammar_kind != DOPPLER_GRAMMAR_NONE)) {
+    return fail(ErrorKind::kInvalidInput, "grammar is %s, but grammar_kind is %d.",
+                given.grammar ? "set" : "NULL", static_cast<int>(given.grammar_kind));
+  }
+  return Grammar{.kind = kKinds[kind], .text = given.grammar ? given.grammar : "", .source = {}};
+}
+
 }  // namespace
 
 Result<LoadOptions> load_options(const doppler_load_options* options) {
@@ -123,6 +139,11 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   out.verify = given.verify;
   out.all_samplers = given.all_samplers;
   out.logprobs = given.logprobs;
+  if (given.grammars > 1) {
+    return fail(ErrorKind::kInvalidInput, "grammars is %llu; allowed are 0 and 1.",
+                static_cast<unsigned long long>(given.grammars));
+  }
+  out.grammars = given.grammars == 1;
   if (given.on_progress) {
     out.progress = [progress = given.on_progress, data = given.progress_data](std::string_view stage,
                                                                               uint64_t done, uint64_t total) {
@@ -175,6 +196,7 @@ Result<GenerateOptions> generate_options(const doppler_generate_options* options
                 static_cast<int>(given.when_full), DOPPLER_FULL_STOP, DOPPLER_FULL_SLIDE);
   }
   out.when_full = static_cast<WhenFull>(given.when_full);
+  DP_TRY(out.grammar, grammar_of(given));
   out.batch = given.batch;
   out.readback_interval = given.readback_interval;
   out.logprobs = given.logprobs;

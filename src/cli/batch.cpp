@@ -1,17 +1,21 @@
 // doppler batch: answers a file of requests in the format of OpenAI's batches. Flags and closing line here, the work in
-// batch_run.cpp, the format in openai/batch_line.h.
+// src/batch, the format in openai/batch_line.h.
 #include <cstdio>
 #include <filesystem>
 
 #include "base/json.h"
-#include "cli/batch_run.h"
+#include "batch/batch_run.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
+#include "cli/interrupt.h"
+#include "cli/transfer_line.h"
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
 
 namespace doppler::cli {
 namespace {
+
+using batch::BatchTotals;
 
 constexpr uint32_t kDefaultSequences = 16;
 // Requests handed to the scheduler for each of its places: a place that is free finds its next prompt tokenised, and prompts
@@ -90,8 +94,20 @@ std::string totals_line(const ModelInfo& info, const BatchTotals& t) {
                    info.adapter.c_str(), info.provider.c_str(), info.synthetic ? ", SYNTHETIC weights" : "");
 }
 
+std::string progress(const BatchTotals& totals) {
+  const uint64_t here = totals.answered + totals.failed;
+  std::string out = format_text("%llu of %llu lines, %.1f tok/s",
+                                static_cast<unsigned long long>(totals.lines - totals.left()),
+                                static_cast<unsigned long long>(totals.lines), totals.rate());
+  if (here > 0) {
+    const double each = totals.seconds / static_cast<double>(here);
+    out += ", " + duration_text(each * static_cast<double>(totals.left())) + " left";
+  }
+  return out;
+}
+
 // The files come before the model: what is wrong with them is said at once.
-Result<BatchTotals> batch(BatchFlags& flags) {
+Result<BatchTotals> answer_file(BatchFlags& flags) {
   DP_TRY(openai::LineReader input, openai::LineReader::open(flags.files[0]));
   DP_TRY(const openai::LineCount count, openai::count_lines(input));
   flags.model.load.logprobs = count.names_logprobs;
@@ -99,19 +115,27 @@ Result<BatchTotals> batch(BatchFlags& flags) {
   DP_TRY(openai::BatchOutput output, openai::BatchOutput::open(flags.files[1]));
   DP_TRY(Model model, load_named_model(flags.model));
   DP_TRY(Scheduler scheduler, model.scheduler());
-  BatchRun run(
+  const InterruptFlag interrupt;
+  batch::BatchRun run(
       scheduler, input, output,
       {.defaults = flags.defaults,
        .in_flight = flags.model.load.sequences * kRequestsAPlace,
        .model = model.info().name,
        .token_text = [tokenizer = model.impl().loaded->text.tokenizer](
-                         int32_t id) { return std::string(tokenizer ? tokenizer->token_bytes(id) : ""); }},
+                         int32_t id) { return std::string(tokenizer ? tokenizer->token_bytes(id) : ""); },
+       .on_tick =
+           [&interrupt](const BatchTotals& totals) {
+             if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K%s", progress(totals).c_str());
+             return !interrupt.raised();
+           }},
       count.lines);
-  DP_TRY(const BatchTotals totals, run.run());
+  const auto totals = run.run();
+  if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K");
+  if (!totals) return forward(totals.error());
   if (flags.json)
-    std::printf("%s\n", totals_json(model.info(), totals).c_str());
+    std::printf("%s\n", totals_json(model.info(), *totals).c_str());
   else
-    std::fprintf(stderr, "%s\n", totals_line(model.info(), totals).c_str());
+    std::fprintf(stderr, "%s\n", totals_line(model.info(), *totals).c_str());
   return totals;
 }
 
@@ -126,7 +150,7 @@ int batch_verb(std::span<const std::string> arguments) {
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   flags.model.load.all_samplers = needs_all_samplers(flags.defaults.sampling);
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
-  const auto totals = batch(flags);
+  const auto totals = answer_file(flags);
   if (!totals) return exit_failed(totals.error());
   return totals->left() == 0 ? 0 : 1;
 }

@@ -51,6 +51,11 @@ void add_flags(Args& args, ServeFlags& flags) {
   args.flag("any-name", 0, "answer requests for unknown models with the first one", &o.service.any_name);
   args.text("template", 0, "FILE", "Jinja chat template instead of the models' own",
             &flags.model.template_file);
+  args.group("Files and batches");
+  args.text("files", 0, "FOLDER",
+            "where clients' files and batches are kept (default: a folder that ends with the server)",
+            &o.service.files_folder);
+  args.bytes("files-size", 0, "SIZE", "of all files together (default 1G)", &o.service.files_bytes);
   args.group("Load");
   args.count("parallel", 0, "N", "requests of a model that are decoded together, 2 to 64 (default 16)",
              &flags.model.load.sequences);

@@ -11,6 +11,7 @@ class GrammarGuide final : public Guide {
       : matcher_(std::move(matcher)), ends_(std::move(ends)) {}
 
   Result<std::vector<uint32_t>> allowed() override { return matcher_.allowed(); }
+  Result<std::vector<uint32_t>> forced() override { return matcher_.forced(); }
   Result<bool> accept(uint32_t token) override {
     if (std::ranges::find(ends_, token) != ends_.end()) return false;
     DP_CHECK(matcher_.accept(token));
@@ -22,9 +23,30 @@ class GrammarGuide final : public Guide {
   std::vector<uint32_t> ends_;
 };
 
-guidance::Vocabulary vocabulary_of(const tokenizer::Tokenizer& tokenizer, std::vector<uint32_t> ends) {
+// Texts that follow others: what the tokenizer puts in front of a whole text is left out.
+std::vector<uint32_t> tokens_behind(const tokenizer::Tokenizer& tokenizer, std::string_view text) {
+  constexpr std::string_view kBefore = "\n";  // joins no token of what follows
+  const auto ids = tokenizer.encode(tokenizer.strips_leading_space() ? std::string(kBefore).append(text)
+                                                                     : std::string(text));
+  if (!ids) return {};
+  std::vector<uint32_t> out(ids->begin(), ids->end());
+  if (!tokenizer.strips_leading_space()) return out;
+  std::string before;
+  while (!out.empty() && !before.ends_with(kBefore)) {
+    before += tokenizer.token_bytes(static_cast<int32_t>(out.front()));
+    out.erase(out.begin());
+  }
+  return out;
+}
+
+guidance::Vocabulary vocabulary_of(const std::shared_ptr<const tokenizer::Tokenizer>& shared,
+                                   std::vector<uint32_t> ends) {
   using tokenizer::TokenType;
-  guidance::Vocabulary out{.tokens = {}, .is_control = {}, .ends = std::move(ends)};
+  const tokenizer::Tokenizer& tokenizer = *shared;
+  guidance::Vocabulary out{
+      .tokens = {}, .is_control = {}, .ends = std::move(ends), .tokenize = [shared](std::string_view text) {
+        return tokens_behind(*shared, text);
+      }};
   const auto count = static_cast<int32_t>(tokenizer.vocab_size());
   for (int32_t id = 0; id < count; ++id) {
     const TokenType type = tokenizer.token_type(id);
@@ -46,7 +68,7 @@ Result<guidance::Guides*> ModelGuides::guides() {
   const std::lock_guard lock(mutex_);
   if (!guides_) {
     if (!tokenizer_) return fail(ErrorKind::kUnsupported, "The model has no tokenizer; a grammar needs one.");
-    DP_TRY(guides_, guidance::Guides::create(vocabulary_of(*tokenizer_, ends_)));
+    DP_TRY(guides_, guidance::Guides::create(vocabulary_of(tokenizer_, ends_)));
   }
   return guides_.get();
 }

@@ -65,6 +65,11 @@ Result<std::unique_ptr<SchedulerThread>> SchedulerThread::start(gpu::Device& dev
   return made;
 }
 
+uint64_t SchedulerThread::objects_of(const gpu::Device& device) {
+  const gpu::Counters& made = device.counters();
+  return made.buffers_created + made.bind_groups_created + made.pipelines_created;
+}
+
 SchedulerThread::~SchedulerThread() {
   {
     const std::lock_guard lock(mutex_);
@@ -189,7 +194,8 @@ SchedulerLoad SchedulerThread::load() {
             .free_blocks = blocks.pool().free_count(),
             .blocks = blocks.pool().block_count(),
             .block_len = blocks.pool().block_len(),
-            .host_cache_bytes = blocks.host().used_bytes()};
+            .host_cache_bytes = blocks.host().used_bytes(),
+            .objects_created = objects_of(device_) - objects_at_start_};
   });
   return load;
 }

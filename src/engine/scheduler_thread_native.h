@@ -69,7 +69,8 @@ class SchedulerThread {
 
  private:
   SchedulerThread(gpu::Device& device, std::unique_ptr<engine::Scheduler> scheduler)
-      : device_(device), scheduler_(std::move(scheduler)) {}
+      : device_(device), scheduler_(std::move(scheduler)), objects_at_start_(objects_of(device)) {}
+  static uint64_t objects_of(const gpu::Device& device);
   // On the scheduler's thread.
   Result<std::shared_ptr<engine::Stream>> begin(engine::Request request,
                                                 const std::shared_ptr<StreamLine>& parent);
@@ -82,6 +83,7 @@ class SchedulerThread {
 
   gpu::Device& device_;
   std::unique_ptr<engine::Scheduler> scheduler_;
+  const uint64_t objects_at_start_;
   std::list<std::shared_ptr<StreamLine>> lines_;  // the scheduler's thread alone
   std::mutex mutex_;
   std::condition_variable called_;

@@ -53,6 +53,7 @@ struct Stream::Impl {
   bool line_ended = false;
   bool was_cancelled = false;  // under mutex
   uint32_t segments = 0;       // slides so far: varies the seed
+  uint32_t line_forced = 0;    // tokens that were forced since then
   Clock::time_point started, first_token_at;
   std::mutex mutex;  // of line and was_cancelled: cancel() comes from any thread
   std::shared_ptr<engine::StreamLine> line;

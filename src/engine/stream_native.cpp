@@ -110,6 +110,7 @@ Result<bool> Stream::Impl::slide() {
   const bool at_limit = options.max_tokens != 0 && answer.result().tokens.size() >= options.max_tokens;
   if (options.when_full != WhenFull::kSlide || at_limit) return false;
   ++segments;
+  line_forced = 0;
   sequence.erase(sequence.begin(), sequence.end() - engine::kept_by_slide(model->info.ctx_len));
   DP_CHECK(submit(sequence, nullptr));
   return true;
@@ -151,6 +152,8 @@ Result<std::string> Stream::Impl::accept(const std::shared_ptr<engine::StreamLin
     text += answer.accept(arrived.tokens[i], arrived.logprobs.empty() ? nullptr : &arrived.logprobs[i]);
     if (answer.ended()) break;
   }
+  timings.forced_tokens +=
+      arrived.timings.forced_tokens - std::exchange(line_forced, arrived.timings.forced_tokens);
   if (answer.result().tokens.size() > 1) timings.decode_seconds = seconds(first_token_at, now);
   if (!answer.ended() && arrived.error) return forward(Error(*arrived.error));
   if (!answer.ended() && arrived.ended) {

@@ -1,6 +1,7 @@
 #include "guidance/guides.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -12,10 +13,17 @@ namespace {
 constexpr char kControlMark = '\xFF';  // before the bytes of a token that stands for no text
 constexpr size_t kMostCompiled = 64;   // a compiled schema has some megabytes at most
 constexpr size_t kMostGrammarBytes = 4u << 20;
+constexpr size_t kMostForced = 256;  // tokens asked for at a time; the others come next
 constexpr size_t kMostMessageBytes = 300;
 
 // Blanks between the tokens of JSON, as long as no model writes for ever. In the library's words.
 constexpr const char* kBlanks = R"([\x20\x0A\x0D\x09]{1,20})";
+
+// Digits behind each other in JSON, where the grammar lets another sign follow: a number has no end of its own, and small models
+// go on for ever. 64-bit integers have 19, and a double has 17 that count.
+constexpr size_t kMostDigits = 20;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // What the library says, as the end of a sentence.
 std::string shown(const char* message) {
@@ -49,6 +57,76 @@ const char* noun(GrammarKind kind) {
 
 }  // namespace
 
+// Texts as tokens: as the model learnt to write them, or else the longest tokens from the left.
+class Spelling {
+ public:
+  explicit Spelling(const Vocabulary& vocabulary)
+      : tokens_(vocabulary.tokens), tokenize_(vocabulary.tokenize) {
+    for (size_t id = 0; id < tokens_.size(); ++id) {
+      if (vocabulary.is_control[id] || tokens_[id].empty()) continue;
+      by_bytes_.try_emplace(tokens_[id], static_cast<uint32_t>(id));
+      longest_ = std::max(longest_, tokens_[id].size());
+    }
+    begin_with_digit_.resize((tokens_.size() + 31) / 32);
+    for (size_t id = 0; id < tokens_.size(); ++id) {
+      if (!tokens_[id].empty() && is_digit(tokens_[id].front())) begin_with_digit_[id / 32] |= 1u << id % 32;
+    }
+  }
+
+  // Digits at the end of a text that ended with `before` of them, and goes on with the token.
+  size_t digits_behind(size_t before, uint32_t token) const {
+    const std::string_view text = token < tokens_.size() ? std::string_view(tokens_[token]) : "";
+    const auto rest = std::find_if_not(text.rbegin(), text.rend(), is_digit);
+    const auto count = static_cast<size_t>(rest - text.rbegin());
+    return count == text.size() ? before + count : count;
+  }
+  // Takes tokens that begin with a digit out, if others are left.
+  void end_digits(std::vector<uint32_t>& mask) const {
+    std::vector<uint32_t> others = mask;
+    for (size_t i = 0; i < std::min(others.size(), begin_with_digit_.size()); ++i)
+      others[i] &= ~begin_with_digit_[i];
+    if (std::ranges::any_of(others, [](uint32_t word) { return word != 0; })) mask = std::move(others);
+  }
+
+  bool is_known() const { return tokenize_ != nullptr; }
+
+  std::vector<uint32_t> tokens_of(std::string_view text) const {
+    std::vector<uint32_t> out = tokenize_(text);
+    std::string spelled;
+    for (const uint32_t id : out) spelled += id < tokens_.size() ? tokens_[id] : "";
+    return spelled == text ? out : longest_of(text);
+  }
+
+  // The library's callback: writes at most `room` tokens and gives how many there are.
+  static size_t write_tokens(const void* self, const uint8_t* bytes, size_t count, uint32_t* out,
+                             size_t room) {
+    const std::vector<uint32_t> tokens =
+        static_cast<const Spelling*>(self)->tokens_of({reinterpret_cast<const char*>(bytes), count});
+    std::copy_n(tokens.begin(), std::min(room, tokens.size()), out);
+    return tokens.size();
+  }
+
+ private:
+  std::vector<uint32_t> longest_of(std::string_view text) const {
+    std::vector<uint32_t> out;
+    while (!text.empty()) {
+      size_t count = std::min(longest_, text.size());
+      auto found = by_bytes_.find(text.substr(0, count));
+      while (found == by_bytes_.end() && count > 1) found = by_bytes_.find(text.substr(0, --count));
+      if (found == by_bytes_.end()) return {};  // no token has this byte: nothing is forced
+      out.push_back(found->second);
+      text.remove_prefix(count);
+    }
+    return out;
+  }
+
+  const std::vector<std::string> tokens_;
+  const std::function<std::vector<uint32_t>(std::string_view)> tokenize_;
+  std::unordered_map<std::string_view, uint32_t> by_bytes_;  // of tokens_
+  size_t longest_ = 1;
+  std::vector<uint32_t> begin_with_digit_;  // a bit a token
+};
+
 Unexpected Matcher::failure(ErrorKind kind) const {
   return fail(kind, "The answer left its grammar: %s.",
               shown(library_->matcher_get_error(matcher_.get())).c_str());
@@ -61,11 +139,21 @@ Result<std::vector<uint32_t>> Matcher::allowed() {
     return failure(ErrorKind::kUnsupported);
   if (std::ranges::all_of(mask, [](uint32_t word) { return word == 0; }))
     return fail(ErrorKind::kUnsupported, "The grammar leaves the model no token that goes on.");
+  if (ends_numbers_ && digits_ >= kMostDigits) spelling_->end_digits(mask);
   return mask;
+}
+
+Result<std::vector<uint32_t>> Matcher::forced() {
+  std::vector<uint32_t> tokens(kMostForced);
+  const int32_t count = library_->matcher_compute_ff_tokens(matcher_.get(), tokens.data(), tokens.size());
+  if (count < 0) return failure(ErrorKind::kUnsupported);
+  tokens.resize(static_cast<size_t>(count));
+  return tokens;
 }
 
 Result<void> Matcher::accept(uint32_t token) {
   if (library_->matcher_consume_token(matcher_.get(), token) != 0) return failure(ErrorKind::kInternal);
+  if (ends_numbers_) digits_ = spelling_->digits_behind(digits_, token);
   return {};
 }
 
@@ -81,13 +169,18 @@ Result<std::unique_ptr<Guides>> Guides::create(const Vocabulary& vocabulary) {
   }
   if (vocabulary.ends.empty())
     return fail(ErrorKind::kUnsupported, "The model has no end token; a grammar needs one.");
+  const auto spelling = std::make_shared<const Spelling>(vocabulary);
   const LlgTokenizerInitV2 init{.struct_size = sizeof(init),
                                 .vocab_size = static_cast<uint32_t>(lengths.size()),
                                 .tok_eos = vocabulary.ends[0],
                                 .token_lens = lengths.data(),
                                 .token_bytes = reinterpret_cast<const uint8_t*>(bytes.data()),
-                                // Text is never tokenised here: nothing is forced, masks are of bytes.
-                                .use_approximate_greedy_tokenize_fn = true,
+                                // Parts of characters never reach the function.
+                                .tokenize_assumes_string = true,
+                                .tokenize_fn = spelling->is_known() ? Spelling::write_tokens : nullptr,
+                                // What is not known to be the model's way is not forced.
+                                .use_approximate_greedy_tokenize_fn = !spelling->is_known(),
+                                .tokenize_user_data = spelling.get(),
                                 .tok_eos_extra = vocabulary.ends.data() + 1,
                                 .tok_eos_extra_count = static_cast<uint32_t>(vocabulary.ends.size() - 1)};
   char error[256] = "";
@@ -96,7 +189,7 @@ Result<std::unique_ptr<Guides>> Guides::create(const Vocabulary& vocabulary) {
     return fail(ErrorKind::kUnsupported, "Grammars cannot be had over this vocabulary: %s.",
                 shown(error).c_str());
   return std::unique_ptr<Guides>(
-      new Guides(*library, std::shared_ptr<LlgTokenizer>(made, library->free_tokenizer)));
+      new Guides(*library, spelling, std::shared_ptr<LlgTokenizer>(made, library->free_tokenizer)));
 }
 
 Result<Matcher> Guides::compile(const Grammar& grammar) const {
@@ -118,7 +211,8 @@ Result<Matcher> Guides::compile(const Grammar& grammar) const {
   library_.constraint_init_set_defaults(&init, tokenizer_.get());
   init.log_stderr_level = 0;
   init.limits.verbose_errors = false;
-  Matcher matcher(library_, tokenizer_, library_.new_matcher(&init, kind, text.c_str()));
+  Matcher matcher(library_, spelling_, tokenizer_, grammar.kind == GrammarKind::kJsonSchema,
+                  library_.new_matcher(&init, kind, text.c_str()));
   if (const char* error = library_.matcher_get_error(matcher.matcher_.get())) {
     return fail(ErrorKind::kInvalidInput, "The %s cannot be used: %s.", noun(grammar.kind),
                 shown(error).c_str());
@@ -128,7 +222,8 @@ Result<Matcher> Guides::compile(const Grammar& grammar) const {
 
 Result<Matcher> Guides::begin(const Grammar& grammar) {
   const auto copy = [this](const Matcher& of) {
-    return Matcher(library_, tokenizer_, library_.clone_matcher(of.matcher_.get()));
+    return Matcher(library_, spelling_, tokenizer_, of.ends_numbers_,
+                   library_.clone_matcher(of.matcher_.get()));
   };
   {
     const std::lock_guard lock(mutex_);

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -21,24 +23,39 @@ struct Vocabulary {
   std::vector<std::string> tokens;  // bytes; empty: never allowed
   std::vector<bool> is_control;     // it stands for no text
   std::vector<uint32_t> ends;       // tokens that end an answer, at least one
+  // A text as the model learnt to write it. It may be called by any thread. Empty: unknown, and nothing is forced.
+  std::function<std::vector<uint32_t>(std::string_view)> tokenize = {};
 };
+
+class Spelling;  // guides.cpp
 
 // An answer on its way through a grammar. One thread at a time.
 class Matcher {
  public:
   // Bit t % 32 of word t / 32: token t may be next. Where only an end may, the ends.
   Result<std::vector<uint32_t>> allowed();
+  // The tokens that must follow, whatever is chosen: where a grammar leaves one text, it is written as the model learnt to,
+  // and allowed() has the first of them alone. Often none.
+  Result<std::vector<uint32_t>> forced();
   // Of tokens that end no answer. Error: the token is not allowed.
   Result<void> accept(uint32_t token);
 
  private:
   friend class Guides;
-  Matcher(const Library& library, std::shared_ptr<LlgTokenizer> tokenizer, LlgMatcher* matcher)
-      : library_(&library), tokenizer_(std::move(tokenizer)), matcher_(matcher, library.free_matcher) {}
+  Matcher(const Library& library, std::shared_ptr<const Spelling> spelling,
+          std::shared_ptr<LlgTokenizer> tokenizer, bool ends_numbers, LlgMatcher* matcher)
+      : library_(&library),
+        spelling_(std::move(spelling)),
+        tokenizer_(std::move(tokenizer)),
+        ends_numbers_(ends_numbers),
+        matcher_(matcher, library.free_matcher) {}
   Unexpected failure(ErrorKind kind) const;
 
   const Library* library_;
+  std::shared_ptr<const Spelling> spelling_;
   std::shared_ptr<LlgTokenizer> tokenizer_;  // outlives the matcher
+  bool ends_numbers_ = false;                // of JSON: digits do not go on for ever
+  size_t digits_ = 0;                        // at the end of what was accepted
   std::unique_ptr<LlgMatcher, void (*)(LlgMatcher*)> matcher_;
 };
 
@@ -56,11 +73,13 @@ class Guides {
     Grammar grammar;
     Matcher matcher;  // never moved on: others begin as copies
   };
-  Guides(const Library& library, std::shared_ptr<LlgTokenizer> tokenizer)
-      : library_(library), tokenizer_(std::move(tokenizer)) {}
+  Guides(const Library& library, std::shared_ptr<const Spelling> spelling,
+         std::shared_ptr<LlgTokenizer> tokenizer)
+      : library_(library), spelling_(std::move(spelling)), tokenizer_(std::move(tokenizer)) {}
   Result<Matcher> compile(const Grammar& grammar) const;
 
   const Library& library_;
+  const std::shared_ptr<const Spelling> spelling_;  // which the tokenizer asks
   const std::shared_ptr<LlgTokenizer> tokenizer_;
   std::mutex mutex_;
   std::list<Compiled> compiled_;  // the newest first

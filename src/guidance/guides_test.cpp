@@ -113,6 +113,47 @@ TEST(Guides, WhatCannotBeHonouredIsRefusedByName) {
   }
 }
 
+// Where one text is left, it is forced as the model writes it, or by the longest tokens where that is another text; nothing is
+// where the model's way is not known.
+TEST(Guides, OneTextIsForcedAsTheModelWritesIt) {
+  const Grammar grammar{GrammarKind::kRegex, "[ab]: true;[cd]", {}};
+  Vocabulary vocabulary = bytes();
+  vocabulary.tokenize = [](std::string_view text) { return std::vector<uint32_t>(text.begin(), text.end()); };
+  const auto apart = Guides::create(vocabulary);
+  vocabulary.tokenize = [](std::string_view) { return std::vector<uint32_t>{'x'}; };
+  const auto longest = Guides::create(vocabulary);
+  ASSERT_TRUE(apart && longest);
+  const std::pair<Guides*, std::vector<uint32_t>> cases[] = {
+      {&**apart, {':', ' ', 't', 'r', 'u', 'e', ';'}}, {&**longest, {':', ' ', kWord, ';'}}, {&guides(), {}}};
+  for (const auto& [of, wanted] : cases) {
+    auto matcher = of->begin(grammar);
+    ASSERT_TRUE(matcher);
+    EXPECT_TRUE(matcher->forced()->empty());
+    ASSERT_TRUE(matcher->accept('a'));
+    EXPECT_EQ(*matcher->forced(), wanted);
+    for (const uint32_t token : wanted) {
+      const auto mask = matcher->allowed();
+      EXPECT_TRUE(allows(*mask, token) && !allows(*mask, token == 't' ? kWord : 't'));
+      ASSERT_TRUE(matcher->accept(token));
+    }
+    EXPECT_TRUE(matcher->forced()->empty());
+  }
+}
+
+TEST(Guides, NumbersOfJsonEnd) {
+  auto number = guides().begin({GrammarKind::kJsonSchema, R"({"type": "number", "minimum": 0})", {}});
+  auto digits = guides().begin({GrammarKind::kJsonSchema, R"({"type": "string", "pattern": "^0{30}$"})", {}});
+  ASSERT_TRUE(number && digits);
+  ASSERT_TRUE(number->accept('0') && number->accept('.') && digits->accept('"'));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(allows(*number->allowed(), '1')) << i;
+    ASSERT_TRUE(number->accept('1') && digits->accept('0'));
+  }
+  EXPECT_FALSE(allows(*number->allowed(), '1'));
+  EXPECT_TRUE(allows(*number->allowed(), kEnd));
+  EXPECT_TRUE(allows(*digits->allowed(), '0')) << "nothing else may follow";
+}
+
 // A second matcher of a grammar is a copy of the first one's beginning.
 TEST(Guides, AnswersOfOneGrammarDoNotMeet) {
   const Grammar grammar{GrammarKind::kRegex, "ab|ba", {}};

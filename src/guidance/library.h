@@ -52,6 +52,7 @@ struct LlgTokenizerInitV2 {
   X(matcher_get_error, const char*, (LlgMatcher*))                                                 \
   X(matcher_get_mask_byte_size, size_t, (const LlgMatcher*))                                       \
   X(matcher_compute_mask_into, int32_t, (LlgMatcher*, uint32_t* mask, size_t bytes))               \
+  X(matcher_compute_ff_tokens, int32_t, (LlgMatcher*, uint32_t* tokens, size_t count))             \
   X(matcher_consume_token, int32_t, (LlgMatcher*, uint32_t token))
 
 struct Library {

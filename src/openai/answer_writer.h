@@ -32,7 +32,7 @@ struct ChoiceAnswer {
 };
 
 struct Usage {
-  uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0;
   double queued_seconds = 0, ttft_seconds = 0, decode_seconds = 0;
 };
 

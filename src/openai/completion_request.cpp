@@ -152,6 +152,8 @@ Result<CompletionRequest> read_completion(Endpoint endpoint, const Json& body,
   for (const auto& [name, value] : body.items()) DP_CHECK(check_field(endpoint, name, value));
   CompletionRequest out{.endpoint = endpoint, .request = {.prompt = {}, .options = defaults}};
   DP_CHECK(read_options(body, &out));
+  if (const Json* model = find(body, "model"); model && model->is_string())
+    out.model = model->get_ref<const std::string&>();
   if (endpoint == Endpoint::kCompletions) {
     DP_CHECK(read_prompt(body, &out.request));
   } else {

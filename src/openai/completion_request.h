@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/json_fwd.h"
 #include "base/result.h"
@@ -21,6 +22,7 @@ struct CompletionRequest {
   Endpoint endpoint = Endpoint::kChatCompletions;
   Request request;       // of the first choice; the others differ in the seed
   uint32_t choices = 1;  // `n`: 1 to kMaxChoices
+  std::string model;     // that the body names; whoever has one model answers with that
 };
 
 // `defaults`: what holds where the body does not say. Fields beyond OpenAI's: top_k, min_p, ignore_eos. The ranges of

@@ -217,6 +217,7 @@ void Connection::finish_answer() {
     return;
   }
   set_deadline(timeouts_.idle_seconds);
+  waiting_since_ = Clock::now();
   read_requests();
 }
 

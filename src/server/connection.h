@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/exchange.h"
@@ -49,6 +50,10 @@ class Connection {
   bool is_open() const { return buffer_ != nullptr; }
   // An answer is prepared or on its way.
   bool is_answering() const { return exchange_ || (is_closing_ && is_open()); }
+  // Since when it waits for its client to send a request; none: it answers one.
+  std::optional<Clock::time_point> waiting_since() const {
+    return exchange_ || is_closing_ || !is_open() ? std::nullopt : std::optional(waiting_since_);
+  }
   void close();
 
   // Of Exchange.
@@ -80,6 +85,7 @@ class Connection {
   HttpParser::State deadline_of_ = HttpParser::State::kIdle;
   bufferevent* buffer_ = nullptr;
   event* deadline_ = nullptr;
+  Clock::time_point waiting_since_ = Clock::now();
   std::shared_ptr<Exchange> exchange_;  // whose answer is under way
   bool is_chunked_ = false;             // the answer
   bool is_closing_ = false;             // when the answer is sent

@@ -241,6 +241,7 @@ void Generation::finish() {
   for (uint32_t i = 0; i < choices_.size(); ++i) {
     const Timings& t = choices_[i].timings;
     usage_.generated_tokens += t.generated_tokens;
+    usage_.forced_tokens += t.forced_tokens;
     // The choices of a prompt share its evaluation.
     if (i % request_.choices == 0) usage_.cached_tokens += t.cached_tokens;
   }
@@ -288,6 +289,7 @@ void Generation::end(const char* finish) {
                    .prompt_tokens = static_cast<uint32_t>(head_.prompt_tokens),
                    .cached_tokens = static_cast<uint32_t>(usage_.cached_tokens),
                    .generated_tokens = static_cast<uint32_t>(usage_.generated_tokens),
+                   .forced_tokens = static_cast<uint32_t>(usage_.forced_tokens),
                    .queued_seconds = usage_.queued_seconds,
                    .ttft_seconds = usage_.ttft_seconds,
                    .decode_seconds = usage_.decode_seconds});

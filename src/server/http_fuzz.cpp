@@ -1,11 +1,12 @@
 // Fuzz target: requests from strangers. However the bytes are cut, the same requests come of them, and what they say is
-// within the limits.
+// within the limits. A body is also read as a form.
 #include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "server/http_parser.h"
+#include "server/multipart.h"
 
 using namespace doppler::server;
 
@@ -27,6 +28,11 @@ std::vector<std::string> requests_of(std::string_view bytes, size_t piece) {
     if (parser.state() != HttpParser::State::kDone) continue;
     const HttpRequest request = parser.take();
     if (request.body.size() > kLimits.body_bytes || request.fields.size() > kLimits.fields) std::abort();
+    if (const auto form = read_form(request.field("content-type"), request.body)) {
+      for (const FormPart& part : *form) {
+        if (part.content.size() > request.body.size()) std::abort();
+      }
+    }
     out.push_back(request.method + " " + request.path + "?" + request.query + "\n" + request.body);
   }
   return out;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -23,6 +24,7 @@ namespace doppler::server {
 namespace {
 
 constexpr rlim_t kOtherFiles = 64;  // what the process has open besides connections
+constexpr auto kLeastWait = std::chrono::seconds(1);
 constexpr std::string_view kTooMany =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
@@ -72,8 +74,25 @@ struct HttpServer::State : ConnectionOwner {
     if (base) event_base_free(base);
   }
 
+  // The connection that waited longest for its client leaves for a new one, so that nobody fills the server by sending
+  // nothing. False: all are answered, or have only just come.
+  bool make_room() {
+    Connection* longest = nullptr;
+    Clock::time_point since = Clock::now() - kLeastWait;
+    for (const auto& [connection, owned] : connections) {
+      const auto waiting = connection->waiting_since();
+      if (!waiting || *waiting > since) continue;
+      longest = connection;
+      since = *waiting;
+    }
+    if (!longest) return false;
+    longest->close();
+    on_closed(longest);
+    return true;
+  }
+
   void accept(int socket, const sockaddr* address, int length) {
-    if (connections.size() >= options.most_connections) {
+    if (connections.size() >= options.most_connections && !make_room()) {
       [[maybe_unused]] const ssize_t sent = ::send(socket, kTooMany.data(), kTooMany.size(), MSG_NOSIGNAL);
       evutil_closesocket(socket);
       return;

@@ -67,6 +67,7 @@ void Metrics::count(const Exchange& exchange) {
   of.prompt_tokens += facts.prompt_tokens;
   of.cached_tokens += facts.cached_tokens;
   of.generated_tokens += facts.generated_tokens;
+  of.forced_tokens += facts.forced_tokens;
   ++of.finished[facts.finish];
   if (facts.generated_tokens == 0) return;
   of.ttft.add(kTtft, facts.ttft_seconds);
@@ -97,6 +98,8 @@ std::string Metrics::text(const Models& models, size_t connections) const {
            });
   of_hosts("doppler:model_ready", "1: the model is loaded.",
            [](const ModelHost& host) { return host.state() == ModelState::kReady ? 1.0 : 0.0; });
+  of_hosts("doppler:gpu_objects_created", "Objects of the GPU made since the model was loaded: stays 0.",
+           [&](const ModelHost& host) { return static_cast<double>(loads[&host].objects_created); });
   page.head("doppler:connections", "gauge", "Connections that are open.");
   page.value("", static_cast<double>(connections));
 
@@ -113,6 +116,8 @@ std::string Metrics::text(const Models& models, size_t connections) const {
   };
   counters("vllm:prompt_tokens_total", "Tokens of prompts.", &OfModel::prompt_tokens);
   counters("vllm:generation_tokens_total", "Tokens generated.", &OfModel::generated_tokens);
+  counters("doppler:forced_tokens_total", "Of these, appended without a step each: grammars left no other.",
+           &OfModel::forced_tokens);
   counters("vllm:prefix_cache_queries_total", "Tokens looked for in the prefix cache.",
            &OfModel::prompt_tokens);
   counters("vllm:prefix_cache_hits_total", "Tokens found there.", &OfModel::cached_tokens);

@@ -118,11 +118,14 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::open(ServerOptions options, std::vector<ModelSource> sources) {
   DP_CHECK(check_gate(options.gate, options.http.host));
+  DP_TRY(std::unique_ptr<PrivateFolder> folder, PrivateFolder::open(options.service.files_folder));
+  auto files = FileStore::open(std::move(folder), options.service.files_bytes);
   auto state = std::make_unique<State>();
   State* of = state.get();
   state->options = std::move(options);
-  state->service = std::make_unique<Service>(state->options.service, std::move(sources),
-                                             [of] { return of->http ? of->http->connection_count() : 0; });
+  state->service = std::make_unique<Service>(
+      state->options.service, std::move(sources),
+      [of] { return of->http ? of->http->connection_count() : 0; }, std::move(files));
   HttpHandlers handlers{.on_request = [of](std::shared_ptr<Exchange> exchange) { of->on_request(exchange); },
                         .refusal_body =
                             [](const HttpRefusal& refusal) {

@@ -1,8 +1,12 @@
-// Requests from bytes, and who may ask: a table each. The server as a whole: tests/server.
+// Requests and forms from bytes, and who may ask: a table each; files that are kept. The server as a whole: tests/server.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "server/files/file_store.h"
 #include "server/gate.h"
 #include "server/http_parser.h"
+#include "server/multipart.h"
 
 namespace doppler::server {
 namespace {
@@ -58,6 +62,74 @@ TEST(HttpParser, RequestsAndRefusals) {
     for (size_t piece = 1; piece <= text.size(); ++piece)
       EXPECT_EQ(read(text, piece), expected) << text << piece;
   }
+}
+
+// "name/filename=content;" of each part, or "refused".
+std::string form(std::string_view content_type, std::string_view body) {
+  const auto parts = read_form(content_type, body);
+  if (!parts) return "refused";
+  std::string out;
+  for (const FormPart& part : *parts)
+    out += part.name + "/" + part.filename + "=" + std::string(part.content) + ";";
+  return out;
+}
+
+TEST(Multipart, PartsAndRefusals) {
+  constexpr const char* kType = "Multipart/Form-Data; x=y; boundary=\"B\"";
+  constexpr const char* kName = "Content-Disposition: form-data; name=";
+  const auto part = [&](const std::string& rest) { return "\r\n" + (kName + rest); };
+  const std::pair<std::string, const char*> cases[] = {
+      {"--B" + part("a\r\n\r\n1\r\n--B--"), "a/=1;"},
+      {"before\r\n--B" + part("a\r\n\r\n\r\n--B ") +
+           part("\"f\"; filename=\"x\\\"y\"\r\nX: y\r\n\r\nx--B\r\n\r\n--B--\r\n"),
+       "a/=;f/x\"y=x--B\r\n;"},
+      {"--B--", ""},
+      {"--B", "refused"},
+      {"--B" + part("a\r\n\r\n1"), "refused"},
+      {"--B" + part("a\r\n--B--"), "refused"},
+      {"--B\r\n\r\n1\r\n--B--", "refused"},
+      {"--B\r\nX: name=a\r\n\r\n1\r\n--B--", "refused"},
+      {"--B" + part("\"a\r\n\r\n1\r\n--B--"), "refused"},
+      {"--Bx" + part("a\r\n\r\n1\r\n--B--"), "refused"},
+      {"--B\r\nContent-Transfer-Encoding: base64" + part("a\r\n\r\n1\r\n--B--"), "refused"},
+  };
+  for (const auto& [body, expected] : cases) EXPECT_EQ(form(kType, body), expected) << body;
+  EXPECT_EQ(form("multipart/form-data", "--B--"), "refused");
+  EXPECT_EQ(form("application/json", "{}"), "refused");
+  EXPECT_EQ(query_value("a=1&b=x%20y&c", "b"), "x y");
+  EXPECT_EQ(query_value("a=1&b=x%20y&c", "c"), "");
+  EXPECT_EQ(query_value("a=1", "d"), std::nullopt);
+}
+
+TEST(FileStore, KeepsFilesWithinItsBounds) {
+  const std::string path = testing::TempDir() + "doppler_file_store";
+  std::filesystem::remove_all(path);
+  std::string id;
+  {
+    auto folder = PrivateFolder::open(path);
+    ASSERT_TRUE(folder.has_value());
+    EXPECT_FALSE(PrivateFolder::open(path).has_value());  // one server at a time
+    const auto store = FileStore::open(std::move(*folder), 10);
+    const auto put = store->put("1234567", "a.jsonl", "batch");
+    ASSERT_TRUE(put.has_value());
+    id = put->id;
+    EXPECT_EQ(store->put("1234", "b", "batch").error().kind(), ErrorKind::kOutOfMemory);
+    EXPECT_TRUE(store->put("123", "b", "batch").has_value());
+  }
+  auto folder = PrivateFolder::open(path);
+  ASSERT_TRUE(folder.has_value());
+  ASSERT_TRUE((*folder)->write("file-torn", "x").has_value());
+  const auto store = FileStore::open(std::move(*folder), 10);
+  EXPECT_EQ(store->list().size(), 2u);
+  EXPECT_FALSE(std::filesystem::exists(path + "/file-torn"));
+  ASSERT_TRUE(store->get(id).has_value());
+  EXPECT_EQ(store->get(id)->filename, "a.jsonl");
+  EXPECT_FALSE(store->get("../" + id).has_value());
+  EXPECT_TRUE(store->remove(id));
+  EXPECT_FALSE(std::filesystem::exists(path + "/" + id));
+  std::filesystem::permissions(path, std::filesystem::perms::others_read, std::filesystem::perm_options::add);
+  EXPECT_FALSE(PrivateFolder::open(path).has_value());  // others could read it
+  std::filesystem::remove_all(path);
 }
 
 TEST(Gate, KeysPagesAndNames) {

@@ -1,5 +1,7 @@
 #include "server/service.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "server/generation.h"
@@ -9,7 +11,19 @@ namespace {
 
 constexpr const char* kRetrySeconds = "1";
 
+// Batches leave some places to those who wait for their answer.
+uint32_t batch_places(uint32_t places) { return std::max(1u, places - places / 4); }
+
 }  // namespace
+
+Service::Service(ServiceOptions options, std::vector<ModelSource> sources,
+                 std::function<size_t()> connections, std::unique_ptr<FileStore> files)
+    : options_(std::move(options)),
+      connections_(std::move(connections)),
+      files_(std::move(files)),
+      models_(std::move(sources), options_.most_loaded, options_.any_name),
+      batches_(*files_, models_,
+               {.defaults = options_.defaults, .in_flight = batch_places(options_.places)}) {}
 
 std::string error_text(const std::string& path, const std::string& message, const char* type,
                        const char* code) {

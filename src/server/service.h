@@ -12,6 +12,8 @@
 #include "openai/answer_writer.h"
 #include "server/apis/responses_store.h"
 #include "server/exchange.h"
+#include "server/files/batches.h"
+#include "server/files/file_store.h"
 #include "server/metrics.h"
 #include "server/models.h"
 
@@ -23,19 +25,22 @@ struct ServiceOptions {
   uint32_t most_waiting = 256;  // requests of a model beyond those; more get 429
   uint32_t most_loaded = 0;     // models at a time; 0: all
   bool any_name = false;        // an unknown model's name means the first model
+  std::string files_folder;     // where files and batches are kept; empty: until the server ends
+  uint64_t files_bytes = 1u << 30;
 };
 
 class Service {
  public:
-  Service(ServiceOptions options, std::vector<ModelSource> sources, std::function<size_t()> connections)
-      : options_(std::move(options)),
-        connections_(std::move(connections)),
-        models_(std::move(sources), options_.most_loaded, options_.any_name) {}
+  Service(ServiceOptions options, std::vector<ModelSource> sources, std::function<size_t()> connections,
+          std::unique_ptr<FileStore> files);
 
   const ServiceOptions& options() const { return options_; }
   Models& models() { return models_; }
   Metrics& metrics() { return metrics_; }
   ResponsesStore& responses() { return responses_; }
+  FileStore& files() { return *files_; }
+  Batches& batches() { return batches_; }
+  Worker& file_worker() { return file_worker_; }  // writes and reads files
   size_t connections() const { return connections_(); }
   int64_t started() const { return started_; }  // seconds since 1970
 
@@ -59,7 +64,10 @@ class Service {
   ResponsesStore responses_;
   std::mutex mutex_;
   std::set<std::string> noted_;
+  const std::unique_ptr<FileStore> files_;
   Models models_;  // ends before what its requests use
+  Batches batches_;
+  Worker file_worker_;
 };
 
 // An error in the shape of the API that was called, by the path.

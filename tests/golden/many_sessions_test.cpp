@@ -154,6 +154,33 @@ TEST_F(ManySessions, AnswersKeepToTheirGrammars) {
       << refused.error().sentence();
 }
 
+// With log-probabilities every token has a step, so nothing is appended.
+TEST_F(ManySessions, ForcedTokensChangeNoText) {
+  auto scheduler = model->scheduler();
+  ASSERT_TRUE(scheduler);
+  GenerateOptions asks = greedy(60);
+  asks.ignore_eos = false;
+  asks.grammar = {
+      GrammarKind::kJsonSchema,
+      R"({"type": "object", "properties": {"the animal in the story": {"enum": ["fox", "crow"]}, "number of legs": {"enum": [2, 4]}},
+          "required": ["the animal in the story", "number of legs"], "additionalProperties": false,
+          "x-guidance": {"whitespace_flexible": false}})",
+      {}};
+  auto plain = scheduler->submit({.prompt = kPrompts[1], .options = greedy()});
+  auto appended = scheduler->submit({.prompt = kPrompts[0], .options = asks});
+  asks.logprobs = true;
+  auto stepped = scheduler->submit({.prompt = kPrompts[0], .options = asks});
+  ASSERT_TRUE(plain && appended && stepped);
+  const auto with = appended->finish(), without = stepped->finish();
+  ASSERT_TRUE(with && without);
+  EXPECT_EQ(with->tokens, without->tokens) << with->text << "\n" << without->text;
+  EXPECT_EQ(with->stop, StopReason::kEndOfText);
+  EXPECT_GT(with->timings.forced_tokens, with->tokens.size() / 2);
+  EXPECT_EQ(without->timings.forced_tokens, 0u);
+  EXPECT_EQ(plain->finish()->text, (*wanted)[1]);
+  EXPECT_EQ(model->counters().objects_created, 0u);
+}
+
 TEST_F(ManySessions, ForksGoOnFromTheSameText) {
   Session session = model->new_session();
   auto first = session.generate(kPrompts[0], greedy(4));

@@ -338,6 +338,23 @@ static void test_scheduler(doppler_model* model) {
   EXPECT(strcmp(doppler_generation_text(first, NULL), doppler_generation_text(second, NULL)) == 0);
   doppler_generation_free(second);
 
+  options.grammar_kind = DOPPLER_GRAMMAR_REGEX;
+  EXPECT_ERROR(doppler_scheduler_submit(scheduler, &request, &fork), DOPPLER_INVALID_INPUT, "grammar is NULL");
+  options.grammar = "(fox|crow), and that was the end of it\\.";
+  options.max_tokens = 60;
+  doppler_timings timings = {.size = sizeof(timings)};
+  EXPECT_DONE(doppler_scheduler_submit(scheduler, &request, &fork));
+  EXPECT_DONE(doppler_stream_finish(fork, &second));
+  EXPECT(strstr(doppler_generation_text(second, NULL), ", and that was the end of it.") != NULL);
+  EXPECT_DONE(doppler_generation_get_timings(second, &timings));
+  EXPECT(timings.forced_tokens > 0 && timings.forced_tokens < timings.generated_tokens);
+  doppler_generation_free(second);
+  doppler_stream_free(fork);
+  options.grammar_kind = (doppler_grammar_kind)9;
+  EXPECT_ERROR(doppler_scheduler_submit(scheduler, &request, &fork), DOPPLER_INVALID_INPUT, "grammar_kind is 9");
+  options.grammar_kind = DOPPLER_GRAMMAR_NONE;
+  options.grammar = NULL;
+
   EXPECT_DONE(doppler_scheduler_fork(scheduler, streams[0], &options, &fork));
   doppler_stream_cancel(fork);
   EXPECT_DONE(doppler_stream_finish(fork, &second));
@@ -378,6 +395,9 @@ static void test_model(const char* path, const char* folder) {
   doppler_model_free(model);
 
   options.sequences = 2;
+  options.grammars = 2;
+  EXPECT_ERROR(doppler_model_load(path, &options, &model), DOPPLER_INVALID_INPUT, "grammars is 2");
+  options.grammars = 1;
   EXPECT_DONE(doppler_model_load(path, &options, &model));
   if (!model) return;
   test_scheduler(model);

@@ -1,6 +1,7 @@
 """A `doppler serve` for tests: started with a chat template that knows tools, asked over plain HTTP. Standard library
 only."""
 
+import atexit
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import threading
 
 # Shows tools in the way of Hermes, so that calls are read in that way.
 TEMPLATE = """{% for message in messages %}{{ message.role }}: {{ message.content }}
@@ -16,6 +18,8 @@ TEMPLATE = """{% for message in messages %}{{ message.role }}: {{ message.conten
 
 
 class Served:
+    timeout = 60  # seconds without a byte of an answer
+
     def __init__(self, doppler, *flags, model="models/storyteller.gguf"):
         self.folder = tempfile.TemporaryDirectory(prefix="doppler-serve-")
         template = os.path.join(self.folder.name, "tools.jinja")
@@ -25,19 +29,26 @@ class Served:
         self.process = subprocess.Popen(
             [doppler, "serve", "--port", "0", "--json", "--log-format", "json", "--template", template, "-m", model,
              *flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
+        atexit.register(self.process.kill)  # a test that fails leaves none behind
         self.port = json.loads(self.process.stdout.readline())["port"]
+        self.lines = []
+        # Read at once, or the server would wait for its reader.
+        self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stdout), daemon=True)
+        self.reader.start()
         self.url = f"http://127.0.0.1:{self.port}"
 
     def end(self, number=signal.SIGTERM):
         """The lines of its access log."""
         self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=60)
+        self.process.wait(timeout=60)
+        self.reader.join()
+        self.process.stdout.close()
         self.log.close()
         self.folder.cleanup()
-        return [json.loads(line) for line in out.splitlines()]
+        return [json.loads(line) for line in self.lines]
 
-    def connect(self, timeout=60):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
 
     def ask(self, method, path, body=None, **fields):
         """Status, header fields, body: JSON where it is JSON."""

@@ -70,6 +70,33 @@ class ServerCase(unittest.TestCase):
         return answer["error"]
 
 
+def completion_lines(count, **fields):
+    return "\n".join(json.dumps({"custom_id": str(i), "method": "POST", "url": TEXT, "body": {"prompt": "Once", **fields}})
+                     for i in range(count))
+
+
+def upload(served, lines):
+    """A file's id."""
+    form = ('--B\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--B\r\n'
+            f'Content-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n{lines}\r\n--B--\r\n')
+    return served.post("/v1/files", form, Content_Type="multipart/form-data; boundary=B")[2]["id"]
+
+
+def begin_batch(served, file):
+    body = {"input_file_id": file, "endpoint": TEXT, "completion_window": "24h"}
+    return served.post("/v1/batches", body)[2]["id"]
+
+
+def batch_until(served, batch, is_reached):
+    while not is_reached(now := served.ask("GET", "/v1/batches/" + batch)[2]):
+        time.sleep(0.05)
+    return now
+
+
+def file_lines(served, file):
+    return {line["custom_id"]: line for line in map(json.loads, served.ask("GET", f"/v1/files/{file}/content")[2].splitlines())}
+
+
 class OpenAI(ServerCase):
     def test_health_is_told_at_once(self):
         self.assertIn(self.first_health[2]["status"], ("loading", "unloaded", "ok"))
@@ -147,6 +174,10 @@ class OpenAI(ServerCase):
         answer = self.good("/api/chat", {"messages": [{"role": "user", "content": "x"}], "format": schema,
                                          "stream": False})["message"]["content"]
         self.assertEqual(list(json.loads(answer)), ["animal", "legs"])
+        for asked in ({"output_config": {"format": {"type": "json_schema", "schema": schema}}},
+                      {"output_format": {"type": "json_schema", "schema": schema}}):
+            answer = self.good("/v1/messages", {"messages": [{"role": "user", "content": "x"}], "max_tokens": 100, **asked})
+            self.assertEqual(list(json.loads(answer["content"][0]["text"])), ["animal", "legs"])
         whole = self.good("/v1/responses", {"input": "x", "max_output_tokens": 100,
                                             "text": {"format": {"type": "json_schema", "name": "x", "schema": schema}}})
         self.assertEqual(list(json.loads(whole["output"][0]["content"][0]["text"])), ["animal", "legs"])
@@ -176,6 +207,23 @@ class OpenAI(ServerCase):
         self.assertGreater(events[-1]["response"]["usage"]["input_tokens"], whole["usage"]["input_tokens"])
         self.assertEqual(self.refused("/v1/responses", {"input": "x", "previous_response_id": "no"})["param"],
                          "previous_response_id")
+
+    def test_a_batch_is_answered_and_another_cancelled(self):
+        bad = json.dumps({"custom_id": "bad", "method": "POST", "url": TEXT, "body": {"prompt": "x", "temperature": -1}})
+        file = upload(self.served, completion_lines(1, max_tokens=3) + "\n" + bad)
+        done = batch_until(self.served, begin_batch(self.served, file), lambda now: now["status"] in ("completed", "failed"))
+        self.assertEqual(done["request_counts"], {"total": 2, "completed": 1, "failed": 1}, done)
+        answer = file_lines(self.served, done["output_file_id"])["0"]["response"]["body"]
+        self.assertEqual(answer["choices"][0]["text"], self.good(TEXT, {"prompt": "Once", "max_tokens": 3})["choices"][0]["text"])
+        self.assertIn("temperature", file_lines(self.served, done["error_file_id"])["bad"]["error"]["message"])
+        long = begin_batch(self.served, upload(self.served, completion_lines(1, max_tokens=400, ignore_eos=True)))
+        self.served.post(f"/v1/batches/{long}/cancel", None)
+        self.assertIsNone(batch_until(self.served, long, lambda now: now["status"] == "cancelled")["output_file_id"])
+        listed = self.served.ask("GET", "/v1/batches?limit=1")[2]
+        self.assertEqual((listed["data"][0]["id"], listed["has_more"]), (long, True))
+        self.assertTrue(self.served.ask("DELETE", "/v1/files/" + file)[2]["deleted"])
+        self.assertEqual(self.served.ask("GET", "/v1/files/" + file)[0], 404)
+        self.assertEqual(self.refused("/v1/batches", {"input_file_id": file, "endpoint": TEXT})["param"], "input_file_id")
 
     def test_errors_name_the_field(self):
         for fields, param in (({"temperature": "hot"}, "temperature"), ({"messages": "x"}, "messages"),
@@ -354,6 +402,19 @@ class Embeddings(ServerCase):
 
 
 class Ends(unittest.TestCase):
+    def test_a_batch_goes_on_after_a_kill(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = (*FLAGS, "--files", os.path.join(folder, "files"))
+            served = Served(DOPPLER, *flags)
+            batch = begin_batch(served, upload(served, completion_lines(6, max_tokens=30, ignore_eos=True)))
+            batch_until(served, batch, lambda now: now["request_counts"]["completed"] > 0)
+            served.process.kill()
+            served.end()
+            served = Served(DOPPLER, *flags)
+            done = batch_until(served, batch, lambda now: now["status"] == "completed")
+            self.assertEqual(set(file_lines(served, done["output_file_id"])), set("012345"))
+            served.end()
+
     def test_answers_under_way_are_told_before_the_end(self):
         served = Served(DOPPLER, *FLAGS, "--api-key", KEY)
         self.assertEqual(served.post(TEXT, {"prompt": "x"})[0], 401)

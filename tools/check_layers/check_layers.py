@@ -33,11 +33,12 @@ MAY_INCLUDE = {
     "api": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
     "capi": {"doppler", "base"},
     "bench": {"doppler", "api", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
+    "batch": {"doppler", "openai", "base"},
     # engine and tokenizer: templates with tools. model, formats and the like come with the engine's headers.
-    "server": {"doppler", "openai", "engine", "tokenizer", "base"},
+    "server": {"doppler", "batch", "openai", "engine", "tokenizer", "base"},
     # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler graph`.
     "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",
-            "server", "base"},
+            "batch", "server", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
     "web": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
 }

@@ -49,9 +49,10 @@ tar -C "$BUILD/root" --owner=0 --group=0 --sort=name --use-compress-program="xz 
 
 echo "package: deb"
 deb=$BUILD/deb
-rm -rf "$deb" && mkdir -p "$deb/DEBIAN" "$deb/opt" "$deb/usr/bin"
+rm -rf "$deb" && mkdir -p "$deb/DEBIAN" "$deb/opt" "$deb/usr/bin" "$deb/usr/lib/systemd/system"
 cp -a "$root" "$deb/opt/doppler"
 ln -s ../../opt/doppler/bin/doppler "$deb/usr/bin/doppler"
+install -m 644 tools/package/doppler.service "$deb/usr/lib/systemd/system"
 cat >"$deb/DEBIAN/control" <<CONTROL
 Package: doppler
 Version: $version

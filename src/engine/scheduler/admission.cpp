@@ -172,10 +172,6 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
   sequence.slot = free_slots_.back();
   free_slots_.pop_back();
   sequence.blocks = std::move(blocks);
-  sequence.phase = Phase::kPrefill;
-  sequence.fed = start;
-  sequence.feed_to = feed_to;
-  sequence.asked = sequence.seen();
   running_.push_back(&sequence);
   if (!sequence.begun) {
     sequence.begun = true;
@@ -183,11 +179,20 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
     timings.cached_tokens = start;
     timings.queued_seconds = std::chrono::duration<double>(config_.now() - sequence.submitted_at).count();
   }
+  DP_CHECK(begin_in_slot(sequence, start));
+  return Beginning::kBegun;
+}
+
+// Behind the first `start` tokens, which are in its blocks.
+Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
+  sequence.phase = Phase::kPrefill;
+  sequence.fed = start;
+  sequence.feed_to = static_cast<uint32_t>(sequence.tokens().size());
+  sequence.asked = sequence.seen();
   model::GenerationSettings settings = sequence.request.settings;
   settings.generated = sequence.seen();
   DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));
-  DP_CHECK(runner_.map(sequence.slot, 0, sequence.blocks));
-  return Beginning::kBegun;
+  return runner_.map(sequence.slot, 0, sequence.blocks);
 }
 
 // Whether the block behind the `found` ones is being evaluated for another sequence: then it is better waited for.

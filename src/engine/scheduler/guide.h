@@ -14,6 +14,8 @@ class Guide {
   virtual ~Guide() = default;
   // The tokens that may be next, bit t % 32 of word t / 32 for token t. At least one.
   virtual Result<std::vector<uint32_t>> allowed() = 0;
+  // The tokens that must follow whatever is chosen, in order; often none. accept() takes them as it takes others.
+  virtual Result<std::vector<uint32_t>> forced() { return std::vector<uint32_t>(); }
   // Takes the next token. false: it is an end token, the text is whole.
   virtual Result<bool> accept(uint32_t token) = 0;
 };

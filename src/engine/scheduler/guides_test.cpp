@@ -16,17 +16,25 @@ using testing::text;
 
 constexpr uint32_t kKinds = 5;
 
-// The k-th token must be k modulo kKinds. It ends behind `whole` tokens, or cannot go on behind `broken`.
+// The k-th token must be k modulo kKinds. It ends behind `whole` tokens, or cannot go on behind `broken`. After each free token
+// the next `forces` ones are the smallest of their kind.
 class CountingGuide final : public Guide {
  public:
-  explicit CountingGuide(uint32_t whole, uint32_t broken = 0) : whole_(whole), broken_(broken) {}
+  explicit CountingGuide(uint32_t whole, uint32_t broken = 0, uint32_t forces = 0)
+      : whole_(whole), broken_(broken), forces_(forces) {}
   Result<std::vector<uint32_t>> allowed() override {
     if (broken_ != 0 && count_ == broken_) return fail(ErrorKind::kUnsupported, "It cannot go on.");
     std::vector<uint32_t> mask((testing::RunnerShape().vocab + 31) / 32);
     for (uint32_t token = 0; token < testing::RunnerShape().vocab; ++token) {
-      if (token % kKinds == count_ % kKinds) mask[token / 32] |= 1u << token % 32;
+      const bool follows = is_forced(count_) ? token == count_ % kKinds : token % kKinds == count_ % kKinds;
+      if (follows) mask[token / 32] |= 1u << token % 32;
     }
     return mask;
+  }
+  Result<std::vector<uint32_t>> forced() override {
+    std::vector<uint32_t> out;
+    for (uint32_t at = count_; is_forced(at); ++at) out.push_back(at % kKinds);
+    return out;
   }
   Result<bool> accept(uint32_t token) override {
     EXPECT_EQ(token % kKinds, count_ % kKinds);
@@ -34,13 +42,16 @@ class CountingGuide final : public Guide {
   }
 
  private:
-  uint32_t whole_, broken_, count_ = 0;
+  bool is_forced(uint32_t at) const { return forces_ != 0 && at % (forces_ + 1) != 0; }
+
+  uint32_t whole_, broken_, forces_, count_ = 0;
 };
 
-Request guided(std::vector<uint32_t> prompt, uint32_t most, uint32_t whole, uint32_t broken = 0) {
+Request guided(std::vector<uint32_t> prompt, uint32_t most, uint32_t whole, uint32_t broken = 0,
+               uint32_t forces = 0) {
   Request request = ask(std::move(prompt), most);
   request.settings.masked = true;
-  request.guide = std::make_shared<CountingGuide>(whole, broken);
+  request.guide = std::make_shared<CountingGuide>(whole, broken, forces);
   return request;
 }
 
@@ -61,6 +72,33 @@ TEST(Guides, GuidedAndOthersRunTogether) {
   EXPECT_TRUE(none->ended());
   EXPECT_GT(s.runner.calls.back().steps, 1u) << "once no guided one runs, the others decode in batches again";
   EXPECT_EQ(s.runner.most_outstanding, 2u) << "the device has a step of the others meanwhile";
+}
+
+// Beside one that decodes freely, with blocks for all or for too few; ends and limits within and behind what is forced.
+TEST(Guides, ForcedTokensAreAppendedAndChangeNothing) {
+  constexpr uint32_t kForces = 6;
+  for (const uint32_t blocks : {200u, 24u}) {
+    std::vector<std::vector<std::vector<uint32_t>>> texts;
+    for (const bool appends : {false, true}) {
+      Script s({.sequences = 4, .ctx_len = 64, .blocks = blocks}, {.appends_forced = appends});
+      const Request plain = ask(text(6, 3), 40);
+      const StreamPtr other = s.submit(plain);
+      std::vector<StreamPtr> streams;
+      for (const auto& [most, whole] : {std::pair(50u, 0u), {100u, 23u}, {19u, 0u}, {3u, 0u}, {100u, 15u}})
+        streams.push_back(s.submit(guided(text(8, most + whole), most, whole, 0, kForces)));
+      s.run();
+      s.expect_alone(other, plain);
+      auto& of = texts.emplace_back();
+      for (const StreamPtr& stream : streams) {
+        of.push_back(stream->take());
+        const uint32_t forced = stream->timings().forced_tokens;
+        if (!appends || blocks == 200) {
+          EXPECT_EQ(forced, appends ? of.back().size() - (of.back().size() + kForces) / (kForces + 1) : 0u);
+        }
+      }
+    }
+    EXPECT_EQ(texts[0], texts[1]) << blocks << " blocks";
+  }
 }
 
 TEST(Guides, APreemptedOneGoesOnWhereItWas) {

@@ -205,6 +205,17 @@ void Scheduler::accept(Sequence& sequence, uint32_t token) {
     end(sequence, broken_logits(sequence.seen()).error());
     return;
   }
+  take(sequence, token);
+  if (!sequence.guided() || sequence.stream->ended()) return;
+  if (auto appended = append_forced(sequence); !appended) return end(sequence, std::move(appended).error());
+  if (sequence.stream->ended()) return;
+  auto allowed = sequence.request.guide->allowed();
+  if (!allowed) return end(sequence, std::move(allowed).error());
+  sequence.mask = std::move(*allowed);
+}
+
+// A token of the answer, chosen or forced.
+void Scheduler::take(Sequence& sequence, uint32_t token) {
   Stream& stream = *sequence.stream;
   stream.sequence_.push_back(token);
   const Clock::time_point now = config_.now();
@@ -218,20 +229,14 @@ void Scheduler::accept(Sequence& sequence, uint32_t token) {
   const bool is_stop = std::ranges::find(settings.stop_tokens, token) != settings.stop_tokens.end();
   if (is_stop && !settings.ignore_stop) return end(sequence, StopReason::kEndOfText);
   // Also before a limit: a full context may slide, and the guide goes on.
-  if (sequence.guided()) guide(sequence, token);
-  if (!stream.ended() && sequence.seen() == sequence.limit) {
+  if (sequence.guided()) {
+    auto goes_on = sequence.request.guide->accept(token);
+    if (!goes_on) return end(sequence, std::move(goes_on).error());
+    if (!*goes_on) return end(sequence, StopReason::kEndOfText);
+  }
+  if (sequence.seen() == sequence.limit) {
     end(sequence, sequence.limit_is_context ? StopReason::kContextFull : StopReason::kTokenLimit);
   }
-}
-
-// Takes the token to the guide and asks what may follow.
-void Scheduler::guide(Sequence& sequence, uint32_t token) {
-  auto goes_on = sequence.request.guide->accept(token);
-  if (!goes_on) return end(sequence, std::move(goes_on).error());
-  if (!*goes_on) return end(sequence, StopReason::kEndOfText);
-  auto allowed = sequence.request.guide->allowed();
-  if (!allowed) return end(sequence, std::move(allowed).error());
-  sequence.mask = std::move(*allowed);
 }
 
 void Scheduler::end(Sequence& sequence, StopReason reason) {

@@ -37,6 +37,7 @@ struct SchedulerConfig {
   uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
   Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority
   uint32_t quantum = 512;                            // tokens of a client's turn: a chunk of a prompt
+  bool appends_forced = true;                        // tokens that a guide forces, without a step each
   uint64_t host_cache_bytes = 0;                     // for prefixes that leave the pool
   PrefixSecret secret = random_prefix_secret();
   std::function<Clock::time_point()> now = Clock::now;
@@ -94,6 +95,7 @@ class Scheduler {
     kPrefixSoon,  // a part of its prefix is being evaluated for another sequence: better waited for
   };
   Result<Beginning> begin(Sequence& sequence);
+  Result<void> begin_in_slot(Sequence& sequence, uint32_t start);
   bool comes_soon(const Sequence& sequence, size_t found) const;
   Result<void> copy_forked(Sequence& sequence, std::vector<uint32_t>& blocks, uint32_t& start);
   void expire();
@@ -107,11 +109,15 @@ class Scheduler {
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                 std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
-  void guide(Sequence& sequence, uint32_t token);
+  void take(Sequence& sequence, uint32_t token);
   void end(Sequence& sequence, StopReason reason);
   void end(Sequence& sequence, Error error);
   void leave(Sequence& sequence);
   void fail_all(const Error& error);
+
+  // forced.cpp
+  Result<void> append_forced(Sequence& sequence);
+  Result<void> evaluate_forced(Sequence& sequence, uint32_t from);
 
   // growth.cpp
   Result<void> grow(std::vector<Sequence*>& decoding, uint32_t& steps);

@@ -35,10 +35,11 @@ struct StreamTimings {
   uint32_t prompt_tokens = 0;
   uint32_t cached_tokens = 0;  // of the prompt, found in blocks: not evaluated
   uint32_t generated_tokens = 0;
-  uint32_t preemptions = 0;   // how often its blocks were taken away and computed again
-  double queued_seconds = 0;  // from submit to the slot
-  double ttft_seconds = 0;    // from submit to the first token
-  double decode_seconds = 0;  // from the first token to the last
+  uint32_t forced_tokens = 0;  // of these, appended without a step each
+  uint32_t preemptions = 0;    // how often its blocks were taken away and computed again
+  double queued_seconds = 0;   // from submit to the slot
+  double ttft_seconds = 0;     // from submit to the first token
+  double decode_seconds = 0;   // from the first token to the last
 };
 
 // One generation, held by the caller and by the scheduler. It belongs to the scheduler's thread.

@@ -116,6 +116,25 @@ Result<void> add_tools(const Json& body, Json* out) {
   return {};
 }
 
+// What the answer must be: {"type": "json_schema", "schema": {...}} as "output_config.format", or by its older name.
+Result<void> add_format(const Json& body, Json* out) {
+  const Json* format = find(body, "output_format");
+  const char* field = "output_format";
+  if (const Json* config = find(body, "output_config"); config && !config->is_null()) {
+    if (!config->is_object()) return wrong("output_config", "an object", *config);
+    if (const Json* newer = find(*config, "format")) {
+      format = newer;
+      field = "output_config.format";
+    }
+  }
+  if (!format || format->is_null()) return {};
+  DP_TRY(const auto type, get_string(*format, "type"));
+  const Json* schema = find(*format, "schema");
+  if (type != "json_schema" || !schema) return wrong(field, "of type json_schema, with a schema", *format);
+  (*out)["response_format"] = {{"type", "json_schema"}, {"json_schema", {{"schema", *schema}}}};
+  return {};
+}
+
 // The body as OpenAI's chats have it.
 Result<Json> chat_body(const Json& body) {
   Json out = Json::object();
@@ -130,6 +149,7 @@ Result<Json> chat_body(const Json& body) {
     DP_TRY(const auto type, get_string(*thinking, "type"));
     out["chat_template_kwargs"] = {{"enable_thinking", type != "disabled"}};
   }
+  DP_CHECK(add_format(body, &out));
   Json messages = Json::array();
   if (const Json* system = find(body, "system")) {
     DP_TRY(std::string text, text_of(*system, "system"));

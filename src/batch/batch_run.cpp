@@ -1,21 +1,19 @@
-#include "cli/batch_run.h"
+#include "batch/batch_run.h"
 
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <thread>
 
 #include "base/json.h"
-#include "cli/common.h"
-#include "cli/transfer_line.h"
+#include "base/text.h"
 #include "openai/batch_line.h"
 #include "openai/completion_body.h"
 
-namespace doppler::cli {
+namespace doppler::batch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// How often an interrupt is looked for, and the progress line is written.
+// How often on_tick() is called.
 constexpr auto kTick = std::chrono::milliseconds(100);
 
 // Whether the request is at fault, and not the device or this program.
@@ -32,7 +30,6 @@ BatchRun::BatchRun(Scheduler& scheduler, openai::LineReader& input, openai::Batc
 }
 
 Result<BatchTotals> BatchRun::run() {
-  const InterruptFlag interrupt;
   const auto start = Clock::now();
   working_ = settings_.in_flight;
   std::vector<std::thread> workers;
@@ -41,28 +38,14 @@ Result<BatchTotals> BatchRun::run() {
     std::unique_lock lock(mutex_);
     while (!worker_ended_.wait_for(lock, kTick, [&] { return working_ == 0; })) {
       totals_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (interrupt.raised()) stop();
-      if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K%s", progress().c_str());
+      if (settings_.on_tick && !settings_.on_tick(totals_)) stop();
     }
   }
   for (std::thread& worker : workers) worker.join();
-  if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K");
   totals_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (error_) return forward(std::move(*error_));
   DP_CHECK(output_.sync());
   return totals_;
-}
-
-std::string BatchRun::progress() const {
-  const uint64_t here = totals_.answered + totals_.failed;
-  std::string out = format_text("%llu of %llu lines, %.1f tok/s",
-                                static_cast<unsigned long long>(totals_.lines - totals_.left()),
-                                static_cast<unsigned long long>(totals_.lines), totals_.rate());
-  if (here > 0) {
-    const double each = totals_.seconds / static_cast<double>(here);
-    out += ", " + duration_text(each * static_cast<double>(totals_.left())) + " left";
-  }
-  return out;
 }
 
 void BatchRun::work() {
@@ -106,6 +89,10 @@ Result<std::optional<openai::BatchLine>> BatchRun::read_line() {
       case openai::BatchOutput::Claim::kNew:
         break;
     }
+    if (line.completion && settings_.check) {
+      if (auto checked = settings_.check(line); !checked)
+        line.completion = forward(std::move(checked).error());
+    }
     if (line.completion) return std::optional(std::move(line));
     ++totals_.failed;
     DP_CHECK(output_.write(openai::error_line(line, line.completion.error())));
@@ -124,7 +111,9 @@ void BatchRun::answer(const openai::BatchLine& line) {
 Result<std::vector<Stream>> BatchRun::submit(const openai::CompletionRequest& completion) {
   std::vector<Stream> streams;
   streams.reserve(completion.choices);
-  DP_TRY(Stream first, scheduler_.submit(completion.request));
+  Request request = completion.request;
+  request.client = settings_.client;
+  DP_TRY(Stream first, scheduler_.submit(std::move(request)));
   streams.push_back(std::move(first));
   for (uint32_t choice = 1; choice < completion.choices; ++choice) {
     GenerateOptions options = completion.request.options;
@@ -197,4 +186,4 @@ void BatchRun::stop(Error error) {
   stop();
 }
 
-}  // namespace doppler::cli
+}  // namespace doppler::batch

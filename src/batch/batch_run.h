@@ -1,23 +1,23 @@
-// The work of `doppler batch`: lines of requests in, lines of answers out, in the order in which they are done. Several
-// times as many requests as the model has places are handed to the scheduler, so that no place waits for the next one;
-// of the files no more is in memory than those.
+// The work of `doppler batch` and of the server's /v1/batches: lines of requests in, lines of answers out, in the order in
+// which they are done. Several times as many requests as the model has places may be handed to the scheduler, so that no
+// place waits for the next one; of the files no more is in memory than those.
 // Read next: openai/batch_line.h (the lines), openai/batch_output.h (what is done already).
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "cli/interrupt.h"
 #include "doppler/scheduler.h"
 #include "openai/batch_output.h"
 #include "openai/line_reader.h"
 #include "openai/token_probs.h"
 
-namespace doppler::cli {
+namespace doppler::batch {
 
 struct BatchTotals {
   uint64_t lines = 0;   // of the input
@@ -34,6 +34,11 @@ struct BatchSettings {
   uint32_t in_flight = 1;    // requests that the scheduler has at a time
   std::string model;         // its name in the answers
   openai::TokenText token_text;
+  uint64_t client = 0;  // of the scheduler's clients
+  // Whether a line that can be read is for here; the error becomes its answer.
+  std::function<Result<void>(const openai::BatchLine&)> check = {};
+  // Called some times a second by run(). False: nothing new is begun, what is under way ends without a line.
+  std::function<bool(const BatchTotals&)> on_tick = {};
 };
 
 class BatchRun {
@@ -42,7 +47,7 @@ class BatchRun {
   BatchRun(Scheduler& scheduler, openai::LineReader& input, openai::BatchOutput& output,
            BatchSettings settings, uint64_t lines);
 
-  // Until the input is at its end, or Ctrl-C. Errors: of the device and of the files. A request that cannot be answered is
+  // Until the input is at its end, or on_tick() ends it. Errors: of the device and of the files. A request that cannot be answered is
   // no error: its line in the output says why.
   Result<BatchTotals> run();
 
@@ -56,7 +61,6 @@ class BatchRun {
   void finish_line(const openai::BatchLine& line, const Result<std::vector<Generation>>& choices);
   void stop();
   void stop(Error error);
-  std::string progress() const;
 
   Scheduler& scheduler_;
   openai::LineReader& input_;
@@ -71,4 +75,4 @@ class BatchRun {
   std::optional<Error> error_;
 };
 
-}  // namespace doppler::cli
+}  // namespace doppler::batch
