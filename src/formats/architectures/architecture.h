@@ -171,9 +171,8 @@ struct FieldDefault {
 struct HuggingFaceRow {
   std::span<const HuggingFaceType> model_types;
   Required<RopePairing> pairing;
-  std::string_view prefix = "model.";  // of tensor names, but lm_head's
-  float norm_offset = 0;               // norms are stored as w - norm_offset
-  bool tied_embeddings = false;        // without tie_word_embeddings
+  float norm_offset = 0;           // norms are stored as w - norm_offset
+  bool tied_embeddings = false;    // without tie_word_embeddings
   bool query_scalar = false;       // query_pre_attn_scalar gives attention's scale; elsewhere it is refused
   bool attention_softcap = false;  // attn_logit_softcapping is understood; elsewhere it is refused
   bool latent_attention = false;   // kv_lora_rank and its like say what is cached (mla_keys.h)

@@ -1,5 +1,6 @@
 // The table and what is looked up in it (architecture.h).
 #include <algorithm>
+#include <tuple>
 
 #include "base/altup.h"
 #include "base/text.h"
@@ -26,7 +27,8 @@ std::string nearest_of(std::string_view name, std::vector<std::string> known) {
     return std::ranges::mismatch(name, other).in1 - name.begin();
   };
   std::ranges::sort(known, std::ranges::greater(), [&](const std::string& other) {
-    return std::pair(shared(other), -static_cast<ptrdiff_t>(other.size()));
+    // Of equals the last by name: numbers of families grow.
+    return std::tuple(shared(other), -static_cast<ptrdiff_t>(other.size()), std::string_view(other));
   });
   if (auto spelt = nearest(name, known)) return std::move(*spelt);
   return shared(known[0]) >= kFewest ? known[0] : "";

@@ -454,11 +454,11 @@ TEST(Architectures, UnknownOnesAreRefusedWithTheNearest) {
   const struct {
     const char* name;
     const char* nearest;
-  } kRows[] = {{"qwen4", "qwen2"},
+  } kRows[] = {{"qwen4", "qwen3"},
                {"qwen3_moee", "qwen3_moe"},
                {"llama4", "llama"},
                {"deepseek_v32", "deepseek_v3"},
-               {"gemma5_text", "gemma3_text"},
+               {"gemma5_text", "gemma4_text"},
                {"ernie4_5_vl_moe", "ernie4_5_moe"},
                {"granitemoeshared", "granitemoehybrid"},
                {"nemotron", "nemotron_h"}};

@@ -247,10 +247,10 @@ constinit const Architecture kNemotronHRow = {
              .keys = kGgufKeys},
     .huggingface = {.model_types = kTypes,
                     .pairing = RopePairing::kNeox,
-                    .prefix = "backbone.",
                     .defaults = kDefaults,
                     .read = read,
-                    .keys = kKeys},
+                    .keys = kKeys,
+                    .prefix = "backbone."},
 };
 
 }  // namespace doppler::formats

@@ -328,7 +328,6 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   const HuggingFaceRow& own = row->huggingface;
   const Json json = with_defaults(whole, own);
 
-  config.huggingface_prefix = own.prefix;
   DP_TRY(config.n_layers, read_layer_count(json));
   DP_TRY(config.n_heads, required_count(json, "num_attention_heads"));
   DP_TRY(const auto n_kv_heads, get_count(json, "num_key_value_heads"));
