@@ -37,6 +37,7 @@ struct Routed {
 };
 
 // monostate: not made yet.
-using Form = std::variant<std::monostate, Rows, Columns, Heads, DeferredNorm, AddRmsNorm, SplitPartials, Routed>;
+using Form =
+    std::variant<std::monostate, Rows, Columns, Heads, DeferredNorm, AddRmsNorm, SplitPartials, Routed>;
 
 }  // namespace doppler::lowering
