@@ -13,7 +13,7 @@ Result<Outcome> lower_every_expert(Lowering& l, uint32_t index) {
       .view = l.scratch("every_expert", uint64_t{l.rows(routes)} * 2 * n), .n_experts = n, .n_used = n};
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, kernels::EveryExpert{.y = every}));
-  l.set_form(routes, Rows{.f32 = every.view});
+  l.set_form(routes, Routed{every});
   return applied();
 }
 

@@ -19,7 +19,10 @@ Result<kernels::Routes> grouped_routes(Lowering& l, kernels::Context& ctx, Value
   DP_TRY(kernels::Routes routes, routes_of(l, value));
   if (routes.groups.valid()) return routes;
   const kernels::GroupSizes sizes(routes, ctx.max_rows);
-  routes.groups = l.scratch("route_groups", sizes.bytes() / sizeof(uint32_t));
+  // Those of every expert are made once a plan, the others once a layer.
+  const bool is_every = l.node(l.graph().info(value).node).kind() == OpKind::kEveryExpert;
+  routes.groups =
+      l.scratch(is_every ? "every_expert.groups" : "route.groups", sizes.bytes() / sizeof(uint32_t));
   DP_CHECK(kernels::record(ctx, kernels::GroupRoutes{.routes = routes, .groups = routes.groups}));
   l.set_form(value, Routed{routes});
   return routes;
