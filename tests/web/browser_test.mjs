@@ -10,11 +10,9 @@ import { dirname } from 'node:path';
 import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
-import { PageServer } from './page_server.mjs';
+import { kChromiumFlags, PageServer } from './page_server.mjs';
 
 const kNoDevice = 77;
-const kFlags = ['--no-sandbox', '--enable-unsafe-webgpu', '--disable-quic', '--no-first-run',
-  '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM } = process.env;
 const kPiece = 8 << 20; // piece_store.mjs
 const kStory = '/story/storyteller.gguf';
@@ -24,7 +22,7 @@ const kLane = 'portable'; // the fewest kernels, and what every browser runs
 const server = new PageServer({ package: fileURLToPath(new URL('../../web', import.meta.url)), wasm: DOPPLER_WASM,
   models: { story: dirname(DOPPLER_MODEL) } });
 const address = await server.start();
-const browser = await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kFlags });
+const browser = await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kChromiumFlags });
 /** @type {import('playwright-core').BrowserContext} */ let context;
 const counts = { passed: 0, failed: 0, skipped: 0 };
 

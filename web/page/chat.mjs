@@ -2,7 +2,6 @@
 // the store, and tells the views: "change" (messages came or went), "text" (the growing answer), "list" (another title or
 // conversation). No DOM. Read next: tree.mjs.
 import { sentence } from './model_host.mjs';
-import { split } from './reasoning.mjs';
 import { append, choose, find, newConversation, path, prompt, remove, wayTo } from './tree.mjs';
 import { titleText } from './format.mjs';
 
@@ -180,13 +179,11 @@ export class Chat extends EventTarget {
     const cancel = () => chunks.cancel();
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
-    let text = '';
     let saved = Date.now();
     try {
       for await (const chunk of chunks) {
         const [choice] = chunk.choices;
-        text += choice?.delta?.content ?? choice?.text ?? '';
-        Object.assign(answer, this.#parts(text));
+        this.#add(answer, choice?.delta ?? { content: choice?.text });
         if (choice?.finish_reason) answer.stop = choice.finish_reason;
         if (chunk.timings) {
           answer.figures = await this.#figures(chunk, model);
@@ -209,11 +206,11 @@ export class Chat extends EventTarget {
     return Math.min(kMostSteps, Math.max(1, Math.round(this.#speed.value * kTextEverySeconds)));
   }
 
-  /** @param {string} text */
-  #parts(text) {
-    const { reasoning, content, isThinking } = split(text);
-    this.isThinking = isThinking;
-    return reasoning ? { reasoning, content } : { content };
+  /** @param {Message} answer @param {{content?: string, reasoning_content?: string}} delta */
+  #add(answer, { content = '', reasoning_content: thought = '' }) {
+    if (thought) answer.reasoning = (answer.reasoning ?? '') + thought;
+    answer.content += content;
+    this.isThinking = Boolean(answer.reasoning) && answer.content === '';
   }
 
   /** What stands under an answer. @param {any} chunk @param {any} model */
