@@ -20,6 +20,18 @@ uint64_t random_seed() {
 
 }  // namespace
 
+Result<openai::ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& request) {
+  const openai::ChatFields& chat = request.chat;
+  const engine::TextModel& text = ready.model.impl().loaded->text;
+  const auto render = [&] {
+    return engine::apply_chat_template(
+        text, {.messages = chat.messages, .tools = chat.tools, .extra = chat.template_arguments});
+  };
+  const bool knows_tools = !text.chat_template || text.chat_template->mentions("tools");
+  return openai::chat_prompt(chat, request.options.grammar,
+                             {.source = text.template_source, .knows_tools = knows_tools, .render = render});
+}
+
 Generation::Generation(std::shared_ptr<Exchange> exchange, openai::ServedRequest request,
                        std::unique_ptr<openai::AnswerWriter> writer, ModelHost& host,
                        std::function<std::string(const Error&)> error_body)
@@ -82,17 +94,7 @@ Result<void> Generation::submit(ReadyModel& model) {
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
   Request request{.options = request_.options, .client = std::hash<std::string>()(client), .on_news = news()};
   if (request_.endpoint == openai::Endpoint::kChatCompletions) {
-    const openai::ChatFields& chat = request_.chat;
-    const engine::TextModel& text = model.model.impl().loaded->text;
-    const auto render = [&] {
-      return engine::apply_chat_template(
-          text, {.messages = chat.messages, .tools = chat.tools, .extra = chat.template_arguments});
-    };
-    const bool knows_tools = !text.chat_template || text.chat_template->mentions("tools");
-    DP_TRY(
-        const openai::ChatPrompt prompt,
-        openai::chat_prompt(chat, request_.options.grammar,
-                            {.source = text.template_source, .knows_tools = knows_tools, .render = render}));
+    DP_TRY(const openai::ChatPrompt prompt, chat_prompt(model, request_));
     request.options.grammar = request_.options.grammar = prompt.grammar;
     // The template writes the special tokens itself.
     DP_TRY(std::vector<int32_t> ids,

@@ -14,6 +14,9 @@
 
 namespace doppler::server {
 
+// Errors: the model has no template, the template refuses the conversation or knows no tools.
+Result<openai::ChatPrompt> chat_prompt(ReadyModel& model, const openai::ServedRequest& request);
+
 class Generation : public std::enable_shared_from_this<Generation> {
  public:
   // `error_body`: how the API writes an error instead of an answer.

@@ -327,3 +327,30 @@ check('the default model: text and tokens are the native program\'s', missing &&
       `${native_answer.timings.decode_tokens_per_second.toFixed(1)} natively (${native_answer.device.provider})`);
   });
 });
+
+// The marks of Hermes' calls and of thoughts, in a comment: the template shows which a model has.
+const kToolTemplate = '{# <tool_call> <think> #}{% for m in messages %}{{ m.content }} {% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}';
+check('tools: a call that must come is told as OpenAI does, whole and streamed; a format without an engine for it is refused', missing && `not there: ${missing}`, async () => {
+  const tools = [{ type: 'function', function: { name: 'find', parameters: { type: 'object' } } }];
+  await withModel(model, { lane: 'exact', ctx: 256, chatTemplate: kToolTemplate }, async (doppler) => {
+    const ask = (request) => doppler.chat.completions.create({ messages: [{ role: 'user', content: [{ type: 'text', text: 'The fox' }] }],
+      temperature: 0, max_tokens: 8, ...request });
+    const named = { tools, tool_choice: { type: 'function', function: { name: 'find' } } };
+    const { choices: [{ message }] } = await ask(named);
+    const [{ id, function: call }] = message.tool_calls;
+    assert.deepEqual([id.length, call.name], [9, 'find']);
+    let told = '';
+    const names = [];
+    for await (const { choices: [{ delta }] } of await ask({ ...named, stream: true })) {
+      for (const { index, function: { name, arguments: text } } of delta.tool_calls ?? []) {
+        assert.equal(index, 0);
+        if (name) names.push(name);
+        told += text;
+      }
+    }
+    assert.deepEqual([names, told], [['find'], call.arguments]);
+    assert.notEqual((await ask({ tools, tool_choice: 'none' })).choices[0].message.content, '');
+    await assert.rejects(ask({ tools, tool_choice: { type: 'function', function: { name: 'g' } } }), { kind: 'invalid-input', message: /"g"/ });
+    await assert.rejects(ask({ response_format: { type: 'json_object' } }), { kind: 'unsupported', message: /response_format.*grammar/ });
+  });
+});

@@ -87,6 +87,17 @@ export class Chat extends EventTarget {
     await this.#answer(old.parent);
   }
 
+  /** Results of the calls of the answer `id`, in their order; the model goes on with them. @param {string} id @param {string[]} results */
+  async giveResults(id, results) {
+    const calls = find(this.conversation, id)?.calls;
+    if (this.isAnswering || !calls) return;
+    let parent = id;
+    calls.forEach((call, i) => {
+      parent = append(this.conversation, parent, { role: 'tool', content: results[i], call: call.id }, Date.now()).id;
+    });
+    await this.#answer(parent);
+  }
+
   stop() {
     this.#abort?.abort();
   }
@@ -173,8 +184,9 @@ export class Chat extends EventTarget {
     const options = { ...this.#settings.sampling(), batch: this.#steps(model), stream: true };
     // A model without a chat template goes on with the text instead of answering it.
     const isChat = model.info.hasChatTemplate;
+    const tools = isChat ? this.#settings.tools() : null;
     const chunks = isChat
-      ? await model.chat.completions.create({ ...options, messages: prompt(conversation, answer.parent) })
+      ? await model.chat.completions.create({ ...options, ...(tools && { tools }), messages: prompt(conversation, answer.parent) })
       : await model.complete({ ...options, prompt: wayTo(conversation, answer.parent).map((message) => message.content).join('') });
     const cancel = () => chunks.cancel();
     signal.addEventListener('abort', cancel);
@@ -206,10 +218,15 @@ export class Chat extends EventTarget {
     return Math.min(kMostSteps, Math.max(1, Math.round(this.#speed.value * kTextEverySeconds)));
   }
 
-  /** @param {Message} answer @param {{content?: string, reasoning_content?: string}} delta */
-  #add(answer, { content = '', reasoning_content: thought = '' }) {
+  /** @param {Message} answer @param {{content?: string, reasoning_content?: string, tool_calls?: any[]}} delta */
+  #add(answer, { content = '', reasoning_content: thought = '', tool_calls: called = [] }) {
     if (thought) answer.reasoning = (answer.reasoning ?? '') + thought;
     answer.content += content;
+    for (const { index, id, function: { name, arguments: text } } of called) {
+      answer.calls ??= [];
+      if (id) answer.calls.push({ id, name, arguments: '' });
+      answer.calls[index].arguments += text;
+    }
     this.isThinking = Boolean(answer.reasoning) && answer.content === '';
   }
 

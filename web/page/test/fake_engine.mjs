@@ -71,6 +71,19 @@ function streamed(question, request, chunkOf, promptTokens) {
   return { [Symbol.asyncIterator]: chunks, cancel: () => (isCancelled = true) };
 }
 
+/** @param {any} request */
+function calling(request) {
+  const { name } = request.tools[0].function;
+  async function* chunks() {
+    const chunkOf = (delta, finish_reason = null) => ({ object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] });
+    yield chunkOf({ tool_calls: [{ index: 0, id: 'c00000001', type: 'function', function: { name, arguments: '' } }] });
+    yield chunkOf({ tool_calls: [{ index: 0, function: { arguments: '{"city": "Rome"}' } }] });
+    yield { ...chunkOf({}, 'tool_calls'), timings: timingsOf(9, 8),
+      usage: { prompt_tokens: 9, completion_tokens: 8, total_tokens: 17, prompt_tokens_details: { cached_tokens: 0 } } };
+  }
+  return { [Symbol.asyncIterator]: chunks, cancel() {} };
+}
+
 function timingsOf(prompt, count, depth = 0) {
   return {
     ttft_seconds: 0.047 + prompt / 2000, evaluated_tokens: prompt, prefill_tokens_per_second: 2000 / (1 + depth / 2000),
@@ -118,6 +131,7 @@ export class Doppler extends EventTarget {
       create: async (request) => {
         Doppler.requests.push(request);
         const question = request.messages.at(-1).content;
+        if (question.includes('call') && request.tools) return calling(request);
         let isThought = false;
         const chunkOf = (word, finish_reason) => {
           const mark = word.trim();

@@ -164,14 +164,14 @@ check('the bench has the names and the statistics of the program', async () => {
 });
 
 /** A chat on the fake engine, its model loaded when first asked. */
-async function newChat(source = 'a.gguf') {
+async function newChat(source = 'a.gguf', settings = new Settings(memoryStorage())) {
   const store = await ConversationStore.open();
   const host = new ModelHost(async () => fake);
-  const chat = new Chat(store, host, new Settings(memoryStorage()), async () => {
+  const chat = new Chat(store, host, settings, async () => {
     if (host.state !== 'ready') await host.load(source, 'A');
     if (host.state !== 'ready') throw new Error(host.error);
   });
-  return { store, host, chat };
+  return { store, host, chat, settings };
 }
 
 check('a question loads the model, is answered with figures, and both are kept', async () => {
@@ -187,6 +187,28 @@ check('a question loads the model, is answered with figures, and both are kept',
   assert.deepEqual(chat.shown.map((message) => message.content), ['think about it', ' It is **so**.']);
   assert.equal(chat.shown[1].reasoning.trim(), 'The reader asks something hard.\n\nI weigh it.');
   assert.equal(chat.conversation.messages.length, 5);
+  store.close();
+});
+
+check('a call of a tool is kept, shown to the model again with the result that the reader gives', async () => {
+  const storage = memoryStorage();
+  const { store, chat, settings } = await newChat('a.gguf', new Settings(storage));
+  settings.set({ tools: '{"name": "weather"' });
+  await chat.send('call it');
+  assert.equal(chat.shown[1].error, 'The tools are no JSON.');
+  settings.set({ tools: '{"name": "weather"}' });
+  await chat.regenerate(chat.shown[1].id);
+  const [, answer] = chat.shown;
+  assert.deepEqual([answer.calls, answer.stop], [[{ id: 'c00000001', name: 'weather', arguments: '{"city": "Rome"}' }], 'tool_calls']);
+  await chat.giveResults(answer.id, ['sunny']);
+  const { messages, tools } = fake.Doppler.requests.at(-1);
+  assert.equal(tools[0].function.name, 'weather');
+  assert.deepEqual(messages.slice(1), [
+    { role: 'assistant', content: '', tool_calls: [{ id: 'c00000001', type: 'function', function: { name: 'weather', arguments: '{"city": "Rome"}' } }] },
+    { role: 'tool', content: 'sunny', tool_call_id: 'c00000001' }]);
+  assert.deepEqual(chat.shown.map(({ role }) => role), ['user', 'assistant', 'tool', 'assistant']);
+  const [again] = parseExport(await store.exportText());
+  assert.deepEqual(again.messages, chat.conversation.messages);
   store.close();
 });
 
