@@ -31,21 +31,27 @@ fn is_before(choice: u32, id: u32, other: u32, other_id: u32) -> bool {
   return choice > other || (choice == other && id < other_id);
 }
 
-// The largest logit and the sum of exp(logit - largest) over all experts. Contains barriers.
+// The largest logit and the sum of exp(logit - largest) over all experts, each by a tree. Contains barriers.
 fn softmax_of_all(t: u32) -> vec2<f32> {
   var most = -3.4e38;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) { most = max(most, scores[e]); }
   partial[t] = most;
-  workgroupBarrier();  // every invocation's largest is there
-  for (var i = 0u; i < WORKGROUP; i++) { most = max(most, partial[i]); }
-  workgroupBarrier();  // nobody reads them any more
+  for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+    workgroupBarrier();  // a level of the tree is there
+    if (t < half) { partial[t] = max(partial[t], partial[t + half]); }
+  }
+  workgroupBarrier();  // the largest of all is first
+  most = partial[0];
+  workgroupBarrier();  // nobody reads it any more
   var sum = 0.0;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) { sum += exp(scores[e] - most); }
   partial[t] = sum;
-  workgroupBarrier();  // every invocation's sum is there
-  sum = 0.0;
-  for (var i = 0u; i < WORKGROUP; i++) { sum += partial[i]; }
-  return vec2<f32>(most, sum);
+  for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+    workgroupBarrier();  // a level of the tree is there
+    if (t < half) { partial[t] += partial[t + half]; }
+  }
+  workgroupBarrier();  // the sum of all is first
+  return vec2<f32>(most, partial[0]);
 }
 
 fn group_choice(group: u32) -> u32 {
@@ -97,10 +103,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
   let at = row * 2u * N_USED;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) {
     let choice = choices[e];
-    var rank = 0u;
-    for (var other = 0u; other < N_EXPERTS; other++) {
-      rank += select(0u, 1u, is_before(choices[other], other, choice, e));
+    // Four sums, so that a load does not wait for the one before.
+    var ranks = vec4<u32>(0u);
+    for (var o = 0u; o < N_EXPERTS; o += 4u) {
+      for (var i = 0u; i < 4u; i++) {
+        let other = min(o + i, N_EXPERTS - 1u);
+        ranks[i] += select(0u, 1u, o + i < N_EXPERTS && is_before(choices[other], other, choice, e));
+      }
     }
+    let rank = (ranks.x + ranks.y) + (ranks.z + ranks.w);
     if (rank < N_USED) {
       chosen[rank] = scores[e];
       if (HAS_SCALES) { chosen_scales[rank] = scales[e]; }
