@@ -10,9 +10,10 @@
 @group(0) @binding(3) var<storage, read_write> routes: array<u32>;
 
 const kGroupSize = N_EXPERTS / GROUPS;
+const kPadded = (N_EXPERTS + 3u) & ~3u;  // what stands behind the experts is before none of them
 
 var<workgroup> scores: array<f32, N_EXPERTS>;
-var<workgroup> choices: array<u32, N_EXPERTS>;
+var<workgroup> choices: array<u32, kPadded>;
 var<workgroup> group_choices: array<u32, GROUPS>;
 var<workgroup> partial: array<f32, WORKGROUP>;
 var<workgroup> chosen: array<f32, N_USED>;
@@ -28,7 +29,7 @@ fn value_of(order: u32) -> f32 {
 }
 
 fn is_before(choice: u32, id: u32, other: u32, other_id: u32) -> bool {
-  return choice > other || (choice == other && id < other_id);
+  return (choice > other) | ((choice == other) & (id < other_id));
 }
 
 // The largest logit and the sum of exp(logit - largest) over all experts, each by a tree. Contains barriers.
@@ -79,6 +80,7 @@ fn is_used(group: u32) -> bool {
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   let row = workgroup.x;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) { scores[e] = logits[row * N_EXPERTS + e]; }
+  for (var e = N_EXPERTS + t; e < kPadded; e += WORKGROUP) { choices[e] = 0u; }
   workgroupBarrier();  // scores are logits
   var all = vec2<f32>(0.0, 1.0);
   if (SCORE == 0u) { all = softmax_of_all(t); }
@@ -103,13 +105,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
   let at = row * 2u * N_USED;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) {
     let choice = choices[e];
-    // Four sums, so that a load does not wait for the one before.
-    var ranks = vec4<u32>(0u);
-    for (var o = 0u; o < N_EXPERTS; o += 4u) {
-      for (var i = 0u; i < 4u; i++) {
-        let other = min(o + i, N_EXPERTS - 1u);
-        ranks[i] += select(0u, 1u, o + i < N_EXPERTS && is_before(choices[other], other, choice, e));
-      }
+    var ranks = vec4<u32>(0u);  // four sums, so that a load does not wait for the one before
+    for (var o = 0u; o < kPadded; o += 4u) {
+      let others = vec4<u32>(choices[o], choices[o + 1u], choices[o + 2u], choices[o + 3u]);
+      let is_lower = vec4<u32>(o, o + 1u, o + 2u, o + 3u) < vec4<u32>(e);
+      ranks += select(vec4<u32>(0u), vec4<u32>(1u),
+                      (others > vec4<u32>(choice)) | ((others == vec4<u32>(choice)) & is_lower));
     }
     let rank = (ranks.x + ranks.y) + (ranks.z + ranks.w);
     if (rank < N_USED) {
