@@ -147,10 +147,10 @@ std::vector<std::string> notes(const PlanProfile& plan, const ProfileReport& rep
 
 std::string profile_text(const ProfileReport& report) {
   const RunFacts& f = report.facts;
-  std::string out = format_text("%s\n%s on %s; lane %s, cache %s; doppler %s, %s\n", kNotToBeQuoted,
-                                model_label(f).c_str(), device_line(f.caps).c_str(), f.lane.c_str(),
-                                f.kv.c_str(), f.version.c_str(), f.date.c_str());
-  out += rules_line(f);
+  std::string out =
+      format_text("%s\n%s on %s; lane %s, cache %s; %s\n", kNotToBeQuoted, model_label(f).c_str(),
+                  device_line(f.caps).c_str(), f.lane.c_str(), f.kv.c_str(), origin_line(f.origin).c_str());
+  out += changes_lines(f);
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
@@ -196,21 +196,18 @@ std::string profile_json(const ProfileReport& report) {
                      {"by_kernel", groups_json(plan.by_kernel, plan, f.ceilings)},
                      {"commands", std::move(commands)}});
   }
-  const Json out = {{"kind", "profile"},
-                    {"intent", intent_name(Intent::kInvestigate)},
-                    {"synthetic", f.synthetic},
-                    {"version", f.version},
-                    {"date", f.date},
-                    {"device", device_json(f.caps)},
-                    {"model", model_json(f)},
-                    {"settings",
-                     {{"lane", f.lane},
-                      {"kv", f.kv},
-                      {"rules_off", f.rules_off},
-                      {"ctx_len", f.ctx_len},
-                      {"chunk", f.chunk}}},
-                    {"ceilings", ceilings_json(f.ceilings)},
-                    {"plans", std::move(plans)}};
+  Json out = {{"kind", "profile"}, {"intent", intent_name(Intent::kInvestigate)}, {"synthetic", f.synthetic}};
+  add_origin(out, f.origin);
+  out.update({{"device", device_json(f.caps)},
+              {"model", model_json(f)},
+              {"settings",
+               {{"lane", f.lane},
+                {"kv", f.kv},
+                {"rules_off", f.rules_off},
+                {"ctx_len", f.ctx_len},
+                {"chunk", f.chunk}}},
+              {"ceilings", ceilings_json(f.ceilings)},
+              {"plans", std::move(plans)}});
   return doppler::to_text(out, 2) + "\n";
 }
 

@@ -12,8 +12,7 @@ namespace {
 Report sample_report() {
   Report report;
   RunFacts& f = report.facts;
-  f.version = "0.1.0";
-  f.date = "2026-01-31T12:00:00Z";
+  f.origin = {.version = "0.1.0", .commit = "3b9fa7b70d9a", .date = "2026-01-31T12:00:00Z", .preset = {}};
   f.model = "some model, 1B";
   f.architecture = "llama";
   f.parameters = 1'235'814'400;
@@ -101,6 +100,16 @@ TEST(Report, RulesThatAreOffAreNamed) {
   EXPECT_EQ((*json)["settings"]["rules_off"], Json::array({"fused_rope", "step_tail"}));
 }
 
+TEST(Report, APresetIsNamedWithWhatItSet) {
+  Report report = sample_report();
+  report.facts.origin.preset = {.name = "mine", .flags = {"--chunk=64"}, .left_out = {"--parallel=4"}};
+  EXPECT_TRUE(contains(to_text(report, Format::kMarkdown),
+                       "\npreset mine: --chunk=64 (without --parallel=4)\n\n| model |"));
+  const auto json = parse_json(to_text(report, Format::kJson), "report");
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["preset"]["flags"], Json::array({"--chunk=64"}));
+}
+
 TEST(Report, JsonHasEverySample) {
   const auto json = parse_json(to_text(sample_report(), Format::kJson), "report");
   ASSERT_TRUE(json);
@@ -109,8 +118,8 @@ TEST(Report, JsonHasEverySample) {
   const Json& rates = *find((*tests)[0], "tokens_per_second");
   EXPECT_EQ(find(rates, "samples")->size(), 3u);
   EXPECT_EQ(get_number(rates, "median").value(), 1000);
-  for (const char* key :
-       {"device", "model", "settings", "load", "memory", "ceilings", "version", "date", "intent"}) {
+  for (const char* key : {"device", "model", "settings", "load", "memory", "ceilings", "version", "commit",
+                          "preset", "date", "intent"}) {
     EXPECT_TRUE(find(*json, key)) << key;
   }
 }
