@@ -28,9 +28,13 @@ double peak_of(const Group& group) {
   return group.operations_floor > 0 ? static_cast<double>(group.operations) / group.operations_floor : 0;
 }
 
-// Of the ceiling that `per_second` is held against; "-" where none is known.
+// Of the ceiling that `per_second` is held against; "-" where none is known or it was broken.
 std::string percent(double per_second, double ceiling) {
-  return ceiling > 0 ? format_text("%.0f%%", per_second / ceiling * 100) : "-";
+  return ceiling > 0 && per_second <= ceiling ? format_text("%.0f%%", per_second / ceiling * 100) : "-";
+}
+
+Json fraction(double per_second, double ceiling) {
+  return ceiling > 0 && per_second <= ceiling ? Json(per_second / ceiling) : Json();
 }
 
 std::string table(const char* title, const std::vector<Group>& groups, const PlanProfile& plan,
@@ -87,10 +91,10 @@ Json groups_json(const std::vector<Group>& groups, const PlanProfile& plan,
                    {"share", share(group.seconds, plan.gpu_seconds)},
                    {"bytes", group.bytes},
                    {"bytes_per_second", rate},
-                   {"bandwidth_fraction", share(rate, ceilings.read_bytes_per_second)},
+                   {"bandwidth_fraction", fraction(rate, ceilings.read_bytes_per_second)},
                    {"operations", group.operations},
                    {"operations_per_second", operations},
-                   {"arithmetic_fraction", share(operations, peak_of(group))},
+                   {"arithmetic_fraction", fraction(operations, peak_of(group))},
                    {"floor_seconds", group.floor_seconds},
                    {"gap_seconds", group.gap()},
                    {"bound", group.bound == Bound::kBytes ? "bytes" : "operations"}});
@@ -133,6 +137,12 @@ std::vector<std::string> notes(const PlanProfile& plan, const ProfileReport& rep
     out.push_back(format_text("%s is a portable row in a hot place (%.1f %% of the step; %s): %s.",
                               group.name.c_str(), share(group.seconds, plan.gpu_seconds) * 100,
                               join(group.members).c_str(), refusals_of(group.name, report.choices).c_str()));
+  }
+  if (plan.broken_floors > 0) {
+    out.push_back(format_text(
+        "%u of %zu operations took less than the ceilings allow, since their data lay in caches or the "
+        "ceilings were measured at lower clocks: they have no floor.",
+        plan.broken_floors, plan.by_op.size()));
   }
   const double launching =
       static_cast<double>(plan.commands.size()) * report.facts.ceilings.dispatch_ns / 1e9;

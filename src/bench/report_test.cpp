@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "base/log.h"
 
 namespace doppler::bench {
 namespace {
@@ -108,6 +109,16 @@ TEST(Report, APresetIsNamedWithWhatItSet) {
   const auto json = parse_json(to_text(report, Format::kJson), "report");
   ASSERT_TRUE(json);
   EXPECT_EQ((*json)["preset"]["flags"], Json::array({"--chunk=64"}));
+}
+
+TEST(Report, AShareAboveOneIsNone) {
+  std::string said;
+  set_log_sink([&said](LogLevel, std::string_view line) { said += line; });
+  EXPECT_EQ(checked_fraction(0.75, "tg128"), 0.75);
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(checked_fraction(1.8, "tg128"), 0);
+  set_log_sink({});
+  EXPECT_TRUE(contains(said, "Test tg128 reads 1.80 times what this device was measured to read")) << said;
 }
 
 TEST(Report, JsonHasEverySample) {
