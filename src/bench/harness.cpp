@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 
+#include "base/log.h"
 #include "base/trace.h"
 #include "bench/plan_costs.h"
 #include "bench/statistics.h"
@@ -162,8 +163,8 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
     // Of the step in the middle of the test.
     const StepShape shape{.depth = row.test.depth + row.test.generate / 2};
     const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true, shape.depth + 1);
-    row.bandwidth_fraction =
-        median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth;
+    row.bandwidth_fraction = checked_fraction(
+        median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth, row.test.name());
   }
   if (settings.intent == Intent::kInvestigate && row.test.prompt == 0 &&
       model.impl().device->caps().timestamps) {
@@ -195,6 +196,15 @@ const char* intent_name(Intent intent) { return intent == Intent::kCalibrate ? "
 double Row::wall_over_gpu() const {
   const double rate = median(rates);
   return gpu_seconds > 0 && rate > 0 ? 1 / rate / gpu_seconds : 0;
+}
+
+double checked_fraction(double fraction, const std::string& test) {
+  if (fraction <= 1) return fraction;
+  log(LogLevel::kWarning,
+      "Test %s reads %.2f times what this device was measured to read: the ceiling is too low, and no share "
+      "is given.",
+      test.c_str(), fraction);
+  return 0;
 }
 
 Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, double read_bandwidth) {

@@ -137,6 +137,7 @@ void add_load_flags(Args& args, ModelFlags& flags) {
                 start_tracing();
                 return {};
               });
+  add_preset_flag(args, flags.preset);
   add_log_flag(args);
 }
 

@@ -31,7 +31,7 @@ Result<DryRun> look(const ModelFlags& flags) {
   return out;
 }
 
-void print_json(const DryRun& dry) {
+void print_json(const DryRun& dry, const bench::UsedPreset& preset) {
   const model::MemoryEstimate& memory = dry.estimate.memory;
   const uint64_t known = dry.caps.memory_bytes;
   const Json out = {{"model", dry.name},
@@ -49,6 +49,7 @@ void print_json(const DryRun& dry) {
                       {"memory_bytes", known ? Json(known) : Json()},
                       {"max_buffer_bytes", dry.caps.max_buffer_bytes},
                       {"max_binding_bytes", dry.caps.max_binding_bytes}}},
+                    {"preset", bench::preset_json(preset)},
                     {"fits", dry.fits.has_value()},
                     {"problem", dry.fits ? Json() : Json(dry.fits.error().sentence())}};
   std::printf("%s\n", to_text(out, 2).c_str());
@@ -80,7 +81,7 @@ int dry_run(const ModelFlags& flags, bool json) {
   auto dry = look(flags);
   if (!dry) return exit_failed(dry.error());
   if (json) {
-    print_json(*dry);
+    print_json(*dry, flags.preset.used);
   } else {
     print(*dry);
   }

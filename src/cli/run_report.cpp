@@ -16,8 +16,10 @@ std::string run_line(const Model& model, const Generation& generation) {
       info.synthetic ? ", SYNTHETIC weights" : "");
 }
 
-std::string run_json(const Model& model, const Generation& generation) {
-  return to_text(engine::generation_json(model.info(), model.counters(), generation), 2);
+std::string run_json(const Model& model, const Generation& generation, const bench::UsedPreset& preset) {
+  Json out = engine::generation_json(model.info(), model.counters(), generation);
+  out["preset"] = bench::preset_json(preset);
+  return to_text(out, 2);
 }
 
 }  // namespace doppler::cli
