@@ -80,5 +80,5 @@ $ doppler inspect --synthetic llama-tiny a
 doppler: Both a file and --synthetic were given; one is needed.
 exit 2
 $ doppler inspect --kv q8 a
-doppler: Flag --kv was given "q8"; allowed are f16 and f32.
+doppler: Flag --kv was given "q8"; allowed are f16, f32 and q8_0.
 exit 2
