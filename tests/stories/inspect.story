@@ -36,6 +36,8 @@ $ doppler inspect --synthetic llama-3.1-8b --ctx 8192 | grep '^cache'
 ~cache +1\.00 GiB \(8192 tokens, f16\)
 $ doppler inspect --synthetic llama-3.1-8b --ctx 8192 --kv f32 | grep '^cache'
 ~cache +2\.00 GiB \(8192 tokens, f32\)
+$ doppler inspect --synthetic llama-3.1-8b --ctx 8192 --kv q8_0 | grep '^cache'
+~cache +544\.0 MiB \(8192 tokens, q8_0\)
 
 == synthetic models say that they are
 $ doppler inspect --synthetic llama-tiny | grep '^family'

@@ -138,8 +138,8 @@ uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
 }
 
 std::string rope_fits(const Attention& op, const gpu::Caps& caps, bool splits) {
-  if (!op.rope) return "q and the cache are rotated already";
   if (op.cache.format == CacheFormat::kQ8_0) return "blocks of a cache in q8_0 are made by rope_kv";
+  if (!op.rope) return "q and the cache are rotated already";
   if (op.rope->norms.valid() && op.sinks.valid()) return "sinks and norms of q and k share a binding";
   std::string reason = fits_registers(op, caps);
   if (!reason.empty()) return reason;
