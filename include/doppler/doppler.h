@@ -34,7 +34,7 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  std::string kv = "f16";     // cache: "f16" or "f32"; the exact lane always takes f32
+  std::string kv = "f16";     // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
   uint32_t ctx_len = 0;       // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;         // tokens of a prefill chunk; 0: 512
   // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions then

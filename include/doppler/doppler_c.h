@@ -78,7 +78,7 @@ typedef struct doppler_load_options {
   const char* webgpu;         /* provider: "", "dawn", "wgpu" or the path of a library */
   const char* device;         /* "", an index of `doppler devices` or part of a name */
   const char* lane;           /* "fast" (the default), "exact" or another of doppler::LoadOptions::lane */
-  const char* kv;             /* cache: "f16" (the default) or "f32" */
+  const char* kv;             /* cache: "f16" (the default), "f32" or "q8_0" */
   const char* cache_dir;      /* compiled kernels, which shards were verified; "": none */
   const char* chat_template;  /* Jinja text that replaces the model's own */
   const char* const* kernels; /* "OPERATION=VARIANT": variants that must be used */

@@ -209,7 +209,7 @@ RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& cei
                  .n_layers = info.n_layers,
                  .caps = impl.device->caps(),
                  .lane = runner.options().policy.name,
-                 .kv = runner.options().cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16",
+                 .kv = kernels::cache_format_name(runner.options().cache_format),
                  .rules_off = {},
                  .ctx_len = info.ctx_len,
                  .chunk = runner.options().chunk,

@@ -12,6 +12,7 @@
 #include "base/trace.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
+#include "kernels/rope/rope.h"
 #include "lowering/rule.h"
 #include "store/model_store.h"
 
@@ -85,8 +86,8 @@ void add_log_flag(Args& args) {
 
 void add_kv_flag(Args& args, std::string_view help, std::string* kv) {
   args.custom("kv", 0, "FORMAT", help, [kv](std::string_view value) -> Result<void> {
-    if (value != "f16" && value != "f32") {
-      return fail(ErrorKind::kInvalidInput, "Flag --kv was given \"%s\"; allowed are f16 and f32.",
+    if (!kernels::cache_format_of(value)) {
+      return fail(ErrorKind::kInvalidInput, "Flag --kv was given \"%s\"; allowed are f16, f32 and q8_0.",
                   printable(value).c_str());
     }
     *kv = std::string(value);
@@ -123,7 +124,7 @@ void add_load_flags(Args& args, ModelFlags& flags) {
                 flags.load.rules.emplace_back(value);
                 return {};
               });
-  add_kv_flag(args, "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
+  add_kv_flag(args, "cache in f16 (default), f32 or q8_0; the exact lane has f32 for f16", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
              &flags.load.ctx_len);
   args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);

@@ -26,7 +26,7 @@ struct ModelFlags {
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
 void add_load_flags(Args& args, ModelFlags& flags);  // those of them that do not name the model
-void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16 or f32
+void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16, f32 or q8_0
 void add_log_flag(Args& args);
 // $XDG_CACHE_HOME/doppler or ~/.cache/doppler: compiled kernels, tuning. Empty: neither variable is set.
 std::string user_cache_dir();

@@ -26,7 +26,7 @@ Result<DryRun> look(const ModelFlags& flags) {
   out.name = checkpoint->name();
   out.caps = device->caps();
   DP_TRY(out.estimate, engine::estimate_load(*checkpoint, flags.load, out.caps));
-  out.kv = out.estimate.cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16";
+  out.kv = kernels::cache_format_name(out.estimate.cache_format);
   out.fits = model::check_memory(out.estimate.memory, out.caps, out.estimate.ctx_len);
   return out;
 }

@@ -38,12 +38,13 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   DP_TRY(out.policy, kernels::make_policy(options.lane));
   for (const auto& [operation, variant] : options.kernels) out.policy.forced[operation] = variant;
   for (const std::string& rule : options.rules) DP_CHECK(out.rules.set(rule));
-  if (options.kv != "f16" && options.kv != "f32") {
-    return fail(ErrorKind::kInvalidInput, "Cache format \"%s\" is not known; allowed are f16 and f32.",
+  const std::optional<kernels::CacheFormat> format = kernels::cache_format_of(options.kv);
+  if (!format) {
+    return fail(ErrorKind::kInvalidInput, "Cache format \"%s\" is not known; allowed are f16, f32 and q8_0.",
                 printable(options.kv).c_str());
   }
-  const bool f32 = options.kv == "f32" || out.policy.name == "exact";
-  out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+  const bool is_exact = out.policy.name == "exact" && *format == kernels::CacheFormat::kF16;
+  out.cache_format = is_exact ? kernels::CacheFormat::kF32 : *format;
   out.ctx_len = options.ctx_len;
   for (const formats::Pooling kind :
        {formats::Pooling::kMean, formats::Pooling::kCls, formats::Pooling::kLast}) {

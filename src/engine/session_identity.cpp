@@ -29,10 +29,10 @@ Task<Result<std::string>> session_fingerprint(const LoadedModel& loaded) {
   const formats::ModelConfig& c = runner.config();
   auto hashing = weights_digest(*loaded.checkpoint);
   DP_CO_TRY(const std::string digest, co_await std::move(hashing));
-  co_return format_text(
-      "%s %s L%u H%u/%u D%u E%u V%u theta %g %s weights %s", c.family.c_str(), printable(c.name).c_str(),
-      c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim, c.hidden_dim, c.vocab_size, c.rope.theta,
-      runner.options().cache_format == kernels::CacheFormat::kF16 ? "f16" : "f32", digest.c_str());
+  co_return format_text("%s %s L%u H%u/%u D%u E%u V%u theta %g %s weights %s", c.family.c_str(),
+                        printable(c.name).c_str(), c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim,
+                        c.hidden_dim, c.vocab_size, c.rope.theta,
+                        kernels::cache_format_name(runner.options().cache_format), digest.c_str());
 }
 
 }  // namespace doppler::engine

@@ -82,6 +82,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("attention_decode", attention_decode_variants(), typical_attention());
   add("attention_skinny", attention_skinny_variants(), typical_attention());
   add("attention_prefill", attention_prefill_variants(), typical_attention());
+  add("attention_unpack", attention_unpack_variants(), typical_attention());
   RmsNorm norm;
   norm.n = kHidden;
   add("rms_norm", rms_norm_variants(), norm);

@@ -46,7 +46,7 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
       const uint64_t usable = caps.memory_bytes / 10 * 9, taken = one.weight_bytes + one.scratch_bytes +
                                                                   state_bytes(config) * options.max_sequences;
       const uint64_t left = usable > taken ? usable - taken : 0;
-      tokens = std::min(tokens, left / std::max<uint64_t>(1, one.cache_bytes) * block_len);
+      tokens = std::min(tokens, left / std::max<uint64_t>(1, one.cache_bytes + one.copied_bytes) * block_len);
     }
   }
   tokens = (tokens + block_len - 1) / block_len * block_len;
@@ -64,6 +64,7 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   DP_TRY(estimate.config, formats::read_config(checkpoint));
   DP_CHECK(families::check_has_forward_pass(estimate.config));
   fill_defaults(options, estimate.config);
+  DP_CHECK(check_cache_format(estimate.config, options.cache_format));
   estimate.ctx_len = options.ctx_len;
   estimate.chunk = options.chunk;
   estimate.cache_format = options.cache_format;

@@ -58,6 +58,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
   }
   const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
+  DP_CO_CHECK(check_cache_format(config, options.cache_format));
   DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
   const uint32_t positions = options.max_sequences != 0 ? options.pool_tokens : options.ctx_len;
   const MemoryEstimate estimate =
