@@ -98,6 +98,7 @@ typedef struct doppler_load_options {
   doppler_on_progress on_progress;
   void* progress_data; /* the first argument of on_progress */
   uint64_t grammars;   /* 1: generations may have a grammar, with two sequences or more; default 0 */
+  uint64_t expert_bytes; /* GPU memory for experts, beyond which they stay in the file; 0: what the device has */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "engine/paging_report.h"
 
 namespace doppler::bench {
 namespace {
@@ -154,6 +155,7 @@ std::string profile_text(const ProfileReport& report) {
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
+  if (f.experts.slots != 0) out += engine::paging_line(f.experts) + "\n";
   for (const PlanProfile& plan : report.plans) {
     out += format_text("\n== %s: %u rows at depth %u, %zu commands, median of %u\n", plan.plan.c_str(),
                        plan.rows, plan.depth, plan.commands.size(), plan.repetitions);
@@ -196,21 +198,22 @@ std::string profile_json(const ProfileReport& report) {
                      {"by_kernel", groups_json(plan.by_kernel, plan, f.ceilings)},
                      {"commands", std::move(commands)}});
   }
-  const Json out = {{"kind", "profile"},
-                    {"intent", intent_name(Intent::kInvestigate)},
-                    {"synthetic", f.synthetic},
-                    {"version", f.version},
-                    {"date", f.date},
-                    {"device", device_json(f.caps)},
-                    {"model", model_json(f)},
-                    {"settings",
-                     {{"lane", f.lane},
-                      {"kv", f.kv},
-                      {"rules_off", f.rules_off},
-                      {"ctx_len", f.ctx_len},
-                      {"chunk", f.chunk}}},
-                    {"ceilings", ceilings_json(f.ceilings)},
-                    {"plans", std::move(plans)}};
+  Json out = {{"kind", "profile"},
+              {"intent", intent_name(Intent::kInvestigate)},
+              {"synthetic", f.synthetic},
+              {"version", f.version},
+              {"date", f.date},
+              {"device", device_json(f.caps)},
+              {"model", model_json(f)},
+              {"settings",
+               {{"lane", f.lane},
+                {"kv", f.kv},
+                {"rules_off", f.rules_off},
+                {"ctx_len", f.ctx_len},
+                {"chunk", f.chunk}}},
+              {"ceilings", ceilings_json(f.ceilings)},
+              {"plans", std::move(plans)}};
+  if (f.experts.slots != 0) out["experts"] = engine::paging_json(f.experts);
   return doppler::to_text(out, 2) + "\n";
 }
 

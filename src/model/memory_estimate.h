@@ -21,6 +21,7 @@ struct QuantisedSize {
 
 struct MemoryEstimate {
   uint64_t weight_bytes = 0;
+  uint64_t expert_bytes = 0;  // of weight_bytes: matrices of experts
   uint64_t cache_bytes = 0;
   uint64_t cache_buffer_bytes = 0;  // of the keys, or the values, of the largest layer: one binding
   uint64_t state_bytes = 0;         // of layers with a recurrent state, checkpoints too
