@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
 #include "engine/generator.h"
 #include "formats/convert/convert_native.h"
 #include "formats/rdrr/test_models.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
+#include "kernels/tuning.h"
 #include "model/load_estimate.h"
 #include "model/plan_runner.h"
 
@@ -24,8 +24,8 @@ struct ModelCase {
   const char* name;
   const char* folder;
   const char* lane = "exact";
-  const char* quantize = "";  // as what it is converted before; empty: not
-  std::map<std::string, std::string> forced = {};
+  const char* quantize = "";                               // as what it is converted before; empty: not
+  const char *operation = "", *shape = "", *variant = "";  // which variant a product with experts takes
 };
 
 const ModelCase kSetups[] = {
@@ -33,11 +33,8 @@ const ModelCase kSetups[] = {
     {"qwen3_moe", "families_moe/qwen3_moe"},
     {"gpt_oss", "families_moe/gpt_oss"},  // biases; an expert's matrices read from a fused tensor
     // Tiles, which the GPU repacks, and their rows grouped by slot.
-    {"mixtral_q8",
-     "families_moe/mixtral",
-     "dp4a",
-     "q8_0",
-     {{"expert_matvec.tile_q8", "expert_matvec.tile_q8.grouped.dp4a"}}},
+    {"mixtral_q8", "families_moe/mixtral", "dp4a", "q8_0", "expert_matvec.tile_q8", "tile_q8 64x64",
+     "expert_matvec.tile_q8.grouped.dp4a"},
 };
 
 class Paging : public testing::TestWithParam<ModelCase> {
@@ -60,7 +57,12 @@ class Paging : public testing::TestWithParam<ModelCase> {
 
   model::RunnerOptions options(uint32_t slots, model::RunnerOptions options) {
     options.policy = must(kernels::make_policy(GetParam().lane));
-    if (options.chunk > kernels::kMaxNarrowRows) options.policy.forced = GetParam().forced;
+    const auto tuning = std::make_shared<kernels::TuningTable>();
+    if (*GetParam().variant) {
+      tuning->choices[{GetParam().operation, GetParam().shape}] = {.variant = GetParam().variant,
+                                                                   .constants = {}};
+    }
+    options.policy.tuning = tuning;
     options.cache_format = kernels::CacheFormat::kF32;
     options.ctx_len = 128;
     const auto estimate = must(model::estimate_load(*checkpoint_, options, device().caps()));
@@ -114,6 +116,8 @@ TEST_P(Paging, LogitsAreThoseOfAllExpertsResident) {
     ASSERT_NE(paged->pager(), nullptr);
     EXPECT_EQ(paged->pager()->shape().n_slots, kSlots);
     EXPECT_EQ(logits(*paged), logits(*resident)) << "chunk " << chunk;
+    const auto is_asked = [](const kernels::Choice& made) { return made.variant == GetParam().variant; };
+    EXPECT_EQ(std::ranges::any_of(paged->choices(), is_asked), *GetParam().variant && chunk > 64);
     EXPECT_GT(paged->pager()->figures().misses, 2 * kSlots);
     EXPECT_LT(paged->memory().weight_bytes, resident->memory().weight_bytes);
   }
