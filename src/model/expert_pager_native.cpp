@@ -106,9 +106,10 @@ Task<Result<void>> ExpertPager::prepare() {
   }
   if (repackings_.empty()) co_return Result<void>();
   const auto whole_words = [](uint64_t bytes) { return (bytes + 15) / 16 * 16; };
-  DP_CO_TRY(raw_, co_await device_.create_buffer(
-                      {.name = "expert staging", .bytes = whole_words(raw_bytes), .zeroed = false}));
-  DP_CO_TRY(packed_, co_await device_.create_buffer({.name = "expert", .bytes = whole_words(packed_bytes)}));
+  gpu::BufferDesc raw{.name = "expert staging", .bytes = whole_words(raw_bytes), .zeroed = false};
+  DP_CO_TRY(raw_, co_await device_.create_buffer(std::move(raw)));
+  gpu::BufferDesc packed{.name = "expert", .bytes = whole_words(packed_bytes)};
+  DP_CO_TRY(packed_, co_await device_.create_buffer(std::move(packed)));
   gpu::PlanBuilder builder(device_.caps());
   const kernels::Policy policy;
   std::vector<kernels::Choice> choices;
@@ -117,12 +118,12 @@ Task<Result<void>> ExpertPager::prepare() {
   ctx.op_label = "expert";
   for (Repacking& kind : repackings_) {
     kind.plan = static_cast<size_t>(&kind - repackings_.data());
-    const uint64_t packed = weight_layout(kind.to, kind.n, kind.k).total_bytes;
+    const uint64_t bytes = weight_layout(kind.to, kind.n, kind.k).total_bytes;
     kernels::Repack op{.from = kind.from, .to = kind.to};
     op.k = kind.k;
     op.raw = builder.external(raw_);
     op.rows = kind.n;
-    op.piece = {.buffer = builder.external(packed_).sub(0, packed), .first_row = 0, .rows = kind.n};
+    op.piece = {.buffer = builder.external(packed_).sub(0, bytes), .first_row = 0, .rows = kind.n};
     builder.begin("repack", 1);
     DP_CO_CHECK(kernels::record(ctx, op));
     builder.end();

@@ -114,7 +114,10 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_TRY(runner->built_, std::move(built));
   if (cancelled) co_return fail(ErrorKind::kCancelled, "The caller stopped the compiling of the kernels.");
   runner->weights_ = loader.take_buffers();
-  if (expert_slots != 0) DP_CO_CHECK(co_await runner->make_pager(checkpoint, loader.take_paged()));
+  if (expert_slots != 0) {
+    auto paging = runner->make_pager(checkpoint, loader.take_paged());
+    DP_CO_CHECK(co_await std::move(paging));
+  }
   DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
   if (runner->logprobs_ && !runner->has_many()) {
     DP_CO_TRY(runner->logprob_readback_,

@@ -44,7 +44,8 @@ Task<Result<void>> PlanRunner::run_later(std::optional<uint32_t> slot) {
     Later later = std::move(later_.front());
     later_.pop_front();
     done = is_asked(later);
-    DP_CO_CHECK(co_await run_now(std::move(later)));
+    auto running = run_now(std::move(later));
+    DP_CO_CHECK(co_await std::move(running));
   }
   co_return Result<void>();
 }
