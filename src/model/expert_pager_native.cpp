@@ -167,6 +167,7 @@ Task<Result<const gpu::Plan*>> ExpertPager::run(const gpu::Plan& plan, uint32_t 
     for (const ExpertSlots::Turn& turn : page.slots.turns(experts)) {
       if (!works.empty()) DP_CO_CHECK(device_.submit(works));
       const auto start = Clock::now();
+      for (const ExpertSlots::Upload& upload : turn.uploads) announce(page, upload);
       for (const ExpertSlots::Upload& upload : turn.uploads) DP_CO_CHECK(co_await bring(page, upload));
       figures_.upload_seconds += seconds_since(start);
       figures_.misses += turn.uploads.size();
@@ -204,6 +205,17 @@ std::vector<uint32_t> ExpertPager::wanted(std::span<const uint32_t> routes) cons
     seen[expert] = true;
   }
   return experts;
+}
+
+// The system may read what the file's pages lack while the experts before it go up.
+void ExpertPager::announce(const Page& page, ExpertSlots::Upload upload) const {
+  for (const PagedWeight& weight : page.weights) {
+    for (size_t matrix = 0; matrix < weight.tensors.size(); ++matrix) {
+      const formats::TensorInfo& tensor = *weight.tensors[matrix];
+      const uint64_t bytes = expert_bytes(weight, matrix);
+      checkpoint_.file(tensor.file).will_read(tensor.offset + upload.expert * bytes, bytes);
+    }
+  }
 }
 
 Task<Result<void>> ExpertPager::bring(Page& page, ExpertSlots::Upload upload) {

@@ -145,6 +145,7 @@ TEST_P(Golden, LogitsAndHiddenMatch) {
               kExactTolerance)
         << "after layer " << layer;
   }
+  record_shown(runner->config().family, {.worst = relative_l2(rows->logits, wanted)});
 }
 
 TEST_P(Golden, LongPromptInChunksMatches) {
@@ -152,6 +153,7 @@ TEST_P(Golden, LongPromptInChunksMatches) {
   const References refs = references();
   const auto prompt = refs.get<uint32_t>("prompt_b");
   const auto wanted = refs.get<float>("logits_b_last4");
+  double worst = 0;
   for (const uint32_t chunk : {64u, 7u}) {  // one pass; pieces that do not divide the prompt
     const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = chunk, .all_logits = true});
     ASSERT_TRUE(runner);
@@ -162,7 +164,10 @@ TEST_P(Golden, LongPromptInChunksMatches) {
       ASSERT_TRUE(rows) << rows.error().message();
       all.insert(all.end(), rows->logits.begin(), rows->logits.end());
     }
-    EXPECT_LT(relative_l2(std::span(all).last(wanted.size()), wanted), kExactTolerance) << "chunk " << chunk;
+    const double error = relative_l2(std::span(all).last(wanted.size()), wanted);
+    EXPECT_LT(error, kExactTolerance) << "chunk " << chunk;
+    worst = std::max(worst, error);
+    record_shown(runner->config().family, {.feature = "prompt_pieces", .worst = worst});
   }
 }
 
@@ -171,6 +176,7 @@ void Golden::expect_greedy() {
   const auto runner = load(*checkpoint, {.ctx_len = short_ctx_len(*checkpoint), .chunk = 5});
   ASSERT_TRUE(runner);
   EXPECT_EQ(greedy_tokens(*runner), references().get<int32_t>("greedy_tokens"));
+  record_shown(runner->config().family, {.feature = "decode"});
 }
 
 // Weights in tiles, in f32 arithmetic: the head leaves the best of each tile, and a step's end and the next one's

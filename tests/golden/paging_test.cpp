@@ -136,6 +136,7 @@ TEST_P(Paging, TokensAreThoseOfAllExpertsResident) {
   const model::PagingFigures& figures = paged->pager()->figures();
   EXPECT_GT(figures.uses, figures.misses);
   EXPECT_GT(figures.bytes, 0u);
+  record_shown(paged->config().family, {.lane = GetParam().lane, .feature = "paged_experts"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Paging, testing::ValuesIn(kSetups),
