@@ -90,7 +90,6 @@ class ExpertPager {
   Task<Result<void>> prepare();
   Task<Result<std::vector<uint32_t>>> read_routes(std::span<const gpu::Work> works, uint32_t rows);
   std::vector<uint32_t> wanted(std::span<const uint32_t> routes) const;
-  void announce(const Page& page, ExpertSlots::Upload upload) const;
   Task<Result<void>> bring(Page& page, ExpertSlots::Upload upload);
   Task<Result<void>> bring_tiles(const PagedWeight& weight, size_t matrix, std::span<const uint8_t> bytes,
                                  uint32_t slot);

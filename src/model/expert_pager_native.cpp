@@ -56,6 +56,17 @@ void add_copy(gpu::Plan& plan, const gpu::Buffer& from, uint64_t at, const Targe
                     {gpu::kCopy, from.id(), word(at), to.buffer.id(), word(target), word(bytes), 0, 0});
 }
 
+// The system may read what the file's pages lack while the experts before it go up.
+void announce(const formats::Checkpoint& checkpoint, std::span<const PagedWeight> weights, uint32_t expert) {
+  for (const PagedWeight& weight : weights) {
+    for (size_t matrix = 0; matrix < weight.tensors.size(); ++matrix) {
+      const formats::TensorInfo& tensor = *weight.tensors[matrix];
+      const uint64_t bytes = expert_bytes(weight, matrix);
+      checkpoint.file(tensor.file).will_read(tensor.offset + expert * bytes, bytes);
+    }
+  }
+}
+
 }  // namespace
 
 bool pages_experts() { return true; }
@@ -167,7 +178,8 @@ Task<Result<const gpu::Plan*>> ExpertPager::run(const gpu::Plan& plan, uint32_t 
     for (const ExpertSlots::Turn& turn : page.slots.turns(experts)) {
       if (!works.empty()) DP_CO_CHECK(device_.submit(works));
       const auto start = Clock::now();
-      for (const ExpertSlots::Upload& upload : turn.uploads) announce(page, upload);
+      for (const ExpertSlots::Upload& upload : turn.uploads)
+        announce(checkpoint_, page.weights, upload.expert);
       for (const ExpertSlots::Upload& upload : turn.uploads) DP_CO_CHECK(co_await bring(page, upload));
       figures_.upload_seconds += seconds_since(start);
       figures_.misses += turn.uploads.size();
@@ -205,17 +217,6 @@ std::vector<uint32_t> ExpertPager::wanted(std::span<const uint32_t> routes) cons
     seen[expert] = true;
   }
   return experts;
-}
-
-// The system may read what the file's pages lack while the experts before it go up.
-void ExpertPager::announce(const Page& page, ExpertSlots::Upload upload) const {
-  for (const PagedWeight& weight : page.weights) {
-    for (size_t matrix = 0; matrix < weight.tensors.size(); ++matrix) {
-      const formats::TensorInfo& tensor = *weight.tensors[matrix];
-      const uint64_t bytes = expert_bytes(weight, matrix);
-      checkpoint_.file(tensor.file).will_read(tensor.offset + upload.expert * bytes, bytes);
-    }
-  }
 }
 
 Task<Result<void>> ExpertPager::bring(Page& page, ExpertSlots::Upload upload) {
