@@ -26,9 +26,9 @@ export class Doppler extends EventTarget {
 
   /** @param {any} source @param {any} [options] @returns {Promise<any>} */
   static async load(source, options = {}) {
-    const { progress, signal, ctx, lane, kv, chunk, chatTemplate, allSamplers, kernels, ...rest } = options;
+    const { progress, signal, ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels, ...rest } = options;
     throwIfAborted(signal);
-    const core = { ctxLen: ctx, lane, kv, chunk, chatTemplate, allSamplers, kernels };
+    const core = { ctxLen: ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels };
     const self = new this();
     self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));
     const { workerUrl, wasmUrl, ...given } = rest;

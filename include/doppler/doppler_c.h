@@ -96,8 +96,9 @@ typedef struct doppler_load_options {
   bool all_samplers; /* sampled plans with DRY, XTC, typical, top-n-sigma, mirostat, min_tokens, ... */
   bool logprobs;     /* generations may ask for log-probabilities */
   doppler_on_progress on_progress;
-  void* progress_data; /* the first argument of on_progress */
-  uint64_t grammars;   /* 1: generations may have a grammar, with two sequences or more; default 0 */
+  void* progress_data;   /* the first argument of on_progress */
+  uint64_t grammars;     /* 1: generations may have a grammar, with two sequences or more; default 0 */
+  uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */

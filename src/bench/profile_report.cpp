@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "engine/paging_report.h"
 
 namespace doppler::bench {
 namespace {
@@ -164,6 +165,7 @@ std::string profile_text(const ProfileReport& report) {
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
+  if (f.experts.slots != 0) out += engine::paging_line(f.experts) + "\n";
   for (const PlanProfile& plan : report.plans) {
     out += format_text("\n== %s: %u rows at depth %u, %zu commands, median of %u\n", plan.plan.c_str(),
                        plan.rows, plan.depth, plan.commands.size(), plan.repetitions);
@@ -218,6 +220,7 @@ std::string profile_json(const ProfileReport& report) {
                 {"chunk", f.chunk}}},
               {"ceilings", ceilings_json(f.ceilings)},
               {"plans", std::move(plans)}});
+  if (f.experts.slots != 0) out["experts"] = engine::paging_json(f.experts);
   return doppler::to_text(out, 2) + "\n";
 }
 

@@ -5,6 +5,8 @@
 #include "base/json.h"
 #include "bench/statistics.h"
 #include "engine/load_report.h"
+#include "engine/model_options.h"
+#include "engine/paging_report.h"
 #include "engine/tuning.h"
 
 namespace doppler::bench {
@@ -89,6 +91,9 @@ std::string markdown_tail(const Report& report) {
                      format_bytes(f.weight_bytes + f.cache_bytes + f.scratch_bytes).c_str(),
                      format_bytes(f.weight_bytes).c_str(), format_bytes(f.cache_bytes).c_str(),
                      format_bytes(f.scratch_bytes).c_str());
+  for (const Row& row : report.rows) {
+    if (row.experts.slots != 0) out += row.test.name() + ", " + engine::paging_line(row.experts) + "\n";
+  }
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
@@ -124,7 +129,10 @@ Json row_json(const Row& row) {
 Json report_json(const Report& report) {
   const RunFacts& f = report.facts;
   Json tests = Json::array();
-  for (const Row& row : report.rows) tests.push_back(row_json(row));
+  for (const Row& row : report.rows) {
+    tests.push_back(row_json(row));
+    if (row.experts.slots != 0) tests.back()["experts"] = engine::paging_json(row.experts);
+  }
   Json out = {{"kind", "bench"}, {"intent", intent_name(report.intent)}, {"synthetic", f.synthetic}};
   add_origin(out, f.origin);
   out.update({{"device", device_json(f.caps)},
@@ -219,7 +227,8 @@ RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& cei
                  .weight_bytes = info.weight_bytes,
                  .cache_bytes = info.cache_bytes,
                  .scratch_bytes = info.scratch_bytes,
-                 .ceilings = ceilings};
+                 .ceilings = ceilings,
+                 .experts = engine::paging_of(*impl.loaded)};
   for (const std::string& rule : runner.options().rules.off()) facts.rules_off.push_back(rule);
   for (const formats::TensorInfo& tensor : impl.loaded->checkpoint->tensors()) {
     uint64_t count = 1;

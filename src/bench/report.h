@@ -28,6 +28,7 @@ struct RunFacts {
   LoadReport load;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
   kernels::Ceilings ceilings;
+  ExpertPaging experts = {};  // since the load
 };
 Result<kernels::Ceilings> measure_ceilings(Model& model);
 RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& ceilings);

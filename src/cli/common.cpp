@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -129,6 +130,18 @@ void add_load_flags(Args& args, ModelFlags& flags) {
              &flags.load.ctx_len);
   args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
+  args.custom("expert-memory", 0, "GB",
+              "GPU memory for a mixture's experts; the others are read from the file when they are chosen",
+              [&flags](std::string_view value) -> Result<void> {
+                const auto given = parse_double(value);
+                if (!given || !(*given > 0) || *given > 1e6) {
+                  return fail(ErrorKind::kInvalidInput,
+                              "Flag --expert-memory was given \"%s\"; it takes gigabytes, such as 8 or 0.5.",
+                              printable(value).c_str());
+                }
+                flags.load.expert_bytes = static_cast<uint64_t>(std::ceil(*given * 1e9));
+                return {};
+              });
   args.count("ring", 0, "N", "answers of the device that may be outstanding, 2 to 64 (default 4)",
              &flags.load.ring);
   args.flag("no-tuning", 0, "the tables' choices, not those that doppler tune stored", &flags.no_tuning);

@@ -39,6 +39,8 @@ void print_json(const DryRun& dry, const bench::UsedPreset& preset) {
                     {"chunk", dry.estimate.chunk},
                     {"kv", dry.kv},
                     {"weight_bytes", memory.weight_bytes},
+                    {"expert_bytes", memory.expert_bytes},
+                    {"expert_slots", dry.estimate.expert_slots},
                     {"cache_bytes", memory.cache_bytes},
                     {"cache_buffer_bytes", memory.cache_buffer_bytes},
                     {"scratch_bytes", memory.scratch_bytes},
@@ -59,6 +61,11 @@ void print(const DryRun& dry) {
   const model::MemoryEstimate& memory = dry.estimate.memory;
   Table table({"Memory on the device", ""});
   table.add({"weights", format_bytes(memory.weight_bytes)});
+  if (dry.estimate.expert_slots != 0) {
+    table.add(
+        {"of them experts", format_text("%s (%u of %u a layer)", format_bytes(memory.expert_bytes).c_str(),
+                                        dry.estimate.expert_slots, dry.estimate.config.moe.n_experts)});
+  }
   table.add({"cache", format_text("%s (%u tokens, %s; buffers of %s)",
                                   format_bytes(memory.cache_bytes).c_str(), dry.estimate.ctx_len,
                                   dry.kv.c_str(), format_bytes(memory.cache_buffer_bytes).c_str())});

@@ -87,6 +87,13 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
     estimate.weight_bytes += device_bytes(tensor, tensor.type, layout);
   }
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    if (!formats::is_moe_layer(c, i)) continue;
+    for (const TensorId id : {TensorId::kExpertGate, TensorId::kExpertUp, TensorId::kExpertDown}) {
+      const formats::TensorInfo* tensor = checkpoint.find(formats::stored_tensor(c, id, i).weight_name());
+      if (tensor) estimate.expert_bytes += device_bytes(*tensor, tensor->type, layout);
+    }
+  }
   estimate.smaller = smaller_sizes(checkpoint, layout, estimate.weight_bytes);
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (!formats::has_cache(c, i)) continue;

@@ -21,6 +21,7 @@ struct QuantisedSize {
 
 struct MemoryEstimate {
   uint64_t weight_bytes = 0;
+  uint64_t expert_bytes = 0;  // of weight_bytes: matrices of experts
   uint64_t cache_bytes = 0;
   // Of the keys, or the values, of the largest layer: one binding. Of a cache in q8_0 as copied to f16.
   uint64_t cache_buffer_bytes = 0;

@@ -92,6 +92,7 @@ class Golden : public testing::TestWithParam<std::string> {
   std::vector<float> logits_in_chunks(const formats::Checkpoint& checkpoint, std::span<const uint32_t> prompt,
                                       uint32_t chunk) {
     const auto runner = load(checkpoint, {.ctx_len = 64, .chunk = chunk, .all_logits = true});
+    if (runner) family_ = runner->config().family;
     std::vector<float> all;
     for (size_t at = 0; runner && at < prompt.size(); at += chunk) {
       const auto part = prompt.subspan(at, std::min<size_t>(chunk, prompt.size() - at));
@@ -125,6 +126,7 @@ class Golden : public testing::TestWithParam<std::string> {
 
   std::string lane_ = "exact";
   kernels::CacheFormat cache_ = kernels::CacheFormat::kF32;
+  std::string family_;  // of the model that logits_in_chunks() loaded
   std::vector<kernels::Lane> more_lanes_;
   std::map<std::string, std::string> forced_;
   std::shared_ptr<kernels::TuningTable> tuning_;
@@ -160,6 +162,7 @@ TEST_P(Golden, LogitsAndHiddenMatch) {
               kExactTolerance)
         << "after layer " << layer;
   }
+  record_shown(runner->config().family, {.worst = relative_l2(rows->logits, wanted)});
 }
 
 TEST_P(Golden, LongPromptInChunksMatches) {
@@ -167,10 +170,14 @@ TEST_P(Golden, LongPromptInChunksMatches) {
   const References refs = references();
   const auto prompt = refs.get<uint32_t>("prompt_b");
   const auto wanted = refs.get<float>("logits_b_last4");
+  double worst = 0;
   for (const uint32_t chunk : {64u, 7u}) {  // one pass; pieces that do not divide the prompt
     const std::vector<float> all = logits_in_chunks(*checkpoint, prompt, chunk);
     ASSERT_GE(all.size(), wanted.size());
-    EXPECT_LT(relative_l2(std::span(all).last(wanted.size()), wanted), kExactTolerance) << "chunk " << chunk;
+    const double error = relative_l2(std::span(all).last(wanted.size()), wanted);
+    EXPECT_LT(error, kExactTolerance) << "chunk " << chunk;
+    worst = std::max(worst, error);
+    record_shown(family_, {.feature = "prompt_pieces", .worst = worst});
   }
 }
 
@@ -179,6 +186,7 @@ void Golden::expect_greedy() {
   const auto runner = load(*checkpoint, {.ctx_len = short_ctx_len(*checkpoint), .chunk = 5});
   ASSERT_TRUE(runner);
   EXPECT_EQ(greedy_tokens(*runner), references().get<int32_t>("greedy_tokens"));
+  record_shown(runner->config().family, {.feature = "decode"});
 }
 
 // Weights in tiles, in f32 arithmetic: the head leaves the best of each tile, and a step's end and the next one's

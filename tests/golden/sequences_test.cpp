@@ -258,6 +258,8 @@ TEST_P(Sequences, GetInCompanyWhatTheyGetAlone) {
   expect_same_behind_shared_and_copied_blocks(*runner->sequences(), wanted);
   expect_same_behind_restored_blocks(*runner->sequences(), wanted);
   EXPECT_EQ(device().counters().buffers_created + device().counters().bind_groups_created, made);
+  record_shown(runner->config().family, {.lane = GetParam().lane.c_str(), .feature = "batch"});
+  record_shown(runner->config().family, {.lane = GetParam().lane.c_str(), .feature = "prefix_cache"});
 }
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
