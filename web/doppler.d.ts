@@ -45,6 +45,13 @@ export interface LoadOptions {
   chatTemplate?: string;
   /** Also DRY, XTC, typical, mirostat and the others that need more dispatches a token. */
   allSamplers?: boolean;
+  /**
+   * Requests that are decoded together, 1 (default) to 64: more answers at once for a longer load. With 1 requests take
+   * turns. With more, prompts that begin alike share what was evaluated, and a saved session is its text alone.
+   */
+  sequences?: number;
+  /** Tokens of all sequences' caches together; default: ctx for each, or what fits the device. */
+  poolTokens?: number;
   /** Operation -> kernel variant that must be used. */
   kernels?: Record<string, string>;
   /** Keep the model in the browser's storage (OPFS), and read it from there; default true where there is OPFS. */
@@ -95,7 +102,7 @@ export class Doppler extends EventTarget {
   static readonly cache: ModelCache;
 
   readonly info: ModelInfo;
-  /** OpenAI's shape. Requests that come while another runs wait for their turn. */
+  /** OpenAI's shape. Requests that come while another runs wait for their turn, or join it (LoadOptions.sequences). */
   readonly chat: { readonly completions: { create: ChatCreate } };
   complete: Complete;
   /** The vector of a text or of token ids, of a model that gives embeddings. Waits for its turn as requests do. */
@@ -136,6 +143,8 @@ export interface ModelInfo {
   adapter: string;
   provider: string;
   lane: string;
+  /** Requests that are decoded together. */
+  sequences: number;
   /** Numbers of an embedding; 0: the model writes text. */
   embeddingDim: number;
   vocabSize: number;
@@ -238,14 +247,44 @@ export interface RequestOptions extends SamplingOptions {
   session?: Session;
 }
 export interface ChatMessage {
-  role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
-  content: string;
+  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | (string & {});
+  /** A list: its texts follow each other. */
+  content?: string | readonly { type: 'text'; text: string }[] | null;
+  /** Of an answer that called tools. */
+  tool_calls?: readonly ToolCall[];
+  /** Of role "tool": which call this is the result of. */
+  tool_call_id?: string;
+  name?: string;
 }
+export interface ToolCall {
+  id: string;
+  type: 'function';
+  /** arguments: JSON text, as the model wrote it. */
+  function: { name: string; arguments: string };
+}
+export interface Tool {
+  type: 'function';
+  /** parameters: a JSON schema. */
+  function: { name: string; description?: string; parameters?: object; strict?: boolean | null };
+}
+/** Reasoning is told apart from the answer, and calls of tools from both, by the marks of the model's chat template. */
 export interface ChatRequest extends RequestOptions {
   messages: readonly ChatMessage[];
+  /** What the model may call. A template that knows no tools refuses them. */
+  tools?: readonly Tool[];
+  /** "required" and a name: the answer begins as a call; of formats that are known. */
+  tool_choice?: 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } };
+  response_format?: ResponseFormat;
+  /** Further variables of the chat template, such as enable_thinking. */
+  chat_template_kwargs?: Record<string, unknown>;
+  reasoning_effort?: string;
+  /** Taken, and without effect: a model makes as many calls as it does. */
+  parallel_tool_calls?: boolean;
   stream?: boolean;
   model?: string;
 }
+/** Refused by name, but for "text": this version has no grammars in the browser. */
+export type ResponseFormat = { type: 'text' } | { type: 'json_object' } | { type: 'json_schema'; json_schema: { name?: string; schema: object } };
 export interface CompletionRequest extends RequestOptions {
   /** Text, or token ids. */
   prompt: string | readonly number[];
@@ -270,7 +309,7 @@ export interface Complete {
 export interface Streamed<Chunk> extends AsyncIterable<Chunk> {
   cancel(): void;
 }
-export type FinishReason = 'stop' | 'length' | 'cancelled';
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'cancelled';
 export interface Usage {
   prompt_tokens: number;
   completion_tokens: number;
@@ -308,13 +347,24 @@ interface Figures {
 }
 export interface ChatCompletion extends Answer, Figures {
   object: 'chat.completion';
-  choices: { index: 0; message: { role: 'assistant'; content: string }; finish_reason: FinishReason }[];
+  choices: {
+    index: 0;
+    message: { role: 'assistant'; content: string; reasoning_content?: string; tool_calls?: ToolCall[] };
+    finish_reason: FinishReason;
+  }[];
+}
+/** id, type and name come once, arguments piece by piece. */
+export interface ToolCallDelta {
+  index: number;
+  id?: string;
+  type?: 'function';
+  function: { name?: string; arguments: string };
 }
 export interface ChatChunk extends Answer, Partial<Figures> {
   object: 'chat.completion.chunk';
   choices: {
     index: 0;
-    delta: { role?: 'assistant'; content?: string };
+    delta: { role?: 'assistant'; content?: string; reasoning_content?: string; tool_calls?: ToolCallDelta[] };
     finish_reason: FinishReason | null;
   }[];
 }
@@ -328,8 +378,8 @@ export interface CompletionChunk extends Answer, Partial<Figures> {
 }
 
 /**
- * A text of its own on the model. Sessions take turns on the GPU: going from one to another evaluates again what differs,
- * unless it was saved. A request names its session; the same text as `complete` and `chat` give.
+ * A text of its own on the model. Sessions take turns on the GPU, unless the model was loaded for several sequences: going
+ * from one to another evaluates again what differs, unless it was saved. A request names its session; the same text as `complete` and `chat` give.
  */
 export interface Session {
   readonly chat: { readonly completions: { create: ChatCreate } };

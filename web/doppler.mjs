@@ -26,9 +26,9 @@ export class Doppler extends EventTarget {
 
   /** @param {any} source @param {any} [options] @returns {Promise<any>} */
   static async load(source, options = {}) {
-    const { progress, signal, ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels, ...rest } = options;
+    const { progress, signal, ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels, sequences, poolTokens, ...rest } = options;
     throwIfAborted(signal);
-    const core = { ctxLen: ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels };
+    const core = { ctxLen: ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels, sequences, poolTokens };
     const self = new this();
     self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));
     const { workerUrl, wasmUrl, ...given } = rest;
@@ -119,11 +119,8 @@ export class Doppler extends EventTarget {
     const end = () => ending.abort();
     signal?.addEventListener('abort', end);
     const chunks = new Chunks(end);
-    let isFirst = true;
     const tell = ({ piece }) => {
-      if (!stream) return;
-      chunks.push(shape.piece(piece, isFirst));
-      isFirst = false;
+      for (const chunk of shape.chunks(piece)) if (stream) chunks.push(chunk);
     };
     const answering = this.#call('generate', read, ending.signal, tell).then((answer) => {
       if (signal?.aborted) throw cancelled();

@@ -1,6 +1,6 @@
 // The engine behind the public class, where the GPU is: in a worker (worker.mjs), or on the thread that called (Node). It
-// owns the instance, puts requests in line, keeps the sessions' texts, and when the device is lost makes it again and goes
-// on. Its methods are what calls.mjs passes; each takes plain data and a Caller.
+// owns the instance, puts requests in line (of a model for several sequences those of one session), keeps the sessions'
+// texts, and when the device is lost makes it again and goes on. Its methods are what calls.mjs passes; each takes plain data and a Caller.
 import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
 import { Instance } from './instance.mjs';
 import { ProgressMeter } from './progress.mjs';
@@ -11,6 +11,7 @@ import { openSource } from './sources.mjs';
 const kNoAnswer = { text: '', tokens: [], stop: 'cancelled', timings: { prompt_tokens: 0, evaluated_tokens: 0,
   generated_tokens: 0, ttft_seconds: 0, prefill_tokens_per_second: 0, decode_seconds: 0, decode_tokens_per_second: 0 },
   counters: { submits: 0, dispatches: 0, readback_bytes: 0, objects_created_after_load: 0 } };
+const kOneLine = 0; // of all requests, where the model is for one sequence
 const kMostRecoveries = 3; // of one generation, without a token between them
 
 /**
@@ -29,7 +30,8 @@ const kMostRecoveries = 3; // of one generation, without a token between them
 export class Engine {
   /** @type {Instance | null} */ #instance = null;
   /** @type {Map<number, number[]>} */ #sessions = new Map(); // number -> the tokens of its text
-  #line = Promise.resolve(); // requests take turns
+  /** @type {Map<number, Promise<void>>} */ #lines = new Map(); // session, or kOneLine -> its last request
+  /** @type {Promise<void> | null} */ #reopening = null;
   /** @type {any} */ #loading = null; // how to load again: what #start() takes
   #life = new AbortController();
 
@@ -66,24 +68,27 @@ export class Engine {
     }
   }
 
-  /** @param {{tokens?: number[], text?: string, messages?: any[], session?: number, options: any}} request @param {Caller} caller */
+  /**
+   * Tells pieces: of a chat {tokens, events}, of others {tokens, text}.
+   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any}} request @param {Caller} caller
+   */
   generate(request, caller) {
     return this.#inTurn(async () => {
       if (caller.signal.aborted) return kNoAnswer;
       const before = this.#sessions.get(request.session ?? -1) ?? [];
-      const continued = request.messages || !request.session ? [] : before;
-      const added = request.tokens ?? (await this.#tokensOf(request, continued.length === 0));
+      const continued = request.chat || !request.session ? [] : before;
+      const { tokens: added, reading } = await this.#begun(request, continued.length === 0);
       const tokens = [...continued, ...added];
-      const answer = await this.#generate(tokens, request.options, caller);
+      const answer = await this.#generate({ tokens, reading, options: request.options }, caller);
       if (request.session) this.#sessions.set(request.session, [...tokens, ...answer.tokens]);
       return answer;
-    });
+    }, request.session);
   }
 
   /** @param {{tokens?: number[], text?: string, options: any}} request */
   embed(request) {
     return this.#inTurn(async () => {
-      const given = request.tokens ?? (await this.#tokensOf({ ...request, parseSpecial: false }, true));
+      const { tokens: given } = await this.#begun({ ...request, parseSpecial: false }, true);
       const { bytes, tokens } = await (await this.#ready()).ask('embed', { tokens: given, ...request.options });
       return { embedding: new Float32Array(bytes.buffer), tokens };
     });
@@ -108,25 +113,24 @@ export class Engine {
   }
   /** @param {{session: number, from?: number}} request */
   openSession({ session, from }) {
-    return this.#inTurn(async () => {
-      this.#sessions.set(session, [...(this.#sessions.get(from ?? -1) ?? [])]);
-    });
+    const text = this.#inTurn(async () => [...(this.#sessions.get(from ?? -1) ?? [])], from);
+    return this.#inTurn(async () => void this.#sessions.set(session, await text), session);
   }
   /** @param {{session: number}} request */
   sessionTokens({ session }) {
-    return this.#inTurn(async () => this.#sessions.get(session) ?? []);
+    return this.#inTurn(async () => this.#sessions.get(session) ?? [], session);
   }
   /** @param {{session: number}} request */
   saveSession({ session }) {
     return this.#inTurn(async () =>
-      (await (await this.#ready()).ask('save', { tokens: this.#sessions.get(session) ?? [] })).bytes);
+      (await (await this.#ready()).ask('save', { tokens: this.#sessions.get(session) ?? [] })).bytes, session);
   }
   /** @param {{session: number, bytes: Uint8Array}} request */
   restoreSession({ session, bytes }) {
     return this.#inTurn(async () => {
       const { tokens } = await (await this.#ready()).restore(bytes);
       this.#sessions.set(session, tokens);
-    });
+    }, session);
   }
 
   async unload() {
@@ -140,10 +144,13 @@ export class Engine {
 
   // ---- Turns
 
-  /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
-  #inTurn(work) {
-    const turn = this.#line.then(work);
-    this.#line = turn.then(() => {}, () => {});
+  /** @template T @param {() => Promise<T>} work @param {number} [session] @returns {Promise<T>} */
+  #inTurn(work, session) {
+    const isMany = this.#loading?.core.sequences > 1;
+    if (isMany && !session) return work();
+    const line = isMany ? /** @type {number} */ (session) : kOneLine;
+    const turn = (this.#lines.get(line) ?? Promise.resolve()).then(work);
+    this.#lines.set(line, turn.then(() => {}, () => {}));
     return turn;
   }
 
@@ -152,10 +159,11 @@ export class Engine {
     return (await this.#ready()).ask(name, request);
   }
 
-  /** @param {any} request @param {boolean} isFirst */
-  async #tokensOf({ text, messages, parseSpecial, options }, isFirst) {
-    const request = messages ? { messages } : { text, parseSpecial, addSpecial: isFirst && options.addSpecial !== false };
-    return (await this.#ask('tokenize', request)).tokens;
+  /** The prompt's tokens, and of a chat how its answer is read. @param {any} request @param {boolean} isFirst @returns {Promise<any>} */
+  async #begun({ tokens, text, chat, parseSpecial, options }, isFirst) {
+    if (tokens) return { tokens };
+    if (chat) return this.#ask('chat', { chat });
+    return this.#ask('tokenize', { text, parseSpecial, addSpecial: isFirst && options.addSpecial !== false });
   }
 
   // ---- The device
@@ -219,48 +227,86 @@ export class Engine {
   /** The instance, on a new device where the last one was lost. @returns {Promise<Instance>} */
   async #ready() {
     if (!this.#loading) throw new DopplerError('invalid-input', 'The model was unloaded.');
-    if (this.#instance && !this.#instance.lost) return this.#instance;
+    while (!this.#instance || this.#instance.lost) {
+      this.#reopening ??= this.#reopen().finally(() => (this.#reopening = null));
+      await this.#reopening;
+    }
+    return this.#instance;
+  }
+
+  async #reopen() {
     this.#instance?.free(new DopplerError('device', 'The GPU device was lost.'));
     this.#instance = null;
     await this.#start();
     this.emit('restored', undefined);
-    return /** @type {any} */ (this.#instance);
   }
 
   /**
    * One generation, over as many devices as it takes: a new one is told the tokens so far and goes on behind them.
-   * @param {number[]} tokens @param {any} options @param {Caller} caller
+   * @param {{tokens: number[], reading?: any, options: any}} request @param {Caller} caller
    */
-  async #generate(tokens, options, { signal, tell }) {
+  async #generate(request, { signal, tell }) {
     /** @type {number[]} */ const generated = [];
-    let toldText = 0; // UTF-16 units
+    let told = 0; // units, as News counts them
     for (let failures = 0; ;) {
       const instance = await this.#ready();
-      const cancel = () => instance.cancel();
-      signal.addEventListener('abort', cancel);
-      // Of a second device the first piece is the text of all tokens so far, of which a part was told.
-      let unseen = toldText;
+      // Of a second device the first piece is that of all tokens so far, of which a part was told.
+      const news = new News(told, request.reading !== undefined);
+      const pass = (ids, text) => {
+        const fresh = news.of(text);
+        told += fresh.units;
+        if (fresh.units > 0 || ids.length > 0) tell({ piece: { tokens: ids, ...fresh.piece } });
+      };
       try {
-        const running = instance.ask('generate', { tokens, generated, options }, {
+        const answer = await instance.ask('generate', { ...request, generated }, {
+          signal,
           onPiece: (ids, text) => {
             if (ids.length > 0) failures = 0;
             generated.push(...ids);
-            const fresh = text.slice(unseen);
-            unseen = Math.max(0, unseen - text.length);
-            toldText += fresh.length;
-            if (fresh || ids.length > 0) tell({ piece: { tokens: ids, text: fresh } });
+            pass(ids, text);
           },
         });
-        if (signal.aborted) cancel();
-        const answer = await running;
-        if (toldText < answer.text.length) tell({ piece: { tokens: [], text: answer.text.slice(toldText) } });
+        if (!request.reading && told < answer.text.length) pass([], answer.text.slice(told));
         return answer;
       } catch (error) {
         const isLost = asDopplerError(error).kind === 'device' && (await instance.host.isLostSoon());
         if (!isLost || ++failures > kMostRecoveries || signal.aborted) throw error;
-      } finally {
-        signal.removeEventListener('abort', cancel);
       }
     }
+  }
+}
+
+/** What of a generation's pieces was not told before its device was lost, in UTF-16 units; the beginning of a call is one. */
+class News {
+  #unseen;
+  #isChat;
+
+  /** @param {number} told @param {boolean} isChat */
+  constructor(told, isChat) {
+    this.#unseen = told;
+    this.#isChat = isChat;
+  }
+
+  /** @param {string} text as the core gives it: plain, or of a chat a list of events @returns {{units: number, piece: any}} */
+  of(text) {
+    if (!this.#isChat) {
+      const fresh = this.#rest(text);
+      return { units: fresh.length, piece: { text: fresh } };
+    }
+    let units = 0;
+    const events = [];
+    for (const [kind, value] of text === '' ? [] : JSON.parse(text)) {
+      const fresh = kind === 'call' ? this.#rest(' ') && value : this.#rest(value);
+      units += kind === 'call' && fresh ? 1 : fresh.length;
+      if (fresh) events.push([kind, fresh]);
+    }
+    return { units, piece: { events } };
+  }
+
+  /** @param {string} text */
+  #rest(text) {
+    const seen = Math.min(this.#unseen, text.length);
+    this.#unseen -= seen;
+    return text.slice(seen);
   }
 }

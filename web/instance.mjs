@@ -10,6 +10,7 @@ import { Core, start } from './wasm_loader.mjs';
  * @typedef {object} Listener
  * @property {(tokens: number[], text: string) => void} [onPiece]
  * @property {(stage: string, done: number, total: number) => boolean} [onProgress] false: loading is to stop
+ * @property {AbortSignal} [signal] ends a generation, which is answered with what it has
  */
 /**
  * @typedef {Listener & {resolve: (value: any) => void, reject: (error: Error) => void, bytes?: Uint8Array}} Call
@@ -61,11 +62,6 @@ export class Instance {
   restore(bytes) {
     return this.#call('restore', {}, this.#core.give(bytes));
   }
-  /** Ends the generation under way. */
-  cancel() {
-    this.#core.exports.doppler_cancel();
-  }
-
   /** Gives back the GPU's memory; calls under way reject. @param {import('./errors.mjs').DopplerError} reason */
   free(reason) {
     this.#core.exports.doppler_free();
@@ -77,10 +73,14 @@ export class Instance {
   /** @param {string} name @param {Listener} listener @param {number[]} words @returns {Promise<any>} */
   #call(name, listener, words) {
     const number = ++this.#lastCall;
+    const { signal } = listener;
+    const cancel = () => this.#core.exports.doppler_cancel(number);
     return new Promise((resolve, reject) => {
       this.#calls.set(number, { resolve, reject, ...listener });
       this.#core.exports[`doppler_${name}`](number, ...words);
-    });
+      signal?.addEventListener('abort', cancel);
+      if (signal?.aborted) cancel();
+    }).finally(() => signal?.removeEventListener('abort', cancel));
   }
 
   /** @returns {Record<string, Function>} */

@@ -13,16 +13,24 @@ const kOptions = {
   mirostat_eta: 'mirostatEta', dry_multiplier: 'dryMultiplier', dry_base: 'dryBase',
   dry_allowed_length: 'dryAllowedLength', dry_range: 'dryRange', dry_breakers: 'dryBreakers',
 };
+// Of a chat, for the core to read (src/web/web_chat.h).
+const kChat = new Set(['messages', 'tools', 'tool_choice', 'response_format', 'chat_template_kwargs', 'reasoning_effort']);
 // Read elsewhere, or without effect on the answer.
-const kOthers = new Set(['messages', 'prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata']);
+const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata',
+  'parallel_tool_calls']);
 const kFinishReasons = { 'end-of-text': 'stop', 'stop-string': 'stop', 'token-limit': 'length', 'context-full': 'length',
   cancelled: 'cancelled' };
 
 /** What Engine.generate() takes. @param {any} request @param {boolean} isChat @param {number} [session] */
 export function readRequest(request, isChat, session) {
   /** @type {Record<string, any>} */ const options = {};
+  /** @type {Record<string, any>} */ const chat = {};
   for (const [name, value] of Object.entries(request)) {
     if (value === undefined || value === null || kOthers.has(name)) continue;
+    if (isChat && kChat.has(name)) {
+      chat[name] = value;
+      continue;
+    }
     const known = kOptions[name];
     if (!known) throw new DopplerError('unsupported', `A request has "${name}", which this version does not know.`);
     options[known] = value;
@@ -31,15 +39,19 @@ export function readRequest(request, isChat, session) {
   const { messages, prompt } = request;
   if (isChat) {
     if (!Array.isArray(messages)) throw new DopplerError('invalid-input', 'A chat request needs messages, a list.');
-    return { messages, options, session };
+    return { chat, options, session };
   }
   if (Array.isArray(prompt)) return { tokens: prompt, options, session };
   if (typeof prompt === 'string') return { text: prompt, options, session };
   throw new DopplerError('invalid-input', 'A completion needs a prompt: text, or a list of token ids.');
 }
 
-/** The shapes of one answer. */
+/** The shapes of one answer, which takes its pieces as they come. */
 export class Shape {
+  #calls = 0;
+  #isFirst = true;
+  /** @type {any} */ #message = { role: 'assistant', content: '' };
+
   /** @param {boolean} isChat @param {string} model */
   constructor(isChat, model) {
     this.isChat = isChat;
@@ -47,30 +59,71 @@ export class Shape {
     this.head = { id, created: Math.floor(Date.now() / 1000), model };
   }
 
-  /** @param {any} answer */
-  whole(answer) {
-    const content = this.isChat ? { message: { role: 'assistant', content: answer.text } } : { text: answer.text };
-    const object = this.isChat ? 'chat.completion' : 'text_completion';
-    const choices = [{ index: 0, ...content, finish_reason: kFinishReasons[answer.stop] }];
-    return { ...this.head, object, choices, tokens: answer.tokens, ...figures(answer) };
-  }
-
-  /** @param {{text: string, tokens: number[]}} piece @param {boolean} isFirst */
-  piece({ text, tokens }, isFirst) {
-    const delta = isFirst ? { role: 'assistant', content: text } : { content: text };
-    return this.#chunk(this.isChat ? { delta } : { text }, tokens, null);
+  /** The chunks of a piece. @param {{tokens: number[], text?: string, events?: [string, string][]}} piece */
+  chunks({ tokens, text, events }) {
+    const contents = this.isChat ? this.#deltas(events ?? []) : [{ text }];
+    return contents.map((content, i) => this.#chunk(content, i === 0 ? tokens : [], null));
   }
 
   /** @param {any} answer */
   last(answer) {
-    const reason = kFinishReasons[answer.stop];
-    return { ...this.#chunk(this.isChat ? { delta: {} } : { text: '' }, [], reason), ...figures(answer) };
+    return { ...this.#chunk(this.isChat ? { delta: {} } : { text: '' }, [], this.#reason(answer)), ...figures(answer) };
+  }
+
+  /** After all pieces went through chunks(). @param {any} answer */
+  whole(answer) {
+    const content = this.isChat ? { message: this.#message } : { text: answer.text };
+    const object = this.isChat ? 'chat.completion' : 'text_completion';
+    const choices = [{ index: 0, ...content, finish_reason: this.#reason(answer) }];
+    return { ...this.head, object, choices, tokens: answer.tokens, ...figures(answer) };
+  }
+
+  /** @param {[string, string][]} events */
+  #deltas(events) {
+    const deltas = events.map((event) => ({ delta: this.#delta(event) }));
+    if (deltas.length === 0) deltas.push({ delta: { content: '' } }); // tokens whose text is not certain yet
+    if (this.#isFirst) deltas[0].delta = { role: 'assistant', ...deltas[0].delta };
+    this.#isFirst = false;
+    return deltas;
+  }
+
+  /** @param {[string, string]} event @returns {any} */
+  #delta([kind, text]) {
+    const message = this.#message;
+    if (kind === 'text') {
+      message.content += text;
+      return { content: text };
+    }
+    if (kind === 'reasoning') {
+      message.reasoning_content = (message.reasoning_content ?? '') + text;
+      return { reasoning_content: text };
+    }
+    message.tool_calls ??= [];
+    if (kind === 'call') {
+      const call = { id: callId(), type: 'function', function: { name: text, arguments: '' } };
+      this.#calls = message.tool_calls.push(call);
+      return { tool_calls: [{ index: this.#calls - 1, ...call, function: { ...call.function } }] };
+    }
+    message.tool_calls.at(-1).function.arguments += text;
+    return { tool_calls: [{ index: this.#calls - 1, function: { arguments: text } }] };
+  }
+
+  /** @param {any} answer */
+  #reason({ stop }) {
+    const reason = kFinishReasons[stop];
+    return reason === 'stop' && this.#calls > 0 ? 'tool_calls' : reason;
   }
 
   #chunk(content, tokens, finish_reason) {
     const object = this.isChat ? 'chat.completion.chunk' : 'text_completion';
     return { ...this.head, object, choices: [{ index: 0, ...content, finish_reason }], tokens };
   }
+}
+
+// As the server makes them: some templates take only nine letters and digits.
+const kCallIdLength = 9;
+function callId() {
+  return crypto.randomUUID().replaceAll('-', '').slice(0, kCallIdLength);
 }
 
 /** @param {any} answer */

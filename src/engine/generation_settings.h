@@ -16,6 +16,7 @@ struct GeneratorConfig {
   std::vector<uint32_t> stop_tokens;
   uint32_t batch = model::kDefaultBatch;  // decode steps of a submit, where the options do not say
   uint32_t prompt_rows = 0;               // tokens of a prompt at a time; 0: the runner's chunk
+  bool show_special = false;              // special tokens are part of the text
   double chunk_seconds =
       kChunkSeconds;  // a chunk of the prompt that takes longer makes the next ones smaller
 };

@@ -50,7 +50,7 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
     }
   }
   sequence_ = std::move(prompt);
-  answer_.emplace(tokenizer_, config_.stop_tokens, options_);
+  answer_.emplace(tokenizer_, config_.stop_tokens, options_, config_.show_special);
   answer_->result().timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
   limit_ = options_.max_tokens == 0 ? kMaxTokens : options_.max_tokens;
   for (const uint32_t token : generated) {

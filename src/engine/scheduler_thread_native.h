@@ -13,19 +13,10 @@
 
 #include "doppler/scheduler.h"
 #include "engine/scheduler/scheduler.h"
+#include "engine/stream_answer.h"
 #include "gpu/device.h"
 
 namespace doppler::engine {
-
-// What came of a stream since the reader last asked.
-struct Arrived {
-  std::vector<uint32_t> tokens;
-  std::vector<kernels::LogProbEntry> logprobs;  // one a token, or none
-  bool ended = false;                           // with one of the two
-  std::optional<StopReason> reason;
-  std::optional<Error> error;
-  StreamTimings timings;
-};
 
 // One stream between the two threads.
 class StreamLine {

@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "doppler/scheduler.h"
-#include "engine/answer.h"
 #include "engine/api_impl.h"
 #include "engine/scheduler_thread_native.h"
+#include "engine/stream_answer.h"
 
 namespace doppler {
 
 struct Stream::Impl {
-  using Clock = std::chrono::steady_clock;
-
   // How the caller reads: of doppler::Request.
   struct Reading {
     bool show_special = false;
@@ -35,27 +33,20 @@ struct Stream::Impl {
   Result<Generation> finish();
   void cancel();
 
-  engine::GeneratorConfig config() const;
   // Begins, or begins again where a full context slid.
-  Result<void> submit(std::vector<uint32_t> tokens, std::shared_ptr<engine::StreamLine> parent);
-  Result<bool> slide();
+  Result<void> submit(std::shared_ptr<engine::StreamLine> parent);
   // The text of what arrived on the line `of`.
   Result<std::string> accept(const std::shared_ptr<engine::StreamLine>& of, const engine::Arrived& arrived);
   std::shared_ptr<engine::StreamLine> line_now();
   void cancel_line(const std::shared_ptr<engine::StreamLine>& of);
 
   std::shared_ptr<Model::Impl> model;
-  GenerateOptions options;
   engine::Request request;  // all but its tokens and settings
   Reading reading;
-  std::vector<uint32_t> sequence;  // prompt and what was generated
-  engine::Answer answer;
+  engine::StreamAnswer answer;
   bool line_ended = false;
   bool was_cancelled = false;  // under mutex
-  uint32_t segments = 0;       // slides so far: varies the seed
-  uint32_t line_forced = 0;    // tokens that were forced since then
-  Clock::time_point started, first_token_at;
-  std::mutex mutex;  // of line and was_cancelled: cancel() comes from any thread
+  std::mutex mutex;            // of line and was_cancelled: cancel() comes from any thread
   std::shared_ptr<engine::StreamLine> line;
 };
 

@@ -4,42 +4,24 @@
 
 #include "base/json.h"
 #include "engine/guide_native.h"
-#include "engine/model_options.h"
 #include "engine/stream_impl.h"
-#include "engine/tuning.h"
 
 namespace doppler {
 namespace {
 
 constexpr double kLongestDeadline = 1e9;  // seconds, 31 years: what a clock can add to its time
 
-double seconds(Stream::Impl::Clock::time_point from, Stream::Impl::Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 }  // namespace
 
 Stream::Impl::Impl(std::shared_ptr<Model::Impl> owner, std::vector<uint32_t> tokens, GenerateOptions chosen,
                    engine::Request asked, Reading how)
     : model(std::move(owner)),
-      options(std::move(chosen)),
       request(std::move(asked)),
       reading(std::move(how)),
-      sequence(std::move(tokens)),
-      answer(model->loaded->text.tokenizer.get(), model->loaded->text.stop_tokens, options,
-             reading.show_special),
-      started(Clock::now()) {
-  answer.result().timings.prompt_tokens = static_cast<uint32_t>(sequence.size());
-}
+      answer(*model->loaded, std::move(tokens), std::move(chosen), reading.show_special) {}
 
 Stream::Impl::~Impl() {
   if (line && !line_ended) cancel_line(line);
-}
-
-engine::GeneratorConfig Stream::Impl::config() const {
-  return {.vocab_size = model->info.vocab_size,
-          .stop_tokens = model->loaded->text.stop_tokens,
-          .batch = engine::default_batch(*model->loaded)};
 }
 
 Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model::Impl> model,
@@ -47,33 +29,22 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
                                                           GenerateOptions options, engine::Request request,
                                                           Reading reading,
                                                           std::shared_ptr<engine::StreamLine> parent) {
+  const size_t prompt_len = tokens.size();
   auto made = std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options),
                                      std::move(request), std::move(reading));
   made->request.guide = nullptr;  // a fork begins a grammar of its own
   // Without guides the scheduler refuses the request.
-  if (made->options.grammar.kind != GrammarKind::kNone && made->model->guides) {
-    DP_TRY(made->request.guide, made->model->guides->begin(made->options.grammar));
+  const Grammar& grammar = made->answer.options().grammar;
+  if (grammar.kind != GrammarKind::kNone && made->model->guides) {
+    DP_TRY(made->request.guide, made->model->guides->begin(grammar));
   }
-  const uint32_t ctx_len = made->model->info.ctx_len;
-  if (made->options.when_full == WhenFull::kSlide && made->sequence.size() >= ctx_len) {
-    made->sequence.erase(made->sequence.begin(), made->sequence.end() - engine::kept_by_slide(ctx_len));
-    parent = nullptr;  // it does not begin so
-  }
-  DP_CHECK(made->submit(made->sequence, std::move(parent)));
+  if (made->answer.sequence().size() != prompt_len) parent = nullptr;  // it slid, and does not begin so
+  DP_CHECK(made->submit(std::move(parent)));
   return made;
 }
 
-Result<void> Stream::Impl::submit(std::vector<uint32_t> tokens, std::shared_ptr<engine::StreamLine> parent) {
-  GenerateOptions checked = options;
-  if (checked.batch == 0) checked.batch = config().batch;
-  DP_CHECK(engine::check_options(checked, config(), model::kMaxBatch));
-  const auto done = static_cast<uint32_t>(answer.result().tokens.size());
-  const engine::Segment segment{.max_tokens = options.max_tokens == 0 ? 0 : options.max_tokens - done,
-                                .slides = segments,
-                                .generated = done};
-  request.settings = engine::settings_of(options, config(), model->loaded->text.tokenizer.get(), segment);
-  engine::Request asked = request;
-  asked.tokens = std::move(tokens);
+Result<void> Stream::Impl::submit(std::shared_ptr<engine::StreamLine> parent) {
+  DP_TRY(engine::Request asked, answer.next_request(request));
   std::shared_ptr<engine::StreamLine> begun;
   if (reading.on_news) {
     begun = model->thread->submit_later(std::move(asked), std::move(parent), reading.on_news);
@@ -105,17 +76,6 @@ void Stream::Impl::cancel() {
   if (now) cancel_line(now);
 }
 
-// The context is full: with WhenFull::kSlide, drops the older half and evaluates the rest again.
-Result<bool> Stream::Impl::slide() {
-  const bool at_limit = options.max_tokens != 0 && answer.result().tokens.size() >= options.max_tokens;
-  if (options.when_full != WhenFull::kSlide || at_limit) return false;
-  ++segments;
-  line_forced = 0;
-  sequence.erase(sequence.begin(), sequence.end() - engine::kept_by_slide(model->info.ctx_len));
-  DP_CHECK(submit(sequence, nullptr));
-  return true;
-}
-
 Result<std::optional<std::string>> Stream::Impl::next() {
   if (answer.ended()) return std::optional<std::string>();
   const std::shared_ptr<engine::StreamLine> of = line_now();
@@ -135,43 +95,13 @@ Result<StreamPiece> Stream::Impl::try_next() {
 Result<std::string> Stream::Impl::accept(const std::shared_ptr<engine::StreamLine>& of,
                                          const engine::Arrived& arrived) {
   line_ended = arrived.ended;
-  Timings& timings = answer.result().timings;
-  const auto now = Clock::now();
-  if (answer.result().tokens.empty() && !arrived.tokens.empty()) {
-    first_token_at = now;
-    timings.ttft_seconds = seconds(started, now);
+  DP_TRY(engine::StreamAnswer::Taken taken, answer.take(arrived));
+  if (taken.slid) DP_CHECK(submit(nullptr));
+  if (answer.ended() && !line_ended) {
+    cancel_line(of);
+    line_ended = true;
   }
-  if (segments == 0) {
-    timings.cached_tokens = arrived.timings.cached_tokens;
-    timings.evaluated_tokens = timings.prompt_tokens - timings.cached_tokens;
-    timings.queued_seconds = arrived.timings.queued_seconds;
-  }
-  std::string text;
-  for (size_t i = 0; i < arrived.tokens.size(); ++i) {
-    sequence.push_back(arrived.tokens[i]);
-    text += answer.accept(arrived.tokens[i], arrived.logprobs.empty() ? nullptr : &arrived.logprobs[i]);
-    if (answer.ended()) break;
-  }
-  timings.forced_tokens +=
-      arrived.timings.forced_tokens - std::exchange(line_forced, arrived.timings.forced_tokens);
-  if (answer.result().tokens.size() > 1) timings.decode_seconds = seconds(first_token_at, now);
-  if (!answer.ended() && arrived.error) return forward(Error(*arrived.error));
-  if (!answer.ended() && arrived.ended) {
-    const StopReason reason = arrived.reason.value_or(StopReason::kCancelled);
-    bool slid = false;
-    if (reason == StopReason::kContextFull) {
-      DP_TRY(slid, slide());
-    }
-    if (!slid) answer.end(reason);
-  }
-  if (answer.ended()) {
-    if (!line_ended) {
-      cancel_line(of);
-      line_ended = true;
-    }
-    text += answer.flush();
-  }
-  return text;
+  return std::move(taken.text);
 }
 
 Result<Generation> Stream::Impl::finish() {
@@ -246,9 +176,9 @@ Result<Stream> Scheduler::fork(const Stream& parent, const GenerateOptions& opti
   Stream::Impl& of = *parent.impl_;
   engine::Request request = of.request;
   request.deadline.reset();  // of the parent's beginning
-  DP_TRY(
-      std::unique_ptr<Stream::Impl> stream,
-      Stream::Impl::begin(impl_->model, of.sequence, options, std::move(request), of.reading, of.line_now()));
+  DP_TRY(std::unique_ptr<Stream::Impl> stream,
+         Stream::Impl::begin(impl_->model, of.answer.sequence(), options, std::move(request), of.reading,
+                             of.line_now()));
   return Stream(std::move(stream));
 }
 

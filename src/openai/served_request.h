@@ -11,25 +11,20 @@
 #include <vector>
 
 #include "base/json.h"
+#include "openai/chat_fields.h"
 #include "openai/completion_request.h"
 
 namespace doppler::openai {
 
 inline constexpr uint32_t kMaxPrompts = 64;
 
-enum class ToolChoice : uint8_t { kAuto, kNone, kRequired, kNamed };
-
 struct ServedRequest {
   using Prompt = std::variant<std::string, std::vector<int32_t>>;
 
   Endpoint endpoint = Endpoint::kChatCompletions;
-  std::string model;              // empty: the default one
-  Json messages = Json::array();  // of a chat, as templates read them
-  std::vector<Prompt> prompts;    // of a completion
-  Json tools;                     // null: none; else as templates read them
-  ToolChoice tool_choice = ToolChoice::kAuto;
-  std::string tool_name;                     // of kNamed
-  Json template_arguments = Json::object();  // further variables of the template
+  std::string model;  // empty: the default one
+  ChatFields chat;
+  std::vector<Prompt> prompts;  // of a completion
   GenerateOptions options;
   bool has_seed = false;
   uint32_t choices = 1;  // of each prompt
@@ -40,9 +35,6 @@ struct ServedRequest {
 
 // Errors: kInvalidInput or kUnsupported, naming the field.
 Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const GenerateOptions& defaults);
-
-// A list of messages of OpenAI's API as templates read them. Errors as above.
-Result<Json> read_conversation(const Json& messages);
 
 // The field that the sentence of such an error names; empty: none.
 std::string field_of(std::string_view sentence);

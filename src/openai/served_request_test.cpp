@@ -23,7 +23,7 @@ TEST(ServedRequest, UnknownFieldsAreNamedAndIgnored) {
   EXPECT_TRUE(request->is_streamed && request->includes_usage);
   EXPECT_EQ(request->options.sampling.dry_multiplier, 0.5f);
   EXPECT_EQ(request->options.sampling.typical_p, 0.9f);
-  EXPECT_EQ(to_text(request->template_arguments),
+  EXPECT_EQ(to_text(request->chat.template_arguments),
             R"({"reasoning_effort":"none","enable_thinking":false,"x":1})");
 }
 
@@ -68,11 +68,11 @@ TEST(ServedRequest, AConversationWithToolsIsAsTemplatesReadIt) {
       {"role": "tool", "tool_call_id": "1", "content": "42"}])");
   ASSERT_TRUE(request) << request.error().sentence();
   EXPECT_EQ(
-      to_text(request->messages),
+      to_text(request->chat.messages),
       R"([{"role":"system","content":"ab"},{"role":"assistant","content":"","tool_calls":[{"id":"1","type":"function",)"
       R"("function":{"name":"f","arguments":{"x":1}}}]},{"role":"tool","content":"42","tool_call_id":"1"}])");
-  EXPECT_EQ(request->tool_choice, ToolChoice::kRequired);
-  EXPECT_EQ(request->tools.size(), 1u);
+  EXPECT_EQ(request->chat.tool_choice, ToolChoice::kRequired);
+  EXPECT_EQ(request->chat.tools.size(), 1u);
 }
 
 TEST(ServedRequest, GrammarsHaveManyNames) {

@@ -3,7 +3,6 @@
 #include <ctime>
 #include <random>
 
-#include "base/text.h"
 #include "engine/api_impl.h"
 #include "openai/completion_body.h"
 #include "tokenizer/template/render_input.h"
@@ -11,7 +10,6 @@
 namespace doppler::server {
 
 using openai::AnswerEvent;
-using openai::ToolChoice;
 
 namespace {
 
@@ -20,68 +18,18 @@ uint64_t random_seed() {
   return random();
 }
 
-// Of a request with a grammar and tools that may be called: an answer after its schema, or a call.
-Result<Grammar> answer_or_call(const openai::CallFormat* calls, const openai::ServedRequest& request) {
-  const Grammar& given = request.options.grammar;
-  Grammar both;
-  if (calls && given.kind == GrammarKind::kJsonSchema)
-    both = openai::call_grammar(*calls, request.tools, "", &given.text);
-  if (both.kind == GrammarKind::kNone) {
-    return fail(
-        ErrorKind::kUnsupported,
-        "%s is given beside tools, and the way in which this model calls tools cannot be part of it; use "
-        "\"tool_choice\": \"none\" or \"required\".",
-        given.source.c_str());
-  }
-  both.source = given.source;
-  return both;
-}
-
 }  // namespace
 
-Result<ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& request) {
+Result<openai::ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& request) {
+  const openai::ChatFields& chat = request.chat;
   const engine::TextModel& text = ready.model.impl().loaded->text;
-  const bool has_tools = request.tools.is_array();
-  const openai::CallFormat* calls = has_tools ? openai::call_format_of(text.template_source) : nullptr;
-  if (has_tools && text.chat_template && !text.chat_template->mentions("tools")) {
-    return fail(ErrorKind::kUnsupported,
-                "Field \"tools\" is given, but the model's chat template knows no tools.");
-  }
-  const bool is_forced = has_tools && (request.tool_choice == ToolChoice::kRequired ||
-                                       request.tool_choice == ToolChoice::kNamed);
-  if (is_forced && !calls) {
-    return fail(
-        ErrorKind::kUnsupported,
-        "Field \"tool_choice\" asks for a call, but how the model writes one is not known; use \"auto\".");
-  }
-  tmpl::RenderInput input;
-  input.messages = request.messages;
-  input.tools = request.tools;
-  input.extra = request.template_arguments;
-  ChatPrompt out;
-  DP_TRY(out.text, engine::apply_chat_template(text, std::move(input)));
-  out.parser.calls = calls;
-  if (has_tools) out.parser.tools = to_text(request.tools);
-  if (const openai::ReasoningFormat* reasoning = openai::reasoning_format_of(text.template_source)) {
-    out.parser.reasoning = &reasoning->marks;
-    out.parser.begins_in_reasoning = trim(out.text).ends_with(trim(reasoning->marks.opening));
-    out.shows_special = reasoning->shows_special;
-  }
-  if (calls) out.shows_special |= calls->shows_special;
-  out.grammar = request.options.grammar;
-  if (is_forced) {
-    out.forced = calls->forced(request.tool_name);
-    out.grammar = openai::call_grammar(*calls, request.tools, request.tool_name);
-  } else if (has_tools && out.grammar.kind != GrammarKind::kNone) {
-    DP_TRY(out.grammar, answer_or_call(calls, request));
-  }
-  // A grammar begins with the answer: there is no reasoning before it.
-  if (out.parser.begins_in_reasoning && (is_forced || out.grammar.kind != GrammarKind::kNone)) {
-    out.text += std::string(out.parser.reasoning->closing) + "\n\n";
-    out.parser.begins_in_reasoning = false;
-  }
-  out.text += out.forced;
-  return out;
+  const auto render = [&] {
+    return engine::apply_chat_template(
+        text, {.messages = chat.messages, .tools = chat.tools, .extra = chat.template_arguments});
+  };
+  const bool knows_tools = !text.chat_template || text.chat_template->mentions("tools");
+  return openai::chat_prompt(chat, request.options.grammar,
+                             {.source = text.template_source, .knows_tools = knows_tools, .render = render});
 }
 
 Generation::Generation(std::shared_ptr<Exchange> exchange, openai::ServedRequest request,
@@ -146,7 +94,7 @@ Result<void> Generation::submit(ReadyModel& model) {
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
   Request request{.options = request_.options, .client = std::hash<std::string>()(client), .on_news = news()};
   if (request_.endpoint == openai::Endpoint::kChatCompletions) {
-    DP_TRY(const ChatPrompt prompt, chat_prompt(model, request_));
+    DP_TRY(const openai::ChatPrompt prompt, chat_prompt(model, request_));
     request.options.grammar = request_.options.grammar = prompt.grammar;
     // The template writes the special tokens itself.
     DP_TRY(std::vector<int32_t> ids,

@@ -7,23 +7,15 @@
 #include <vector>
 
 #include "openai/answer_writer.h"
-#include "openai/formats/formats.h"
+#include "openai/formats/chat_prompt.h"
 #include "openai/served_request.h"
 #include "server/exchange.h"
 #include "server/model_host.h"
 
 namespace doppler::server {
 
-// The prompt of a chat, with what the answer is read by.
-struct ChatPrompt {
-  std::string text;
-  openai::OutputParser::Setup parser;
-  bool shows_special = false;
-  std::string forced;  // the end of the text: it is part of the answer
-  Grammar grammar;     // of what follows
-};
 // Errors: the model has no template, the template refuses the conversation or knows no tools.
-Result<ChatPrompt> chat_prompt(ReadyModel& model, const openai::ServedRequest& request);
+Result<openai::ChatPrompt> chat_prompt(ReadyModel& model, const openai::ServedRequest& request);
 
 class Generation : public std::enable_shared_from_this<Generation> {
  public:

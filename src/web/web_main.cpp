@@ -122,10 +122,12 @@ DP_HOST_EXPORT("doppler_load") void export_load(uint32_t call, char* data, uint3
 DP_HOST_EXPORT("doppler_generate") void export_generate(uint32_t call, char* data, uint32_t bytes) {
   auto request = take_request(data, bytes);
   if (!request) return answer(call, forward(std::move(request).error()));
-  start(call, instance().model.generate(std::move(*request), [call](std::span<const int32_t> tokens,
-                                                                    const std::string& text) {
-    host_piece(call, tokens.data(), static_cast<uint32_t>(tokens.size()), text.data(), size32(text));
-  }));
+  start(call, instance().model.generate(call, std::move(*request),
+                                        [call](std::span<const int32_t> tokens, const std::string& text) {
+                                          host_piece(call, tokens.data(),
+                                                     static_cast<uint32_t>(tokens.size()), text.data(),
+                                                     size32(text));
+                                        }));
 }
 
 DP_HOST_EXPORT("doppler_embed") void export_embed(uint32_t call, char* data, uint32_t bytes) {
@@ -153,6 +155,9 @@ DP_HOST_EXPORT("doppler_tokenize") void export_tokenize(uint32_t call, char* dat
 DP_HOST_EXPORT("doppler_detokenize") void export_detokenize(uint32_t call, char* data, uint32_t bytes) {
   ask(call, data, bytes, &WebModel::detokenize);
 }
+DP_HOST_EXPORT("doppler_chat") void export_chat(uint32_t call, char* data, uint32_t bytes) {
+  ask(call, data, bytes, &WebModel::begin_chat);
+}
 DP_HOST_EXPORT("doppler_template") void export_template(uint32_t call, char* data, uint32_t bytes) {
   ask(call, data, bytes, &WebModel::apply_template);
 }
@@ -160,7 +165,8 @@ DP_HOST_EXPORT("doppler_kernels") void export_kernels(uint32_t call) {
   answer(call, instance().model.kernels());
 }
 
-DP_HOST_EXPORT("doppler_cancel") void export_cancel() { instance().model.cancel(); }
+// The generation of that call ends, and is answered with what it has.
+DP_HOST_EXPORT("doppler_cancel") void export_cancel(uint32_t call) { instance().model.cancel(call); }
 
 // Gives back the model, its device and what is under way, which is not answered any more.
 DP_HOST_EXPORT("doppler_free") void export_free() { g_instance.reset(); }

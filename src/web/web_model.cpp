@@ -9,6 +9,7 @@
 #include "engine/session_file.h"
 #include "engine/session_identity.h"
 #include "engine/tuning.h"
+#include "web/web_chat.h"
 #include "web/web_options.h"
 
 namespace doppler::web {
@@ -36,6 +37,9 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
     co_return forward(std::move(loaded).error());
   }
   loaded_ = std::move(*loaded);
+  if (loaded_->runner->sequences()) {
+    DP_CO_TRY(streams_, WebStreams::create(*loaded_));
+  }
   const ModelInfo info = engine::describe(*loaded_, *device_);
   Json variants = Json::array();
   for (const kernels::Choice& choice : loaded_->runner->choices()) variants.push_back(choice.variant);
@@ -47,6 +51,7 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
                   {"vocabSize", info.vocab_size},
                   {"ctxLen", info.ctx_len},
                   {"lane", options.lane},
+                  {"sequences", options.sequences},
                   {"embeddingDim", info.embedding_dim},
                   {"trainedCtxLen", info.trained_ctx_len},
                   {"weightBytes", info.weight_bytes},
@@ -67,33 +72,52 @@ Result<const tokenizer::Tokenizer*> WebModel::tokenizer() const {
 
 Result<void> WebModel::check_idle() const {
   if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
-  if (generating_)
+  if (generating_ != 0 || (streams_ && !streams_->is_idle()))
     return fail(ErrorKind::kInvalidInput, "A generation is under way; cancel it or wait for it.");
   return {};
 }
 
-Task<Result<Json>> WebModel::generate(Json request, PieceCallback on_piece) {
-  DP_CO_CHECK(check_idle());
-  DP_CO_TRY(const GenerateOptions options, read_generate_options(member(request, "options")));
+Task<Result<Json>> WebModel::generate(uint32_t call, Json request, PieceCallback on_piece) {
+  if (!streams_) DP_CO_CHECK(check_idle());
+  DP_CO_TRY(GenerateOptions options, read_generate_options(member(request, "options")));
   DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
   DP_CO_TRY(const std::vector<int32_t> known, read_tokens(request, "generated"));
+  WebStreams::Asked asked{.call = call,
+                          .prompt = {ids.begin(), ids.end()},
+                          .generated = {known.begin(), known.end()},
+                          .options = std::move(options)};
+  std::optional<ChatReader> reader;  // outlives what tells it pieces
+  PieceCallback tell = on_piece;
+  if (const Json* reading = find(request, "reading")) {
+    DP_CO_TRY(reader, ChatReader::create(loaded_->text, *reading));
+    asked.show_special = reader->shows_special();
+    tell = [&](std::span<const int32_t> tokens, const std::string& text) {
+      on_piece(tokens, reader->push(text));
+    };
+  }
+  auto running = streams_ ? streams_->generate(std::move(asked), std::move(tell))
+                          : generate_one(std::move(asked), std::move(tell));
+  DP_CO_TRY(const Generation made, co_await std::move(running));
+  if (reader) on_piece({}, reader->finish());
+  co_return engine::generation_json(engine::describe(*loaded_, *device_),
+                                    engine::counters_since_load(*loaded_, *device_), made);
+}
+
+Task<Result<Generation>> WebModel::generate_one(WebStreams::Asked asked, PieceCallback on_piece) {
   cancelled_.store(false);
-  const ModelInfo info = engine::describe(*loaded_, *device_);
-  const engine::GeneratorConfig config{.vocab_size = info.vocab_size,
-                                       .stop_tokens = loaded_->text.stop_tokens,
-                                       .batch = engine::default_batch(*loaded_)};
-  engine::Generator generator(*loaded_->runner, loaded_->text.tokenizer.get(), config, cached_tokens_,
-                              cancelled_);
-  const std::vector<uint32_t> generated(known.begin(), known.end());
-  DP_CO_CHECK(generator.start(std::vector<uint32_t>(ids.begin(), ids.end()), options, generated));
+  engine::GeneratorConfig config = engine::generator_config(*loaded_);
+  config.show_special = asked.show_special;
+  engine::Generator generator(*loaded_->runner, loaded_->text.tokenizer.get(), std::move(config),
+                              cached_tokens_, cancelled_);
+  DP_CO_CHECK(generator.start(std::move(asked.prompt), asked.options, asked.generated));
   size_t told = generator.result().tokens.size();
   if (told > 0) on_piece({}, generator.result().text);
-  generating_ = true;
+  generating_ = asked.call;
   while (true) {
     auto waiting = generator.next();
     auto piece = co_await std::move(waiting);
     if (!piece) {
-      generating_ = false;
+      generating_ = 0;
       cached_tokens_.clear();  // what the cache holds now is not known
       co_return forward(std::move(piece).error());
     }
@@ -102,9 +126,13 @@ Task<Result<Json>> WebModel::generate(Json request, PieceCallback on_piece) {
     if (!fresh.empty() || !(*piece)->empty()) on_piece(fresh, **piece);
     told += fresh.size();
   }
-  generating_ = false;
-  co_return engine::generation_json(info, engine::counters_since_load(*loaded_, *device_),
-                                    generator.result());
+  generating_ = 0;
+  co_return generator.result();
+}
+
+void WebModel::cancel(uint32_t call) {
+  if (streams_) streams_->cancel(call);
+  if (generating_ == call) cancelled_.store(true);
 }
 
 Task<Result<Embedding>> WebModel::embed(Json request) {
@@ -113,6 +141,12 @@ Task<Result<Embedding>> WebModel::embed(Json request) {
   DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
   auto running = engine::embed(*loaded_->runner, {ids.begin(), ids.end()}, options);
   co_return co_await std::move(running);
+}
+
+Result<Json> WebModel::begin_chat(const Json& request) const {
+  if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
+  DP_TRY(const auto has_grammars, get_bool(request, "hasGrammars"));
+  return web::begin_chat(loaded_->text, member(request, "chat"), has_grammars.value_or(false));
 }
 
 Result<Json> WebModel::apply_template(const Json& request) const {
@@ -146,9 +180,12 @@ Task<Result<std::vector<uint8_t>>> WebModel::save(Json request) {
   DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
   engine::SessionFile session;
   session.tokens.assign(ids.begin(), ids.end());
-  const auto [a, b] = std::ranges::mismatch(cached_tokens_, session.tokens);
-  auto saving = loaded_->runner->save_cache(static_cast<uint32_t>(a - cached_tokens_.begin()));
-  DP_CO_TRY(session.cache, co_await std::move(saving));
+  // Of several sequences nothing is kept: the prefix cache has what it has.
+  if (!streams_) {
+    const auto [a, b] = std::ranges::mismatch(cached_tokens_, session.tokens);
+    auto saving = loaded_->runner->save_cache(static_cast<uint32_t>(a - cached_tokens_.begin()));
+    DP_CO_TRY(session.cache, co_await std::move(saving));
+  }
   DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
   co_return engine::encode_session(fingerprint, session);
 }
@@ -158,27 +195,21 @@ Task<Result<Json>> WebModel::restore(std::vector<uint8_t> bytes) {
   model::PlanRunner& runner = *loaded_->runner;
   DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
   DP_CO_TRY(engine::SessionFile session, engine::decode_session(bytes, fingerprint));
-  const uint64_t position_bytes = runner.memory().cache_bytes / runner.ctx_len();
-  const auto cached = static_cast<uint32_t>(session.cache.size() / position_bytes);
+  const uint32_t cached = runner.saved_positions(session.cache.size());
   if (cached > session.tokens.size() || cached > runner.ctx_len()) {
     co_return fail(ErrorKind::kInvalidInput, "The session has %u tokens in its cache; the context holds %u.",
                    cached, runner.ctx_len());
   }
-  auto restoring = runner.restore_cache(cached, session.cache);
-  DP_CO_CHECK(co_await std::move(restoring));
-  cached_tokens_.assign(session.tokens.begin(), session.tokens.begin() + cached);
+  if (!streams_) {  // or its text is evaluated when it goes on
+    auto restoring = runner.restore_cache(cached, session.cache);
+    DP_CO_CHECK(co_await std::move(restoring));
+    cached_tokens_.assign(session.tokens.begin(), session.tokens.begin() + cached);
+  }
   co_return Json({{"tokens", session.tokens}});
 }
 
 Result<Json> WebModel::tokenize(const Json& request) const {
   DP_TRY(const tokenizer::Tokenizer* const tokenizer, this->tokenizer());
-  if (find(request, "messages")) {
-    DP_TRY(const Json written, apply_template(request));
-    // The template writes the special tokens itself.
-    DP_TRY(const auto ids, tokenizer->encode(written["text"].get<std::string>(),
-                                             {.add_special = false, .parse_special = true}));
-    return Json({{"tokens", ids}});
-  }
   DP_TRY(const auto text, get_string(request, "text"));
   DP_TRY(const auto add_special, get_bool(request, "addSpecial"));
   DP_TRY(const auto parse_special, get_bool(request, "parseSpecial"));

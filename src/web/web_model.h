@@ -12,22 +12,23 @@
 #include "base/json.h"
 #include "doppler/doppler.h"
 #include "engine/loaded_model.h"
+#include "web/web_streams.h"
 
 namespace doppler::web {
-
-// Tokens of the answer as they come, and the text that is certain with them.
-using PieceCallback = std::function<void(std::span<const int32_t> tokens, const std::string& text)>;
 
 class WebModel {
  public:
   // request: {"files": {...}, "options": {...}}. Answers with the model's description.
   Task<Result<Json>> load(Json request, model::LoadProgress progress);
-  // request: {"tokens", "options", "generated"}; the last, where the device was lost: the answer's tokens so far, whose
-  // text is the first piece. Answers as `doppler run --json` prints.
-  Task<Result<Json>> generate(Json request, PieceCallback on_piece);
+  // request: {"tokens", "options", "reading", "generated"}. reading: of a chat, whose pieces are then lists of events
+  // (web_chat.h). generated: where the device was lost, the answer's tokens so far, whose text is the first piece. Answers as `doppler run --json` prints. One at a time, unless the model was loaded for several
+  // sequences. `call` names it for cancel().
+  Task<Result<Json>> generate(uint32_t call, Json request, PieceCallback on_piece);
   // request: {"tokens", "dimensions", "truncate"}. The vector of a text, of a model that gives embeddings.
   Task<Result<Embedding>> embed(Json request);
-  // {"text", "addSpecial", "parseSpecial"} or {"messages"} -> {"tokens"}; {"tokens"} -> {"text"}.
+  // Of a chat: web_chat.h. {"chat", "hasGrammars"} -> {"tokens", "reading", "grammar"}
+  Result<Json> begin_chat(const Json& request) const;
+  // {"text", "addSpecial", "parseSpecial"} -> {"tokens"}; {"tokens"} -> {"text"}.
   Result<Json> tokenize(const Json& request) const;
   Result<Json> detokenize(const Json& request) const;
   // {"messages", "addGenerationPrompt"} -> {"text"}, by the model's chat template.
@@ -39,17 +40,19 @@ class WebModel {
   // answers {"tokens"}.
   Task<Result<std::vector<uint8_t>>> save(Json request);
   Task<Result<Json>> restore(std::vector<uint8_t> bytes);
-  void cancel() { cancelled_.store(true); }
+  void cancel(uint32_t call);
 
  private:
   Result<const tokenizer::Tokenizer*> tokenizer() const;
   Result<void> check_idle() const;
+  Task<Result<Generation>> generate_one(WebStreams::Asked asked, PieceCallback on_piece);
 
   std::unique_ptr<gpu::Device> device_;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded_;
   std::vector<uint32_t> cached_tokens_;  // tokens in the cache
-  bool generating_ = false;
+  uint32_t generating_ = 0;              // the call; 0: none
   std::atomic<bool> cancelled_ = false;
+  std::unique_ptr<WebStreams> streams_;  // of a model for several sequences. Last, since it uses the others
 };
 
 }  // namespace doppler::web

@@ -7,8 +7,10 @@ import { Chunks, readRequest, Shape } from '../../web/requests.mjs';
 
 const kAnswer = ['once', ' upon', ' a time'];
 
-/** Answers everything with kAnswer; a word is a token. */
-function scriptedModel() {
+const kCalls = [['reasoning', 'Hm.'], ['call', 'find'], ['arguments', '{"a":'], ['arguments', '1}']];
+
+/** Answers everything with kAnswer, or these events; a word is a token. @param {any[]} [events] */
+function scriptedModel(events = kAnswer.map((text) => ['text', text])) {
   /** @type {any[]} */ const requests = [];
   const create = async (request) => {
     requests.push(request);
@@ -17,9 +19,10 @@ function scriptedModel() {
     const shape = new Shape(true, 'scripted');
     const timings = { prompt_tokens: 5, evaluated_tokens: 3, generated_tokens: 3 };
     const answer = { text: kAnswer.join(''), tokens: [1, 2, 3], stop: 'end-of-text', timings };
+    const made = events.flatMap((event, i) => shape.chunks({ events: [event], tokens: [i + 1] }));
     if (!request.stream) return shape.whole(answer);
     const chunks = new Chunks(() => {});
-    kAnswer.forEach((text, i) => chunks.push(shape.piece({ text, tokens: [i + 1] }, i === 0)));
+    for (const chunk of made) chunks.push(chunk);
     chunks.push(shape.last(answer));
     chunks.end();
     return chunks;
@@ -45,19 +48,41 @@ test('AI SDK: doGenerate gives content, usage and the reason of the end', async 
 });
 
 test('AI SDK: doStream gives its parts in order', async () => {
-  const { stream } = await aiSdkModel(scriptedModel().doppler).doStream({ prompt: kPrompt, responseFormat: { type: 'json' } });
+  const { doppler, requests } = scriptedModel();
+  const { stream } = await aiSdkModel(doppler).doStream({ prompt: kPrompt, responseFormat: { type: 'json' } });
   const parts = await gather(stream);
   assert.deepEqual(parts.map(({ type }) => type), ['stream-start', 'response-metadata', 'text-start', 'text-delta', 'text-delta',
     'text-delta', 'text-end', 'finish']);
-  assert.deepEqual(parts[0].warnings, [{ type: 'unsupported', feature: 'responseFormat' }]);
+  assert.deepEqual(requests[0].response_format, { type: 'json_object' });
   assert.equal(parts.map(({ delta }) => delta ?? '').join(''), 'once upon a time');
 });
 
-test('AI SDK: an abort has the name that the SDK knows; tools are refused', async () => {
+test('AI SDK: tools and their results go in, reasoning and calls come out', async () => {
+  const tools = /** @type {any} */ ([{ type: 'function', name: 'find', inputSchema: { type: 'object' } }]);
+  const prompt = /** @type {any} */ ([...kPrompt,
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'find', input: { a: 0 } }] },
+    { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c1', toolName: 'find', output: { type: 'json', value: [2] } }] }]);
+  const { doppler, requests } = scriptedModel(kCalls);
+  const result = await aiSdkModel(doppler).doGenerate({ prompt, tools, toolChoice: { type: 'tool', toolName: 'find' } });
+  assert.deepEqual(requests[0].messages.slice(2), [
+    { role: 'assistant', content: '', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'find', arguments: '{"a":0}' } }] },
+    { role: 'tool', tool_call_id: 'c1', name: 'find', content: '[2]' }]);
+  assert.deepEqual([requests[0].tools[0].function.name, requests[0].tool_choice.function.name], ['find', 'find']);
+  const [reasoning, call] = /** @type {any[]} */ (result.content);
+  assert.deepEqual([reasoning.text, call.toolName, call.input], ['Hm.', 'find', '{"a":1}']);
+  assert.equal(result.finishReason.unified, 'tool-calls');
+  const { stream } = await aiSdkModel(doppler).doStream({ prompt, tools });
+  const parts = await gather(stream);
+  assert.deepEqual(parts.map(({ type }) => type), ['stream-start', 'response-metadata', 'reasoning-start', 'reasoning-delta',
+    'reasoning-end', 'tool-input-start', 'tool-input-delta', 'tool-input-delta', 'tool-input-end', 'tool-call', 'finish']);
+  assert.equal(parts.at(-2).input, '{"a":1}');
+});
+
+test('AI SDK: an abort has the name that the SDK knows; tools of a provider are refused', async () => {
   const model = aiSdkModel(scriptedModel().doppler);
   await assert.rejects(model.doGenerate({ prompt: kPrompt, abortSignal: AbortSignal.abort() }), { name: 'AbortError' });
-  const tools = /** @type {any} */ ([{ type: 'function', name: 'f', inputSchema: {} }]);
-  await assert.rejects(model.doGenerate({ prompt: kPrompt, tools }), { kind: 'unsupported', message: /Tools/ });
+  const tools = /** @type {any} */ ([{ type: 'provider', id: 'p.f', name: 'f', args: {} }]);
+  await assert.rejects(model.doGenerate({ prompt: kPrompt, tools }), { kind: 'unsupported', message: /"f" would run/ });
 });
 
 test('Prompt API: a session remembers, appends, measures and drops its oldest words', async () => {

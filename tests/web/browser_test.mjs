@@ -1,30 +1,28 @@
 // The package in headless Chromium, on its software adapter: what Node cannot show. By ctest:
 //   DOPPLER_MODEL    the default model; DOPPLER_NATIVE the native program, whose tokens are compared
-//   DOPPLER_WASM     the module, DOPPLER_CHROMIUM the browser
+//   DOPPLER_WASM     the module, DOPPLER_CHROMIUM the browser; GOLDEN_DIR the unpacked tests/data/families_llama
 // Exit status 77: there is no WebGPU adapter. Read next: page_server.mjs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
-import { PageServer } from './page_server.mjs';
+import { kChromiumFlags, PageServer } from './page_server.mjs';
 
 const kNoDevice = 77;
-const kFlags = ['--no-sandbox', '--enable-unsafe-webgpu', '--disable-quic', '--no-first-run',
-  '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM } = process.env;
+const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, GOLDEN_DIR = '' } = process.env;
 const kPiece = 8 << 20; // piece_store.mjs
 const kStory = '/story/storyteller.gguf';
 const kStoryPieces = [`${kStory} 0-${kPiece - 1}`, `${kStory} ${kPiece}-15548927`];
 const kLane = 'portable'; // the fewest kernels, and what every browser runs
 
 const server = new PageServer({ package: fileURLToPath(new URL('../../web', import.meta.url)), wasm: DOPPLER_WASM,
-  models: { story: dirname(DOPPLER_MODEL) } });
+  models: { story: dirname(DOPPLER_MODEL), ...Object.fromEntries([...'abcd'].map((name) => [name, join(GOLDEN_DIR, 'llama')])) } });
 const address = await server.start();
-const browser = await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kFlags });
+const browser = await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kChromiumFlags });
 /** @type {import('playwright-core').BrowserContext} */ let context;
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
@@ -169,4 +167,43 @@ check('abort, a full storage and a wrong address are errors of their kind', asyn
   assert.match(kinds[1], /^io: There is no file/);
   assert.match(kinds[2], /^quota: .*storyteller.gguf needs 16 MB .* 4 MB of 20 MB are free/);
   assert.equal(kinds[3], 1);
+});
+
+check('a full storage loses the models used longest ago, but none in use; a piece that cannot be written stops no load', async (page) => {
+  const found = await page.evaluate(async () => {
+    const { openSource } = await import('/sources.mjs');
+    /** @type {string[]} */ const warnings = [];
+    let size = 0;
+    const read = async (name) => {
+      const source = new URL(`/${name}/model.safetensors`, location.href).href;
+      const access = await openSource(source, { warn: (message) => warnings.push(message) });
+      const file = await access.open(access.files.mainFile);
+      size = (await file.read(0, file.size)).length;
+      await access.finished();
+      await new Promise((resolve) => setTimeout(resolve, 5)); // another time of use
+      return access;
+    };
+    const names = async () => (await Doppler.cache.list()).map(({ id }) => new URL(id).pathname[1]).sort().join('');
+    const used = await read('a');
+    for (const name of 'bc') (await read(name)).close();
+    const before = await names();
+    const quota = (16 << 20) + 3.5 * size; // kSlackBytes of model_cache.mjs, and no room for a fourth
+    navigator.storage.estimate = async () =>
+      ({ quota, usage: (await Doppler.cache.list()).reduce((sum, { cachedBytes }) => sum + cachedBytes, 0) });
+    (await read('d')).close();
+    const after = await names();
+    used.close();
+    await Doppler.cache.clear();
+    const { createWritable } = FileSystemFileHandle.prototype;
+    FileSystemFileHandle.prototype.createWritable = async function (...given) {
+      if (/^\d+$/.test(this.name)) throw new DOMException('The disk is full.', 'QuotaExceededError'); // a piece
+      return createWritable.apply(this, given);
+    };
+    (await read('a')).close();
+    return { before, after, warnings, cached: (await Doppler.cache.list())[0].cachedBytes, persisted: await Doppler.cache.persist() };
+  });
+  assert.deepEqual([found.before, found.after], ['abc', 'acd']);
+  assert.deepEqual(found.warnings, ["The model is not kept in the browser's storage: The disk is full."]);
+  assert.equal(found.cached, 0);
+  assert.equal(typeof found.persisted, 'boolean');
 });

@@ -195,6 +195,64 @@ check('a device that is lost in mid-sentence is made again, and the sentence goe
   });
 });
 
+// Greedy: the kernels that sample for several sequences compile for minutes on a CPU.
+check('four requests together give what each gives alone, in fewer steps; one that is aborted leaves the others; a lost device too', '', async () => {
+  /** @type {any[]} */ const devices = [];
+  const gpu = await spiedGpu((device) => devices.push(device));
+  await withModel(smallest, { ...kExact, sequences: 4, device: { gpu } }, async (doppler) => {
+    const references = join(smallest, 'refs.safetensors');
+    const requests = [{ prompt: readIntegers(references, 'prompt_a') }, { prompt: [1, 2, 3] }, { prompt: [4, 5] }, { prompt: [9, 8, 7, 6] }]
+      .map((request) => ({ ...kGreedy, max_tokens: 24, ...request }));
+    const dispatches = async () => (await doppler.complete({ ...requests[1], max_tokens: 1 })).counters.dispatches;
+    const before = await dispatches();
+    const alone = [];
+    for (const request of requests) alone.push((await doppler.complete(request)).tokens);
+    const known = readIntegers(references, 'greedy_tokens').slice(0, 24);
+    assert.deepEqual(alone[0].slice(0, known.length), known);
+    const between = await dispatches();
+    const together = await Promise.all(requests.map((request) => doppler.complete(request)));
+    assert.deepEqual(together.map(({ tokens }) => tokens), alone);
+    assert.equal(together[0].counters.objects_created_after_load, 0);
+    assert.ok((await dispatches()) - between < (between - before) / 2);
+
+    const controller = new AbortController();
+    const streams = await Promise.all(requests.map((request, i) =>
+      doppler.complete({ ...request, stream: true, signal: i === 2 ? controller.signal : undefined })));
+    const read = async (stream) => {
+      const tokens = [];
+      for await (const chunk of stream) {
+        if (tokens.length === 0) controller.abort();
+        tokens.push(...chunk.tokens);
+      }
+      return tokens;
+    };
+    const [a, b, aborted, d] = await Promise.allSettled(streams.map(read));
+    assert.deepEqual([a, b, d].map((result) => result.status === 'fulfilled' && result.value), [alone[0], alone[1], alone[3]]);
+    assert.equal(aborted.status === 'rejected' && aborted.reason.kind, 'cancelled');
+
+    const lost = await Promise.all(requests.map((request) => doppler.complete({ ...request, batch: 2, stream: true })));
+    const rest = lost.map(async (stream) => {
+      const tokens = [];
+      for await (const chunk of stream) {
+        if (tokens.length === 0 && stream === lost[0]) devices.at(-1).destroy();
+        tokens.push(...chunk.tokens);
+      }
+      return tokens;
+    });
+    assert.deepEqual(await Promise.all(rest), alone);
+    assert.equal(devices.length, 2);
+
+    const session = doppler.newSession();
+    const [first, other] = await Promise.all([greedy(session, { max_tokens: 5 }), greedy(doppler, { prompt: [9], max_tokens: 5 })]);
+    assert.equal(other.length, 5);
+    const restored = doppler.newSession();
+    await restored.restore(await session.save());
+    const wanted = await greedy(doppler, { prompt: [1, 2, 3, ...first, 4], max_tokens: 6 });
+    assert.deepEqual(await Promise.all([session, session.fork(), restored].map((of) => greedy(of, { prompt: [4], max_tokens: 6 }))),
+      [wanted, wanted, wanted]);
+  });
+});
+
 check('sessions keep their texts apart; fork, save and restore go on from them', '', async () => {
   await withModel(smallest, kExact, async (doppler) => {
     const [a, b] = [doppler.newSession(), doppler.newSession()];
@@ -267,5 +325,32 @@ check('the default model: text and tokens are the native program\'s', missing &&
     assert.equal(await doppler.detokenize(await doppler.tokenize(kPrompt, { addSpecial: false })), kPrompt);
     console.log(`${last.timings.decode_tokens_per_second.toFixed(1)} tok/s in Node, ` +
       `${native_answer.timings.decode_tokens_per_second.toFixed(1)} natively (${native_answer.device.provider})`);
+  });
+});
+
+// The marks of Hermes' calls and of thoughts, in a comment: the template shows which a model has.
+const kToolTemplate = '{# <tool_call> <think> #}{% for m in messages %}{{ m.content }} {% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}';
+check('tools: a call that must come is told as OpenAI does, whole and streamed; a format without an engine for it is refused', missing && `not there: ${missing}`, async () => {
+  const tools = [{ type: 'function', function: { name: 'find', parameters: { type: 'object' } } }];
+  await withModel(model, { lane: 'exact', ctx: 256, chatTemplate: kToolTemplate }, async (doppler) => {
+    const ask = (request) => doppler.chat.completions.create({ messages: [{ role: 'user', content: [{ type: 'text', text: 'The fox' }] }],
+      temperature: 0, max_tokens: 8, ...request });
+    const named = { tools, tool_choice: { type: 'function', function: { name: 'find' } } };
+    const { choices: [{ message }] } = await ask(named);
+    const [{ id, function: call }] = message.tool_calls;
+    assert.deepEqual([id.length, call.name], [9, 'find']);
+    let told = '';
+    const names = [];
+    for await (const { choices: [{ delta }] } of await ask({ ...named, stream: true })) {
+      for (const { index, function: { name, arguments: text } } of delta.tool_calls ?? []) {
+        assert.equal(index, 0);
+        if (name) names.push(name);
+        told += text;
+      }
+    }
+    assert.deepEqual([names, told], [['find'], call.arguments]);
+    assert.notEqual((await ask({ tools, tool_choice: 'none' })).choices[0].message.content, '');
+    await assert.rejects(ask({ tools, tool_choice: { type: 'function', function: { name: 'g' } } }), { kind: 'invalid-input', message: /"g"/ });
+    await assert.rejects(ask({ response_format: { type: 'json_object' } }), { kind: 'unsupported', message: /response_format.*grammar/ });
   });
 });

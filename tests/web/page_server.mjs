@@ -4,7 +4,10 @@ import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
-const kTypes = { '.mjs': 'text/javascript', '.html': 'text/html', '.wasm': 'application/wasm' };
+/** Of headless Chromium: WebGPU on its software adapter, and nothing from the network. */
+export const kChromiumFlags = ['--no-sandbox', '--enable-unsafe-webgpu', '--disable-quic', '--no-first-run',
+  '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const kTypes = { '.mjs': 'text/javascript', '.js': 'text/javascript', '.html': 'text/html', '.wasm': 'application/wasm' };
 const kPage = '<!doctype html><script type="module">import { Doppler } from "/doppler.mjs"; globalThis.Doppler = Doppler;</script>';
 // A worker whose device the page can destroy.
 const kFragileWorker = `import '/worker.mjs';

@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",
             "batch", "server", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
-    "web": {"doppler", "engine", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
+    "web": {"doppler", "engine", "openai", "model", "tokenizer", "kernels", "gpu", "formats", "base"},
 }
 
 # Layers that are also compiled to WebAssembly: no threads, files or streams outside files named for a platform.

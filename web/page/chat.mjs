@@ -2,7 +2,6 @@
 // the store, and tells the views: "change" (messages came or went), "text" (the growing answer), "list" (another title or
 // conversation). No DOM. Read next: tree.mjs.
 import { sentence } from './model_host.mjs';
-import { split } from './reasoning.mjs';
 import { append, choose, find, newConversation, path, prompt, remove, wayTo } from './tree.mjs';
 import { titleText } from './format.mjs';
 
@@ -86,6 +85,17 @@ export class Chat extends EventTarget {
     if (this.isAnswering || !old) return;
     if (old.error && old.content === '') remove(this.conversation, id, Date.now());
     await this.#answer(old.parent);
+  }
+
+  /** Results of the calls of the answer `id`, in their order; the model goes on with them. @param {string} id @param {string[]} results */
+  async giveResults(id, results) {
+    const calls = find(this.conversation, id)?.calls;
+    if (this.isAnswering || !calls) return;
+    let parent = id;
+    calls.forEach((call, i) => {
+      parent = append(this.conversation, parent, { role: 'tool', content: results[i], call: call.id }, Date.now()).id;
+    });
+    await this.#answer(parent);
   }
 
   stop() {
@@ -174,19 +184,18 @@ export class Chat extends EventTarget {
     const options = { ...this.#settings.sampling(), batch: this.#steps(model), stream: true };
     // A model without a chat template goes on with the text instead of answering it.
     const isChat = model.info.hasChatTemplate;
+    const tools = isChat ? this.#settings.tools() : null;
     const chunks = isChat
-      ? await model.chat.completions.create({ ...options, messages: prompt(conversation, answer.parent) })
+      ? await model.chat.completions.create({ ...options, ...(tools && { tools }), messages: prompt(conversation, answer.parent) })
       : await model.complete({ ...options, prompt: wayTo(conversation, answer.parent).map((message) => message.content).join('') });
     const cancel = () => chunks.cancel();
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
-    let text = '';
     let saved = Date.now();
     try {
       for await (const chunk of chunks) {
         const [choice] = chunk.choices;
-        text += choice?.delta?.content ?? choice?.text ?? '';
-        Object.assign(answer, this.#parts(text));
+        this.#add(answer, choice?.delta ?? { content: choice?.text });
         if (choice?.finish_reason) answer.stop = choice.finish_reason;
         if (chunk.timings) {
           answer.figures = await this.#figures(chunk, model);
@@ -209,11 +218,16 @@ export class Chat extends EventTarget {
     return Math.min(kMostSteps, Math.max(1, Math.round(this.#speed.value * kTextEverySeconds)));
   }
 
-  /** @param {string} text */
-  #parts(text) {
-    const { reasoning, content, isThinking } = split(text);
-    this.isThinking = isThinking;
-    return reasoning ? { reasoning, content } : { content };
+  /** @param {Message} answer @param {{content?: string, reasoning_content?: string, tool_calls?: any[]}} delta */
+  #add(answer, { content = '', reasoning_content: thought = '', tool_calls: called = [] }) {
+    if (thought) answer.reasoning = (answer.reasoning ?? '') + thought;
+    answer.content += content;
+    for (const { index, id, function: { name, arguments: text } } of called) {
+      answer.calls ??= [];
+      if (id) answer.calls.push({ id, name, arguments: '' });
+      answer.calls[index].arguments += text;
+    }
+    this.isThinking = Boolean(answer.reasoning) && answer.content === '';
   }
 
   /** What stands under an answer. @param {any} chunk @param {any} model */

@@ -52,7 +52,8 @@ export function chatView(app) {
   };
   // A view is drawn anew when something of its foot may have changed.
   const keyOf = (message) =>
-    [message.content.length, chat.growing === message, message.stop, message.error, siblings(chat.conversation, message.id).length].join('|');
+    [message.content.length, chat.growing === message, message.stop, message.error, siblings(chat.conversation, message.id).length,
+      message.calls && chat.shown.at(-1) === message].join('|');
 
   chat.addEventListener('change', redraw);
   chat.addEventListener('text', () => {

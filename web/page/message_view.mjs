@@ -12,21 +12,22 @@ export class MessageView {
   #foot = h('div', { class: 'foot' });
   /** @type {MarkdownView | null} */ #markdown = null;
   #thoughts = /** @type {any} */ (null);
+  #calls = h('div', { class: 'calls' });
   element;
 
   /** @param {import('./chat.mjs').Chat} chat @param {import('./tree.mjs').Message} message @param {import('./tree.mjs').Message[]} siblings */
   constructor(chat, message, siblings) {
     this.#chat = chat;
     this.message = message;
-    const who = message.role === 'user' ? 'You' : message.model || 'Answer';
-    this.element = h('article', { class: `message ${message.role}`, 'aria-label': who }, this.#body, this.#foot);
+    const who = { user: 'You', tool: 'Result' }[message.role] ?? (message.model || 'Answer');
+    this.element = h('article', { class: `message ${message.role === 'tool' ? 'user' : message.role}`, 'aria-label': who }, this.#body, this.#foot);
     this.update();
     this.#fillFoot(siblings);
   }
 
   /** Shows the message as it is now. */
   update() {
-    if (this.message.role === 'user') this.#body.replaceChildren(h('div', { class: 'said' }, this.message.content));
+    if (this.message.role !== 'assistant') this.#body.replaceChildren(h('div', { class: 'said' }, this.message.content));
     else this.#updateAnswer();
   }
 
@@ -39,9 +40,22 @@ export class MessageView {
       this.#body.append(this.#markdown.element);
     }
     this.#markdown.update(message.content, !isGrowing);
+    if (message.calls) this.#showCalls(isGrowing);
     this.element.classList.toggle('growing', isGrowing);
     this.element.classList.toggle('waiting', isGrowing && message.content === '');
     this.element.setAttribute('aria-busy', String(isGrowing));
+  }
+
+  /** What the model calls, and where nothing answered it yet, fields for the results. @param {boolean} isGrowing */
+  #showCalls(isGrowing) {
+    const { calls = [], id } = this.message;
+    const isOpen = !isGrowing && this.#chat.shown.at(-1) === this.message;
+    const fields = calls.map((call) => h('textarea', { rows: 2, 'aria-label': `Result of ${call.name}`, placeholder: `Result of ${call.name}` }));
+    const give = () => this.#chat.giveResults(id, fields.map((field) => field.value));
+    this.#calls.replaceChildren(
+      ...calls.flatMap((call, i) => [h('pre', {}, h('code', {}, `${call.name}(${call.arguments})`)), ...(isOpen ? [fields[i]] : [])]),
+      ...(isOpen ? [h('button', { type: 'button', class: 'plain', onclick: give }, calls.length === 1 ? 'Give the result' : 'Give the results')] : []));
+    if (!this.#calls.isConnected) this.#body.append(this.#calls);
   }
 
   /** @param {boolean} isGrowing */
@@ -73,7 +87,8 @@ export class MessageView {
     }
     const copy = iconButton('copy', 'Copy', () => copyText(copy, message.content));
     const actions = h('div', { class: 'actions' }, this.#branches(siblings), copy);
-    if (message.role === 'user') actions.append(iconButton('edit', 'Edit', () => this.#edit()));
+    if (message.role === 'tool') actions.replaceChildren(copy);
+    else if (message.role === 'user') actions.append(iconButton('edit', 'Edit', () => this.#edit()));
     else actions.append(iconButton('again', 'Answer again', () => chat.regenerate(message.id)));
     actions.append(iconButton('trash', 'Delete from here', () => chat.remove(message.id)));
     this.#foot.append(actions);

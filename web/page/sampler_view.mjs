@@ -1,4 +1,4 @@
-// The panel beside the chat: system prompt of this conversation, sampler, seed, stop texts.
+// The panel beside the chat: system prompt of this conversation, sampler, seed, stop texts, tools.
 import { h, iconButton } from './dom.mjs';
 import { kSamplerFields, kUsualSettings } from './settings.mjs';
 
@@ -10,6 +10,20 @@ export function samplerView({ chat, settings }) {
   const fields = kSamplerFields.map((field) => fieldView(field, settings));
   const seed = h('input', { id: 'seed', type: 'number', min: 0, step: 1, placeholder: 'another each time', onchange: () => settings.set({ seed: seed.value }) });
   const stop = h('textarea', { id: 'stop', rows: 2, placeholder: 'one a line', onchange: () => settings.set({ stop: stop.value }) });
+  const toolsNote = h('small', { id: 'tools-note', class: 'error', role: 'alert' });
+  const tools = h('textarea', { id: 'tools', rows: 4, spellcheck: false, 'aria-describedby': 'tools-note',
+    placeholder: '[{"name": "weather", "parameters": {"type": "object"}}]', onchange: () => {
+      settings.set({ tools: tools.value });
+      checkTools();
+    } });
+  const checkTools = () => {
+    try {
+      settings.tools();
+      toolsNote.textContent = '';
+    } catch (error) {
+      toolsNote.textContent = /** @type {Error} */ (error).message;
+    }
+  };
   const reset = h('button', { type: 'button', class: 'plain', onclick: () => {
     const { sampler, seed: noSeed, stop: noStop } = kUsualSettings;
     settings.set({ sampler: { ...sampler }, seed: noSeed, stop: noStop });
@@ -21,13 +35,16 @@ export function samplerView({ chat, settings }) {
     for (const field of fields) field.show();
     seed.value = settings.values.seed;
     stop.value = settings.values.stop;
+    tools.value = settings.values.tools;
+    checkTools();
   };
   const element = h('aside', { id: 'sampler', class: 'panel', 'aria-label': 'Sampler and system prompt', hidden: true },
     h('div', { class: 'panel-head' }, h('h2', {}, 'Settings'), iconButton('close', 'Close settings', () => toggle())),
     h('label', { class: 'field', for: 'system' }, 'System prompt'), system, usual,
     h('h3', {}, 'Sampler'), fields.map((field) => field.element),
     h('label', { class: 'field', for: 'seed' }, 'Seed'), seed,
-    h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, reset);
+    h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, reset,
+    h('h3', {}, 'Tools'), h('label', { class: 'field', for: 'tools' }, 'What the model may call (JSON); you give the results'), tools, toolsNote);
   const toggle = () => {
     element.hidden = !element.hidden;
     element.dispatchEvent(new Event('toggle-panel'));

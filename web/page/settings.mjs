@@ -19,6 +19,7 @@ export const kUsualSettings = {
   sampler: Object.fromEntries(kSamplerFields.map((field) => [field.name, field.usual])),
   seed: '', // empty: another one each time
   stop: '', // texts that end an answer, one a line
+  tools: '', // a list of functions in OpenAI's shape, as JSON; empty: none
   lane: 'fast',
   ctx: 0, // 0: the model's own, at most 4096
   kv: 'f16',
@@ -59,6 +60,20 @@ export class Settings extends EventTarget {
       ...(seed === '' ? {} : { seed: Number(seed) }),
       ...(stops.length === 0 ? {} : { stop: stops }),
     };
+  }
+
+  /** The tools of a chat; null: none. Throws a sentence. */
+  tools() {
+    if (this.values.tools.trim() === '') return null;
+    let given;
+    try {
+      given = JSON.parse(this.values.tools);
+    } catch {
+      throw new Error('The tools are no JSON.');
+    }
+    const list = (Array.isArray(given) ? given : [given]).map((tool) => (tool?.function ? tool : { type: 'function', function: tool }));
+    if (list.some((tool) => typeof tool.function?.name !== 'string')) throw new Error('A tool has no name.');
+    return list;
   }
 
   /** What loading takes of them. */

@@ -126,14 +126,16 @@ function checked(from, index) {
   if (!Array.isArray(from.messages)) throw wrong('has no list of messages');
   const seen = new Set();
   const messages = from.messages.map((message) => {
-    const isKnownRole = message?.role === 'user' || message?.role === 'assistant';
+    const isKnownRole = ['user', 'assistant', 'tool'].includes(message?.role);
     if (!isText(message?.id) || !isKnownRole || !isText(message.content)) throw wrong('has a message without id, role or text');
     if (message.parent !== null && !seen.has(message.parent)) throw wrong('has a message whose parent does not stand before it');
     if (seen.has(message.id)) throw wrong('has two messages of one id');
     seen.add(message.id);
     const { id, parent, role, content } = message;
     const kept = { id, parent, role, content, created: isTime(message.created) ? message.created : from.created };
-    for (const name of ['reasoning', 'model', 'stop', 'error']) if (isText(message[name])) kept[name] = message[name];
+    for (const name of ['reasoning', 'model', 'stop', 'error', 'call']) if (isText(message[name])) kept[name] = message[name];
+    const areCalls = Array.isArray(message.calls) && message.calls.every((call) => isText(call?.id) && isText(call.name) && isText(call.arguments));
+    if (areCalls) kept.calls = message.calls.map(({ id: of, name, arguments: text }) => ({ id: of, name, arguments: text }));
     if (typeof message.figures === 'object' && message.figures) kept.figures = message.figures;
     return kept;
   });

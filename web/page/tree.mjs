@@ -5,8 +5,10 @@
  * @typedef {object} Message
  * @property {string} id
  * @property {string | null} parent null: the conversation begins with it
- * @property {"user" | "assistant"} role
+ * @property {"user" | "assistant" | "tool"} role tool: the result of the call `call` of the answer above
  * @property {string} content
+ * @property {{id: string, name: string, arguments: string}[]} [calls] of tools, in an answer
+ * @property {string} [call] its id
  * @property {string} [reasoning] what the model thought before it answered
  * @property {number} created milliseconds since 1970
  * @property {string} [model] which model answered
@@ -99,9 +101,12 @@ export function wayTo(conversation, id) {
 }
 
 /** What the engine is asked to answer: the system prompt and the way to `id`, without thoughts and without answers that never came.
- * @param {Conversation} conversation @param {string | null} id @returns {{role: string, content: string}[]} */
+ * @param {Conversation} conversation @param {string | null} id @returns {any[]} in OpenAI's shape */
 export function prompt(conversation, id) {
-  const way = wayTo(conversation, id).filter((message) => message.role === 'user' || message.content !== '');
+  const way = wayTo(conversation, id).filter(({ role, content, calls }) => role !== 'assistant' || content !== '' || calls);
   const system = conversation.system.trim() ? [{ role: 'system', content: conversation.system }] : [];
-  return [...system, ...way.map(({ role, content }) => ({ role, content }))];
+  return [...system, ...way.map(({ role, content, calls, call }) => ({
+    role, content, ...(call && { tool_call_id: call }),
+    ...(calls && { tool_calls: calls.map(({ id: of, ...called }) => ({ id: of, type: 'function', function: called })) }),
+  }))];
 }

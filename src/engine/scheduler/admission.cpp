@@ -67,7 +67,7 @@ Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
   sequence->submitted_at = config_.now();
   sequence->stream = std::make_shared<Stream>(sequence->serial, std::move(request.tokens));
   sequence->request = std::move(request);
-  sequence->request.settings.max_tokens = sequence->limit;
+  sequence->request.settings.max_tokens = sequence->request.settings.generated + sequence->limit;
   if (!runner_.has_states())
     sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
   waiting_.push(*sequence);
@@ -190,7 +190,7 @@ Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   sequence.feed_to = static_cast<uint32_t>(sequence.tokens().size());
   sequence.asked = sequence.seen();
   model::GenerationSettings settings = sequence.request.settings;
-  settings.generated = sequence.seen();
+  settings.generated += sequence.seen();
   DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));
   return runner_.map(sequence.slot, 0, sequence.blocks);
 }

@@ -44,6 +44,18 @@ TEST(Scheduler, TwoTicketsAreAheadAndNoMore) {
   EXPECT_EQ(one.runner.most_outstanding, 1u);
 }
 
+TEST(Scheduler, AnAnswerWhoseDeviceWasLostGoesOnAsItWouldHave) {
+  const auto alone = TestSequenceRunner::alone({}, text(5), {.max_tokens = 20});
+  Request rest = ask(text(5), 13);
+  rest.tokens.insert(rest.tokens.end(), alone.begin(), alone.begin() + 7);
+  rest.settings.generated = 7;
+  Script s;
+  const StreamPtr stream = s.submit(rest);
+  s.run();
+  EXPECT_EQ(stream->take(), std::vector<uint32_t>(alone.begin() + 7, alone.end()));
+  EXPECT_EQ(stream->reason(), StopReason::kTokenLimit);
+}
+
 TEST(Scheduler, StreamsEndForTheirReason) {
   const auto alone = TestSequenceRunner::alone({}, text(5), {.max_tokens = 20});
   Request stops = ask(text(5), 20), ignores = stops, full = ask(text(60), 0), fits = ask(text(60), 5);

@@ -22,7 +22,8 @@ inline constexpr int32_t kMaxPriority = 7;
 
 struct Request {
   std::vector<uint32_t> tokens;  // the prompt
-  // max_tokens 0: until the model stops or the context is full. `generated` is the scheduler's own.
+  // max_tokens 0: until the model stops or the context is full; it counts what comes behind the prompt. `generated`: tokens
+  // at the prompt's end that belong to the answer, of one whose device was lost.
   model::GenerationSettings settings;
   uint64_t client = 0;                        // who asks: clients of one priority get equal shares
   int32_t priority = 0;                       // 0 to kMaxPriority; higher ones begin earlier

@@ -76,7 +76,7 @@ Result<Json> detokenize(ReadyModel& model, const Json& body) {
 
 Result<Json> apply_template(ReadyModel& model, const Json& body) {
   DP_TRY(const openai::ServedRequest request, openai::read_served(Endpoint::kChatCompletions, body, {}));
-  DP_TRY(const ChatPrompt prompt, chat_prompt(model, request));
+  DP_TRY(const openai::ChatPrompt prompt, chat_prompt(model, request));
   return Json{{"prompt", prompt.text}};
 }
 

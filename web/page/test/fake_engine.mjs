@@ -8,7 +8,7 @@ const kAnswers = {
   code: 'A function that greets:\n\n```python\ndef greet(name):\n    """Says hello."""\n    return f"Hello, {name}!"  # a comment\n```\n\nCall it with `greet("Ada")`.',
   table: '| Animal | Legs | Says |\n|---|---:|---|\n| fox | 4 | little |\n| crow | 2 | **caw** |\n\nThat is all.',
   maths: 'The roots of $ax^2+bx+c$:\n\n$$x = \\frac{-b \\pm \\sqrt{b^2-4ac}}{2a}$$\n\nIt costs $5 or $6.',
-  think: '<think>The reader asks something hard.\n\nI weigh it.</think>It is **so**.',
+  think: '<think> The reader asks something hard.\n\nI weigh it. </think> It is **so**.',
   long: Array.from({ length: 120 }, (_, i) => `Sentence number ${i + 1} of a long answer.`).join(' '),
   evil: 'Look: <img src=x onerror="window.wasHurt=1"> [click](javascript:window.wasHurt=1) ![p](https://example.org/p.png)',
 };
@@ -71,6 +71,19 @@ function streamed(question, request, chunkOf, promptTokens) {
   return { [Symbol.asyncIterator]: chunks, cancel: () => (isCancelled = true) };
 }
 
+/** @param {any} request */
+function calling(request) {
+  const { name } = request.tools[0].function;
+  async function* chunks() {
+    const chunkOf = (delta, finish_reason = null) => ({ object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] });
+    yield chunkOf({ tool_calls: [{ index: 0, id: 'c00000001', type: 'function', function: { name, arguments: '' } }] });
+    yield chunkOf({ tool_calls: [{ index: 0, function: { arguments: '{"city": "Rome"}' } }] });
+    yield { ...chunkOf({}, 'tool_calls'), timings: timingsOf(9, 8),
+      usage: { prompt_tokens: 9, completion_tokens: 8, total_tokens: 17, prompt_tokens_details: { cached_tokens: 0 } } };
+  }
+  return { [Symbol.asyncIterator]: chunks, cancel() {} };
+}
+
 function timingsOf(prompt, count, depth = 0) {
   return {
     ttft_seconds: 0.047 + prompt / 2000, evaluated_tokens: prompt, prefill_tokens_per_second: 2000 / (1 + depth / 2000),
@@ -118,7 +131,17 @@ export class Doppler extends EventTarget {
       create: async (request) => {
         Doppler.requests.push(request);
         const question = request.messages.at(-1).content;
-        const chunkOf = (content, finish_reason) => ({ object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content }, finish_reason }] });
+        if (question.includes('call') && request.tools) return calling(request);
+        let isThought = false;
+        const chunkOf = (word, finish_reason) => {
+          const mark = word.trim();
+          if (mark === '<think>' || mark === '</think>') {
+            isThought = mark === '<think>';
+            word = '';
+          }
+          const delta = isThought ? { reasoning_content: word } : { content: word };
+          return { object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] };
+        };
         return streamed(question, request, chunkOf, request.messages.map((message) => message.content).join(' ').split(' ').length);
       },
     },

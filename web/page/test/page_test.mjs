@@ -96,6 +96,23 @@ check('thoughts are folded', async () => {
   assert.equal(await textOf(page, '.message:last-child .body > .markdown'), 'It is so.');
 });
 
+check('the model calls a tool, the reader gives the result, the answer goes on', async () => {
+  await page.getByRole('button', { name: 'Sampler and system prompt' }).click();
+  await page.fill('#tools', '{"name": "weather"');
+  await page.locator('#tools').blur();
+  assert.equal(await textOf(page, '#tools-note'), 'The tools are no JSON.');
+  await page.fill('#tools', '[{"name": "weather"}]');
+  await page.locator('#tools').blur();
+  await page.getByRole('button', { name: 'Close settings' }).click();
+  await ask(page, 'call it');
+  assert.equal(await textOf(page, '.message:last-child .calls code'), 'weather({"city": "Rome"})');
+  await page.getByLabel('Result of weather').fill('sunny');
+  await page.getByRole('button', { name: 'Give the result' }).click();
+  await page.locator('.message:nth-last-child(2)[aria-label="Result"]').waitFor();
+  await page.locator('.message:last-child .figures').waitFor();
+  assert.equal(await count(page, '.calls textarea'), 0);
+});
+
 check('Esc stops an answer, and so does the button', async () => {
   for (const stop of [() => page.keyboard.press('Escape'), () => page.getByRole('button', { name: 'Stop' }).click()]) {
     await page.fill('#composer-text', 'a long one');
@@ -289,6 +306,10 @@ async function takePictures(folder) {
       await picture('begin');
       for (const question of ['a fox', 'code', 'table', 'maths', 'think']) await ask(shown, question);
       await picture('chat');
+      await shown.evaluate(() => localStorage.setItem('doppler-settings', JSON.stringify({ tools: '[{"name": "weather"}]' })));
+      await shown.reload();
+      await ask(shown, 'call it');
+      await picture('tools');
       await shown.locator('.copy-code').scrollIntoViewIfNeeded();
       await picture('code');
       await shown.getByRole('button', { name: 'Sampler and system prompt' }).click();

@@ -8,7 +8,6 @@ import { Chat } from '../chat.mjs';
 import { bytesText, dayText, rateText, secondsText, titleText } from '../format.mjs';
 import { ModelHost } from '../model_host.mjs';
 import { niceCeiling } from '../plot.mjs';
-import { split } from '../reasoning.mjs';
 import { Settings } from '../settings.mjs';
 import { ConversationStore, matches, parseExport } from '../store.mjs';
 import { append, choose, newConversation, path, prompt, remove, siblings } from '../tree.mjs';
@@ -105,19 +104,6 @@ check('a search finds every word, in title and messages', () => {
   assert.ok(!matches(conversation, 'fox wolf'));
 });
 
-check('thoughts are told from the answer at every length of the text', () => {
-  const whole = '<think>one\ntwo</think>\n\nThree.';
-  for (let length = 1; length <= whole.length; ++length) {
-    const { reasoning, content } = split(whole.slice(0, length));
-    assert.ok('one\ntwo'.startsWith(reasoning) || reasoning.startsWith('one\ntwo<'), reasoning);
-    assert.ok('Three.'.startsWith(content), content);
-  }
-  assert.deepEqual(split(whole), { reasoning: 'one\ntwo', content: 'Three.', isThinking: false });
-  assert.deepEqual(split('begun in the prompt\n</think>\n\nSo.'), { reasoning: 'begun in the prompt', content: 'So.', isThinking: false });
-  assert.deepEqual(split('The mark `</think>` ends it.').content, 'The mark `</think>` ends it.');
-  assert.deepEqual(split('a < b').content, 'a < b');
-});
-
 check('numbers read well', () => {
   assert.deepEqual([900, 15548928, 808000000, 5 * 2 ** 30].map(bytesText), ['900 bytes', '14.8 MiB', '771 MiB', '5.0 GiB']);
   assert.deepEqual([3.217, 77.43, 1234.5].map(rateText), ['3.22', '77.4', '1,235']);
@@ -178,14 +164,14 @@ check('the bench has the names and the statistics of the program', async () => {
 });
 
 /** A chat on the fake engine, its model loaded when first asked. */
-async function newChat(source = 'a.gguf') {
+async function newChat(source = 'a.gguf', settings = new Settings(memoryStorage())) {
   const store = await ConversationStore.open();
   const host = new ModelHost(async () => fake);
-  const chat = new Chat(store, host, new Settings(memoryStorage()), async () => {
+  const chat = new Chat(store, host, settings, async () => {
     if (host.state !== 'ready') await host.load(source, 'A');
     if (host.state !== 'ready') throw new Error(host.error);
   });
-  return { store, host, chat };
+  return { store, host, chat, settings };
 }
 
 check('a question loads the model, is answered with figures, and both are kept', async () => {
@@ -198,9 +184,31 @@ check('a question loads the model, is answered with figures, and both are kept',
   assert.equal(chat.conversation.title, 'Tell me of the fox');
   await chat.regenerate(answer.id);
   await chat.edit(chat.shown[0].id, 'think about it');
-  assert.deepEqual(chat.shown.map((message) => message.content), ['think about it', 'It is **so**.']);
-  assert.equal(chat.shown[1].reasoning, 'The reader asks something hard.\n\nI weigh it.');
+  assert.deepEqual(chat.shown.map((message) => message.content), ['think about it', ' It is **so**.']);
+  assert.equal(chat.shown[1].reasoning.trim(), 'The reader asks something hard.\n\nI weigh it.');
   assert.equal(chat.conversation.messages.length, 5);
+  store.close();
+});
+
+check('a call of a tool is kept, shown to the model again with the result that the reader gives', async () => {
+  const storage = memoryStorage();
+  const { store, chat, settings } = await newChat('a.gguf', new Settings(storage));
+  settings.set({ tools: '{"name": "weather"' });
+  await chat.send('call it');
+  assert.equal(chat.shown[1].error, 'The tools are no JSON.');
+  settings.set({ tools: '{"name": "weather"}' });
+  await chat.regenerate(chat.shown[1].id);
+  const [, answer] = chat.shown;
+  assert.deepEqual([answer.calls, answer.stop], [[{ id: 'c00000001', name: 'weather', arguments: '{"city": "Rome"}' }], 'tool_calls']);
+  await chat.giveResults(answer.id, ['sunny']);
+  const { messages, tools } = fake.Doppler.requests.at(-1);
+  assert.equal(tools[0].function.name, 'weather');
+  assert.deepEqual(messages.slice(1), [
+    { role: 'assistant', content: '', tool_calls: [{ id: 'c00000001', type: 'function', function: { name: 'weather', arguments: '{"city": "Rome"}' } }] },
+    { role: 'tool', content: 'sunny', tool_call_id: 'c00000001' }]);
+  assert.deepEqual(chat.shown.map(({ role }) => role), ['user', 'assistant', 'tool', 'assistant']);
+  const [again] = parseExport(await store.exportText());
+  assert.deepEqual(again.messages, chat.conversation.messages);
   store.close();
 });
 

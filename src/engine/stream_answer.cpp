@@ -1,0 +1,103 @@
+#include "engine/stream_answer.h"
+
+#include <utility>
+
+#include "engine/tuning.h"
+
+namespace doppler::engine {
+namespace {
+
+double seconds(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+GeneratorConfig generator_config(const LoadedModel& loaded) {
+  return {.vocab_size = loaded.runner->config().vocab_size,
+          .stop_tokens = loaded.text.stop_tokens,
+          .batch = default_batch(loaded)};
+}
+
+StreamAnswer::StreamAnswer(const LoadedModel& loaded, std::vector<uint32_t> prompt, GenerateOptions options,
+                           bool show_special)
+    : loaded_(loaded),
+      options_(std::move(options)),
+      config_(generator_config(loaded)),
+      sequence_(std::move(prompt)),
+      answer_(loaded.text.tokenizer.get(), config_.stop_tokens, options_, show_special),
+      started_(std::chrono::steady_clock::now()) {
+  answer_.result().timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
+  const uint32_t ctx_len = loaded.runner->ctx_len();
+  if (options_.when_full == WhenFull::kSlide && sequence_.size() >= ctx_len) {
+    sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(ctx_len));
+  }
+}
+
+void StreamAnswer::go_on_behind(std::span<const uint32_t> generated) {
+  for (const uint32_t token : generated) {
+    if (answer_.ended()) break;
+    sequence_.push_back(token);
+    answer_.accept(token, nullptr);
+  }
+  if (answer_.ended()) answer_.flush();
+}
+
+Result<Request> StreamAnswer::next_request(Request request) const {
+  GenerateOptions checked = options_;
+  if (checked.batch == 0) checked.batch = config_.batch;
+  DP_CHECK(check_options(checked, config_, model::kMaxBatch));
+  const auto done = static_cast<uint32_t>(answer_.result().tokens.size());
+  const Segment segment{.max_tokens = options_.max_tokens == 0 ? 0 : options_.max_tokens - done,
+                        .slides = segments_,
+                        .generated = segment_start_};
+  request.settings = settings_of(options_, config_, loaded_.text.tokenizer.get(), segment);
+  request.settings.generated = done - segment_start_;
+  request.tokens = sequence_;
+  return request;
+}
+
+Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
+  Timings& timings = answer_.result().timings;
+  const auto now = std::chrono::steady_clock::now();
+  if (answer_.result().tokens.empty() && !arrived.tokens.empty()) {
+    first_token_at_ = now;
+    timings.ttft_seconds = seconds(started_, now);
+  }
+  if (segments_ == 0) {
+    timings.cached_tokens = arrived.timings.cached_tokens;
+    timings.evaluated_tokens = timings.prompt_tokens - timings.cached_tokens;
+    timings.queued_seconds = arrived.timings.queued_seconds;
+  }
+  Taken out;
+  for (size_t i = 0; i < arrived.tokens.size(); ++i) {
+    sequence_.push_back(arrived.tokens[i]);
+    out.text += answer_.accept(arrived.tokens[i], arrived.logprobs.empty() ? nullptr : &arrived.logprobs[i]);
+    if (answer_.ended()) break;
+  }
+  timings.forced_tokens +=
+      arrived.timings.forced_tokens - std::exchange(forced_, arrived.timings.forced_tokens);
+  if (answer_.result().tokens.size() > 1) timings.decode_seconds = seconds(first_token_at_, now);
+  if (!answer_.ended() && arrived.error) return forward(Error(*arrived.error));
+  if (!answer_.ended() && arrived.ended) {
+    const StopReason reason = arrived.reason.value_or(StopReason::kCancelled);
+    out.slid = reason == StopReason::kContextFull && slide();
+    if (!out.slid) answer_.end(reason);
+  }
+  if (answer_.ended()) out.text += answer_.flush();
+  return out;
+}
+
+// The context is full: with WhenFull::kSlide, drops the older half; the rest is evaluated again.
+bool StreamAnswer::slide() {
+  const size_t done = answer_.result().tokens.size();
+  const bool at_limit = options_.max_tokens != 0 && done >= options_.max_tokens;
+  if (options_.when_full != WhenFull::kSlide || at_limit) return false;
+  ++segments_;
+  segment_start_ = static_cast<uint32_t>(done);
+  forced_ = 0;
+  sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(loaded_.runner->ctx_len()));
+  return true;
+}
+
+}  // namespace doppler::engine

@@ -1,0 +1,72 @@
+// The answer to one request of the scheduler: what is asked of it, again where a full context slides, and the text of the
+// tokens that come back. Who carries them is the caller's matter: a thread (stream_native.cpp), or a browser's only one
+// (web/web_streams.cpp).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/answer.h"
+#include "engine/generation_settings.h"
+#include "engine/loaded_model.h"
+#include "engine/scheduler/stream.h"
+
+namespace doppler::engine {
+
+// What came of a stream since the reader last asked.
+struct Arrived {
+  std::vector<uint32_t> tokens;
+  std::vector<kernels::LogProbEntry> logprobs;  // one a token, or none
+  bool ended = false;                           // with one of the two
+  std::optional<StopReason> reason;
+  std::optional<Error> error;
+  StreamTimings timings;
+};
+
+// Of a model: what its generations have in common.
+GeneratorConfig generator_config(const LoadedModel& loaded);
+
+class StreamAnswer {
+ public:
+  // `loaded` must outlive it. `show_special`: special tokens are part of the text. A prompt that fills the context slides at
+  // once, where the options say so.
+  StreamAnswer(const LoadedModel& loaded, std::vector<uint32_t> prompt, GenerateOptions options,
+               bool show_special = false);
+
+  // Tokens of the answer that are known, of one whose device was lost: before the first next_request(), which goes on
+  // behind them. result() has them and their text.
+  void go_on_behind(std::span<const uint32_t> generated);
+  // What to submit: at the beginning, and when take() says so. `request`: all of it but tokens and settings. Errors: an
+  // option out of its range.
+  Result<Request> next_request(Request request) const;
+
+  struct Taken {
+    std::string text;
+    bool slid = false;  // the context was full: next_request() is to be submitted
+  };
+  // Takes what arrived of the request that was submitted last. Once it ended() a stream that has not is to be cancelled.
+  Result<Taken> take(const Arrived& arrived);
+
+  bool ended() const { return answer_.ended(); }
+  const Generation& result() const { return answer_.result(); }
+  const GenerateOptions& options() const { return options_; }
+  const std::vector<uint32_t>& sequence() const { return sequence_; }
+
+ private:
+  bool slide();
+
+  const LoadedModel& loaded_;
+  GenerateOptions options_;
+  GeneratorConfig config_;
+  std::vector<uint32_t> sequence_;  // prompt and what was generated
+  Answer answer_;
+  uint32_t segments_ = 0;       // slides so far: varies the seed
+  uint32_t segment_start_ = 0;  // tokens of the answer before this segment
+  uint32_t forced_ = 0;         // tokens that were forced in it
+  std::chrono::steady_clock::time_point started_, first_token_at_;
+};
+
+}  // namespace doppler::engine

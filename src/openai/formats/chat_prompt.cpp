@@ -1,0 +1,66 @@
+#include "openai/formats/chat_prompt.h"
+
+#include "base/text.h"
+
+namespace doppler::openai {
+namespace {
+
+// Of a request with a grammar and tools that may be called: an answer after its schema, or a call.
+Result<Grammar> answer_or_call(const CallFormat* calls, const ChatFields& chat, const Grammar& given) {
+  Grammar both;
+  if (calls && given.kind == GrammarKind::kJsonSchema)
+    both = call_grammar(*calls, chat.tools, "", &given.text);
+  if (both.kind == GrammarKind::kNone) {
+    return fail(
+        ErrorKind::kUnsupported,
+        "%s is given beside tools, and the way in which this model calls tools cannot be part of it; use "
+        "\"tool_choice\": \"none\" or \"required\".",
+        given.source.c_str());
+  }
+  both.source = given.source;
+  return both;
+}
+
+}  // namespace
+
+Result<ChatPrompt> chat_prompt(const ChatFields& chat, const Grammar& grammar, const TemplateUse& use) {
+  const bool has_tools = chat.tools.is_array();
+  const CallFormat* calls = has_tools ? call_format_of(use.source) : nullptr;
+  if (has_tools && !use.knows_tools) {
+    return fail(ErrorKind::kUnsupported,
+                "Field \"tools\" is given, but the model's chat template knows no tools.");
+  }
+  const bool is_forced =
+      has_tools && (chat.tool_choice == ToolChoice::kRequired || chat.tool_choice == ToolChoice::kNamed);
+  if (is_forced && !calls) {
+    return fail(
+        ErrorKind::kUnsupported,
+        "Field \"tool_choice\" asks for a call, but how the model writes one is not known; use \"auto\".");
+  }
+  ChatPrompt out;
+  DP_TRY(out.text, use.render());
+  out.parser.calls = calls;
+  if (has_tools) out.parser.tools = to_text(chat.tools);
+  if (const ReasoningFormat* reasoning = reasoning_format_of(use.source)) {
+    out.parser.reasoning = &reasoning->marks;
+    out.parser.begins_in_reasoning = trim(out.text).ends_with(trim(reasoning->marks.opening));
+    out.shows_special = reasoning->shows_special;
+  }
+  if (calls) out.shows_special |= calls->shows_special;
+  out.grammar = grammar;
+  if (is_forced) {
+    out.forced = calls->forced(chat.tool_name);
+    out.grammar = call_grammar(*calls, chat.tools, chat.tool_name);
+  } else if (has_tools && out.grammar.kind != GrammarKind::kNone) {
+    DP_TRY(out.grammar, answer_or_call(calls, chat, grammar));
+  }
+  // A grammar begins with the answer: there is no reasoning before it.
+  if (out.parser.begins_in_reasoning && (is_forced || out.grammar.kind != GrammarKind::kNone)) {
+    out.text += std::string(out.parser.reasoning->closing) + "\n\n";
+    out.parser.begins_in_reasoning = false;
+  }
+  out.text += out.forced;
+  return out;
+}
+
+}  // namespace doppler::openai

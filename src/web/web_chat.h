@@ -1,0 +1,34 @@
+// A chat's way to tokens, and its answer's way to text, reasoning and calls of tools: the server's (openai/formats) as JSON.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "engine/loaded_model.h"
+#include "openai/formats/output_parser.h"
+
+namespace doppler::web {
+
+// body: {"messages", "tools", "tool_choice", "response_format", "chat_template_kwargs", "reasoning_effort"} in OpenAI's
+// shape. Gives {"tokens", "reading"} and, where the answer has to fit one, {"grammar": {"kind", "text", "source"}}. What
+// "reading" holds goes unread to the generation. `has_grammars`: somebody can honour a grammar; otherwise a format that
+// was asked for is an error, and calls that must come are written freely behind their opening.
+Result<Json> begin_chat(const engine::TextModel& text, const Json& body, bool has_grammars);
+
+// Takes an answer's text as it comes. Each piece gives a list of ["text" | "reasoning" | "call" | "arguments", text].
+class ChatReader {
+ public:
+  // reading: of begin_chat() with the same model.
+  static Result<ChatReader> create(const engine::TextModel& text, const Json& reading);
+
+  bool shows_special() const { return shows_special_; }  // so must the answer's text
+  std::string push(std::string_view text);
+  std::string finish();
+
+ private:
+  openai::OutputParser parser_;
+  std::string forced_;  // the answer's beginning, which the prompt has
+  bool shows_special_ = false;
+};
+
+}  // namespace doppler::web
