@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         AttentionCase{.format = kQ8_0, .ctx_len = 1024, .q8 = true},
         AttentionCase{
-            .n_heads = 3, .n_kv_heads = 1, .head_dim = 96, .format = kQ8_0, .window = 32, .sinks = true},
+            .n_heads = 1, .n_kv_heads = 1, .head_dim = 96, .format = kQ8_0, .window = 32, .sinks = true},
         AttentionCase{.n_heads = 1, .n_kv_heads = 1, .head_dim = 576, .format = kQ8_0, .ctx_len = 200}));
 
 // Columns that end inside a vector of four, the most there can be (four parts of them are more invocations than some
