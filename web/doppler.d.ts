@@ -38,7 +38,7 @@ export interface LoadOptions {
   /** Kernels: "fast" (default), "exact", "portable", "subgroups", "dp4a". */
   lane?: string;
   /** Of the cache of keys and values: "f16" (default) or "f32". */
-  kv?: 'f16' | 'f32';
+  kv?: 'f16' | 'f32' | 'q8_0';
   /** Tokens of a prefill chunk; default 512. */
   chunk?: number;
   /** Jinja text instead of the model's own chat template. */

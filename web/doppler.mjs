@@ -26,9 +26,9 @@ export class Doppler extends EventTarget {
 
   /** @param {any} source @param {any} [options] @returns {Promise<any>} */
   static async load(source, options = {}) {
-    const { progress, signal, ctx, lane, kv, chunk, chatTemplate, allSamplers, kernels, sequences, poolTokens, ...rest } = options;
+    const { progress, signal, ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels, sequences, poolTokens, ...rest } = options;
     throwIfAborted(signal);
-    const core = { ctxLen: ctx, lane, kv, chunk, chatTemplate, allSamplers, kernels, sequences, poolTokens };
+    const core = { ctxLen: ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels, sequences, poolTokens };
     const self = new this();
     self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));
     const { workerUrl, wasmUrl, ...given } = rest;

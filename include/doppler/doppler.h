@@ -34,7 +34,7 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  std::string kv = "f16";     // cache: "f16" or "f32"; the exact lane always takes f32
+  std::string kv = "f16";     // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
   uint32_t ctx_len = 0;       // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;         // tokens of a prefill chunk; 0: 512
   // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions then
@@ -43,6 +43,9 @@ struct LoadOptions {
   uint32_t pool_tokens =
       0;  // of all sequences' caches together; 0: ctx_len for each, or what fits the device
   uint64_t cache_host_bytes = 0;  // host memory for prefixes that left the GPU's; 0: they are forgotten
+  // GPU memory for the experts of a mixture: beyond it they stay in the file and come when they are chosen. Natively, of one
+  // sequence. 0: all of them, or as many as the device has memory for.
+  uint64_t expert_bytes = 0;
   // Sampled plans with all samplers: DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature, min_tokens. Without,
   // a generation that asks for one is refused; with them each sampled token costs two dispatches more.
   bool all_samplers = false;
@@ -192,9 +195,22 @@ struct ModelInfo {
   bool has_tokenizer = false, has_chat_template = false;
 };
 
+// Experts that come to the GPU when they are chosen, since the model was loaded. A use is of one expert of a layer in one
+// step or piece of a prompt.
+struct ExpertPaging {
+  uint32_t slots = 0, experts = 0;              // of a layer; 0: all experts lie on the GPU
+  uint64_t uses = 0, misses = 0;                // misses: uses that waited for an upload
+  uint64_t bytes = 0;                           // uploaded
+  double upload_seconds = 0, wait_seconds = 0;  // of uploads, and until routes came to the host
+  double hit_rate() const {
+    return uses == 0 ? 0 : 1 - static_cast<double>(misses) / static_cast<double>(uses);
+  }
+};
+
 // Counted by the device since the model was loaded; objects must stay 0.
 struct Counters {
   uint64_t submits = 0, dispatches = 0, readback_bytes = 0, objects_created = 0;
+  ExpertPaging experts = {};
 };
 
 // Return false to stop; the callback is not called again.

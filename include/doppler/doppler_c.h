@@ -78,7 +78,7 @@ typedef struct doppler_load_options {
   const char* webgpu;         /* provider: "", "dawn", "wgpu" or the path of a library */
   const char* device;         /* "", an index of `doppler devices` or part of a name */
   const char* lane;           /* "fast" (the default), "exact" or another of doppler::LoadOptions::lane */
-  const char* kv;             /* cache: "f16" (the default) or "f32" */
+  const char* kv;             /* cache: "f16" (the default), "f32" or "q8_0" */
   const char* cache_dir;      /* compiled kernels, which shards were verified; "": none */
   const char* chat_template;  /* Jinja text that replaces the model's own */
   const char* const* kernels; /* "OPERATION=VARIANT": variants that must be used */
@@ -96,8 +96,9 @@ typedef struct doppler_load_options {
   bool all_samplers; /* sampled plans with DRY, XTC, typical, top-n-sigma, mirostat, min_tokens, ... */
   bool logprobs;     /* generations may ask for log-probabilities */
   doppler_on_progress on_progress;
-  void* progress_data; /* the first argument of on_progress */
-  uint64_t grammars;   /* 1: generations may have a grammar, with two sequences or more; default 0 */
+  void* progress_data;   /* the first argument of on_progress */
+  uint64_t grammars;     /* 1: generations may have a grammar, with two sequences or more; default 0 */
+  uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */

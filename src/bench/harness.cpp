@@ -4,10 +4,13 @@
 #include <chrono>
 #include <deque>
 
+#include "base/log.h"
 #include "base/trace.h"
 #include "bench/plan_costs.h"
 #include "bench/statistics.h"
 #include "bench/streams.h"
+#include "engine/model_options.h"
+#include "engine/paging_report.h"
 #include "engine/tuning.h"
 
 namespace doppler::bench {
@@ -40,7 +43,8 @@ class Runner {
     const std::vector<uint32_t> before = make_prompt(test.depth, impl_.info.vocab_size, salt);
     DP_CHECK(steps_.begin(settings, {}));
     DP_CHECK(evaluate(before, /*sample=*/false));
-    DP_CHECK(gpu::run_to_completion(*impl_.device, impl_.device->idle()));
+    DP_TRY(const model::Ticket filled, steps_.mark());
+    DP_CHECK(gpu::run_to_completion(*impl_.device, steps_.tokens(filled)));
 
     // A test that only generates starts from one token; its evaluation is not counted.
     const std::vector<uint32_t> prompt =
@@ -139,6 +143,7 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   Row row{.test = settings.tests[number]};
   std::vector<double> ttfts;
   gpu::Counters before;
+  const ExpertPaging paging_before = engine::paging_of(*model.impl().loaded);
   DP_CHECK(repeat(settings, number, [&](uint32_t repetition, bool counted) -> Result<void> {
     Runner runner(model, settings.cadence);
     DP_TRY(const Sample sample, runner.once(row.test, repetition));
@@ -158,12 +163,13 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   row.host_us_per_token = static_cast<double>(counters.submit_ns - before.submit_ns) / 1000 / tokens;
   row.objects_created = counters.buffers_created + counters.bind_groups_created + counters.pipelines_created -
                         before.buffers_created - before.bind_groups_created - before.pipelines_created;
+  row.experts = engine::paging_since(paging_before, engine::paging_of(*model.impl().loaded));
   if (read_bandwidth > 0 && row.test.prompt == 0) {
     // Of the step in the middle of the test.
     const StepShape shape{.depth = row.test.depth + row.test.generate / 2};
     const gpu::Plan& plan = model.impl().loaded->runner->decode_plan(/*greedy=*/true, shape.depth + 1);
-    row.bandwidth_fraction =
-        median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth;
+    row.bandwidth_fraction = checked_fraction(
+        median(row.rates) * static_cast<double>(total_bytes(plan, shape)) / read_bandwidth, row.test.name());
   }
   if (settings.intent == Intent::kInvestigate && row.test.prompt == 0 &&
       model.impl().device->caps().timestamps) {
@@ -195,6 +201,15 @@ const char* intent_name(Intent intent) { return intent == Intent::kCalibrate ? "
 double Row::wall_over_gpu() const {
   const double rate = median(rates);
   return gpu_seconds > 0 && rate > 0 ? 1 / rate / gpu_seconds : 0;
+}
+
+double checked_fraction(double fraction, const std::string& test) {
+  if (fraction <= 1) return fraction;
+  log(LogLevel::kWarning,
+      "Test %s reads %.2f times what this device was measured to read: the ceiling is too low, and no share "
+      "is given.",
+      test.c_str(), fraction);
+  return 0;
 }
 
 Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, double read_bandwidth) {

@@ -29,14 +29,16 @@ struct Row {
   double ttft_seconds = 0;    // median; 0 when nothing is evaluated
   // Of one sequence; 0 for streams.
   double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
-  uint64_t objects_created = 0;   // during the measurement; must be 0
-  double bandwidth_fraction = 0;  // decode: weight bytes a token / measured read bandwidth; 0: not measured
+  uint64_t objects_created = 0;  // during the measurement; must be 0
+  double bandwidth_fraction =
+      0;  // decode: weight bytes a token / measured read bandwidth, up to 1; 0: not known
   // GPU time of one decode step inside a submit of many, by two timestamps; 0: not measured, which only an investigation
   // does. Wall clock a token over this time is 1 where the host keeps the device busy.
   double gpu_seconds = 0;
   double wall_over_gpu() const;
   // Of streams: time for a token of one of them, and the longest that one waited for its next tokens. Medians.
   double token_seconds = 0, longest_wait_seconds = 0;
+  ExpertPaging experts = {};  // of all repetitions, the warm-ups too
 };
 
 struct Settings {
@@ -49,6 +51,10 @@ struct Settings {
   std::function<void(size_t test, uint32_t repetition)> progress;
   std::function<Result<void>(const Row& row)> on_row;  // as soon as it is measured
 };
+
+// The share of the read bandwidth as a row has it: 0, with a warning, where it is above 1, since then the ceiling was measured
+// too low.
+double checked_fraction(double fraction, const std::string& test);
 
 // Errors: a test that does not fit the context; tracing on with Intent::kCalibrate.
 Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, double read_bandwidth);

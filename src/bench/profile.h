@@ -38,7 +38,9 @@ struct Group {
   uint32_t calls = 0;
   double seconds = 0;
   uint64_t bytes = 0, operations = 0;
-  double floor_seconds = 0;  // the larger of the two below; 0: no ceiling is known
+  // The larger of the two below. 0: no ceiling is known, or it was broken: the group took less, since its data lay in caches or
+  // the ceiling was measured at lower clocks.
+  double floor_seconds = 0;
   double bytes_floor = 0, operations_floor = 0;
   Bound bound = Bound::kBytes;
   double gap() const { return seconds - floor_seconds; }
@@ -51,6 +53,7 @@ struct PlanProfile {
   std::vector<Group> by_kernel, by_op;  // longest first
   double gpu_seconds = 0;               // the sum of all commands
   double floor_seconds = 0;             // the sum of the floors of by_op
+  uint32_t broken_floors = 0;           // groups of by_op that took less than their ceilings allow
   double gap() const { return gpu_seconds - floor_seconds; }
   double wall_seconds = 0;  // of the same step run normally: median
 };

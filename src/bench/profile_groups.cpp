@@ -25,6 +25,13 @@ std::vector<Group> longest_first(std::map<std::string, Group> groups) {
   return out;
 }
 
+// True: the group took less than its floor, and has none now.
+bool refuse_floor(Group& group) {
+  if (group.floor_seconds <= group.seconds) return false;
+  group.floor_seconds = group.bytes_floor = group.operations_floor = 0;
+  return true;
+}
+
 }  // namespace
 
 std::string op_kind(std::string_view op_label) {
@@ -52,8 +59,9 @@ PlanProfile summarise(std::string plan, std::vector<CommandTime> commands,
   PlanProfile profile{.plan = std::move(plan), .commands = std::move(commands)};
   std::map<std::string, Group> of_kernels, of_ops;
   for (CommandTime& command : profile.commands) {
-    Group alone{.bytes = command.bytes, .operations = command.operations};
+    Group alone{.seconds = command.seconds, .bytes = command.bytes, .operations = command.operations};
     set_floor(alone, command.kernel, ceilings);
+    refuse_floor(alone);
     command.floor_seconds = alone.floor_seconds;
     const std::string kind = op_kind(command.op_label);
     add(of_kernels[command.kernel], command, kind);
@@ -62,7 +70,10 @@ PlanProfile summarise(std::string plan, std::vector<CommandTime> commands,
   }
   profile.by_kernel = longest_first(std::move(of_kernels));
   profile.by_op = longest_first(std::move(of_ops));
-  for (Group& group : profile.by_kernel) set_floor(group, group.name, ceilings);
+  for (Group& group : profile.by_kernel) {
+    set_floor(group, group.name, ceilings);
+    refuse_floor(group);
+  }
   for (Group& group : profile.by_op) {
     // An op_label of several kernels (attention and its combine) is what its parts are together.
     Group total;
@@ -80,6 +91,7 @@ PlanProfile summarise(std::string plan, std::vector<CommandTime> commands,
     group.operations_floor = total.operations_floor;
     group.floor_seconds = total.floor_seconds;
     group.bound = group.operations_floor > group.bytes_floor ? Bound::kOperations : Bound::kBytes;
+    profile.broken_floors += refuse_floor(group);
     profile.floor_seconds += group.floor_seconds;
   }
   return profile;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "engine/paging_report.h"
 
 namespace doppler::bench {
 namespace {
@@ -28,9 +29,13 @@ double peak_of(const Group& group) {
   return group.operations_floor > 0 ? static_cast<double>(group.operations) / group.operations_floor : 0;
 }
 
-// Of the ceiling that `per_second` is held against; "-" where none is known.
+// Of the ceiling that `per_second` is held against; "-" where none is known or it was broken.
 std::string percent(double per_second, double ceiling) {
-  return ceiling > 0 ? format_text("%.0f%%", per_second / ceiling * 100) : "-";
+  return ceiling > 0 && per_second <= ceiling ? format_text("%.0f%%", per_second / ceiling * 100) : "-";
+}
+
+Json fraction(double per_second, double ceiling) {
+  return ceiling > 0 && per_second <= ceiling ? Json(per_second / ceiling) : Json();
 }
 
 std::string table(const char* title, const std::vector<Group>& groups, const PlanProfile& plan,
@@ -87,10 +92,10 @@ Json groups_json(const std::vector<Group>& groups, const PlanProfile& plan,
                    {"share", share(group.seconds, plan.gpu_seconds)},
                    {"bytes", group.bytes},
                    {"bytes_per_second", rate},
-                   {"bandwidth_fraction", share(rate, ceilings.read_bytes_per_second)},
+                   {"bandwidth_fraction", fraction(rate, ceilings.read_bytes_per_second)},
                    {"operations", group.operations},
                    {"operations_per_second", operations},
-                   {"arithmetic_fraction", share(operations, peak_of(group))},
+                   {"arithmetic_fraction", fraction(operations, peak_of(group))},
                    {"floor_seconds", group.floor_seconds},
                    {"gap_seconds", group.gap()},
                    {"bound", group.bound == Bound::kBytes ? "bytes" : "operations"}});
@@ -134,6 +139,12 @@ std::vector<std::string> notes(const PlanProfile& plan, const ProfileReport& rep
                               group.name.c_str(), share(group.seconds, plan.gpu_seconds) * 100,
                               join(group.members).c_str(), refusals_of(group.name, report.choices).c_str()));
   }
+  if (plan.broken_floors > 0) {
+    out.push_back(format_text(
+        "%u of %zu operations took less than the ceilings allow, since their data lay in caches or the "
+        "ceilings were measured at lower clocks: they have no floor.",
+        plan.broken_floors, plan.by_op.size()));
+  }
   const double launching =
       static_cast<double>(plan.commands.size()) * report.facts.ceilings.dispatch_ns / 1e9;
   if (share(launching, plan.wall_seconds) > kLaunchShare) {
@@ -147,13 +158,14 @@ std::vector<std::string> notes(const PlanProfile& plan, const ProfileReport& rep
 
 std::string profile_text(const ProfileReport& report) {
   const RunFacts& f = report.facts;
-  std::string out = format_text("%s\n%s on %s; lane %s, cache %s; doppler %s, %s\n", kNotToBeQuoted,
-                                model_label(f).c_str(), device_line(f.caps).c_str(), f.lane.c_str(),
-                                f.kv.c_str(), f.version.c_str(), f.date.c_str());
-  out += rules_line(f);
+  std::string out =
+      format_text("%s\n%s on %s; lane %s, cache %s; %s\n", kNotToBeQuoted, model_label(f).c_str(),
+                  device_line(f.caps).c_str(), f.lane.c_str(), f.kv.c_str(), origin_line(f.origin).c_str());
+  out += changes_lines(f);
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
+  if (f.experts.slots != 0) out += engine::paging_line(f.experts) + "\n";
   for (const PlanProfile& plan : report.plans) {
     out += format_text("\n== %s: %u rows at depth %u, %zu commands, median of %u\n", plan.plan.c_str(),
                        plan.rows, plan.depth, plan.commands.size(), plan.repetitions);
@@ -196,21 +208,19 @@ std::string profile_json(const ProfileReport& report) {
                      {"by_kernel", groups_json(plan.by_kernel, plan, f.ceilings)},
                      {"commands", std::move(commands)}});
   }
-  const Json out = {{"kind", "profile"},
-                    {"intent", intent_name(Intent::kInvestigate)},
-                    {"synthetic", f.synthetic},
-                    {"version", f.version},
-                    {"date", f.date},
-                    {"device", device_json(f.caps)},
-                    {"model", model_json(f)},
-                    {"settings",
-                     {{"lane", f.lane},
-                      {"kv", f.kv},
-                      {"rules_off", f.rules_off},
-                      {"ctx_len", f.ctx_len},
-                      {"chunk", f.chunk}}},
-                    {"ceilings", ceilings_json(f.ceilings)},
-                    {"plans", std::move(plans)}};
+  Json out = {{"kind", "profile"}, {"intent", intent_name(Intent::kInvestigate)}, {"synthetic", f.synthetic}};
+  add_origin(out, f.origin);
+  out.update({{"device", device_json(f.caps)},
+              {"model", model_json(f)},
+              {"settings",
+               {{"lane", f.lane},
+                {"kv", f.kv},
+                {"rules_off", f.rules_off},
+                {"ctx_len", f.ctx_len},
+                {"chunk", f.chunk}}},
+              {"ceilings", ceilings_json(f.ceilings)},
+              {"plans", std::move(plans)}});
+  if (f.experts.slots != 0) out["experts"] = engine::paging_json(f.experts);
   return doppler::to_text(out, 2) + "\n";
 }
 

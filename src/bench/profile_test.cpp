@@ -60,6 +60,25 @@ TEST(Profile, TheFloorIsTheLargerOfBytesAndOperations) {
   EXPECT_EQ(unknown.bound, Bound::kBytes);
 }
 
+// Ceilings that were measured at low clocks gave shares of 180 % and a floor above the wall time.
+TEST(Profile, AFloorAboveTheTimeIsRefused) {
+  kernels::Ceilings slow = kCeilings;
+  slow.read_bytes_per_second = 1.5e8;  // 4 MB then take 27 ms, of 22
+  ProfileReport report;
+  report.plans = {summarise("decode", sample_commands(), slow)};
+  const PlanProfile& plan = report.plans[0];
+  EXPECT_EQ(plan.broken_floors, 2u);
+  EXPECT_EQ(plan.by_op[1].floor_seconds, 0);
+  EXPECT_LE(plan.floor_seconds, plan.gpu_seconds);
+  EXPECT_NE(notes(plan, report).back().find("2 of 3 operations took less than the ceilings allow"),
+            std::string::npos)
+      << notes(plan, report).back();
+  report.facts.ceilings = slow;
+  const auto json = parse_json(profile_json(report), "profile");
+  ASSERT_TRUE(json);
+  EXPECT_TRUE((*json)["plans"][0]["by_op"][1]["bandwidth_fraction"].is_null());
+}
+
 TEST(Profile, NotesNameTheLargestGapAndPortableRowsInHotPlaces) {
   ProfileReport report;
   report.facts.ceilings = kCeilings;

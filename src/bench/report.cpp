@@ -2,26 +2,17 @@
 // compares.
 #include "bench/report.h"
 
-#include <ctime>
-
 #include "base/json.h"
 #include "bench/statistics.h"
 #include "engine/load_report.h"
+#include "engine/model_options.h"
+#include "engine/paging_report.h"
 #include "engine/tuning.h"
 
 namespace doppler::bench {
 namespace {
 
 constexpr double kGiB = 1ull << 30;
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 std::string parameters_text(uint64_t count) {
   const auto value = static_cast<double>(count);
@@ -39,11 +30,11 @@ std::string rate_text(double rate) { return format_text("%.2f", rate); }
 std::string markdown_head(const Report& report) {
   const RunFacts& f = report.facts;
   std::string out =
-      format_text("%s%s; lane %s, cache %s, context %u, chunk %u, batch %u; doppler %s, %s\n\n",
+      format_text("%s%s; lane %s, cache %s, context %u, chunk %u, batch %u; %s\n\n",
                   report.intent == Intent::kInvestigate ? "INVESTIGATION, not to be quoted: " : "",
                   device_line(f.caps).c_str(), f.lane.c_str(), f.kv.c_str(), f.ctx_len, f.chunk, f.batch,
-                  f.version.c_str(), f.date.c_str());
-  if (!f.rules_off.empty()) out += rules_line(f) + "\n";
+                  origin_line(f.origin).c_str());
+  if (const std::string changes = changes_lines(f); !changes.empty()) out += changes + "\n";
   out +=
       "| model | size | params | backend | lane | test | t/s | median | min | max |\n"
       "| --- | ---: | ---: | --- | --- | --- | ---: | ---: | ---: | ---: |\n";
@@ -100,6 +91,9 @@ std::string markdown_tail(const Report& report) {
                      format_bytes(f.weight_bytes + f.cache_bytes + f.scratch_bytes).c_str(),
                      format_bytes(f.weight_bytes).c_str(), format_bytes(f.cache_bytes).c_str(),
                      format_bytes(f.scratch_bytes).c_str());
+  for (const Row& row : report.rows) {
+    if (row.experts.slots != 0) out += row.test.name() + ", " + engine::paging_line(row.experts) + "\n";
+  }
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
@@ -135,34 +129,35 @@ Json row_json(const Row& row) {
 Json report_json(const Report& report) {
   const RunFacts& f = report.facts;
   Json tests = Json::array();
-  for (const Row& row : report.rows) tests.push_back(row_json(row));
-  return {{"kind", "bench"},
-          {"intent", intent_name(report.intent)},
-          {"synthetic", f.synthetic},
-          {"version", f.version},
-          {"date", f.date},
-          {"device", device_json(f.caps)},
-          {"model", model_json(f)},
-          {"settings",
-           {{"lane", f.lane},
-            {"kv", f.kv},
-            {"rules_off", f.rules_off},
-            {"ctx_len", f.ctx_len},
-            {"sequences", f.sequences},
-            {"chunk", f.chunk},
-            {"batch", f.batch},
-            {"readback_interval", f.readback_interval},
-            {"ring", f.ring},
-            {"warmups", f.warmups},
-            {"repetitions", f.repetitions}}},
-          {"load", engine::load_json(f.load)},
-          {"memory",
-           {{"weight_bytes", f.weight_bytes},
-            {"cache_bytes", f.cache_bytes},
-            {"scratch_bytes", f.scratch_bytes},
-            {"total_bytes", f.weight_bytes + f.cache_bytes + f.scratch_bytes}}},
-          {"ceilings", ceilings_json(f.ceilings)},
-          {"tests", std::move(tests)}};
+  for (const Row& row : report.rows) {
+    tests.push_back(row_json(row));
+    if (row.experts.slots != 0) tests.back()["experts"] = engine::paging_json(row.experts);
+  }
+  Json out = {{"kind", "bench"}, {"intent", intent_name(report.intent)}, {"synthetic", f.synthetic}};
+  add_origin(out, f.origin);
+  out.update({{"device", device_json(f.caps)},
+              {"model", model_json(f)},
+              {"settings",
+               {{"lane", f.lane},
+                {"kv", f.kv},
+                {"rules_off", f.rules_off},
+                {"ctx_len", f.ctx_len},
+                {"sequences", f.sequences},
+                {"chunk", f.chunk},
+                {"batch", f.batch},
+                {"readback_interval", f.readback_interval},
+                {"ring", f.ring},
+                {"warmups", f.warmups},
+                {"repetitions", f.repetitions}}},
+              {"load", engine::load_json(f.load)},
+              {"memory",
+               {{"weight_bytes", f.weight_bytes},
+                {"cache_bytes", f.cache_bytes},
+                {"scratch_bytes", f.scratch_bytes},
+                {"total_bytes", f.weight_bytes + f.cache_bytes + f.scratch_bytes}}},
+              {"ceilings", ceilings_json(f.ceilings)},
+              {"tests", std::move(tests)}});
+  return out;
 }
 
 // The fields of an object of objects, joined by dots; arrays in one field, their items apart by spaces.
@@ -211,19 +206,18 @@ Result<kernels::Ceilings> measure_ceilings(Model& model) {
   return gpu::run_to_completion(device, std::move(measuring));
 }
 
-RunFacts collect_facts(Model& model, const std::string& version, const kernels::Ceilings& ceilings) {
+RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& ceilings) {
   const ModelInfo& info = model.info();
   const Model::Impl& impl = model.impl();
   const model::PlanRunner& runner = *impl.loaded->runner;
-  RunFacts facts{.version = version,
-                 .date = utc_now(),
+  RunFacts facts{.origin = std::move(origin),
                  .model = info.name,
                  .architecture = info.architecture,
                  .synthetic = info.synthetic,
                  .n_layers = info.n_layers,
                  .caps = impl.device->caps(),
                  .lane = runner.options().policy.name,
-                 .kv = runner.options().cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16",
+                 .kv = kernels::cache_format_name(runner.options().cache_format),
                  .rules_off = {},
                  .ctx_len = info.ctx_len,
                  .chunk = runner.options().chunk,
@@ -233,7 +227,8 @@ RunFacts collect_facts(Model& model, const std::string& version, const kernels::
                  .weight_bytes = info.weight_bytes,
                  .cache_bytes = info.cache_bytes,
                  .scratch_bytes = info.scratch_bytes,
-                 .ceilings = ceilings};
+                 .ceilings = ceilings,
+                 .experts = engine::paging_of(*impl.loaded)};
   for (const std::string& rule : runner.options().rules.off()) facts.rules_off.push_back(rule);
   for (const formats::TensorInfo& tensor : impl.loaded->checkpoint->tensors()) {
     uint64_t count = 1;
@@ -315,10 +310,10 @@ std::string model_label(const RunFacts& facts) {
   return facts.model + (facts.synthetic ? " (SYNTHETIC weights)" : "");
 }
 
-std::string rules_line(const RunFacts& facts) {
+std::string changes_lines(const RunFacts& facts) {
   std::string names;
   for (const std::string& rule : facts.rules_off) names += (names.empty() ? "" : ", ") + rule;
-  return names.empty() ? "" : "rules off: " + names + "\n";
+  return (names.empty() ? "" : "rules off: " + names + "\n") + preset_line(facts.origin.preset);
 }
 
 }  // namespace doppler::bench

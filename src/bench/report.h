@@ -8,13 +8,14 @@
 
 #include "base/json_fwd.h"
 #include "bench/harness.h"
+#include "bench/origin.h"
 #include "kernels/ceiling/ceiling.h"
 
 namespace doppler::bench {
 
 // Everything about the run that is no measurement of a test.
 struct RunFacts {
-  std::string version, date;  // date: UTC, "2026-01-31T12:00:00Z"
+  Origin origin;
   std::string model, architecture;
   bool synthetic = false;
   uint64_t parameters = 0, model_bytes = 0;  // as stored
@@ -27,9 +28,10 @@ struct RunFacts {
   LoadReport load;
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
   kernels::Ceilings ceilings;
+  ExpertPaging experts = {};  // since the load
 };
 Result<kernels::Ceilings> measure_ceilings(Model& model);
-RunFacts collect_facts(Model& model, const std::string& version, const kernels::Ceilings& ceilings);
+RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& ceilings);
 
 struct Report {
   RunFacts facts;
@@ -54,7 +56,7 @@ Json ceilings_json(const kernels::Ceilings& ceilings);
 std::string device_line(const gpu::Caps& caps);
 // "llama-3.2-1b (SYNTHETIC weights)".
 std::string model_label(const RunFacts& facts);
-// "rules off: a, b\n"; empty where all are on.
-std::string rules_line(const RunFacts& facts);
+// "rules off: a, b\n" and the preset's line, each where there is one.
+std::string changes_lines(const RunFacts& facts);
 
 }  // namespace doppler::bench

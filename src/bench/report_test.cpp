@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
+#include "base/log.h"
 
 namespace doppler::bench {
 namespace {
@@ -12,8 +13,7 @@ namespace {
 Report sample_report() {
   Report report;
   RunFacts& f = report.facts;
-  f.version = "0.1.0";
-  f.date = "2026-01-31T12:00:00Z";
+  f.origin = {.version = "0.1.0", .commit = "3b9fa7b70d9a", .date = "2026-01-31T12:00:00Z", .preset = {}};
   f.model = "some model, 1B";
   f.architecture = "llama";
   f.parameters = 1'235'814'400;
@@ -101,6 +101,26 @@ TEST(Report, RulesThatAreOffAreNamed) {
   EXPECT_EQ((*json)["settings"]["rules_off"], Json::array({"fused_rope", "step_tail"}));
 }
 
+TEST(Report, APresetIsNamedWithWhatItSet) {
+  Report report = sample_report();
+  report.facts.origin.preset = {.name = "mine", .flags = {"--chunk=64"}, .left_out = {"--parallel=4"}};
+  EXPECT_TRUE(contains(to_text(report, Format::kMarkdown),
+                       "\npreset mine: --chunk=64 (without --parallel=4)\n\n| model |"));
+  const auto json = parse_json(to_text(report, Format::kJson), "report");
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["preset"]["flags"], Json::array({"--chunk=64"}));
+}
+
+TEST(Report, AShareAboveOneIsNone) {
+  std::string said;
+  set_log_sink([&said](LogLevel, std::string_view line) { said += line; });
+  EXPECT_EQ(checked_fraction(0.75, "tg128"), 0.75);
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(checked_fraction(1.8, "tg128"), 0);
+  set_log_sink({});
+  EXPECT_TRUE(contains(said, "Test tg128 reads 1.80 times what this device was measured to read")) << said;
+}
+
 TEST(Report, JsonHasEverySample) {
   const auto json = parse_json(to_text(sample_report(), Format::kJson), "report");
   ASSERT_TRUE(json);
@@ -109,8 +129,8 @@ TEST(Report, JsonHasEverySample) {
   const Json& rates = *find((*tests)[0], "tokens_per_second");
   EXPECT_EQ(find(rates, "samples")->size(), 3u);
   EXPECT_EQ(get_number(rates, "median").value(), 1000);
-  for (const char* key :
-       {"device", "model", "settings", "load", "memory", "ceilings", "version", "date", "intent"}) {
+  for (const char* key : {"device", "model", "settings", "load", "memory", "ceilings", "version", "commit",
+                          "preset", "date", "intent"}) {
     EXPECT_TRUE(find(*json, key)) << key;
   }
 }

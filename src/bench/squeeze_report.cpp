@@ -35,9 +35,10 @@ double ratio_of(const Row& before, const Row& after) {
 
 std::string squeeze_text(const SqueezeReport& report) {
   const RunFacts& f = report.facts;
-  std::string out = format_text("%s on %s; lane %s, cache %s; doppler %s, %s\n\n", model_label(f).c_str(),
-                                device_line(f.caps).c_str(), f.lane.c_str(), f.kv.c_str(), f.version.c_str(),
-                                f.date.c_str());
+  std::string out =
+      format_text("%s on %s; lane %s, cache %s; %s\n\n", model_label(f).c_str(), device_line(f.caps).c_str(),
+                  f.lane.c_str(), f.kv.c_str(), origin_line(f.origin).c_str());
+  if (const std::string changes = changes_lines(f); !changes.empty()) out += changes + "\n";
   out +=
       "| test | before t/s | min | max | after t/s | min | max | ratio |\n"
       "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
@@ -89,32 +90,29 @@ std::string squeeze_json(const SqueezeReport& report) {
                         {"kept", attempt.kept},
                         {"verdict", attempt.verdict}});
   }
-  const Json out = {
-      {"kind", "squeeze"},
-      {"intent", intent_name(Intent::kCalibrate)},
-      {"synthetic", f.synthetic},
-      {"version", f.version},
-      {"date", f.date},
-      {"device", device_json(f.caps)},
-      {"model", model_json(f)},
-      {"settings", {{"lane", f.lane}, {"kv", f.kv}, {"ctx_len", f.ctx_len}, {"chunk", f.chunk}}},
-      {"ceilings", ceilings_json(f.ceilings)},
-      {"tests", std::move(tests)},
-      {"cadence",
-       {{"batch", report.cadence.batch},
-        {"readback_interval", report.cadence.readback_interval},
-        {"sweep", std::move(sweep)}}},
-      {"red_flags", {{"before", flags_json(report.flags_before)}, {"after", flags_json(report.flags_after)}}},
-      {"notes", report.notes},
-      {"tuning", {{"out_of_time", report.tuning.out_of_time}, {"attempts", std::move(attempts)}}},
-      {"correctness",
-       {{"passed", report.gate.passed},
-        {"error_before", report.gate.error_before},
-        {"error_after", report.gate.error_after},
-        {"allowed", report.gate.allowed},
-        {"equal_tokens", report.gate.equal_tokens},
-        {"tokens", report.gate.tokens}}},
-      {"commands", report.commands}};
+  Json out = {{"kind", "squeeze"}, {"intent", intent_name(Intent::kCalibrate)}, {"synthetic", f.synthetic}};
+  add_origin(out, f.origin);
+  out.update({{"device", device_json(f.caps)},
+              {"model", model_json(f)},
+              {"settings", {{"lane", f.lane}, {"kv", f.kv}, {"ctx_len", f.ctx_len}, {"chunk", f.chunk}}},
+              {"ceilings", ceilings_json(f.ceilings)},
+              {"tests", std::move(tests)},
+              {"cadence",
+               {{"batch", report.cadence.batch},
+                {"readback_interval", report.cadence.readback_interval},
+                {"sweep", std::move(sweep)}}},
+              {"red_flags",
+               {{"before", flags_json(report.flags_before)}, {"after", flags_json(report.flags_after)}}},
+              {"notes", report.notes},
+              {"tuning", {{"out_of_time", report.tuning.out_of_time}, {"attempts", std::move(attempts)}}},
+              {"correctness",
+               {{"passed", report.gate.passed},
+                {"error_before", report.gate.error_before},
+                {"error_after", report.gate.error_after},
+                {"allowed", report.gate.allowed},
+                {"equal_tokens", report.gate.equal_tokens},
+                {"tokens", report.gate.tokens}}},
+              {"commands", report.commands}});
   return doppler::to_text(out, 2) + "\n";
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/origin.h"
 #include "kernels/tuning.h"
 
 namespace doppler::bench {
@@ -63,6 +64,6 @@ struct TunerResult {
 Result<TunerResult> tune(TrialMaker& maker, const TunerSettings& settings);
 
 std::string tuner_text(const TunerResult& result);
-std::string tuner_json(const TunerResult& result, const kernels::TuningKey& key);
+std::string tuner_json(const TunerResult& result, const kernels::TuningKey& key, const Origin& origin);
 
 }  // namespace doppler::bench

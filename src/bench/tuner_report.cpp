@@ -22,7 +22,7 @@ std::string tuner_text(const TunerResult& result) {
   return out;
 }
 
-std::string tuner_json(const TunerResult& result, const kernels::TuningKey& key) {
+std::string tuner_json(const TunerResult& result, const kernels::TuningKey& key, const Origin& origin) {
   Json attempts = Json::array();
   for (const Attempt& attempt : result.attempts) {
     attempts.push_back({{"operation", attempt.operation},
@@ -36,18 +36,19 @@ std::string tuner_json(const TunerResult& result, const kernels::TuningKey& key)
                         {"kept", attempt.kept},
                         {"verdict", attempt.verdict}});
   }
-  const Json out = {{"kind", "tune"},
-                    {"device",
-                     {{"adapter", key.adapter},
-                      {"driver", key.driver},
-                      {"provider", key.provider},
-                      {"backend", key.backend}}},
-                    {"wgsl", key.wgsl},
-                    {"lane", key.lane},
-                    {"kv", key.kv},
-                    {"table_error", result.table_error},
-                    {"out_of_time", result.out_of_time},
-                    {"attempts", std::move(attempts)}};
+  Json out = {{"kind", "tune"}};
+  add_origin(out, origin);
+  out.update({{"device",
+               {{"adapter", key.adapter},
+                {"driver", key.driver},
+                {"provider", key.provider},
+                {"backend", key.backend}}},
+              {"wgsl", key.wgsl},
+              {"lane", key.lane},
+              {"kv", key.kv},
+              {"table_error", result.table_error},
+              {"out_of_time", result.out_of_time},
+              {"attempts", std::move(attempts)}});
   return to_text(out, 2) + "\n";
 }
 

@@ -159,7 +159,7 @@ TEST(Tuner, TheBudgetEndsIt) {
   EXPECT_TRUE(one.out_of_time);
   EXPECT_EQ(one.attempts.size(), 1u);
   EXPECT_FALSE(one.table.choices.empty());
-  const auto json = parse_json(tuner_json(one, {}), "tune");
+  const auto json = parse_json(tuner_json(one, {}, {}), "tune");
   ASSERT_TRUE(json);
   EXPECT_EQ(get_bool(*json, "out_of_time").value(), true);
   EXPECT_NE(tuner_text(one).find("the time ran out"), std::string::npos);

@@ -12,7 +12,7 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, grammars);
+DP_ENDS_WITH(doppler_load_options, expert_bytes);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
 DP_ENDS_WITH(doppler_generate_options, grammar);
 DP_ENDS_WITH(doppler_timings, forced_tokens);
@@ -144,6 +144,7 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
                 static_cast<unsigned long long>(given.grammars));
   }
   out.grammars = given.grammars == 1;
+  out.expert_bytes = given.expert_bytes;
   if (given.on_progress) {
     out.progress = [progress = given.on_progress, data = given.progress_data](std::string_view stage,
                                                                               uint64_t done, uint64_t total) {

@@ -36,12 +36,13 @@ Args& Args::add(std::string_view name, char letter, std::string_view value, std:
                     .value = std::string(value),
                     .help = std::string(help),
                     .set = std::move(set),
-                    .is_heading = false});
+                    .is_heading = false,
+                    .is_early = false});
   return *this;
 }
 
 Args& Args::group(std::string_view heading) {
-  flags_.push_back({.name = std::string(heading), .is_heading = true});
+  flags_.push_back({.name = std::string(heading), .is_heading = true, .is_early = false});
   return *this;
 }
 
@@ -121,6 +122,13 @@ Args& Args::custom(std::string_view name, char letter, std::string_view value, s
   return add(name, letter, value, help, std::move(set));
 }
 
+Args& Args::early(std::string_view name, std::string_view value, std::string_view help,
+                  std::function<Result<void>(std::string_view)> set) {
+  add(name, 0, value, help, std::move(set));
+  flags_.back().is_early = true;
+  return *this;
+}
+
 Args& Args::words(std::string_view name, std::vector<std::string>* out) {
   words_ = out;
   words_name_ = name;
@@ -140,6 +148,25 @@ const Args::Flag* Args::find(char letter) const {
 }
 
 Result<void> Args::parse(std::span<const std::string> arguments) {
+  DP_TRY(const std::vector<Given> given, read(arguments));
+  for (const bool early : {true, false}) {
+    for (const Given& one : given) {
+      if (one.flag->is_early == early && !wants_help_) DP_CHECK(one.flag->set(one.value));
+    }
+  }
+  return {};
+}
+
+Result<void> Args::give(std::string_view name, std::string_view value) { return find(name)->set(value); }
+
+void Args::answer_with(std::string text) {
+  answer_ = std::move(text);
+  wants_help_ = true;
+}
+
+// The flags as they were given, with their values. Words go where they belong.
+Result<std::vector<Args::Given>> Args::read(std::span<const std::string> arguments) {
+  std::vector<Given> given;
   bool flags_over = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
@@ -158,7 +185,7 @@ Result<void> Args::parse(std::span<const std::string> arguments) {
     }
     if (argument == "--help" || argument == "-h") {
       wants_help_ = true;
-      return {};
+      return given;
     }
     const Flag* flag = nullptr;
     std::string_view value;
@@ -196,12 +223,13 @@ Result<void> Args::parse(std::span<const std::string> arguments) {
       }
       value = arguments[++i];
     }
-    DP_CHECK(flag->set(value));
+    given.push_back({.flag = flag, .value = value});
   }
-  return {};
+  return given;
 }
 
 std::string Args::help() const {
+  if (!answer_.empty()) return answer_;
   std::string out = summary_ + "\n\nUsage: " + usage_ + "\n";
   constexpr size_t kHelpColumn = 30;
   for (const Flag& flag : flags_) {

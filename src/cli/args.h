@@ -38,6 +38,9 @@ class Args {
   // A flag of any other kind: `set` gets the value and may refuse it.
   Args& custom(std::string_view name, char letter, std::string_view value, std::string_view help,
                std::function<Result<void>(std::string_view)> set);
+  // A custom flag whose `set` is called before all others', wherever it stands: what they say then counts.
+  Args& early(std::string_view name, std::string_view value, std::string_view help,
+              std::function<Result<void>(std::string_view)> set);
   // Takes words that are no flags; without this call such a word is an error.
   Args& words(std::string_view name, std::vector<std::string>* out);
   // A heading in --help for the flags that follow.
@@ -47,6 +50,11 @@ class Args {
   Result<void> parse(std::span<const std::string> arguments);
   bool wants_help() const { return wants_help_; }
   std::string help() const;
+  // For an early flag. `name` without dashes; a flag without a value is given "".
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  Result<void> give(std::string_view name, std::string_view value);
+  // The verb prints this text and does nothing else, as with --help.
+  void answer_with(std::string text);
 
  private:
   struct Flag {
@@ -56,16 +64,22 @@ class Args {
     std::string help;
     std::function<Result<void>(std::string_view)> set;
     bool is_heading = false;
+    bool is_early = false;
+  };
+  struct Given {
+    const Flag* flag;
+    std::string_view value;
   };
   Args& add(std::string_view name, char letter, std::string_view value, std::string_view help,
             std::function<Result<void>(std::string_view)> set);
   const Flag* find(std::string_view name) const;
   const Flag* find(char letter) const;
+  Result<std::vector<Given>> read(std::span<const std::string> arguments);
 
   std::string usage_, summary_;
   std::vector<Flag> flags_;
   std::vector<std::string>* words_ = nullptr;
-  std::string words_name_;
+  std::string words_name_, answer_;
   bool wants_help_ = false;
 };
 

@@ -65,7 +65,7 @@ Result<void> check(const BatchFlags& flags) {
   return {};
 }
 
-std::string totals_json(const ModelInfo& info, const BatchTotals& t) {
+std::string totals_json(const ModelInfo& info, const BatchTotals& t, const bench::UsedPreset& preset) {
   const Json out = {{"lines", t.lines},
                     {"done_before", t.before},
                     {"answered", t.answered},
@@ -78,6 +78,7 @@ std::string totals_json(const ModelInfo& info, const BatchTotals& t) {
                     {"tokens_per_second", t.rate()},
                     {"model", info.name},
                     {"synthetic", info.synthetic},
+                    {"preset", bench::preset_json(preset)},
                     {"device", {{"adapter", info.adapter}, {"provider", info.provider}}}};
   return to_text(out, 2);
 }
@@ -133,7 +134,7 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
   if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K");
   if (!totals) return forward(totals.error());
   if (flags.json)
-    std::printf("%s\n", totals_json(model.info(), *totals).c_str());
+    std::printf("%s\n", totals_json(model.info(), *totals, flags.model.preset.used).c_str());
   else
     std::fprintf(stderr, "%s\n", totals_line(model.info(), *totals).c_str());
   return totals;

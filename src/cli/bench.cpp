@@ -73,6 +73,7 @@ Result<void> check(BenchFlags& flags) {
   if (flags.settings.repetitions == 0)
     return fail(ErrorKind::kInvalidInput, "Flag -r was given 0; at least 1 is needed.");
   DP_CHECK(check_cadence(flags.settings.cadence));
+  DP_CHECK(check_preset(flags.model, flags.settings.intent));
   if (flags.settings.intent == bench::Intent::kCalibrate && is_tracing()) {
     return fail(
         ErrorKind::kInvalidInput,
@@ -94,7 +95,7 @@ void show(const std::string& text) {
 Result<void> measure(BenchFlags& flags) {
   DP_TRY(Model model, load_for(flags.model, bench::positions_needed(flags.settings.tests)));
   DP_TRY(const kernels::Ceilings ceilings, measure_ceilings(model));
-  bench::Report report{.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings),
+  bench::Report report{.facts = bench::collect_facts(model, origin_of(flags.model), ceilings),
                        .intent = flags.settings.intent,
                        .rows = {}};
   if (flags.settings.cadence.batch != 0) report.facts.batch = flags.settings.cadence.batch;

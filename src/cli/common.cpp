@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "base/trace.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
+#include "kernels/rope/rope.h"
 #include "lowering/rule.h"
 #include "store/model_store.h"
 
@@ -85,8 +87,8 @@ void add_log_flag(Args& args) {
 
 void add_kv_flag(Args& args, std::string_view help, std::string* kv) {
   args.custom("kv", 0, "FORMAT", help, [kv](std::string_view value) -> Result<void> {
-    if (value != "f16" && value != "f32") {
-      return fail(ErrorKind::kInvalidInput, "Flag --kv was given \"%s\"; allowed are f16 and f32.",
+    if (!kernels::cache_format_of(value)) {
+      return fail(ErrorKind::kInvalidInput, "Flag --kv was given \"%s\"; allowed are f16, f32 and q8_0.",
                   printable(value).c_str());
     }
     *kv = std::string(value);
@@ -123,11 +125,23 @@ void add_load_flags(Args& args, ModelFlags& flags) {
                 flags.load.rules.emplace_back(value);
                 return {};
               });
-  add_kv_flag(args, "cache in f16 (default) or f32; the exact lane always has f32", &flags.load.kv);
+  add_kv_flag(args, "cache in f16 (default), f32 or q8_0; the exact lane has f32 for f16", &flags.load.kv);
   args.count("ctx", 'c', "TOKENS", "context length (default: the model's, at most 4096)",
              &flags.load.ctx_len);
   args.flag("no-verify", 0, "load an RDRR model without comparing it with its hashes", &flags.no_verify);
   args.count("chunk", 0, "TOKENS", "tokens of a prefill chunk (default 512)", &flags.load.chunk);
+  args.custom("expert-memory", 0, "GB",
+              "GPU memory for a mixture's experts; the others are read from the file when they are chosen",
+              [&flags](std::string_view value) -> Result<void> {
+                const auto given = parse_double(value);
+                if (!given || !(*given > 0) || *given > 1e6) {
+                  return fail(ErrorKind::kInvalidInput,
+                              "Flag --expert-memory was given \"%s\"; it takes gigabytes, such as 8 or 0.5.",
+                              printable(value).c_str());
+                }
+                flags.load.expert_bytes = static_cast<uint64_t>(std::ceil(*given * 1e9));
+                return {};
+              });
   args.count("ring", 0, "N", "answers of the device that may be outstanding, 2 to 64 (default 4)",
              &flags.load.ring);
   args.flag("no-tuning", 0, "the tables' choices, not those that doppler tune stored", &flags.no_tuning);
@@ -137,6 +151,7 @@ void add_load_flags(Args& args, ModelFlags& flags) {
                 start_tracing();
                 return {};
               });
+  add_preset_flag(args, flags.preset);
   add_log_flag(args);
 }
 

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "cli/args.h"
+#include "cli/presets.h"
 #include "doppler/doppler.h"
 #include "engine/api_impl.h"
 
 namespace doppler::cli {
 
-// --model, --webgpu, --device, --lane, --kernel, --kv, --ctx, --no-verify, --chunk, --synthetic, --trace, --log-level.
+// --model, --webgpu, --device, --lane, --kernel, --kv, --ctx, --no-verify, --chunk, --synthetic, --trace, --log-level, --preset.
 struct ModelFlags {
   std::string model;
   std::string synthetic;  // SHAPE[:QUANT] instead of a file
@@ -21,10 +22,11 @@ struct ModelFlags {
   bool no_tuning = false;
   bool no_verify = false;
   LoadOptions load;
+  PresetUse preset;
 };
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic);
 void add_load_flags(Args& args, ModelFlags& flags);  // those of them that do not name the model
-void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16 or f32
+void add_kv_flag(Args& args, std::string_view help, std::string* kv);  // --kv: f16, f32 or q8_0
 void add_log_flag(Args& args);
 // $XDG_CACHE_HOME/doppler or ~/.cache/doppler: compiled kernels, tuning. Empty: neither variable is set.
 std::string user_cache_dir();

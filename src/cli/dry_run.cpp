@@ -26,12 +26,12 @@ Result<DryRun> look(const ModelFlags& flags) {
   out.name = checkpoint->name();
   out.caps = device->caps();
   DP_TRY(out.estimate, engine::estimate_load(*checkpoint, flags.load, out.caps));
-  out.kv = out.estimate.cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16";
+  out.kv = kernels::cache_format_name(out.estimate.cache_format);
   out.fits = model::check_memory(out.estimate.memory, out.caps, out.estimate.ctx_len);
   return out;
 }
 
-void print_json(const DryRun& dry) {
+void print_json(const DryRun& dry, const bench::UsedPreset& preset) {
   const model::MemoryEstimate& memory = dry.estimate.memory;
   const uint64_t known = dry.caps.memory_bytes;
   const Json out = {{"model", dry.name},
@@ -39,6 +39,8 @@ void print_json(const DryRun& dry) {
                     {"chunk", dry.estimate.chunk},
                     {"kv", dry.kv},
                     {"weight_bytes", memory.weight_bytes},
+                    {"expert_bytes", memory.expert_bytes},
+                    {"expert_slots", dry.estimate.expert_slots},
                     {"cache_bytes", memory.cache_bytes},
                     {"cache_buffer_bytes", memory.cache_buffer_bytes},
                     {"scratch_bytes", memory.scratch_bytes},
@@ -49,6 +51,7 @@ void print_json(const DryRun& dry) {
                       {"memory_bytes", known ? Json(known) : Json()},
                       {"max_buffer_bytes", dry.caps.max_buffer_bytes},
                       {"max_binding_bytes", dry.caps.max_binding_bytes}}},
+                    {"preset", bench::preset_json(preset)},
                     {"fits", dry.fits.has_value()},
                     {"problem", dry.fits ? Json() : Json(dry.fits.error().sentence())}};
   std::printf("%s\n", to_text(out, 2).c_str());
@@ -58,6 +61,11 @@ void print(const DryRun& dry) {
   const model::MemoryEstimate& memory = dry.estimate.memory;
   Table table({"Memory on the device", ""});
   table.add({"weights", format_bytes(memory.weight_bytes)});
+  if (dry.estimate.expert_slots != 0) {
+    table.add(
+        {"of them experts", format_text("%s (%u of %u a layer)", format_bytes(memory.expert_bytes).c_str(),
+                                        dry.estimate.expert_slots, dry.estimate.config.moe.n_experts)});
+  }
   table.add({"cache", format_text("%s (%u tokens, %s; buffers of %s)",
                                   format_bytes(memory.cache_bytes).c_str(), dry.estimate.ctx_len,
                                   dry.kv.c_str(), format_bytes(memory.cache_buffer_bytes).c_str())});
@@ -80,7 +88,7 @@ int dry_run(const ModelFlags& flags, bool json) {
   auto dry = look(flags);
   if (!dry) return exit_failed(dry.error());
   if (json) {
-    print_json(*dry);
+    print_json(*dry, flags.preset.used);
   } else {
     print(*dry);
   }

@@ -100,6 +100,7 @@ Json json_of(const EmbedFlags& flags, const Embedding& embedding) {
   } else {
     out["embedding"] = embedding.values;
   }
+  if (!flags.model.preset.used.name.empty()) out["preset"] = bench::preset_json(flags.model.preset.used);
   return out;
 }
 

@@ -52,7 +52,8 @@ Result<Inspection> inspect(const InspectFlags& flags) {
     found.kv = flags.kv;
     found.ctx_len =
         flags.ctx_len != 0 ? flags.ctx_len : std::min(found.config->ctx_len, model::kDefaultCtxLen);
-    const auto format = flags.kv == "f32" ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+    const auto format = kernels::cache_format_of(flags.kv).value_or(kernels::CacheFormat::kF16);
+    DP_CHECK(model::check_cache_format(*found.config, format));
     found.memory = model::estimate_memory(*found.config, *found.checkpoint,
                                           formats::LayoutPolicy{.exact = false, .tiles = true}, found.ctx_len,
                                           std::min(model::kDefaultChunk, found.ctx_len), format);
@@ -256,7 +257,7 @@ int inspect_verb(std::span<const std::string> arguments) {
             &flags.synthetic);
   args.count("ctx", 'c', "TOKENS", "context of the memory estimate (default: the model's, at most 4096)",
              &flags.ctx_len);
-  add_kv_flag(args, "cache of the memory estimate: f16 (default) or f32", &flags.kv);
+  add_kv_flag(args, "cache of the memory estimate: f16 (default), f32 or q8_0", &flags.kv);
   args.flag("tensors", 't', "list every tensor (--json always does)", &flags.tensors);
   args.flag("template", 0, "print the chat template and nothing else", &flags.show_template);
   args.flag("architectures", 0, "list what files of each family call things, instead of a model",

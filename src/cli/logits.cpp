@@ -52,7 +52,8 @@ Result<void> write(const Model& model, const Scored& scored, const LogitsFlags& 
     items.push_back(
         {"hidden", DType::kF32, {model.info().n_layers + 1, length, width}, bytes_of(scored.hidden)});
   const std::pair<std::string, std::string> metadata[] = {{"model", model.info().name},
-                                                          {"lane", flags.model.load.lane}};
+                                                          {"lane", flags.model.load.lane},
+                                                          {"preset", flags.model.preset.used.name}};
   formats::MemorySink sink;
   DP_CHECK(formats::write_safetensors(items, metadata, sink));
   return write_file_atomically(flags.out, sink.bytes());
@@ -69,11 +70,7 @@ int logits_verb(std::span<const std::string> arguments) {
   args.flag("hidden", 0, "also `hidden` F32 [L+1, T, H]: input of layer 0, then output of each layer",
             &flags.hidden);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
-  if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
-  if (args.wants_help()) {
-    std::fputs(args.help().c_str(), stdout);
-    return 0;
-  }
+  if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (flags.tokens.empty() || flags.out.empty()) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "Both --tokens and --out are needed."));
   }

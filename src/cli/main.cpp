@@ -32,6 +32,7 @@ constexpr Verb kVerbs[] = {
     {"web", web_verb, "chat with models in the browser: the page, served here"},
     {"convert", convert_verb, "a model to GGUF or RDRR, or to other number types"},
     {"devices", devices_verb, "list the GPUs and what they offer"},
+    {"models", models_verb, "the families, and what tests showed of each"},
     {"inspect", inspect_verb, "what is in a model file, and what it needs"},
     {"verify", verify_verb, "check a model's bytes, structure and logits; repair it"},
     {"tokenize", tokenize_verb, "text to token ids"},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/build_commit.h"
+
 namespace doppler::cli {
 
 Result<Model> load_for(const ModelFlags& flags, uint64_t positions) {
@@ -13,6 +15,18 @@ Result<Model> load_for(const ModelFlags& flags, uint64_t positions) {
   DP_TRY(Model model, load_named_model(flags));
   if (model.info().ctx_len >= positions) return model;
   return load_named_model(raised);  // trained for less than is to be measured
+}
+
+bench::Origin origin_of(const ModelFlags& flags) {
+  return bench::make_origin(DOPPLER_VERSION, build_commit(), flags.preset.used);
+}
+
+Result<void> check_preset(const ModelFlags& flags, bench::Intent intent) {
+  const PresetUse& preset = flags.preset;
+  if (preset.used.name.empty() || std::ranges::count(preset.intents, intent) > 0) return {};
+  return fail(ErrorKind::kInvalidInput,
+              "Preset %s does not serve intent %s; its file says which it serves (--preset list).",
+              preset.used.name.c_str(), bench::intent_name(intent));
 }
 
 Result<kernels::Ceilings> measure_ceilings(Model& model) {

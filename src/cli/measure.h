@@ -12,6 +12,11 @@ namespace doppler::cli {
 // Loads the model with the context of --ctx; without that flag with the usual context, or with `positions` if that is more.
 Result<Model> load_for(const ModelFlags& flags, uint64_t positions);
 
+// The program, its commit and the flags' preset, now.
+bench::Origin origin_of(const ModelFlags& flags);
+// Errors: the flags' preset does not serve the intent.
+Result<void> check_preset(const ModelFlags& flags, bench::Intent intent);
+
 // Measures the device's ceilings; says so on a terminal, since it takes a second.
 Result<kernels::Ceilings> measure_ceilings(Model& model);
 

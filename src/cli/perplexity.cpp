@@ -62,11 +62,7 @@ int perplexity_verb(std::span<const std::string> arguments) {
   args.flag("add-special", 0, "put the begin-of-text token before the text", &add_special);
   args.flag("json", 0, "print one JSON object", &json);
   add_model_flags(args, flags, /*allow_synthetic=*/false);
-  if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
-  if (args.wants_help()) {
-    std::fputs(args.help().c_str(), stdout);
-    return 0;
-  }
+  if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (file.empty()) return exit_usage(Error(ErrorKind::kInvalidInput, "Flag --file is needed."));
   if (flags.load.ctx_len == 0) flags.load.ctx_len = kDefaultWindow;
   auto text = read_text_file(file);
@@ -85,6 +81,7 @@ int perplexity_verb(std::span<const std::string> arguments) {
     out["mean_nll"] = measured->mean();
     out["predicted_tokens"] = measured->predicted;
     out["window"] = model->info().ctx_len;
+    out["preset"] = bench::preset_json(flags.preset.used);
     out["window_mean_nll"] = measured->windows;
     std::printf("%s\n", to_text(out, 2).c_str());
   } else {

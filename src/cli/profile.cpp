@@ -20,7 +20,7 @@ Result<bench::ProfileReport> measure(const ModelFlags& flags, bench::ProfileSett
   auto plans = bench::run_profile(model, settings, ceilings);
   end_progress();
   if (!plans) return forward(std::move(plans).error());
-  return bench::ProfileReport{.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings),
+  return bench::ProfileReport{.facts = bench::collect_facts(model, origin_of(flags), ceilings),
                               .plans = std::move(*plans),
                               .choices = model.impl().loaded->runner->choices()};
 }
@@ -50,6 +50,8 @@ int profile_verb(std::span<const std::string> arguments) {
     return exit_usage(Error(ErrorKind::kInvalidInput,
                             "Nothing is left to profile: -r, and one of -d and -p, must be above 0."));
   }
+  if (auto checked = check_preset(model, bench::Intent::kInvestigate); !checked)
+    return exit_usage(checked.error());
   auto report = measure(model, settings);
   if (!report) return exit_failed(report.error());
   const std::string text = bench::profile_text(*report);

@@ -42,8 +42,8 @@ Result<void> rerank(const RerankFlags& flags, const std::vector<std::string>& te
   std::ranges::stable_sort(scored, std::ranges::greater(), &Scored::score);
   for (const Scored& one : scored) {
     if (flags.json) {
-      const Json line = {
-          {"index", one.index}, {"relevance_score", one.score}, {"document", texts[one.index]}};
+      Json line = {{"index", one.index}, {"relevance_score", one.score}, {"document", texts[one.index]}};
+      if (!flags.model.preset.used.name.empty()) line["preset"] = bench::preset_json(flags.model.preset.used);
       std::printf("%s\n", to_text(line).c_str());
     } else {
       std::printf("%.6f %zu %s\n", double{one.score}, one.index, texts[one.index].c_str());

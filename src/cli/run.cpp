@@ -143,16 +143,12 @@ int run_verb(std::span<const std::string> arguments) {
             &flags.dry_run);
   add_generate_flags(args, flags.generate);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
-  if (auto parsed = args.parse(arguments); !parsed) return exit_usage(parsed.error());
+  if (const auto code = parse_or_exit(args, arguments)) return *code;
   flags.model.load.all_samplers = needs_all_samplers(flags.generate.options.sampling);
   flags.model.load.logprobs = flags.generate.options.logprobs;
   if (flags.generate.options.grammar.kind != GrammarKind::kNone) {
     flags.model.load.grammars = true;
     flags.model.load.sequences = 2;  // grammars are the scheduler's
-  }
-  if (args.wants_help()) {
-    std::fputs(args.help().c_str(), stdout);
-    return 0;
   }
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
 
@@ -178,7 +174,7 @@ int run_verb(std::span<const std::string> arguments) {
     auto generation = answer(session, *model, flags, on_text);
     if (!generation) return exit_failed(generation.error());
     if (flags.json) {
-      std::printf("%s\n", run_json(*model, *generation).c_str());
+      std::printf("%s\n", run_json(*model, *generation, flags.model.preset.used).c_str());
     } else {
       std::printf("\n");
       std::fflush(stdout);

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "engine/generation_json.h"
+#include "engine/paging_report.h"
 
 namespace doppler::cli {
 
@@ -9,15 +10,20 @@ std::string run_line(const Model& model, const Generation& generation) {
   const Timings& t = generation.timings;
   const ModelInfo& info = model.info();
   const uint64_t bytes = info.weight_bytes + info.cache_bytes + info.scratch_bytes;
-  return format_text(
+  const ExpertPaging paging = model.counters().experts;
+  std::string line = format_text(
       "TTFT %.3f s, prefill %.1f tok/s (%u tokens), decode %.1f tok/s (%u tokens), memory %s, %s (%s)%s",
       t.ttft_seconds, t.prefill_rate(), t.evaluated_tokens, t.decode_rate(), t.generated_tokens,
       format_bytes(bytes).c_str(), info.adapter.c_str(), info.provider.c_str(),
       info.synthetic ? ", SYNTHETIC weights" : "");
+  if (paging.slots != 0) line += "\n" + engine::paging_line(paging);
+  return line;
 }
 
-std::string run_json(const Model& model, const Generation& generation) {
-  return to_text(engine::generation_json(model.info(), model.counters(), generation), 2);
+std::string run_json(const Model& model, const Generation& generation, const bench::UsedPreset& preset) {
+  Json out = engine::generation_json(model.info(), model.counters(), generation);
+  out["preset"] = bench::preset_json(preset);
+  return to_text(out, 2);
 }
 
 }  // namespace doppler::cli

@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "bench/origin.h"
 #include "doppler/doppler.h"
 
 namespace doppler::cli {
 
 // "8 prompt tokens, TTFT 0.12 s; prefill 66.7 tok/s; 64 tokens at 83.1 tok/s; 41 MiB on llvmpipe (wgpu)"
 std::string run_line(const Model& model, const Generation& generation);
-std::string run_json(const Model& model, const Generation& generation);
+std::string run_json(const Model& model, const Generation& generation, const bench::UsedPreset& preset);
 
 }  // namespace doppler::cli

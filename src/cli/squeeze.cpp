@@ -139,7 +139,7 @@ class Squeeze {
     say("measuring what there is");
     DP_TRY(Model model, load(/*tuned=*/false));
     DP_TRY(const kernels::Ceilings ceilings, measure_ceilings(model));
-    report_.facts = bench::collect_facts(model, DOPPLER_VERSION, ceilings);
+    report_.facts = bench::collect_facts(model, origin_of(flags_.model), ceilings);
     DP_TRY(report_.before, measure(model, {.batch = model::kDefaultBatch}));
     say("sweeping the cadence");
     for (const uint32_t batch : kBatches) {
@@ -294,6 +294,8 @@ int squeeze_verb(std::span<const std::string> arguments) {
   if (flags.repetitions == 0) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "Flag -r was given 0; at least 1 is needed."));
   }
+  if (auto checked = check_preset(flags.model, bench::Intent::kCalibrate); !checked)
+    return exit_usage(checked.error());
   const auto report = Squeeze(flags).run();
   end_progress();
   if (!report) return exit_failed(report.error());

@@ -91,7 +91,7 @@ int tune_verb(std::span<const std::string> arguments) {
   if (!tuned) return exit_failed(tuned.error());
   if (const auto kept = keep(*tuned, std::nullopt); !kept) return exit_failed(kept.error());
   if (json) {
-    std::fputs(bench::tuner_json(tuned->result, tuned->key).c_str(), stdout);
+    std::fputs(bench::tuner_json(tuned->result, tuned->key, origin_of(flags)).c_str(), stdout);
   } else {
     std::printf("%s (%s), %s, lane %s\n%sStored in %s; doppler kernels --explain shows what is used.\n",
                 tuned->key.adapter.c_str(), tuned->key.driver.c_str(), tuned->key.provider.c_str(),

@@ -14,6 +14,7 @@ int rerank_verb(std::span<const std::string> arguments);
 int serve_verb(std::span<const std::string> arguments);
 int convert_verb(std::span<const std::string> arguments);
 int devices_verb(std::span<const std::string> arguments);
+int models_verb(std::span<const std::string> arguments);
 int inspect_verb(std::span<const std::string> arguments);
 int tokenize_verb(std::span<const std::string> arguments);
 int detokenize_verb(std::span<const std::string> arguments);

@@ -10,6 +10,7 @@
 #include "engine/model_options.h"
 #include "engine/scheduler_thread_native.h"
 #include "engine/session_file.h"
+#include "engine/session_identity.h"
 #include "engine/tuning.h"
 #include "engine/tuning_file_native.h"
 #include "formats/file_set_native.h"

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "engine/load_report.h"
+#include "engine/paging_report.h"
 
 namespace doppler::engine {
 
@@ -32,6 +33,7 @@ Json generation_json(const ModelInfo& info, const Counters& counters, const Gene
                      {"dispatches", counters.dispatches},
                      {"readback_bytes", counters.readback_bytes},
                      {"objects_created_after_load", counters.objects_created}};
+  if (counters.experts.slots != 0) out["experts"] = paging_json(counters.experts);
   return out;
 }
 

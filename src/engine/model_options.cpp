@@ -38,12 +38,13 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   DP_TRY(out.policy, kernels::make_policy(options.lane));
   for (const auto& [operation, variant] : options.kernels) out.policy.forced[operation] = variant;
   for (const std::string& rule : options.rules) DP_CHECK(out.rules.set(rule));
-  if (options.kv != "f16" && options.kv != "f32") {
-    return fail(ErrorKind::kInvalidInput, "Cache format \"%s\" is not known; allowed are f16 and f32.",
+  const std::optional<kernels::CacheFormat> format = kernels::cache_format_of(options.kv);
+  if (!format) {
+    return fail(ErrorKind::kInvalidInput, "Cache format \"%s\" is not known; allowed are f16, f32 and q8_0.",
                 printable(options.kv).c_str());
   }
-  const bool f32 = options.kv == "f32" || out.policy.name == "exact";
-  out.cache_format = f32 ? kernels::CacheFormat::kF32 : kernels::CacheFormat::kF16;
+  const bool is_exact = out.policy.name == "exact" && *format == kernels::CacheFormat::kF16;
+  out.cache_format = is_exact ? kernels::CacheFormat::kF32 : *format;
   out.ctx_len = options.ctx_len;
   for (const formats::Pooling kind :
        {formats::Pooling::kMean, formats::Pooling::kCls, formats::Pooling::kLast}) {
@@ -58,6 +59,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
                .masks = options.grammars && options.sequences > 1};
   out.chunk = options.chunk;
   out.tickets = options.ring;
+  out.expert_bytes = options.expert_bytes;
   if (options.sequences == 0 || options.sequences > kernels::kMaxSequences) {
     return fail(ErrorKind::kInvalidInput, "%u sequences at once were asked for; allowed are 1 to %u.",
                 options.sequences, kernels::kMaxSequences);
@@ -116,6 +118,19 @@ ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device) {
           .has_chat_template = loaded.text.chat_template.has_value()};
 }
 
+ExpertPaging paging_of(const LoadedModel& loaded) {
+  const model::ExpertPager* const pager = loaded.runner->pager();
+  if (!pager) return {};
+  const model::PagingFigures& figures = pager->figures();
+  return {.slots = pager->shape().n_slots,
+          .experts = pager->shape().n_experts,
+          .uses = figures.uses,
+          .misses = figures.misses,
+          .bytes = figures.bytes,
+          .upload_seconds = figures.upload_seconds,
+          .wait_seconds = figures.wait_seconds};
+}
+
 Counters counters_since_load(const LoadedModel& loaded, const gpu::Device& device) {
   const gpu::Counters& now = device.counters();
   const gpu::Counters& before = loaded.after_load;
@@ -124,7 +139,8 @@ Counters counters_since_load(const LoadedModel& loaded, const gpu::Device& devic
           .readback_bytes = now.readback_bytes - before.readback_bytes,
           .objects_created = (now.buffers_created - before.buffers_created) +
                              (now.bind_groups_created - before.bind_groups_created) +
-                             (now.pipelines_created - before.pipelines_created)};
+                             (now.pipelines_created - before.pipelines_created),
+          .experts = paging_of(loaded)};
 }
 
 }  // namespace doppler::engine

@@ -15,6 +15,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options);
 Result<model::LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, const LoadOptions& options,
                                           const gpu::Caps& caps);
 ModelInfo describe(const LoadedModel& loaded, const gpu::Device& device);
+ExpertPaging paging_of(const LoadedModel& loaded);
 // What the device counted since the model was loaded.
 Counters counters_since_load(const LoadedModel& loaded, const gpu::Device& device);
 

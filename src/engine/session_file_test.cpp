@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/session_identity.h"
 #include "formats/gguf/gguf_writer.h"
 #include "formats/test_helpers.h"
 

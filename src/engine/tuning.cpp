@@ -6,8 +6,7 @@
 namespace doppler::engine {
 
 kernels::TuningKey tuning_key(const gpu::Caps& caps, const model::RunnerOptions& options) {
-  return kernels::tuning_key(caps, options.policy,
-                             options.cache_format == kernels::CacheFormat::kF32 ? "f32" : "f16");
+  return kernels::tuning_key(caps, options.policy, kernels::cache_format_name(options.cache_format));
 }
 
 std::string model_key(const formats::Checkpoint& checkpoint) {

@@ -36,11 +36,18 @@ struct PlanEntry {
   std::vector<uint32_t> tensors;
 };
 
+// A run of commands, up to the next part, that may be replayed apart from the others (PlanBuilder::begin_part).
+struct PlanPart {
+  uint32_t first = 0;  // its first command
+  uint32_t tag = 0;    // what its recorder knows it by; 0: it is replayed once
+};
+
 struct Plan {
   std::string name;  // "decode.greedy", "prefill"
   uint32_t max_rows = 1;
   std::vector<uint32_t> words;
-  std::vector<PlanEntry> entries;  // one per command
+  std::vector<PlanEntry> entries;    // one per command
+  std::vector<PlanPart> parts = {};  // none: the plan is replayed as a whole
 
   uint32_t dispatch_count() const;
 };

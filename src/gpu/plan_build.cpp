@@ -1,6 +1,7 @@
 // Turns recordings into plans: pipelines, one buffer of parameters, shared scratch, bind groups, words.
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "gpu/device.h"
@@ -13,6 +14,22 @@ constexpr uint32_t kAxisShift = 28;  // plan.h: axis << 28 | rows_per_group
 constexpr uint32_t kWordBytes = 4;
 
 uint32_t to_words(uint64_t bytes) { return static_cast<uint32_t>(bytes / kWordBytes); }
+
+// What a part uses that is replayed several times lives through all of it.
+void keep_in_parts(std::span<const PlanPart> parts, uint32_t plan, uint32_t commands,
+                   std::vector<ScratchTensor>& tensors) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const uint32_t first = parts[i].first, end = i + 1 < parts.size() ? parts[i + 1].first : commands;
+    if (parts[i].tag == 0 || first == end) continue;
+    for (ScratchTensor& tensor : tensors) {
+      if (tensor.lives.empty() || tensor.lives.back().plan != plan) continue;
+      Lifetime& life = tensor.lives.back();
+      if (life.last < first || life.first >= end) continue;
+      life.first = std::min(life.first, first);
+      life.last = std::max(life.last, end - 1);
+    }
+  }
+}
 
 }  // namespace
 
@@ -29,6 +46,7 @@ ScratchPlacement PlanBuilder::place() const {
         lives.back().last = at;
       }
     }
+    keep_in_parts(recordings_[plan].parts, plan, static_cast<uint32_t>(commands.size()), tensors);
   }
   return place_scratch(tensors);
 }
@@ -36,7 +54,11 @@ ScratchPlacement PlanBuilder::place() const {
 Plan PlanBuilder::to_plan(const Recording& recording, std::span<const uint32_t> buffers,
                           std::span<const PipelineId> pipelines,
                           const std::vector<std::vector<BindGroupId>>& groups) const {
-  Plan plan = {.name = recording.name, .max_rows = recording.max_rows, .words = {}, .entries = {}};
+  Plan plan = {.name = recording.name,
+               .max_rows = recording.max_rows,
+               .words = {},
+               .entries = {},
+               .parts = recording.parts};
   const std::vector<BindGroupId>& own_groups = groups[static_cast<size_t>(&recording - recordings_.data())];
   for (size_t at = 0; at < recording.commands.size(); ++at) {
     const Command& command = recording.commands[at];

@@ -38,6 +38,12 @@ void PlanBuilder::begin(std::string_view name, uint32_t max_rows) {
   recording_ = true;
 }
 
+void PlanBuilder::begin_part(uint32_t tag) {
+  Recording& recording = recordings_.back();
+  if (recording.parts.empty()) recording.parts.push_back({});
+  recording.parts.push_back({.first = static_cast<uint32_t>(recording.commands.size()), .tag = tag});
+}
+
 void PlanBuilder::end() { recording_ = false; }
 
 Result<void> PlanBuilder::check_view(const TensorView& view, const char* what) const {

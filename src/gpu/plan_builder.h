@@ -77,6 +77,9 @@ class PlanBuilder {
   TensorView scratch(std::string_view name, uint64_t bytes);
 
   void begin(std::string_view name, uint32_t max_rows);
+  // From here to the next begin_part() or end() the commands are a part of the plan (PlanPart). With a tag they may be
+  // replayed several times in turn: the scratch that they use is theirs alone meanwhile, and keeps its contents.
+  void begin_part(uint32_t tag);
   // Errors: limits of the device exceeded (binding count and size, grid), bindings that do not fit the
   // layout, misaligned offsets, one buffer bound both read-only and writable or overlapping itself writably
   // (WebGPU forbids both).
@@ -109,6 +112,7 @@ class PlanBuilder {
     std::string name;
     uint32_t max_rows = 1;
     std::vector<Command> commands;
+    std::vector<PlanPart> parts = {};
   };
   // What a bind group is made of, with scratch placed.
   struct Group {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/plan_builder.h"
+#include "gpu/recording_device.h"
 
 namespace doppler::gpu {
 namespace {
@@ -134,6 +135,37 @@ TEST_F(PlanBuilderTest, GivesTheSameBufferTheSameSlot) {
   EXPECT_EQ(first, builder_.external(buffer));
   EXPECT_EQ(first.bytes, 100u);
   EXPECT_NE(first.slot, builder_.external(Buffer(nullptr, 13, 100)).slot);
+}
+
+// Three tensors one after another need two buffers; where they may be written again in turn, each has its own.
+TEST(PlanParts, ScratchOfAPartThatIsRepeatedIsItsAlone) {
+  for (const uint32_t tag : {0u, 7u}) {
+    RecordingDevice device(small_caps());
+    PlanBuilder builder(device.caps());
+    const auto now = [](auto task) {
+      task.start();
+      return std::move(*task.take());
+    };
+    const Buffer buffer = now(device.create_buffer({.name = "x", .bytes = 512}));
+    const TensorView x = builder.external(buffer);
+    const TensorView a = builder.scratch("a", 256), b = builder.scratch("b", 256),
+                     c = builder.scratch("c", 256);
+    builder.begin("plan", 1);
+    EXPECT_TRUE(builder.copy(x.sub(0, 256), a, "first"));
+    builder.begin_part(tag);
+    EXPECT_TRUE(builder.copy(a, b, "second"));
+    EXPECT_TRUE(builder.copy(b, c, "third"));
+    builder.begin_part(0);
+    EXPECT_TRUE(builder.copy(c, x.sub(256, 256), "last"));
+    builder.end();
+    const BuiltPlans built = now(builder.build(device, {}));
+    EXPECT_EQ(built.scratch_bytes, tag == 0 ? 512u : 768u);
+    const std::vector<PlanPart>& parts = built.plans[0].parts;
+    ASSERT_EQ(parts.size(), 3u);
+    EXPECT_EQ(parts[1].first, 1u);
+    EXPECT_EQ(parts[1].tag, tag);
+    EXPECT_EQ(parts[2].first, 3u);
+  }
 }
 
 TEST(Plan, IsReadableAsText) {

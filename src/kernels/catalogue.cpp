@@ -14,6 +14,7 @@
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/repack/repack.h"
+#include "kernels/moe/variants.h"
 #include "kernels/persistent/layers.h"
 #include "kernels/pointwise/variants.h"
 #include "kernels/quantize_q8/variants.h"
@@ -81,6 +82,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("attention_decode", attention_decode_variants(), typical_attention());
   add("attention_skinny", attention_skinny_variants(), typical_attention());
   add("attention_prefill", attention_prefill_variants(), typical_attention());
+  add("attention_unpack", attention_unpack_variants(), typical_attention());
   RmsNorm norm;
   norm.n = kHidden;
   add("rms_norm", rms_norm_variants(), norm);
@@ -105,6 +107,16 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("scan", scan_variants(), Scan{});
   add("gated_norm", gated_norm_variants(), GatedNorm{});
   add("output_gate", output_gate_variants(), OutputGate{});
+  add("route", route_variants(), Route{});
+  add("group_routes", group_routes_variants(), GroupRoutes{});
+  add("every_expert", every_expert_variants(), EveryExpert{});
+  for (int format = 0; format < kWeightFormatCount; ++format) {
+    const ProductShape shape = {
+        .format = static_cast<WeightFormat>(format), .n = kHidden, .k = kHidden, .max_rows = 1};
+    add(expert_operation(shape.format), expert_matvec_variants(shape.format), shape);
+  }
+  add("expert_sum", expert_sum_variants(), ExpertSum{});
+  add("expert_norm", expert_norm_variants(), ExpertNorm{});
   add("quantize_q8", quantize_q8_variants(), QuantizeQ8{});
   add("fragment_f16", fragment_f16_variants(), FragmentF16{});
   const Weight no_table;

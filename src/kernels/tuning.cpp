@@ -1,137 +1,13 @@
-// tuning.h: keys, the text of a tuning file and its checks, constants.
+// tuning.h: keys, what a table has for an operation, constants. The file: tuning_text.cpp.
 #include "kernels/tuning.h"
 
 #include <algorithm>
 
-#include "base/json.h"
-#include "base/text.h"
 #include "gpu/wgsl_files.h"
 #include "gpu/wgsl_source.h"
+#include "kernels/text_digest.h"
 
 namespace doppler::kernels {
-namespace {
-
-constexpr int64_t kFormat = 1;
-constexpr size_t kMostEntries = 10'000;  // of a file; a model has about twenty
-constexpr size_t kMostNameBytes = 256;   // of an operation, shape, variant or constant
-constexpr int64_t kMostConstant = 1 << 20;
-constexpr int64_t kMostBatch = 256;
-constexpr std::string_view kKind = "doppler tuning";
-
-// FNV-1a: names a file and tells builds apart; nothing here defends against an attacker.
-class Digest {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) step(static_cast<uint8_t>(c));
-    step(0);
-  }
-  std::string text() const { return format_text("%016llx", static_cast<unsigned long long>(hash_)); }
-
- private:
-  void step(uint8_t byte) { hash_ = (hash_ ^ byte) * 0x100000001b3ull; }
-  uint64_t hash_ = 0xcbf29ce484222325ull;
-};
-
-struct KeyField {
-  const char* name;
-  std::string TuningKey::* member;
-};
-constexpr KeyField kKeyFields[] = {{"adapter", &TuningKey::adapter},
-                                   {"driver", &TuningKey::driver},
-                                   {"provider", &TuningKey::provider},
-                                   {"backend", &TuningKey::backend},
-                                   {"wgsl", &TuningKey::wgsl},
-                                   {"lane", &TuningKey::lane},
-                                   {"kv", &TuningKey::kv}};
-
-Result<std::string> name_in(const Json& object, const char* member) {
-  DP_TRY(std::optional<std::string> text, get_string(object, member));
-  if (!text || text->empty() || text->size() > kMostNameBytes) {
-    return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be text of 1 to %zu bytes.", member,
-                kMostNameBytes);
-  }
-  return std::move(*text);
-}
-
-Result<uint32_t> count_in(const Json& object, std::string_view member, int64_t most) {
-  DP_TRY(const std::optional<int64_t> number, get_integer(object, member));
-  if (!number || *number < 1 || *number > most) {
-    return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be a whole number from 1 to %lld.",
-                printable(member).c_str(), static_cast<long long>(most));
-  }
-  return static_cast<uint32_t>(*number);
-}
-
-Result<void> check_key(const Json& file, const TuningKey& key) {
-  const Json* found = find(file, "key");
-  if (!found) return fail(ErrorKind::kInvalidInput, "It has no key.");
-  for (const KeyField& field : kKeyFields) {
-    DP_TRY(const std::optional<std::string> value, get_string(*found, field.name));
-    if (value.value_or("") == key.*field.member) continue;
-    return fail(ErrorKind::kInvalidInput, "It was made with %s \"%s\", but this is \"%s\".", field.name,
-                printable(value.value_or("")).c_str(), printable(key.*field.member).c_str());
-  }
-  return {};
-}
-
-// The array, checked for its length; empty when absent.
-Result<const Json*> entries_of(const Json& file, const char* member) {
-  static const Json none = Json::array();
-  const Json* entries = find(file, member);
-  if (!entries) return &none;
-  if (!entries->is_array() || entries->size() > kMostEntries) {
-    return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be an array of at most %zu.", member,
-                kMostEntries);
-  }
-  return entries;
-}
-
-Result<void> read_choice(const Json& entry, TuningTable& table) {
-  TunedChoice choice;
-  DP_TRY(std::string operation, name_in(entry, "operation"));
-  DP_TRY(std::string shape, name_in(entry, "shape"));
-  DP_TRY(choice.variant, name_in(entry, "variant"));
-  if (const Json* constants = find(entry, "constants")) {
-    if (!constants->is_object() || constants->size() > kMostNameBytes) {
-      return fail(ErrorKind::kInvalidInput, "Field \"constants\" must be an object of numbers.");
-    }
-    for (const auto& item : constants->items()) {
-      DP_TRY(choice.constants[item.key()], count_in(*constants, item.key(), kMostConstant));
-    }
-  }
-  DP_TRY(const std::optional<double> seconds, get_number(entry, "seconds"));
-  DP_TRY(const std::optional<double> table_seconds, get_number(entry, "table_seconds"));
-  choice.seconds = seconds.value_or(0);
-  choice.table_seconds = table_seconds.value_or(0);
-  table.choices[{std::move(operation), std::move(shape)}] = std::move(choice);
-  return {};
-}
-
-Result<TuningTable> read_table(std::string_view text, const TuningKey& key) {
-  DP_TRY(const Json file, parse_json(text, "It", /*max_depth=*/6));
-  DP_TRY(const std::optional<std::string> kind, get_string(file, "kind"));
-  DP_TRY(const std::optional<int64_t> format, get_integer(file, "format"));
-  if (kind != kKind || format != kFormat) {
-    return fail(ErrorKind::kInvalidInput, "It is no tuning of format %d.", static_cast<int>(kFormat));
-  }
-  DP_CHECK(check_key(file, key));
-  TuningTable table;
-  DP_TRY(const Json* const choices, entries_of(file, "choices"));
-  for (const Json& entry : *choices) DP_CHECK(read_choice(entry, table));
-  DP_TRY(const Json* const cadence, entries_of(file, "cadence"));
-  for (const Json& entry : *cadence) {
-    DP_TRY(std::string model, name_in(entry, "model"));
-    DP_TRY(table.batch[std::move(model)], count_in(entry, "batch", kMostBatch));
-  }
-  DP_TRY(const Json* const persistent, entries_of(file, "persistent"));
-  for (const Json& entry : *persistent) {
-    DP_TRY(std::string model, name_in(entry, "model"));
-    table.persistent.insert(std::move(model));
-  }
-  return table;
-}
-
-}  // namespace
 
 const TunedChoice* TuningTable::find(std::string_view operation, std::string_view shape) const {
   const auto it = choices.find({std::string(operation), std::string(shape)});
@@ -150,7 +26,7 @@ TuningKey tuning_key(const gpu::Caps& caps, const Policy& policy, std::string_vi
 
 std::string wgsl_digest() {
   constexpr std::string_view kExtension = ".wgsl";
-  Digest digest;
+  TextDigest digest;
   for (const gpu::WgslSource& source : gpu::embedded_wgsl()) {
     const std::string_view name = source.path.substr(0, source.path.size() - kExtension.size());
     digest.add(name);
@@ -158,40 +34,6 @@ std::string wgsl_digest() {
     digest.add(on_disk ? std::string_view(*on_disk) : source.text);
   }
   return digest.text();
-}
-
-std::string key_digest(const TuningKey& key) {
-  Digest digest;
-  for (const KeyField& field : kKeyFields) digest.add(key.*field.member);
-  return digest.text();
-}
-
-std::string tuning_text(const TuningKey& key, const TuningTable& table) {
-  Json file = {{"kind", kKind}, {"format", kFormat}};
-  for (const KeyField& field : kKeyFields) file["key"][field.name] = key.*field.member;
-  Json choices = Json::array(), cadence = Json::array(), persistent = Json::array();
-  for (const auto& [name, choice] : table.choices) {
-    Json entry = {{"operation", name.first},
-                  {"shape", name.second},
-                  {"variant", choice.variant},
-                  {"seconds", choice.seconds},
-                  {"table_seconds", choice.table_seconds}};
-    for (const auto& [constant, value] : choice.constants) entry["constants"][constant] = value;
-    choices.push_back(std::move(entry));
-  }
-  for (const auto& [model, batch] : table.batch) cadence.push_back({{"model", model}, {"batch", batch}});
-  for (const std::string& model : table.persistent) persistent.push_back({{"model", model}});
-  file["choices"] = std::move(choices);
-  file["cadence"] = std::move(cadence);
-  file["persistent"] = std::move(persistent);
-  return to_text(file, 2) + "\n";
-}
-
-Result<TuningTable> parse_tuning(std::string_view text, const TuningKey& key, std::string_view file) {
-  auto table = read_table(text, key);
-  if (table) return table;
-  return fail(ErrorKind::kInvalidInput, "The tuning in %s is not used: %s", printable(file).c_str(),
-              table.error().sentence().c_str());
 }
 
 uint32_t tunable(const Policy& policy, Choice& choice, std::string_view name, uint32_t standard,

@@ -19,6 +19,7 @@ struct Projection {
   std::vector<Part> parts;
   uint32_t n = 0;  // outputs of all parts together
   uint32_t k = 0;
+  uint32_t n_experts = 0;  // of experts: how many each matrix has here, or slots for them
 
   bool has_bias() const;
 };

@@ -210,9 +210,9 @@ Result<const ResolvedLinear*> Lowering::resolve(uint32_t index) {
   ResolvedLinear made{.projection = &weights_.products[index]};
   const kernels::Context ctx = context(index);
   const Node& linear = node(index);
-  if (const auto* experts = std::get_if<graph::ExpertLinear>(&linear.operation)) {
+  if (linear.kind() == OpKind::kExpertLinear) {
     for (const Projection::Part& part : made.projection->parts) {
-      const uint32_t n = part.weight.n / (part.matrices * experts->n_experts);
+      const uint32_t n = part.weight.n / (part.matrices * made.projection->n_experts);
       DP_TRY(kernels::ProductChoice choice, kernels::resolve_expert_product(ctx, part.weight, n));
       made.choices.push_back(std::move(choice));
     }

@@ -14,6 +14,36 @@ Result<kernels::Routes> routes_of(const Lowering& l, Value routes) {
   return fail(ErrorKind::kInternal, "The experts of the rows are not routes.");
 }
 
+// Routes that the host reads: their experts lie in slots.
+bool is_paged(const Lowering& l, Value routes) {
+  return l.io().paged.routes.valid() && l.node(l.graph().info(routes).node).kind() == OpKind::kRoute;
+}
+
+// Those of slots, as the host writes them.
+Result<kernels::Routes> slot_routes(const Lowering& l, const kernels::Context& ctx, Value value,
+                                    uint32_t slots) {
+  const PagedRoutes& paged = l.io().paged;
+  DP_TRY(kernels::Routes routes, routes_of(l, value));
+  routes.n_experts = slots;
+  routes.view = paged.slot_routes.sub(0, routes.bytes(ctx.max_rows));
+  routes.groups = paged.slot_groups.sub(0, kernels::GroupSizes(routes, ctx.max_rows).bytes());
+  return routes;
+}
+
+// Whether a product with experts is the first, or the last, that reads its routes.
+struct Place {
+  bool is_first = true, is_last = true;
+};
+Place place_of(const Lowering& l, uint32_t index) {
+  Place place;
+  for (const uint32_t reader : l.readers(l.node(index).inputs[1])) {
+    if (l.node(reader).kind() != OpKind::kExpertLinear) continue;
+    place.is_first = place.is_first && reader >= index;
+    place.is_last = place.is_last && reader <= index;
+  }
+  return place;
+}
+
 // The routes with their groups, which the first product that reads them has made.
 Result<kernels::Routes> grouped_routes(Lowering& l, kernels::Context& ctx, Value value) {
   DP_TRY(kernels::Routes routes, routes_of(l, value));
@@ -46,9 +76,10 @@ Result<Outcome> lower_route(Lowering& l, uint32_t index) {
     const bool is_scales = route.scales_experts && i + 1 == node.vectors.size();
     (is_scales ? op.scales : op.bias) = l.weights().vectors[node.vectors[i].index];
   }
-  op.y = {.view = l.scratch("routes", uint64_t{l.rows(routes)} * 2 * route.n_used),
-          .n_experts = l.graph().info(node.inputs[0]).columns,
-          .n_used = route.n_used};
+  op.y = {.view = {}, .n_experts = l.graph().info(node.inputs[0]).columns, .n_used = route.n_used};
+  const uint64_t bytes = op.y.bytes(l.rows(routes));
+  op.y.view =
+      is_paged(l, routes) ? l.io().paged.routes.sub(0, bytes) : l.scratch("routes", bytes / sizeof(uint32_t));
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, op));
   l.set_form(routes, Routed{op.y});
@@ -57,7 +88,7 @@ Result<Outcome> lower_route(Lowering& l, uint32_t index) {
 
 Result<Outcome> lower_expert_linear(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
-  const auto& experts = std::get<graph::ExpertLinear>(node.operation);
+  const Value routed = node.inputs[1];
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
   DP_TRY(const kernels::Prologue prologue, l.prologue(node.inputs[0]));
   const auto* x = std::get_if<Rows>(&prologue);
@@ -66,14 +97,19 @@ Result<Outcome> lower_expert_linear(Lowering& l, uint32_t index) {
   const TensorView y = l.product_buffer(index);
   kernels::Context ctx = l.context(index);
   const bool grouped = std::ranges::any_of(resolved->choices, kernels::reads_groups);
-  DP_TRY(const kernels::Routes routes,
-         grouped ? grouped_routes(l, ctx, node.inputs[1]) : routes_of(l, node.inputs[1]));
+  const bool paged = is_paged(l, routed);
+  const Place place = place_of(l, index);
+  // Once for each set of experts that the slots hold in turn.
+  if (paged && place.is_first) ctx.plan.begin_part(l.graph().info(routed).node + 1);
+  DP_TRY(const kernels::Routes routes, paged     ? slot_routes(l, ctx, routed, projection.n_experts)
+                                       : grouped ? grouped_routes(l, ctx, routed)
+                                                 : routes_of(l, routed));
   for (size_t i = 0; i < projection.parts.size(); ++i) {
     const Projection::Part& part = projection.parts[i];
     DP_CHECK(kernels::record(
         ctx, resolved->choices[i],
         kernels::ExpertLinear{.weight = part.weight,
-                              .n = part.weight.n / (part.matrices * experts.n_experts),
+                              .n = part.weight.n / (part.matrices * projection.n_experts),
                               .matrices = part.matrices,
                               .x = *x,
                               .x_per_slot = l.graph().info(node.inputs[0]).columns != projection.k,
@@ -83,6 +119,7 @@ Result<Outcome> lower_expert_linear(Lowering& l, uint32_t index) {
                               .y_stride = projection.n,
                               .y_column = part.column}));
   }
+  if (paged && place.is_last) ctx.plan.begin_part(0);
   l.set_product(index, y);
   return applied();
 }

@@ -23,6 +23,12 @@ struct StateView {
   kernels::TensorView conv, scan;
 };
 
+// Experts in slots (model/expert_pager.h): the host reads the routes of each layer, and writes those of slots, and their
+// groups, before the products that read them.
+struct PagedRoutes {
+  kernels::TensorView routes, slot_routes, slot_groups;  // invalid: all experts lie in GPU memory
+};
+
 struct StepIo {
   // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
   // stream of its one row, and the first norm of that.
@@ -43,6 +49,7 @@ struct StepIo {
   kernels::TensorView sampled_state;
   uint32_t single_rows = 0;
   PersistentIo persistent;
+  PagedRoutes paged = {};
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 

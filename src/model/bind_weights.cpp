@@ -21,8 +21,9 @@ using lowering::Projection;
 
 class Binder {
  public:
-  Binder(WeightLoader& loader, const graph::Graph& graph, const formats::ModelConfig& config, bool stacks)
-      : loader_(loader), graph_(graph), config_(config), stacks_(stacks) {}
+  Binder(WeightLoader& loader, const graph::Graph& graph, const formats::ModelConfig& config, bool stacks,
+         uint32_t expert_slots)
+      : loader_(loader), graph_(graph), config_(config), stacks_(stacks), expert_slots_(expert_slots) {}
 
   Task<Result<BoundWeights>> bind(uint32_t ctx_len) {
     const size_t nodes = graph_.nodes().size();
@@ -118,8 +119,13 @@ class Binder {
   Task<Result<Projection>> experts(const Node& node) {
     std::vector<formats::StoredTensor> matrices;
     for (const graph::Matrix& matrix : node.matrices) matrices.push_back(stored(graph_.info(matrix)));
-    const uint32_t n_used = std::get<graph::ExpertLinear>(node.operation).n_used;
-    co_return co_await loader_.experts(std::move(matrices), n_used, stacks_);
+    WeightLoader::ExpertUse use{.n_used = std::get<graph::ExpertLinear>(node.operation).n_used,
+                                .stacks = stacks_};
+    if (maker(node.inputs[1]).kind() == OpKind::kRoute) {
+      use.slots = expert_slots_;
+      use.tag = graph_.info(node.inputs[1]).node + 1;
+    }
+    co_return co_await loader_.experts(std::move(matrices), use);
   }
 
   const Node& maker(Value value) const { return graph_.nodes()[graph_.info(value).node]; }
@@ -202,6 +208,7 @@ class Binder {
   const graph::Graph& graph_;
   const formats::ModelConfig& config_;
   const bool stacks_;
+  const uint32_t expert_slots_;
   BoundWeights bound_;
   std::optional<uint32_t> table_;  // the embedding's node
   std::optional<uint32_t> layer_;  // being loaded
@@ -211,8 +218,8 @@ class Binder {
 
 Task<Result<BoundWeights>> bind_weights(WeightLoader& loader, const graph::Graph& graph,
                                         const formats::ModelConfig& config, uint32_t ctx_len,
-                                        const lowering::RuleSet& rules) {
-  Binder binder(loader, graph, config, rules.has("stacked_products"));
+                                        const lowering::RuleSet& rules, uint32_t expert_slots) {
+  Binder binder(loader, graph, config, rules.has("stacked_products"), expert_slots);
   co_return co_await binder.bind(ctx_len);
 }
 

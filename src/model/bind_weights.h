@@ -11,9 +11,9 @@
 
 namespace doppler::model {
 
-// ctx_len: positions that the session will use. Errors: a tensor that is missing or has another shape, by its name.
+// ctx_len: positions that the session will use. expert_slots: of each layer with a router; 0: all experts. Errors: a tensor that is missing or has another shape, by its name.
 Task<Result<lowering::BoundWeights>> bind_weights(WeightLoader& loader, const graph::Graph& graph,
                                                   const formats::ModelConfig& config, uint32_t ctx_len,
-                                                  const lowering::RuleSet& rules);
+                                                  const lowering::RuleSet& rules, uint32_t expert_slots);
 
 }  // namespace doppler::model

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "families/families.h"
 #include "kernels/variant.h"
 #include "model/recurrent_states.h"
@@ -46,7 +47,7 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
       const uint64_t usable = caps.memory_bytes / 10 * 9, taken = one.weight_bytes + one.scratch_bytes +
                                                                   state_bytes(config) * options.max_sequences;
       const uint64_t left = usable > taken ? usable - taken : 0;
-      tokens = std::min(tokens, left / std::max<uint64_t>(1, one.cache_bytes) * block_len);
+      tokens = std::min(tokens, left / std::max<uint64_t>(1, one.cache_bytes + one.copied_bytes) * block_len);
     }
   }
   tokens = (tokens + block_len - 1) / block_len * block_len;
@@ -58,17 +59,65 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   return {};
 }
 
+Result<uint32_t> choose_expert_slots(const RunnerOptions& options, const formats::ModelConfig& config,
+                                     const gpu::Caps& caps, MemoryEstimate& estimate) {
+  const uint32_t experts = config.moe.n_experts, used = config.moe.n_used;
+  uint64_t budget = options.expert_bytes;
+  const bool is_asked = budget != 0;
+  const auto refuse = [&](const char* reason) {
+    return fail(ErrorKind::kUnsupported, "Experts cannot be paged (--expert-memory): %s.", reason);
+  };
+  if (is_asked) {
+    if (!pages_experts()) return refuse("a browser keeps all of them in GPU memory");
+    if (estimate.expert_bytes == 0) return refuse("the model has none");
+    if (options.max_sequences != 0)
+      return refuse("they are for one sequence, and the model is loaded for several");
+    if (options.policy.name == "persistent") return refuse("the lane persistent does not stop for them");
+  } else {
+    const bool is_too_large = caps.memory_bytes != 0 && estimate.total() > caps.memory_bytes;
+    if (!is_too_large || estimate.expert_bytes == 0 || !pages_experts() || options.max_sequences != 0 ||
+        options.policy.name == "persistent") {
+      return 0u;
+    }
+    // A tenth is left to what else the device has to hold.
+    const uint64_t usable = caps.memory_bytes / 10 * 9, others = estimate.total() - estimate.expert_bytes;
+    budget = usable > others ? usable - others : 0;
+  }
+  const uint64_t of_one = (estimate.expert_bytes + experts - 1) / experts;  // of all layers
+  const auto slots =
+      static_cast<uint32_t>(std::min<uint64_t>(experts, budget / std::max<uint64_t>(of_one, 1)));
+  if (slots == experts) return 0u;
+  if (slots < used) {
+    if (!is_asked) return 0u;  // check_memory() says what is missing
+    return fail(ErrorKind::kInvalidInput,
+                "Experts were given %s (--expert-memory); the %u of one token take %s, all %u take %s.",
+                format_bytes(budget).c_str(), used, format_bytes(of_one * used).c_str(), experts,
+                format_bytes(estimate.expert_bytes).c_str());
+  }
+  estimate.weight_bytes -= of_one * (experts - slots);
+  estimate.expert_bytes = of_one * slots;
+  if (!is_asked) {
+    log(LogLevel::kWarning,
+        "The device has no memory for all experts: %u of %u a layer lie there, the others are read from the "
+        "file when they are chosen.",
+        slots, experts);
+  }
+  return slots;
+}
+
 Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, RunnerOptions options,
                                    const gpu::Caps& caps) {
   LoadEstimate estimate;
   DP_TRY(estimate.config, formats::read_config(checkpoint));
   DP_CHECK(families::check_has_forward_pass(estimate.config));
   fill_defaults(options, estimate.config);
+  DP_CHECK(check_cache_format(estimate.config, options.cache_format));
   estimate.ctx_len = options.ctx_len;
   estimate.chunk = options.chunk;
   estimate.cache_format = options.cache_format;
   estimate.memory = estimate_memory(estimate.config, checkpoint, weight_layout_policy(caps, options.policy),
                                     estimate.ctx_len, estimate.chunk, options.cache_format);
+  DP_TRY(estimate.expert_slots, choose_expert_slots(options, estimate.config, caps, estimate.memory));
   return estimate;
 }
 

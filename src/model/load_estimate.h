@@ -17,6 +17,11 @@ void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config);
 // Errors: more slots than kMaxSequences; a pool smaller than one block.
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,
                        const formats::Checkpoint& checkpoint, const gpu::Caps& caps);
+// How many experts of each layer lie on the device at a time: 0: all. The estimate becomes that of so many.
+// Errors: a budget (RunnerOptions::expert_bytes) for a model without experts, of several sequences, of the lane persistent,
+// or too small for the experts of one token.
+Result<uint32_t> choose_expert_slots(const RunnerOptions& options, const formats::ModelConfig& config,
+                                     const gpu::Caps& caps, MemoryEstimate& estimate);
 // How weights are laid out for this device and lane.
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy);
 
@@ -25,6 +30,7 @@ struct LoadEstimate {
   uint32_t ctx_len = 0, chunk = 0;
   kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
   MemoryEstimate memory;
+  uint32_t expert_slots = 0;  // of a layer; 0: all experts
 };
 // Errors: this build cannot run the model. Whether the memory is there is check_memory()'s to say.
 Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, RunnerOptions options,

@@ -67,6 +67,19 @@ kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t laye
           .head_dim = formats::head_dim_of(config, layer)};
 }
 
+Result<void> check_cache_format(const formats::ModelConfig& config, kernels::CacheFormat format) {
+  if (format != kernels::CacheFormat::kQ8_0) return {};
+  for (uint32_t i = 0; i < config.n_layers; ++i) {
+    const uint32_t head_dim = formats::head_dim_of(config, i);
+    if (!formats::has_cache(config, i) || head_dim % kernels::kCacheBlock == 0) continue;
+    return fail(
+        ErrorKind::kUnsupported,
+        "A cache in q8_0 has blocks of %u values, and heads of layer %u have %u; allowed are f16 and f32.",
+        kernels::kCacheBlock, i, head_dim);
+  }
+  return {};
+}
+
 MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint,
                                formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
                                kernels::CacheFormat cache_format) {
@@ -74,11 +87,21 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
     estimate.weight_bytes += device_bytes(tensor, tensor.type, layout);
   }
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    if (!formats::is_moe_layer(c, i)) continue;
+    for (const TensorId id : {TensorId::kExpertGate, TensorId::kExpertUp, TensorId::kExpertDown}) {
+      const formats::TensorInfo* tensor = checkpoint.find(formats::stored_tensor(c, id, i).weight_name());
+      if (tensor) estimate.expert_bytes += device_bytes(*tensor, tensor->type, layout);
+    }
+  }
   estimate.smaller = smaller_sizes(checkpoint, layout, estimate.weight_bytes);
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (!formats::has_cache(c, i)) continue;
     const uint64_t bytes = cache_shape(c, i, ctx_len, cache_format).bytes();
-    estimate.cache_buffer_bytes = std::max(estimate.cache_buffer_bytes, bytes);
+    const bool is_copied = cache_format == kernels::CacheFormat::kQ8_0;
+    const uint64_t bound = is_copied ? cache_shape(c, i, ctx_len, kernels::CacheFormat::kF16).bytes() : bytes;
+    estimate.cache_buffer_bytes = std::max(estimate.cache_buffer_bytes, bound);
+    if (is_copied) estimate.copied_bytes = std::max(estimate.copied_bytes, 2 * bound);
     estimate.cache_bytes += 2 * bytes;
   }
   estimate.state_bytes = state_bytes(c) * (1 + kCheckpoints);
@@ -87,8 +110,8 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
       static_cast<uint64_t>(c.n_heads + 2 * c.n_kv_heads) * c.head_dim + 2ull * c.n_heads * c.head_dim;
   const uint64_t widest =
       std::max<uint64_t>(attention, 3ull * std::max(c.ffn_dim, c.shared_ffn_dim)) + 2ull * c.hidden_dim;
-  estimate.scratch_bytes =
-      static_cast<uint64_t>(chunk) * widest * 4 + static_cast<uint64_t>(c.vocab_size) * 8;
+  estimate.scratch_bytes = static_cast<uint64_t>(chunk) * widest * 4 +
+                           static_cast<uint64_t>(c.vocab_size) * 8 + estimate.copied_bytes;
   return estimate;
 }
 

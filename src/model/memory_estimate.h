@@ -21,10 +21,14 @@ struct QuantisedSize {
 
 struct MemoryEstimate {
   uint64_t weight_bytes = 0;
+  uint64_t expert_bytes = 0;  // of weight_bytes: matrices of experts
   uint64_t cache_bytes = 0;
-  uint64_t cache_buffer_bytes = 0;  // of the keys, or the values, of the largest layer: one binding
-  uint64_t state_bytes = 0;         // of layers with a recurrent state, checkpoints too
-  uint64_t scratch_bytes = 0;       // estimate: activations of one prefill chunk, logits
+  // Of the keys, or the values, of the largest layer: one binding. Of a cache in q8_0 as copied to f16.
+  uint64_t cache_buffer_bytes = 0;
+  uint64_t state_bytes = 0;    // of layers with a recurrent state, checkpoints too
+  uint64_t scratch_bytes = 0;  // estimate: activations of one prefill chunk, logits, copied_bytes
+  uint64_t copied_bytes =
+      0;  // of a cache in q8_0: the largest layer in f16 (kernels/attention/attention_unpack.wgsl)
   std::vector<QuantisedSize> smaller =
       {};  // than weight_bytes, the largest first; set by estimate_memory(), not by a load
   uint64_t total() const { return weight_bytes + cache_bytes + state_bytes + scratch_bytes; }
@@ -37,6 +41,9 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats
 // The shape of a layer's cache of so many positions; the views are the caller's.
 kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t layer, uint32_t ctx_len,
                                kernels::CacheFormat format);
+
+// Error: a layer's heads are not whole blocks of the format.
+Result<void> check_cache_format(const formats::ModelConfig& config, kernels::CacheFormat format);
 
 // Bytes of what WeightLoader::place_together() is for: the matrices of each layer, in whole multiples of 256, and every
 // vector beside the tables of the model's own, each at a binding's alignment.

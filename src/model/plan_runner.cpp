@@ -20,6 +20,14 @@ Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<con
                 "The model %s gives %s of texts and writes none: use doppler embed or rerank.",
                 config_.name.c_str(), config_.pooling.n_classes != 0 ? "scores" : "embeddings");
   }
+  if (!later_.empty()) {
+    DP_CHECK(check_settings(settings, options_.parts));
+    DP_CHECK(queue_later({.kind = Later::Kind::kBegin,
+                          .settings = settings,
+                          .tokens = {before.begin(), before.end()},
+                          .has_ticket = false}));
+    return {};
+  }
   DP_CHECK(states_.begin(device_, static_cast<uint32_t>(before.size())));
   return set_generation(settings, before);
 }
@@ -86,18 +94,37 @@ Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
 }
 
 Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
-  DP_CHECK(prepare_prefill(tokens));
-  const bool greedy = takes_greedy_plan(settings_);
-  if (sample && !greedy) DP_CHECK(write_penalties());
-  const char* kind = !sample ? "" : greedy ? ".greedy" : ".sample";
-  const gpu::Plan& chosen = plan_of_rows(kind, host_state_.rows);
-  DP_TRY(const Ticket ticket, submit(chosen, host_state_.rows, 1, sample ? 1 : 0));
-  host_state_.pos += host_state_.rows;
-  DP_CHECK(states_.note_rows(device_, host_state_.rows));
+  if (pager_) {
+    return queue_later({.kind = Later::Kind::kPrefill,
+                        .tokens = {tokens.begin(), tokens.end()},
+                        .has_ticket = sample,
+                        .ticket = {.count = sample ? 1u : 0u}});
+  }
+  DP_TRY(const gpu::Plan* const chosen, begin_prefill(tokens, sample));
+  DP_TRY(const Ticket ticket, submit(*chosen, host_state_.rows, 1, sample ? 1 : 0));
+  DP_CHECK(end_prefill());
   return ticket;
 }
 
+// Writes what the plan reads, which comes back.
+Result<const gpu::Plan*> PlanRunner::begin_prefill(std::span<const uint32_t> tokens, bool sample) {
+  DP_CHECK(prepare_prefill(tokens));
+  const bool greedy = takes_greedy_plan(settings_);
+  if (sample && !greedy) DP_CHECK(write_penalties());
+  return &plan_of_rows(!sample ? "" : greedy ? ".greedy" : ".sample", host_state_.rows);
+}
+
+Result<void> PlanRunner::end_prefill() {
+  host_state_.pos += host_state_.rows;
+  return states_.note_rows(device_, host_state_.rows);
+}
+
 Result<Ticket> PlanRunner::mark() {
+  if (pager_) return queue_later({.kind = Later::Kind::kMark});
+  return submit_mark();
+}
+
+Result<Ticket> PlanRunner::submit_mark() {
   const Ticket ticket{.slot = next_slot_};
   const gpu::ReadbackRequest request{
       .ring = &readback_, .slot = ticket.slot, .from = {.buffer = ring_->id(), .offset = 0, .bytes = 4}};
@@ -107,6 +134,7 @@ Result<Ticket> PlanRunner::mark() {
 }
 
 Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits) {
+  if (pager_) return queue_later({.kind = Later::Kind::kDecode, .ticket = {.count = 1}});
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
   auto all =
@@ -151,6 +179,7 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
 
 Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
   const TraceSpan span("wait for tokens");
+  if (pager_) DP_CO_CHECK(co_await run_later(ticket.slot));
   DP_CO_TRY(const std::vector<uint8_t> bytes,
             co_await device_.read(readback_, ticket.slot, std::max(1u, ticket.count) * 4ull));
   if (exchange_) DP_CO_CHECK(co_await check_fault(ticket.slot));
@@ -195,7 +224,11 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
   }
   DP_CO_CHECK(write_state());
   const gpu::Plan& chosen = plan_of_rows(".logits", host_state_.rows);
-  DP_CO_TRY([[maybe_unused]] const Ticket ticket, submit(chosen, host_state_.rows, 1, 0));
+  const gpu::Plan* last = &chosen;
+  if (pager_) {
+    DP_CO_TRY(last, co_await last_part(chosen, host_state_.rows));
+  }
+  DP_CO_TRY([[maybe_unused]] const Ticket ticket, submit(*last, host_state_.rows, 1, 0));
   DP_CO_CHECK(states_.note_rows(device_, host_state_.rows));
 
   Rows rows;
@@ -216,6 +249,7 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
 }
 
 Task<Result<std::vector<uint8_t>>> PlanRunner::save_cache(uint32_t count) {
+  if (pager_) DP_CO_CHECK(co_await run_later(std::nullopt));
   std::vector<uint8_t> out;
   for (const std::vector<CachePlace>* side : {&cache_k_, &cache_v_}) {
     auto place = side->begin();
@@ -243,6 +277,7 @@ uint32_t PlanRunner::saved_positions(uint64_t bytes) const {
 }
 
 Task<Result<void>> PlanRunner::restore_cache(uint32_t count, std::span<const uint8_t> bytes) {
+  if (pager_) DP_CO_CHECK(co_await run_later(std::nullopt));
   const uint64_t row_bytes = memory_.cache_bytes / options_.ctx_len;  // of one position, all layers
   const uint64_t wanted = row_bytes * count + (count == 0 ? 0 : states_.saved_bytes());
   if (count > options_.ctx_len || bytes.size() != wanted) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "lowering/bound_weights.h"
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
+#include "model/expert_pager.h"
 #include "model/memory_estimate.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_plans.h"
@@ -45,6 +47,7 @@ struct RunnerOptions {
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
+  uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
@@ -70,7 +73,7 @@ struct LoadTimes {
 
 class PlanRunner final : public StepRunner {
  public:
-  // `device` must outlive the runner.
+  // `device` must outlive the runner, and where experts are paged the checkpoint too.
   static Task<Result<std::unique_ptr<PlanRunner>>> load(gpu::Device& device,
                                                         const formats::Checkpoint& checkpoint,
                                                         RunnerOptions options, LoadProgress progress);
@@ -86,7 +89,9 @@ class PlanRunner final : public StepRunner {
   bool goes_on_without_lost() override { return std::exchange(tokens_lost_, false); }
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
-  uint32_t continues_from(uint32_t count) const override { return states_.continues_from(count); }
+  uint32_t continues_from(uint32_t count) const override {
+    return later_.empty() ? states_.continues_from(count) : 0;
+  }
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) override;
   Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) override;
   uint32_t saved_positions(uint64_t bytes) const;  // of what save_cache() gave
@@ -103,6 +108,9 @@ class PlanRunner final : public StepRunner {
   // With RunnerOptions::max_sequences: the steps of many sequences; null otherwise. Then begin(), prefill() and decode()
   // are not there.
   SequencePlans* sequences() { return many_.get(); }
+
+  // Where experts are paged; null: all lie on the device.
+  const ExpertPager* pager() const { return pager_.get(); }
 
   gpu::Device& device() { return device_; }
   const formats::ModelConfig& config() const { return config_; }
@@ -144,8 +152,8 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> make_many();
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
-    return options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits && !has_many() &&
-           formats::has_equal_caches(config_);
+    return expert_slots_ == 0 && options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits &&
+           !has_many() && formats::has_equal_caches(config_);
   }
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
@@ -156,10 +164,28 @@ class PlanRunner final : public StepRunner {
   Result<void> request_fault(uint32_t slot);
   Task<Result<void>> check_fault(uint32_t slot);
 
+  // Where experts are paged: plan_runner_paged_native.cpp. A step waits for routes, so that it runs when its ticket's tokens
+  // are asked for, behind all that was queued before it.
+  struct Later {
+    enum class Kind : uint8_t { kBegin, kPrefill, kMark, kDecode } kind;
+    GenerationSettings settings = {};
+    std::vector<uint32_t> tokens = {};  // of kPrefill; of kBegin those before
+    bool has_ticket = true;
+    Ticket ticket = {};
+  };
+  Task<Result<void>> make_pager(const formats::Checkpoint& checkpoint, std::vector<PagedWeight> weights);
+  Result<Ticket> queue_later(Later later);
+  Task<Result<void>> run_later(std::optional<uint32_t> slot);  // up to its ticket; none: all
+  Task<Result<void>> run_now(Later later);
+  Task<Result<const gpu::Plan*>> last_part(const gpu::Plan& plan, uint32_t rows);
+
   Task<Result<void>> make_cache(gpu::PlanBuilder& builder);
   Result<void> set_generation(const GenerationSettings& settings, std::span<const uint32_t> before);
   Result<void> write_state();
   Result<void> write_penalties();
+  Result<const gpu::Plan*> begin_prefill(std::span<const uint32_t> tokens, bool sample);
+  Result<void> end_prefill();
+  Result<Ticket> submit_mark();
   Result<Ticket> submit(const gpu::Plan& plan, uint32_t rows, uint32_t times, uint32_t sampled);
   const gpu::Plan& plan(std::string_view name) const;
   // "prefill.greedy", or "skinny.greedy" where there are at most kMaxSkinnyRows.
@@ -199,6 +225,12 @@ class PlanRunner final : public StepRunner {
   uint64_t asked_faults_ = 0;        // a bit a ticket: its word of faults_ is on the way
   bool tokens_lost_ = false;         // by it, and nobody asked yet
   bool persistent_refused_ = false;  // the chain is used, for a reason that was told
+
+  uint32_t expert_slots_ = 0;  // of a layer; 0: all experts lie on the device
+  RouteBuffers routes_;
+  lowering::PagedRoutes paged_;
+  std::unique_ptr<ExpertPager> pager_;
+  std::deque<Later> later_;
 
   kernels::StepTables tables_;  // sequences 0: plans of one
   std::unique_ptr<SequencePlans> many_;

@@ -8,6 +8,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/catalogue.h"
 #include "kernels/linear/linear.h"
+#include "kernels/moe/group_routes.h"
 #include "kernels/step/advance.h"
 #include "kernels/step/next.h"
 #include "lowering/lowering.h"
@@ -58,13 +59,16 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     options.chunk = static_cast<uint32_t>(std::clamp<uint64_t>(rows, 1, options.chunk));
   }
   const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
+  DP_CO_CHECK(check_cache_format(config, options.cache_format));
   DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
   const uint32_t positions = options.max_sequences != 0 ? options.pool_tokens : options.ctx_len;
-  const MemoryEstimate estimate =
+  MemoryEstimate estimate =
       estimate_memory(config, checkpoint, layout, positions, options.chunk, options.cache_format);
+  DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
   DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
+  runner->expert_slots_ = expert_slots;
   gpu::PlanBuilder builder(device.caps());
   runner->make_tables();
   DP_CO_CHECK(co_await runner->make_buffers(builder));
@@ -85,7 +89,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                                                std::min(caps.max_binding_bytes, caps.max_buffer_bytes)));
   }
   auto bound = co_await bind_weights(loader, runner->graph_, runner->config_, runner->options_.ctx_len,
-                                     runner->options_.rules);
+                                     runner->options_.rules, expert_slots);
   DP_CO_CHECK_WHILE(bound, "loading %s", checkpoint.name().c_str());
   runner->bound_ = std::move(*bound);
   gpu::PlanBuilder without_plans = builder;
@@ -111,6 +115,10 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_TRY(runner->built_, std::move(built));
   if (cancelled) co_return fail(ErrorKind::kCancelled, "The caller stopped the compiling of the kernels.");
   runner->weights_ = loader.take_buffers();
+  if (expert_slots != 0) {
+    auto paging = runner->make_pager(checkpoint, loader.take_paged());
+    DP_CO_CHECK(co_await std::move(paging));
+  }
   DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
   if (runner->logprobs_ && !runner->has_many()) {
     DP_CO_TRY(runner->logprob_readback_,
@@ -199,6 +207,14 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
     DP_CO_TRY(mask_, co_await buffer(builder, "token_masks",
                                      sequences * kernels::mask_words(config_.vocab_size) * 4, &views_.mask));
   }
+  if (expert_slots_ != 0) {
+    const kernels::Routes routes{.view = {}, .n_experts = expert_slots_, .n_used = config_.moe.n_used};
+    const uint64_t bytes = routes.bytes(options_.chunk);
+    DP_CO_TRY(routes_.routes, co_await buffer(builder, "routes", bytes, &paged_.routes));
+    DP_CO_TRY(routes_.slot_routes, co_await buffer(builder, "slot_routes", bytes, &paged_.slot_routes));
+    const uint64_t group_bytes = kernels::GroupSizes(routes, options_.chunk).bytes();
+    DP_CO_TRY(routes_.slot_groups, co_await buffer(builder, "slot_groups", group_bytes, &paged_.slot_groups));
+  }
   if (!has_many()) {
     const uint32_t hidden_dim = config_.hidden_dim;
     [[maybe_unused]] gpu::Buffer *row = nullptr, *normed = nullptr;
@@ -286,6 +302,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
       .greedy = row.greedy,
       .logits = views_.logits,
       .persistent = row.max_keys != 0 || row.only_persistent ? persistent_ : lowering::PersistentIo{},
+      .paged = paged_,
       .hidden = row.logits_rows == LogitsRows::kAll ? views_.hidden : kernels::TensorView{}};
   if (has_many()) {
     // What a sequence gets must not depend on its company: the same products in all plans.

@@ -125,7 +125,8 @@ uint64_t WeightLoader::most_rows(WeightFormat format, uint32_t k) const {
 
 Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, WeightFormat format,
                                                           std::vector<Source> sources, uint32_t k,
-                                                          Together& together, uint32_t rows_at_once) {
+                                                          Together& together, uint32_t rows_at_once,
+                                                          PagedWeight* paged) {
   kernels::Weight weight{.format = format, .n = 0, .k = k, .pieces = {}};
   for (const Source& source : sources) weight.n += source.rows;
 
@@ -143,7 +144,15 @@ Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, Wei
   for (uint64_t first = 0; first < weight.n; first += rows_a_piece) {
     const uint64_t rows = std::min<uint64_t>(rows_a_piece, weight.n - first);
     const WeightLayout layout = weight_layout(format, rows, k);
-    DP_CO_TRY(const Place place, co_await make_place(label, layout.total_bytes, !tiled, together));
+    DP_CO_TRY(const Place place,
+              co_await make_place(label, layout.total_bytes, !tiled || paged != nullptr, together));
+    weight.pieces.push_back({.buffer = view_of(place),
+                             .first_row = static_cast<uint32_t>(first),
+                             .rows = static_cast<uint32_t>(rows)});
+    if (paged) {
+      paged->places.push_back({.buffer = place.buffer, .offset = place.offset});
+      continue;
+    }
     WeightStream::Piece piece{.buffer = place.buffer,
                               .offset = place.offset,
                               .format = format,
@@ -164,9 +173,6 @@ Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, Wei
       }
     }
     stream_.add(std::move(piece));
-    weight.pieces.push_back({.buffer = view_of(place),
-                             .first_row = static_cast<uint32_t>(first),
-                             .rows = static_cast<uint32_t>(rows)});
   }
   co_return weight;
 }
@@ -247,10 +253,11 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<formats::StoredTen
   co_return out;
 }
 
-Task<Result<Projection>> WeightLoader::experts(std::vector<formats::StoredTensor> matrices, uint32_t n_used,
-                                               bool stacks) {
+Task<Result<Projection>> WeightLoader::experts(std::vector<formats::StoredTensor> matrices, ExpertUse use) {
+  const auto n_experts = static_cast<uint32_t>(matrices[0].shape[0]);
   Projection out;
   out.k = k_of(matrices[0]);
+  out.n_experts = use.slots == 0 ? n_experts : use.slots;
   for (size_t i = 0; i < matrices.size();) {
     std::vector<Source> sources;
     std::string label;
@@ -260,32 +267,48 @@ Task<Result<Projection>> WeightLoader::experts(std::vector<formats::StoredTensor
     for (; i < matrices.size(); ++i) {
       const formats::StoredTensor& matrix = matrices[i];
       const auto own_n = static_cast<uint32_t>(matrix.shape[1]);
+      const uint32_t own_rows = out.n_experts * own_n;
       DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", matrix.shape));
       DP_CO_TRY(const WeightFormat own_format, run_format(*tensor, own_n, out.k));
-      const bool fits = rows + rows_of(matrix) <= most_rows(own_format, out.k);
-      if (!sources.empty() && (!stacks || own_format != format || own_n != n || !fits)) break;
+      const bool fits = rows + own_rows <= most_rows(own_format, out.k);
+      if (!sources.empty() && (!use.stacks || own_format != format || own_n != n || !fits)) break;
       format = own_format;
       n = own_n;
-      sources.push_back({tensor, 0, rows_of(matrix)});
+      sources.push_back({tensor, 0, own_rows});
       label += (label.empty() ? "" : "+") + matrix.name;
       if (checkpoint_.find(matrix.name + ".bias")) {
         const std::vector<uint64_t> bias_shape = {matrix.shape[0], matrix.shape[1]};
         DP_CO_TRY([[maybe_unused]] const formats::TensorInfo* bias,
                   checked(matrix.name + ".bias", bias_shape));
         DP_CO_TRY(const std::vector<float> values, co_await host_vector(matrix.name + ".bias"));
-        biases.resize(rows, 0.0f);
+        biases.resize(size_t{n_experts} * n * (sources.size() - 1), 0.0f);
         biases.insert(biases.end(), values.begin(), values.end());
       }
-      rows += rows_of(matrix);
+      rows += own_rows;
     }
     Projection::Part part{
         .weight = {}, .bias = {}, .column = out.n, .matrices = static_cast<uint32_t>(sources.size())};
-    out.n += n_used * n * part.matrices;
-    DP_CO_TRY(part.weight,
-              co_await place_stacked(label, format, std::move(sources), out.k, weights_together_, n));
-    if (!biases.empty()) {
-      biases.resize(rows, 0.0f);
-      DP_CO_TRY(part.bias, co_await floats(label + ".bias", biases));
+    out.n += use.n_used * n * part.matrices;
+    if (!biases.empty()) biases.resize(size_t{n_experts} * n * part.matrices, 0.0f);
+    if (use.slots != 0) {
+      PagedWeight paged{.tag = use.tag, .name = label, .weight = {}, .n = n, .biases = std::move(biases)};
+      for (const Source& source : sources) paged.tensors.push_back(source.tensor);
+      DP_CO_TRY(part.weight, co_await place_stacked(label, format, std::move(sources), out.k,
+                                                    weights_together_, n, &paged));
+      paged.weight = part.weight;
+      if (!paged.biases.empty()) {
+        DP_CO_TRY(const Place place, co_await make_place(label + ".bias", uint64_t{rows} * sizeof(float),
+                                                         true, vectors_together_));
+        paged.bias = {.buffer = place.buffer, .offset = place.offset};
+        part.bias = view_of(place);
+      }
+      paged_.push_back(std::move(paged));
+    } else {
+      DP_CO_TRY(part.weight,
+                co_await place_stacked(label, format, std::move(sources), out.k, weights_together_, n));
+      if (!biases.empty()) {
+        DP_CO_TRY(part.bias, co_await floats(label + ".bias", biases));
+      }
     }
     out.parts.push_back(std::move(part));
   }

@@ -14,6 +14,7 @@
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
 #include "lowering/bound_weights.h"
+#include "model/expert_pager.h"
 #include "model/memory_estimate.h"
 #include "model/weight_stream.h"
 
@@ -31,10 +32,17 @@ class WeightLoader {
   // neighbours that share a format become one weight; else each matrix is one. Errors name the tensor, its shape or
   // type and what was expected.
   Task<Result<Projection>> projection(std::vector<formats::StoredTensor> matrices, bool stacks = true);
-  // Matrices of experts, [experts, n, k] each, that read the same vector; n_used: experts a row. Those of one number format
-  // become one weight where a binding holds both, else each is one, in pieces of whole experts.
-  Task<Result<Projection>> experts(std::vector<formats::StoredTensor> matrices, uint32_t n_used,
-                                   bool stacks = true);
+  struct ExpertUse {
+    uint32_t n_used = 0;  // experts a row
+    bool stacks = true;
+    // 0: all experts are loaded. Else there is room for so many, and nothing is loaded: paged() says what goes there.
+    uint32_t slots = 0;
+    uint32_t tag = 0;  // PagedWeight::tag
+  };
+  // Matrices of experts, [experts, n, k] each, that read the same vector. Those of one number format become one weight where
+  // a binding holds both, else each is one, in pieces of whole experts.
+  Task<Result<Projection>> experts(std::vector<formats::StoredTensor> matrices, ExpertUse use);
+  std::vector<PagedWeight> take_paged() { return std::move(paged_); }
   Task<Result<kernels::Weight>> matrix(formats::StoredTensor matrix);
   // The weights of norms as f32, as the maths has them; several after one another.
   Task<Result<kernels::TensorView>> norms(std::vector<formats::StoredTensor> norms);
@@ -78,9 +86,10 @@ class WeightLoader {
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
   Result<WeightFormat> run_format(const formats::TensorInfo& tensor, uint32_t n, uint32_t k) const;
   Task<Result<kernels::TensorView>> floats(std::string name, std::vector<float> numbers);
+  // paged: nothing is streamed, the places are kept there.
   Task<Result<kernels::Weight>> place_stacked(std::string label, WeightFormat format,
                                               std::vector<Source> sources, uint32_t k, Together& together,
-                                              uint32_t rows_at_once = 1);
+                                              uint32_t rows_at_once = 1, PagedWeight* paged = nullptr);
   uint64_t most_rows(WeightFormat format, uint32_t k) const;  // that a binding holds
   Task<Result<gpu::Buffer*>> make_buffer(std::string name, uint64_t bytes, bool zeroed);
   Task<Result<Place>> make_place(std::string name, uint64_t bytes, bool zeroed, Together& together);
@@ -96,7 +105,8 @@ class WeightLoader {
   uint64_t weight_bytes_ = 0;
   std::deque<gpu::Buffer> buffers_;               // stay where they are: stream_ points at them
   Together weights_together_, vectors_together_;  // of no bytes: everything has a buffer of its own
-  std::vector<uint64_t> layer_bytes_;             // empty: layers are not placed together
+  std::vector<PagedWeight> paged_;
+  std::vector<uint64_t> layer_bytes_;  // empty: layers are not placed together
   uint64_t most_together_ = 0;
 };
 

@@ -7,6 +7,8 @@
 #include "engine/generator.h"
 #include "engine/model_options.h"
 #include "engine/session_file.h"
+#include "engine/session_identity.h"
+#include "engine/tuning.h"
 #include "web/web_chat.h"
 #include "web/web_options.h"
 

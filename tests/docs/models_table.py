@@ -1,4 +1,5 @@
-"""The tables of docs/reference/models.md are what `doppler inspect --architectures` says; --write renews them.
+"""The tables of docs/reference/models.md are what `doppler models` and `doppler inspect --architectures` say; --write renews
+them.
   models_table.py --doppler PROGRAM [--write]   (in the repository's root; standard library only)"""
 
 import argparse
@@ -12,6 +13,26 @@ BEGIN, END = "<!-- tables: tests/docs/models_table.py --write -->", "<!-- end of
 
 def code(names):
     return ", ".join(f"`{name}`" for name in names)
+
+
+def matrix(families):
+    """A line a family and feature: in which formats and lanes it was shown, and the worst distance."""
+    lines = ["| family | shown | formats | lanes | worst relative L2 |", "|---|---|---|---|---|"]
+    for family in families:
+        features = {}
+        for row in family["shown"]:
+            have = features.setdefault(row["feature"], {"format": set(), "lane": set(), "worst": 0})
+            have["format"].add(row["format"])
+            have["lane"].add(row["lane"])
+            have["worst"] = max(have["worst"], row["worst"])
+        for feature, have in sorted(features.items()):
+            worst = f"{have['worst']:.1e}" if have["worst"] else "equal"
+            lines.append(f"| {family['family']} | {feature.replace('_', ' ')} | {', '.join(sorted(have['format']))} | "
+                         f"{', '.join(sorted(have['lane']))} | {worst} |")
+        if not features:
+            lines.append(f"| {family['family']} | - | - | - | - |")
+    devices = sorted({row["device"] for family in families for row in family["shown"]})
+    return "\n".join(lines + ["", "Shown on: " + "; ".join(devices) + "."])
 
 
 def tables(architectures):
@@ -41,11 +62,16 @@ def main():
     parser.add_argument("--doppler", required=True)
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
-    said = subprocess.run([args.doppler, "inspect", "--architectures", "--json"], check=True, capture_output=True)
+
+    def said(*words):
+        run = subprocess.run([args.doppler, *words, "--json"], check=True, capture_output=True)
+        return json.loads(run.stdout)
+
     with open(PAGE, encoding="utf-8") as file:
         page = file.read()
     begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    wanted = page[:begin] + "\n" + tables(json.loads(said.stdout)["architectures"]) + "\n" + page[end:]
+    wanted = page[:begin] + "\n" + tables(said("inspect", "--architectures")["architectures"]) + "\n\n" + \
+        matrix(said("models")["families"]) + "\n" + page[end:]
     if args.write:
         with open(PAGE, "w", encoding="utf-8") as file:
             file.write(wanted)

@@ -90,6 +90,8 @@ TEST_P(ToGguf, GivesTheSameLogitsAndAllWaysTheSameBytes) {
                         rope.scaling != formats::RopeScaling::kLlama3 &&
                         rope.scaling != formats::RopeScaling::kLongRope;
   EXPECT_LT(relative_l2(got, wanted), is_exact ? 1e-12 : 1e-5);
+  record_shown(config.family, {.format = "rdrr"});
+  record_shown(config.family, {.format = "gguf", .worst = relative_l2(got, wanted)});
 }
 
 class Fused : public Converted {};

@@ -91,6 +91,7 @@ TEST_P(EmbeddingModel, StatesAndEmbeddingsMatch) {
   }
   expect_embeddings(*runner, kExactTolerance);
   EXPECT_FALSE(runner->begin({}, {})) << "a model that writes no text";
+  record_shown(runner->config().family, {.feature = "embedding"});
 }
 
 constexpr const char* kCases[] = {"qwen3_embedding", "qwen3_embedding_prefixed",

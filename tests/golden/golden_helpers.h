@@ -75,6 +75,20 @@ inline References read_references(const std::string& folder, const std::string& 
   return {std::move(*file), std::move(*header)};
 }
 
+// Says in the test's record (--gtest_output=json) what it showed: a family's files of a format, in a lane, have a feature, at
+// most so far from their references. tools/models_matrix.py makes the matrix of `doppler models` of these records.
+struct Shown {
+  const char *format = "hf", *lane = "exact", *feature = "logits";
+  double worst = 0;  // relative L2; 0: equal
+};
+inline void record_shown(const std::string& family, const Shown& shown) {
+  char worst[32];
+  std::snprintf(worst, sizeof worst, "%.1e", shown.worst);
+  const gpu::Caps& caps = device().caps();
+  testing::Test::RecordProperty(std::string("shown-") + shown.format + "-" + shown.lane + "-" + shown.feature,
+                                family + "|" + worst + "|" + caps.adapter + ", " + caps.provider);
+}
+
 inline std::unique_ptr<formats::Checkpoint> open_golden(std::unique_ptr<formats::FileSet> files) {
   auto task = formats::open_checkpoint(std::move(files));
   task.start();

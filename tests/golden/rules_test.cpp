@@ -50,6 +50,9 @@ std::unique_ptr<formats::Checkpoint> gemma3_q8() {
   }
   return open_folder(made);
 }
+std::unique_ptr<formats::Checkpoint> mixtral_bf16() {
+  return open_folder(GOLDEN_DIR "/families_moe/mixtral/bf16");
+}
 // Quantised as files are: of some layers v has more bits than q and k.
 std::unique_ptr<formats::Checkpoint> tiny_q4_k_m() {
   return open_golden(formats::synthetic_file_set(must(formats::SyntheticModel::make("llama-tiny:q4_k_m"))));
@@ -79,6 +82,7 @@ const Setup kQ8Tiles = {
     {{"matvec.tile_q4", "matvec.tile_q4.dp4a.tile"}, {"matvec.tile_q6", "matvec.tile_q6.dp4a.tile"}}};
 const Setup kQ8TilesGemma = {gemma3_q8, "dp4a", {{"matvec.tile_q8", "matvec.tile_q8.dp4a.tile"}}, "", 64, 9};
 const Setup kQ8 = {tiny_q4_k_m, "dp4a"};
+const Setup kExperts = {mixtral_bf16, "dp4a", {{"expert_matvec.tile_bf16", "expert_matvec.tile_bf16.tile"}}};
 const Setup kTogether = {storyteller, "persistent", {}, "", 256};
 
 struct Row {
@@ -93,6 +97,8 @@ const Row kRows[] = {
     {"step_tail", &kTiles, "decode.greedy", kF32Bound},
     {"tile_argmax", &kTiles, "decode.greedy", kF32Bound},
     {"gated_epilogue", &kExact, "decode.greedy", kF32Bound},
+    {"gated_experts", &kExperts, "decode.greedy", kF32Bound},
+    {"expert_sum_norm", &kExperts, "decode.greedy", kF32Bound},
     {"deferred_rms_norm", &kTiles, "decode.greedy", kF32Bound},
     {"residual_epilogue", &kExact, "decode.greedy", kF32Bound},
     {"paired_products", &kQ8Tiles, "decode.greedy", kQ8Bound},

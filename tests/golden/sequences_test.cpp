@@ -23,8 +23,9 @@ constexpr uint32_t kCtx = 64, kBlockLen = 8, kSlots = 5, kNew = 14;
 
 struct Case {
   std::string folder, lane;
+  kernels::CacheFormat cache = kernels::CacheFormat::kF32;
   friend std::ostream& operator<<(std::ostream& out, const Case& c) {
-    return out << c.folder << ", lane " << c.lane;
+    return out << c.folder << ", lane " << c.lane << ", cache " << kernels::cache_format_name(c.cache);
   }
 };
 
@@ -38,6 +39,10 @@ std::vector<Case> cases() {
     const fs::path model = entry.path().parent_path();
     if (std::ranges::find(kModels, model.filename().string()) == std::end(kModels)) continue;
     for (const char* lane : {"exact", "fast", "portable"}) out.push_back({model.string(), lane});
+    // Blocks of bytes: read as they are by decoding rows and copied for pieces, or copied for both.
+    if (model.filename() != "h42_d64_window_bf16") continue;
+    for (const char* lane : {"fast", "portable"})
+      out.push_back({model.string(), lane, kernels::CacheFormat::kQ8_0});
   }
   std::ranges::sort(out, {}, [](const Case& c) { return c.folder + c.lane; });
   return out;
@@ -68,15 +73,14 @@ class Sequences : public testing::TestWithParam<Case> {
     const auto checkpoint = open_golden(std::move(*files));
     auto policy = kernels::make_policy(GetParam().lane);
     EXPECT_TRUE(policy);
-    auto runner =
-        gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
-                                                                 {.policy = *policy,
-                                                                  .ctx_len = kCtx,
-                                                                  .chunk = 9,
-                                                                  .cache_format = kernels::CacheFormat::kF32,
-                                                                  .max_sequences = max_sequences,
-                                                                  .block_len = kBlockLen},
-                                                                 {}));
+    auto runner = gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
+                                                                           {.policy = *policy,
+                                                                            .ctx_len = kCtx,
+                                                                            .chunk = 9,
+                                                                            .cache_format = GetParam().cache,
+                                                                            .max_sequences = max_sequences,
+                                                                            .block_len = kBlockLen},
+                                                                           {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }
@@ -254,12 +258,15 @@ TEST_P(Sequences, GetInCompanyWhatTheyGetAlone) {
   expect_same_behind_shared_and_copied_blocks(*runner->sequences(), wanted);
   expect_same_behind_restored_blocks(*runner->sequences(), wanted);
   EXPECT_EQ(device().counters().buffers_created + device().counters().bind_groups_created, made);
+  record_shown(runner->config().family, {.lane = GetParam().lane.c_str(), .feature = "batch"});
+  record_shown(runner->config().family, {.lane = GetParam().lane.c_str(), .feature = "prefix_cache"});
 }
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
   const fs::path folder(info.param.folder);
   std::string name =
       folder.parent_path().filename().string() + "_" + folder.filename().string() + "_" + info.param.lane;
+  if (info.param.cache == kernels::CacheFormat::kQ8_0) name += "_q8_0";
   std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 }

@@ -36,6 +36,8 @@ $ doppler inspect --synthetic llama-3.1-8b --ctx 8192 | grep '^cache'
 ~cache +1\.00 GiB \(8192 tokens, f16\)
 $ doppler inspect --synthetic llama-3.1-8b --ctx 8192 --kv f32 | grep '^cache'
 ~cache +2\.00 GiB \(8192 tokens, f32\)
+$ doppler inspect --synthetic llama-3.1-8b --ctx 8192 --kv q8_0 | grep '^cache'
+~cache +544\.0 MiB \(8192 tokens, q8_0\)
 
 == synthetic models say that they are
 $ doppler inspect --synthetic llama-tiny | grep '^family'
@@ -80,5 +82,5 @@ $ doppler inspect --synthetic llama-tiny a
 doppler: Both a file and --synthetic were given; one is needed.
 exit 2
 $ doppler inspect --kv q8 a
-doppler: Flag --kv was given "q8"; allowed are f16 and f32.
+doppler: Flag --kv was given "q8"; allowed are f16, f32 and q8_0.
 exit 2

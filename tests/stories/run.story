@@ -73,7 +73,7 @@ exit 1
 
 == a cache format or lane that does not exist
 $ doppler run --synthetic llama-tiny --kv q4 --tokens 1
-doppler: Flag --kv was given "q4"; allowed are f16 and f32.
+doppler: Flag --kv was given "q4"; allowed are f16, f32 and q8_0.
 exit 2
 $ doppler run --synthetic llama-tiny --lane exakt --tokens 1
 ~doppler: There is no lane "exakt" \(did you mean exact\?\); the lanes are .*

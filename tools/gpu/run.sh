@@ -115,8 +115,8 @@ keep() {
 }
 
 doppler=$work/bin/doppler
-# stamp FILE COMMIT: a report says which commit it measured.
-stamp() { [ ! -f "$1" ] || sed -i "0,/^  \"version\":/s//  \"commit\": \"$2\",\n  \"version\":/" "$1"; }
+# stamp FILE COMMIT: a report says which commit it measured. Programs that have it built in say so themselves.
+stamp() { [ ! -f "$1" ] || grep -q '^  "commit":' "$1" || sed -i "0,/^  \"version\":/s//  \"commit\": \"$2\",\n  \"version\":/" "$1"; }
 bench() { # NAME PROGRAM COMMIT PROVIDER LANE SHAPE
   local name=${1//:/_} own=
   [ "$2" = "$doppler" ] && own=$candidate_more

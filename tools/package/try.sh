@@ -19,7 +19,7 @@ mirror_of() {
   esac
 }
 
-# A clean root of the system, copied from one that is kept.
+# A clean root of the system with the driver for a machine without a GPU, copied from one that is kept.
 fresh_root() {
   local system=$1 suite url components base=$ROOTS/$1.base
   read -r suite url components < <(mirror_of "$system")
@@ -27,6 +27,7 @@ fresh_root() {
     rm -rf "$base" && mkdir -p "$base"
     debootstrap --variant=minbase --components="$components" "$suite" "$base" "$url" \
       "$(script_of "$suite")" >"$ROOTS/$system.log" 2>&1
+    in_root "$base" "$driver" >>"$ROOTS/$system.log" 2>&1
     touch "$base/.complete"
   fi
   rm -rf "$ROOTS/$system" && cp -a "$base" "$ROOTS/$system"
@@ -39,8 +40,11 @@ script_of() {
   if [ -e "$scripts/$1" ]; then echo "$scripts/$1"; elif [ "$1" = noble ]; then echo "$scripts/jammy"; else echo "$scripts/sid"; fi
 }
 
-# How each package is installed, the driver for a machine without a GPU apart.
 driver='apt-get -q update && apt-get -q -y install --no-install-recommends libvulkan1 mesa-vulkan-drivers'
+# What a package's own installing needs, and how it is installed.
+needs_tar='apt-get -q -y install --no-install-recommends xz-utils'
+needs_deb=true
+needs_wheel='apt-get -q -y install --no-install-recommends python3-venv'
 install_tar='tar -xJf /tmp/doppler-*.tar.xz -C /opt && ln -s /opt/doppler-*/bin/doppler /usr/local/bin/doppler'
 install_deb='apt-get -q -y install --no-install-recommends /tmp/doppler_*.deb'
 install_wheel='python3 -m venv /opt/venv && /opt/venv/bin/pip -q install --no-index /tmp/doppler_webgpu-*.whl && ln -s /opt/venv/bin/doppler /usr/local/bin/doppler'
@@ -57,10 +61,8 @@ for system in "$@"; do
     mount --bind /proc "$root/proc"
     trap 'umount "$root/proc" 2>/dev/null || true' EXIT
     log=$ROOTS/$system.$package.log
-    install=install_$package
-    needs=$driver
-    [ "$package" != wheel ] || needs+=" python3-venv"
-    if in_root "$root" "$needs" >"$log" 2>&1; then
+    install=install_$package needs=needs_$package
+    if in_root "$root" "${!needs}" >"$log" 2>&1; then
       begin=$(date +%s.%N)
       if in_root "$root" "${!install}" >>"$log" 2>&1 &&
         answer=$(in_root "$root" 'cd / && doppler run "The fox and the crow" -n 20 --seed 3' 2>>"$log"); then

@@ -2,6 +2,7 @@
 check. No engine is needed: harness_for_tests.py stands in for some."""
 
 import copy
+import json
 import pathlib
 import sys
 import tempfile
@@ -10,7 +11,7 @@ from xml.dom import minidom
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from comparison import cli, estimates, gguf, outputs, plots, prompts, records, registry, report, runner, schema  # noqa: E402
+from comparison import cli, estimates, gguf, outputs, plots, process, prompts, records, registry, report, runner, schema, squeeze  # noqa: E402
 
 WORKLOADS = [{"name": "8x4", "prompt": 8, "decode": 4, "streams": 1}, {"name": "16x4", "prompt": 16, "decode": 4, "streams": 1},
              {"name": "8x4x2", "prompt": 8, "decode": 4, "streams": 2}]
@@ -172,7 +173,8 @@ class Runs(unittest.TestCase):
             records.save(self.record, folder)
         later = {**self.record, "date": "2099-01-01T00:00:00Z"}
         self.assertEqual(records.last_like(later, folder)["date"], self.record["date"])
-        self.assertIsNone(records.last_like({**later, "profile": "throughput"}, folder))
+        for other in ({"profile": "throughput"}, {"intent": "investigate"}):
+            self.assertIsNone(records.last_like({**later, **other}, folder))
 
     def test_regressions_need_more_than_threshold_and_spread(self):
         def slower(share):
@@ -191,6 +193,50 @@ class Runs(unittest.TestCase):
     def test_times_and_rates_improve_in_opposite_directions(self):
         self.assertEqual(report.advantage("decode_tok_s", 50.0, 100.0), 0.5)
         self.assertEqual(report.advantage("ttft_s", 0.2, 0.1), 0.5)
+
+
+class Squeeze(unittest.TestCase):
+    def story(self, equal=64):
+        def figures(samples):
+            return {"median": samples[1], "min": min(samples), "max": max(samples), "samples": samples}
+        attempt = {"operation": "matvec", "shape": "64x64", "phase": "decode", "from": "a", "to": "b", "ratio": 1.2,
+                   "kept": True, "verdict": "1.2 times as fast"}
+        return {"kind": "squeeze", "intent": "calibrate", "version": "0.1.0", "commit": "3b9fa7b70d9a",
+                "device": {"adapter": "Some GPU", "driver": "1.2", "provider": "dawn", "backend": "vulkan"},
+                "settings": {"lane": "fast", "chunk": 512}, "cadence": {"batch": 32, "readback_interval": 1, "sweep": []},
+                "tests": [{"test": "pp512", "before": figures([90.0, 100.0, 110.0]), "after": figures([99.0, 110.0, 111.0])},
+                          {"test": "tg128 @ d64", "before": figures([9.0, 10.0, 11.0]), "after": figures([19.0, 20.0, 21.0])}],
+                "red_flags": {"before": [{"name": "slow-host", "sentence": "The host is slow."}], "after": []}, "notes": [],
+                "tuning": {"out_of_time": False, "attempts": [attempt]}, "commands": ["doppler bench"],
+                "correctness": {"passed": True, "error_before": 0.001, "error_after": 0.001, "allowed": 0.01,
+                                "equal_tokens": equal, "tokens": 64}}
+
+    def record(self, folder, **more):
+        program = folder / "doppler"
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(self.story(**more))}\nEND\n")
+        program.chmod(0o755)
+        (folder / "tiny.gguf").write_bytes(b"GGUF")
+        return squeeze.record(squeeze.run(program, folder / "tiny.gguf", []), folder / "tiny.gguf", "rivals squeeze", "")
+
+    def test_a_story_becomes_a_record(self):
+        with tempfile.TemporaryDirectory() as folder:
+            record = self.record(pathlib.Path(folder), equal=12)
+        schema.check(record, "record", "record")
+        page = report.markdown([record], [])
+        for words in ("| tg128 @ d64 | doppler-native.tuned |", "| 2.00x | **differs** in 1 of 1, first at 12 (tokens) |",
+                      "Kept: matvec 64x64, b instead of a", "Red flag before: The host is slow."):
+            self.assertIn(words, page)
+        for text in plots.of_records([record]).values():
+            minidom.parseString(text)
+        slower = copy.deepcopy(record)
+        slower["results"][3]["figures"]["decode_tok_s"] = estimates.estimate([9.0, 10.0, 11.0])
+        self.assertEqual([row["workload"] for row in records.changes(slower, record) if row["worse"]], ["tg128 @ d64"])
+
+    def test_a_program_without_a_story_says_why(self):
+        with self.assertRaisesRegex(process.Failed, "does not start"):
+            squeeze.run(pathlib.Path("no/doppler"), pathlib.Path("x.gguf"), [])
+        with self.assertRaisesRegex(process.Failed, "neither ppN nor tgN"):
+            squeeze.workload("tg128 x8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 // Fuzz target: any text as a config.json. A configuration that is read has the bounds that all families rely on.
+#include "base/fuzz_check.h"
 #include "base/json.h"
 #include "formats/architectures/config_sources.h"
-#include "formats/formats_fuzz.h"
 
 using namespace doppler;
 using namespace doppler::formats;

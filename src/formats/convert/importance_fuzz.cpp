@@ -1,8 +1,8 @@
 // Fuzz target: any bytes as an importance matrix of either form. Columns must be usable by the quantisers as they are.
 #include <cmath>
 
+#include "base/fuzz_check.h"
 #include "formats/convert/importance.h"
-#include "formats/formats_fuzz.h"
 
 using namespace doppler::formats;
 

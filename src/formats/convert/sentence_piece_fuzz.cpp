@@ -1,8 +1,8 @@
 // Fuzz target: any bytes as a tokenizer.model. What is read must be what its header promises.
 #include <cmath>
 
+#include "base/fuzz_check.h"
 #include "formats/convert/sentence_piece.h"
-#include "formats/formats_fuzz.h"
 
 using namespace doppler::formats;
 

@@ -1,6 +1,6 @@
 // Fuzz target: any bytes as a GGUF file, whole and as a prefix of a longer file. What is read must lie inside
 // it.
-#include "formats/formats_fuzz.h"
+#include "base/fuzz_check.h"
 #include "formats/gguf/gguf.h"
 
 using namespace doppler::formats;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "formats/formats_fuzz.h"
+#include "base/fuzz_check.h"
 #include "formats/quant/codec.h"
 #include "formats/quant/repack.h"
 

@@ -1,6 +1,6 @@
 // Fuzz target: any text as an RDRR manifest. What is read must be laid out inside its shards and come back the
 // same when it is written and read again.
-#include "formats/formats_fuzz.h"
+#include "base/fuzz_check.h"
 #include "formats/rdrr/integrity.h"
 #include "formats/rdrr/unpacked_source.h"
 

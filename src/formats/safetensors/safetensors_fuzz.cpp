@@ -1,5 +1,5 @@
 // Fuzz target: any bytes as a safetensors file. What is read must lie inside it and not overlap.
-#include "formats/formats_fuzz.h"
+#include "base/fuzz_check.h"
 #include "formats/recognise.h"
 #include "formats/safetensors/safetensors.h"
 

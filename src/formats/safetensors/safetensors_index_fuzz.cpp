@@ -1,5 +1,5 @@
 // Fuzz target: any text as model.safetensors.index.json. File names must stay in the folder.
-#include "formats/formats_fuzz.h"
+#include "base/fuzz_check.h"
 #include "formats/safetensors/safetensors_index.h"
 #include "formats/source.h"
 

@@ -22,6 +22,11 @@ Result<void> check_shape(const Attention& op) {
     return fail(ErrorKind::kUnsupported, "Head dimension (%u) is not between 1 and %u.", cache.head_dim,
                 kMostHeadDim);
   }
+  if (cache.format == CacheFormat::kQ8_0 && cache.head_dim % kCacheBlock != 0) {
+    return fail(ErrorKind::kUnsupported,
+                "Head dimension (%u) is not a multiple of the q8_0 cache's block (%u).", cache.head_dim,
+                kCacheBlock);
+  }
   if (cache.ctx_len == 0) return fail(ErrorKind::kInvalidInput, "A cache of 0 positions.");
   if (!(op.scale > 0) || !std::isfinite(op.scale) || !(op.softcap >= 0) || !std::isfinite(op.softcap)) {
     return fail(ErrorKind::kInvalidInput, "Scale (%g) is not positive or softcap (%g) negative.",
@@ -74,7 +79,7 @@ Result<void> check_rows(const Context& ctx, const Attention& op, const Rows& y) 
 }
 
 std::string shape_text(const Attention& op) {
-  const char* format = op.cache.format == CacheFormat::kF16 ? "f16" : "f32";
+  const char* format = cache_format_name(op.cache.format);
   return format_text("%u heads on %u, head_dim %u, %s cache of %u%s", op.n_heads, op.cache.n_kv_heads,
                      op.cache.head_dim, format, visible_keys(op), op.ahead == 0 ? "" : ", bidirectional");
 }

@@ -3,7 +3,8 @@
 // 2022), on the matrix units where there are any. A few rows (at most kMaxSkinnyRows): each as in decode, where the device
 // can. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
 // device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored;
-// attention_prefill.matrix, which rounds q and the probabilities to f16: 1e-3.
+// attention_prefill.matrix, which rounds q and the probabilities to f16, and a cache in q8_0 that is copied to f16 first
+// (attention_unpack.wgsl): 1e-3.
 #pragma once
 
 #include <optional>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <ostream>
@@ -16,6 +17,12 @@ namespace doppler::kernels::testing {
 
 inline constexpr double kBound = 1e-5;        // attention.h
 inline constexpr double kMatrixBound = 1e-3;  // attention.h
+
+// Whether what a variant reads of a cache in q8_0 was rounded to f16 first.
+inline bool is_unpacked(const KernelRun& run) {
+  return std::ranges::any_of(run.choices(),
+                             [](const Choice& c) { return c.operation == "attention_unpack"; });
+}
 
 struct AttentionCase {
   uint32_t n_heads = 8;
@@ -32,10 +39,10 @@ struct AttentionCase {
 };
 
 inline void PrintTo(const AttentionCase& c, std::ostream* out) {
-  *out << c.n_heads << " heads on " << c.n_kv_heads << ", head_dim " << c.head_dim
-       << (c.format == CacheFormat::kF16 ? ", f16" : ", f32") << ", ctx_len " << c.ctx_len << ", window "
-       << c.window << ", softcap " << c.softcap << (c.sinks ? ", sinks" : "") << (c.q8 ? ", q8" : "")
-       << ", q x " << c.q_scale << ", ahead " << c.ahead;
+  *out << c.n_heads << " heads on " << c.n_kv_heads << ", head_dim " << c.head_dim << ", "
+       << cache_format_name(c.format) << ", ctx_len " << c.ctx_len << ", window " << c.window << ", softcap "
+       << c.softcap << (c.sinks ? ", sinks" : "") << (c.q8 ? ", q8" : "") << ", q x " << c.q_scale
+       << ", ahead " << c.ahead;
 }
 
 // An operation, and the forms of its result that a case asks for.
@@ -62,6 +69,7 @@ class AttentionData {
     v_ = normals(random, rows * c.head_dim, 1);
     sinks_ = normals(random, c.n_heads, 3);
     for (std::vector<float>* cache : {&k_, &v_}) {
+      if (c.format == CacheFormat::kQ8_0) round_blocks(*cache);
       if (c.format != CacheFormat::kF16) continue;
       for (float& value : *cache) value = f16_to_f32(f32_to_f16(value));
     }
@@ -165,8 +173,44 @@ class AttentionData {
     }
   }
 
+  // To what blocks of q8_0 hold. A block that was rounded has a byte of 127, so that it stays what it is when it is rounded again.
+  static void round_blocks(std::vector<float>& cache) {
+    for (size_t begin = 0; begin < cache.size(); begin += kCacheBlock) {
+      const float scale = scale_of(&cache[begin]);
+      for (size_t i = begin; i < begin + kCacheBlock; ++i) cache[i] = std::round(cache[i] / scale) * scale;
+    }
+  }
+  static float scale_of(const float* block) {
+    float largest = 0;
+    for (uint32_t i = 0; i < kCacheBlock; ++i) largest = std::max(largest, std::abs(block[i]));
+    return f16_to_f32(f32_to_f16(largest / 127));
+  }
+
+  // rope.h, CacheView.
+  std::vector<uint32_t> stored_q8_0(const std::vector<float>& cache, uint32_t length) const {
+    const uint64_t row_bytes = CacheView{.format = case_.format, .head_dim = case_.head_dim}.row_bytes();
+    const size_t rows = size_t{case_.n_kv_heads} * case_.ctx_len;
+    std::vector<uint8_t> bytes(rows * row_bytes);
+    for (size_t row = 0; row < rows; ++row) {
+      const float* values = &cache[row * case_.head_dim];
+      for (uint32_t d = 0; d < case_.head_dim; ++d) {
+        const float scale = scale_of(&values[d / kCacheBlock * kCacheBlock]);
+        bytes[row * row_bytes + d] =
+            static_cast<uint8_t>(static_cast<int8_t>(std::lround(values[d] / scale)));
+        const uint16_t bits = row % case_.ctx_len < length
+                                  ? f32_to_f16(scale)
+                                  : f32_to_f16(std::numeric_limits<float>::quiet_NaN());
+        std::memcpy(&bytes[row * row_bytes + case_.head_dim + d / kCacheBlock * 2], &bits, 2);
+      }
+    }
+    std::vector<uint32_t> words(bytes.size() / 4);
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+    return words;
+  }
+
   // As the GPU holds it: padded with zeros, f16 in pairs or f32.
   std::vector<uint32_t> stored(const std::vector<float>& cache, uint32_t length) const {
+    if (case_.format == CacheFormat::kQ8_0) return stored_q8_0(cache, length);
     const bool half = case_.format == CacheFormat::kF16;
     std::vector<uint32_t> words(size_t{case_.n_kv_heads} * case_.ctx_len * padded_ / (half ? 2 : 1));
     for (size_t row = 0; row < size_t{case_.n_kv_heads} * case_.ctx_len; ++row) {

@@ -1,16 +1,7 @@
 // Decode attention with subgroup operations, for a q and a cache that rope/ has prepared, and attention of a few rows,
 // each on its own (z of the grid): see attention_decode_core. Twin of attention_decode_rope.
 //!import attention/attention_decode_core
-@group(0) @binding(0) var<storage, read> state: StepState;
-@group(0) @binding(1) var<storage, read> q: array<f32>;
-@group(0) @binding(2) var<storage, read> k_cache: array<Eight>;
-@group(0) @binding(3) var<storage, read> v_cache: array<Eight>;
-@group(0) @binding(4) var<storage, read> sinks: array<f32>;
-@group(0) @binding(5) var<storage, read_write> result: array<f32>;
-@group(0) @binding(6) var<storage, read_write> y_q8: array<u32>;
-
-fn cached_key(at: u32) -> Eight { return k_cache[at]; }
-fn cached_value(at: u32) -> Eight { return v_cache[at]; }
+//!import attention/attention_decode_stored
 
 fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> u32 { return 0u; }
 fn prepare(early: u32, kv_head: u32, writes_newest: bool, thread: u32) {}

@@ -6,7 +6,7 @@
 #include "kernels/attention/attention_combine.wgsl.h"
 #include "kernels/attention/attention_decode_portable.wgsl.h"
 #include "kernels/attention/attention_decode_rope.wgsl.h"
-#include "kernels/attention/attention_decode_subgroup.wgsl.h"
+#include "kernels/attention/attention_decode_stored.wgsl.h"
 #include "kernels/attention/recording.h"
 #include "kernels/linear/linear.h"
 #include "kernels/tuning.h"
@@ -110,13 +110,17 @@ SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeS
           .window = op.window};
 }
 
-Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
+Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choice,
                              const AttentionDecodeRow& chosen, const AttentionOutput& y_of_reader) {
   AttentionDecodeRow tuned = tuned_row(ctx.policy, choice, chosen);
   // Rows of several sequences fill a device by themselves; so many splits as for a few would be as many partial results.
-  if (op.single_rows != 0) tuned.rows = std::max(tuned.rows, single_rows(ctx, op).most);
+  if (given.single_rows != 0) tuned.rows = std::max(tuned.rows, single_rows(ctx, given).most);
   const AttentionDecodeRow* row = &tuned;
-  if (op.rope && !row->rope) DP_CHECK(record(ctx, *op.rope));
+  if (given.rope && !row->rope) DP_CHECK(record(ctx, *given.rope));
+  Attention op = given;
+  if (row->kernel == DecodeKernel::kWorkgroup) {
+    DP_TRY(op, unpacked(ctx, given, true));
+  }
   const DecodeSizes sizes = decode_sizes(*row, op, ctx.plan.caps());
   const bool is_split = sizes.splits > 1;
   const auto* left = std::get_if<SplitPartials>(&y_of_reader);
@@ -130,7 +134,7 @@ Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
   const bool subgroup = row->kernel == DecodeKernel::kSubgroup;
   Launch launch{.variant = row->name};
   launch.entry = subgroup ? "attention/attention_decode_subgroup" : "attention/attention_decode_portable";
-  launch.layout = subgroup ? std::span<const gpu::BindKind>(wgsl::attention_decode_subgroup::kLayout)
+  launch.layout = subgroup ? std::span<const gpu::BindKind>(wgsl::attention_decode_stored::kLayout)
                            : wgsl::attention_decode_portable::kLayout;
   launch.subgroups = subgroup;
   add_shared(ctx, op, launch);

@@ -48,6 +48,11 @@ void add_shared(const Context& ctx, const Attention& op, Launch& launch) {
     launch.substitutions.emplace_back("attention/attention_cache_f16_store",
                                       "attention/attention_cache_f32_store");
   }
+  if (op.cache.format == CacheFormat::kQ8_0) {
+    launch.substitutions.emplace_back("attention/attention_cache_f16", "attention/attention_cache_q8_0");
+    launch.substitutions.emplace_back("attention/attention_decode_stored",
+                                      "attention/attention_decode_stored_q8_0");
+  }
 }
 
 // What a step costs depends on the position, which a plan does not know: the plan says what it costs with a full cache
@@ -67,7 +72,9 @@ Result<void> record_other_forms(Context& ctx, const Attention& op, const Rows& y
   return {};
 }
 
-Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPrefillRow& row, const Rows& y) {
+Result<void> record_matrix(Context& ctx, const Attention& given, const AttentionPrefillRow& row,
+                           const Rows& y) {
+  DP_TRY(const Attention op, unpacked(ctx, given, false));
   const MatrixSizes sizes = matrix_sizes(op, ctx.max_rows, ctx.plan.caps());
   Launch launch{.variant = row.name,
                 .entry = "attention/attention_prefill_matrix",
@@ -93,7 +100,9 @@ Result<void> record_matrix(Context& ctx, const Attention& op, const AttentionPre
   return record_other_forms(ctx, op, y, false, true);
 }
 
-Result<void> record_tiles(Context& ctx, const Attention& op, const AttentionPrefillRow& row, const Rows& y) {
+Result<void> record_tiles(Context& ctx, const Attention& given, const AttentionPrefillRow& row,
+                          const Rows& y) {
+  DP_TRY(const Attention op, unpacked(ctx, given, false));
   const uint32_t vec4s = op.cache.padded_head_dim() / 4;
   Launch launch{.variant = row.name,
                 .entry = "attention/attention_prefill",

@@ -31,6 +31,10 @@ SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeS
 // The forms of y that the kernel did not write itself.
 Result<void> record_other_forms(Context& ctx, const Attention& op, const Rows& y, bool has_q8, bool has_f16);
 
+// op, over an f16 scratch copy of what its rows see where the cache is in q8_0, which only decode's kernel with subgroup
+// operations reads as it is. Records the dispatch that makes it. each_row: rows may be of sequences of their own.
+Result<Attention> unpacked(Context& ctx, const Attention& op, bool each_row);
+
 // Of each row of q on its own. y_of_reader: what the reader gets, SplitPartials where the row leaves them to it.
 Result<void> record_each_row(Context& ctx, const Attention& op, Choice& choice,
                              const AttentionDecodeRow& chosen, const AttentionOutput& y_of_reader);

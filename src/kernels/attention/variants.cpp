@@ -41,6 +41,13 @@ std::string only_cpu(const Attention&, const gpu::Caps& caps) {
   return format_text("it is shaped for CPU devices, this is a %s", gpu::adapter_type_name(caps.type));
 }
 
+// Of decode and a few rows, where a copy of the cache in f16 would be made for each step.
+std::string only_cpu_each_row(const Attention& op, const gpu::Caps& caps) {
+  std::string reason = only_cpu(op, caps);
+  if (!reason.empty() || op.cache.format != CacheFormat::kQ8_0 || !caps.subgroups) return reason;
+  return "subgroups read a cache in q8_0 as it is";
+}
+
 std::string only_short(const Attention& op, const gpu::Caps&) {
   const uint32_t keys = visible_keys(op);
   if (keys <= kShortKeys) return "";
@@ -90,7 +97,7 @@ std::string fits_fragments(const Attention& op, const gpu::Caps& caps) {
                        caps.subgroup_min, caps.subgroup_max);
   }
   if (op.ahead != 0) return "it is causal, and these rows see ahead";
-  if (op.cache.format != CacheFormat::kF16) return "the cache is not in f16";
+  if (op.cache.format == CacheFormat::kF32) return "the cache is in f32";
   if (op.cache.head_dim % kFragment != 0 || op.cache.head_dim > kMostMatrixDims) {
     return format_text("head_dim %u is not a multiple of %u up to %u", op.cache.head_dim, kFragment,
                        kMostMatrixDims);
@@ -125,12 +132,13 @@ constexpr uint32_t kDecodeWorkgroup = 256;
 uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
   const uint64_t head = op.cache.padded_head_dim();
   const uint64_t parts = sizes.workgroup / sizes.subgroup;
-  const uint64_t newest = 2 * head * (op.cache.format == CacheFormat::kF16 ? 2 : 4);
+  const uint64_t newest = 2 * op.cache.row_bytes();
   const uint64_t floats = (sizes.heads + 2) * head + parts * head + parts * (3 * sizes.heads + 1);
   return floats * sizeof(float) + newest;
 }
 
 std::string rope_fits(const Attention& op, const gpu::Caps& caps, bool splits) {
+  if (op.cache.format == CacheFormat::kQ8_0) return "blocks of a cache in q8_0 are made by rope_kv";
   if (!op.rope) return "q and the cache are rotated already";
   if (op.rope->norms.valid() && op.sinks.valid()) return "sinks and norms of q and k share a binding";
   std::string reason = fits_registers(op, caps);
@@ -168,7 +176,7 @@ std::string few_heads_and_reader_reduces(const Attention& op, const gpu::Caps& c
 
 const std::array<AttentionDecodeRow, 8> kDecode = {{
     // A CPU device runs the invocations of a workgroup as one vector, and has few cores: splits gain nothing.
-    {{.name = "attention_decode.cpu", .refuse = only_cpu},
+    {{.name = "attention_decode.cpu", .refuse = only_cpu_each_row},
      {.kernel = DecodeKernel::kWorkgroup, .workgroup = 8, .keys_at_once = 4}},
     // gemma-3-1b, four heads of 256, behind 128 keys on an H200: 1,168 tok/s in .single, 1,258 so; llama-3.2-1b, 32 heads of
     // 64: 1,849 and 1,776.
@@ -257,7 +265,7 @@ const std::array<AttentionPrefillRow, 4> kPrefill = {{
 // Tiles have 16 to 64 rows of q and walk over all keys one after the other, as many workgroups as heads: few rows of a
 // long cache leave nearly the whole device idle. As in decode, splits of the keys for each row fill it.
 const std::array<AttentionPrefillRow, 6> kSkinny = {{
-    {{.name = "attention_skinny.cpu", .refuse = only_cpu},
+    {{.name = "attention_skinny.cpu", .refuse = only_cpu_each_row},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.cpu"}},
     {{.name = "attention_skinny.split", .lane = kSub, .needs = kNeedSubgroups, .refuse = fits_registers},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.subgroup.split"}},

@@ -64,6 +64,8 @@ struct PrefillConstants {
 };
 struct AttentionPrefillRow : Variant<Attention>, PrefillConstants {};
 std::span<const AttentionPrefillRow> attention_prefill_variants();
+// Of the dispatch before a variant that does not read a cache in q8_0 (recording.h, unpacked()).
+std::span<const Variant<Attention>> attention_unpack_variants();
 // Of plans for 2 to kMaxSkinnyRows rows.
 std::span<const AttentionPrefillRow> attention_skinny_variants();
 // What a row of kEachRow takes for each row of q: its row of decode, under its own name.

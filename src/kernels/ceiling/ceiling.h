@@ -17,7 +17,7 @@ struct Ceilings {
   bool by_timestamps = false;             // false: by the host's clock, which adds what a submit costs
 };
 
-// Takes about a second and a buffer of up to 1 GiB (128 MiB on a CPU) for that time; less where memory is
+// Warms the device up first, until its clocks are steady. Takes one to three seconds and a buffer of up to 1 GiB (128 MiB on a CPU) for that time; less where memory is
 // short. Each figure is the best of repetitions that take at least 20 ms together. Wait for other work before
 // calling it.
 Task<Result<Ceilings>> measure_ceilings(gpu::Device& device);

@@ -5,10 +5,12 @@
 #include <bit>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/linear/matvec/matvec_tile.h"
 #include "kernels/moe/expert_bindings.wgsl.h"
 #include "kernels/moe/expert_grouped.h"
 #include "kernels/moe/expert_place.h"
 #include "kernels/moe/expert_tile.wgsl.h"
+#include "kernels/moe/expert_tile_gate.wgsl.h"
 #include "kernels/moe/variants.h"
 #include "kernels/tuning.h"
 
@@ -16,6 +18,20 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kUnit = 32;  // columns
+
+Result<void> check_gate(const Context& ctx, const ExpertLinear& op) {
+  if (op.matrices != 2) {
+    return fail(ErrorKind::kInternal, "%u matrices of %s were to be a gate and its up.", op.matrices,
+                ctx.op_label.c_str());
+  }
+  const uint32_t columns = op.routes.n_used * op.n;
+  const Rows& y = op.gate->y;
+  if (y.f32.valid() || !y.q8.valid()) {
+    DP_CHECK(check_view(y.f32, uint64_t{ctx.max_rows} * columns * sizeof(float), "y of gated experts"));
+  }
+  if (!y.q8.valid()) return {};
+  return check_view(y.q8, q8_bytes(ctx.max_rows, columns), "q8 of gated experts");
+}
 
 Result<void> check(const Context& ctx, const ExpertLinear& op) {
   const Weight& weight = op.weight;
@@ -43,6 +59,7 @@ Result<void> check(const Context& ctx, const ExpertLinear& op) {
   }
   DP_CHECK(check_view(op.routes.view, op.routes.bytes(ctx.max_rows), "routes of expert_linear"));
   if (op.bias.valid()) DP_CHECK(check_view(op.bias, weight.n * sizeof(float), "bias of expert_linear"));
+  if (op.gate) return check_gate(ctx, op);
   const uint64_t columns = uint64_t{op.matrices} * used * op.n;
   if (op.y_column + columns > op.y_stride) {
     return fail(ErrorKind::kInternal, "Columns %u to %llu of %s do not fit rows of %u.", op.y_column,
@@ -50,6 +67,9 @@ Result<void> check(const Context& ctx, const ExpertLinear& op) {
   }
   return check_view(op.y, uint64_t{ctx.max_rows} * op.y_stride * sizeof(float), "y of expert_linear");
 }
+
+// Of a slot.
+uint32_t outputs_of(const ExpertLinear& op) { return op.gate ? op.n : op.matrices * op.n; }
 
 // Outputs of a workgroup, and the constants that shape it.
 struct Shape {
@@ -64,7 +84,7 @@ Shape tile_shape(Context& ctx, const ExpertLinear& op, Choice& choice) {
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t fitting = std::min({kMostTileInvocations, caps.max_invocations, caps.max_workgroup_size_x});
   const uint32_t units = op.weight.k / kUnit;
-  const bool few = op.matrices * op.n * op.routes.n_used / kTileRows < kEnoughWorkgroups;
+  const bool few = outputs_of(op) * op.routes.n_used / kTileRows < kEnoughWorkgroups;
   const uint32_t rows = tunable(ctx.policy, choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   const uint32_t most = std::max(fitting / rows, 1u);
   std::vector<uint32_t> alternatives;
@@ -75,7 +95,7 @@ Shape tile_shape(Context& ctx, const ExpertLinear& op, Choice& choice) {
       tunable(ctx.policy, choice, "depth", weight_format_info(op.weight.format).quantised() ? 4 : 2, {2, 4});
   return {.outputs = rows,
           .consts = {u32_const("UNITS", units), u32_const("ROWS", rows), u32_const("SLICES", slices),
-                     u32_const("SUMS", 1), u32_const("DEPTH", depth)}};
+                     u32_const("SUMS", op.gate ? 2 : 1), u32_const("DEPTH", depth)}};
 }
 
 Shape row_shape(const Context& ctx, const ProductRow& row, const ExpertLinear& op) {
@@ -120,6 +140,21 @@ void choose_entry(const ProductRow& row, const Weight& weight, Launch& launch) {
   if (row.algorithm == Algorithm::kTiled) launch.layout = wgsl::expert_tile::kLayout;
 }
 
+// What expert_tile_gate has instead of expert_tile's y.
+void choose_gate(Context& ctx, const ExpertLinear& op, Launch& launch) {
+  const Rows& y = op.gate->y;
+  launch.entry = "moe/expert_tile_gate";
+  launch.layout = wgsl::expert_tile_gate::kLayout;
+  for (const gpu::WgslConst& value :
+       {u32_const("ACTIVATE", static_cast<uint32_t>(op.gate->activation)), bool_const("HAS_Y", y.f32.valid()),
+        bool_const("HAS_Q8", y.q8.valid()),
+        u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, op.routes.n_used * op.n) / 4)}) {
+    launch.consts.push_back(value);
+  }
+  launch.bindings.back() = y.f32.valid() ? y.f32 : unused_binding(ctx);
+  launch.bindings.push_back(y.q8.valid() ? y.q8 : unused_binding(ctx));
+}
+
 }  // namespace
 
 void add_place_consts(const ExpertLinear& op, const WeightPiece& piece, std::vector<gpu::WgslConst>& consts) {
@@ -133,6 +168,16 @@ void add_place_consts(const ExpertLinear& op, const WeightPiece& piece, std::vec
   }
 }
 
+std::string refuse_expert_gate(const ProductChoice& choice, ActivationFn activation) {
+  if (choice.row->algorithm != Algorithm::kTiled) {
+    return format_text("%s makes no tiles of a row's own experts", std::string(choice.row->name).c_str());
+  }
+  if (activation == ActivationFn::kNone || activation > ActivationFn::kGeluErf) {
+    return format_text("activation %s gates nothing", activation_name(activation));
+  }
+  return "";
+}
+
 bool reads_groups(const ProductChoice& choice) {
   return choice.row->algorithm == Algorithm::kGroupedMatrix || choice.row->algorithm == Algorithm::kGrouped;
 }
@@ -143,7 +188,7 @@ Result<ProductChoice> resolve_expert_product(const Context& ctx, const Weight& w
   const char* format = weight_format_info(weight.format).name;
   DP_TRY(Resolved<ProductRow> resolved,
          (resolve<ProductRow, ProductShape>(
-             format_text("expert_matvec.%s", format), expert_matvec_variants(weight.format), shape,
+             expert_operation(weight.format), expert_matvec_variants(weight.format), shape,
              format_text("%s %ux%u", format, n, weight.k), ctx.plan.caps(), ctx.policy)));
   return ProductChoice{.row = resolved.row, .choice = std::move(resolved.choice), .max_rows = ctx.max_rows};
 }
@@ -169,7 +214,8 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const ExpertLinea
       row.algorithm == Algorithm::kTiled ? tile_shape(ctx, op, noted) : row_shape(ctx, row, op);
   Launch launch{.variant = row.name};
   choose_entry(row, weight, launch);
-  launch.grid = {.x = (op.matrices * op.n + shape.outputs - 1) / shape.outputs,
+  if (op.gate) choose_block_fragments(ctx, launch);
+  launch.grid = {.x = (outputs_of(op) + shape.outputs - 1) / shape.outputs,
                  .y = used,
                  .rows_axis = 2,
                  .rows_per_group = 1};
@@ -184,10 +230,11 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const ExpertLinea
                        op.routes.view,
                        op.bias.valid() ? op.bias : pieces.scales,
                        op.y};
+    if (op.gate) choose_gate(ctx, op, launch);
     // Of a row: the experts that it uses, as if each row used others.
     const uint64_t share = piece_bytes(weight, piece) * used / op.routes.n_experts;
     launch.bytes = share + (row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) * x_slots +
-                   uint64_t{4} * op.matrices * used * op.n;
+                   uint64_t{4} * outputs_of(op) * used;
     launch.operations = uint64_t{2} * op.matrices * used * op.n * weight.k;
     DP_CHECK(dispatch(ctx, launch));
   }

@@ -4,6 +4,9 @@
 // as in linear/linear.h.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "kernels/linear/linear.h"
 #include "kernels/moe/routes.h"
 
@@ -19,12 +22,16 @@ struct ExpertLinear {
   Routes routes;
   TensorView bias = {};  // optional f32, a number for each row of the weight
   // f32 [rows, y_stride]: matrix m of slot s fills the columns y_column + (m * n_used + s) * n ...
-  TensorView y;
+  TensorView y = {};
   uint32_t y_stride = 0, y_column = 0;
+  // Instead of y, of two matrices: activate(first) * second, gate->y [rows, n_used * n] as f32, q8 or both.
+  std::optional<Gate> gate = {};
 };
 
 // The variant for products with an expert's n outputs of the weight, chosen once: record() takes it as it is.
 Result<ProductChoice> resolve_expert_product(const Context& ctx, const Weight& weight, uint32_t n);
+// Why products of this variant do not gate their outputs; "" if they do.
+std::string refuse_expert_gate(const ProductChoice& choice, ActivationFn activation);
 // Whether the variant takes rows in groups: then op.routes.groups are there (group_routes.h).
 bool reads_groups(const ProductChoice& choice);
 // Errors: views that are missing or too small; pieces that split an expert. x in 8 bits is made by a dispatch before where

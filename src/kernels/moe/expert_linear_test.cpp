@@ -3,6 +3,7 @@
 #include "kernels/moe/expert_linear.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/half.h"
 #include "kernels/linear/test_weights.h"
@@ -10,6 +11,7 @@
 #include "kernels/moe/variants.h"
 #include "kernels/quantize_q8/variants.h"
 #include "kernels/testing/kernel_harness.h"
+#include "kernels/testing/q8_check.h"
 
 namespace doppler::kernels::testing {
 namespace {
@@ -100,11 +102,54 @@ void run_case(const Case& c, WeightFormat format, const ProductRow& row, const P
   EXPECT_EQ(run.read<uint32_t>(op.y, uint64_t{max_rows} * stride).back(), kPoison) << "row past the last";
 }
 
+// Gates and ups in one product: both forms of what comes out, against the same product without a gate.
+void run_gated_case(const Case& c, WeightFormat format, const ProductRow& row, const Policy& policy) {
+  SCOPED_TRACE(format_text("gated %u x %u", c.n, c.k));
+  const TestWeight weight = random_weight(format, 2 * kExperts * c.n, c.k, 31);
+  const uint32_t max_rows = c.max_rows, rows = c.max_rows - 1, columns = kUsed * c.n;
+  const std::vector<float> x = random_floats(size_t{max_rows} * c.k, 32);
+  const std::vector<float> bias = random_floats(weight.n, 33);
+  const std::vector<uint32_t> routes = some_routes(max_rows);
+  KernelRun run(policy, max_rows);
+  const Weight uploaded = upload(run, weight, 0);
+  ExpertLinear plain{.weight = uploaded,
+                     .n = c.n,
+                     .matrices = 2,
+                     .x = {.f32 = run.input(x)},
+                     .routes = {.view = run.input(routes), .n_experts = kExperts, .n_used = kUsed},
+                     .y = run.output(uint64_t{max_rows} * 2 * columns * 4),
+                     .y_stride = 2 * columns};
+  if (c.bias) plain.bias = run.input(bias);
+  ExpertLinear gated = plain;
+  gated.gate = Gate{.activation = ActivationFn::kSilu,
+                    .y = {.f32 = run.output(uint64_t{max_rows} * columns * 4),
+                          .q8 = run.output(q8_bytes(max_rows, columns))}};
+  const bool is_recorded = run.record([&](Context& ctx) -> Result<void> {
+    DP_TRY(const ProductChoice choice, resolve_expert_product(ctx, uploaded, c.n));
+    EXPECT_EQ(refuse_expert_gate(choice, ActivationFn::kSilu), "");
+    DP_CHECK(record(ctx, choice, plain));
+    return record(ctx, choice, gated);
+  });
+  if (!is_recorded) return;
+  run.replay(rows);
+  const std::vector<float> both = run.read<float>(plain.y, uint64_t{max_rows} * 2 * columns);
+  std::vector<double> want;
+  for (uint32_t i = 0; i < rows; ++i) {
+    for (uint32_t j = 0; j < columns; ++j) {
+      const double g = both[size_t{i} * 2 * columns + j], up = both[size_t{i} * 2 * columns + columns + j];
+      want.push_back(g / (1 + std::exp(-g)) * up);
+    }
+  }
+  const std::vector<float> y = run.read<float>(gated.gate->y.f32, uint64_t{max_rows} * columns);
+  EXPECT_LT(rel_l2(std::vector<float>(y.begin(), y.begin() + std::ssize(want)), want), kBound) << row.name;
+  expect_q8(run.read<uint8_t>(gated.gate->y.q8, q8_bytes(max_rows, columns)), y, max_rows, rows, columns);
+}
+
 class ExpertLinearTest : public ::testing::TestWithParam<WeightFormat> {};
 
 TEST_P(ExpertLinearTest, EveryVariantMatchesTheOracle) {
   const WeightFormat format = GetParam();
-  const std::string operation = std::string("expert_matvec.") + weight_format_info(format).name;
+  const std::string operation = expert_operation(format);
   for_each_variant(operation, expert_matvec_variants(format), [&](const Policy& policy) {
     const auto rows = expert_matvec_variants(format);
     const ProductRow& row = *std::ranges::find(rows, policy.forced.at(operation), &ProductRow::name);
@@ -117,6 +162,9 @@ TEST_P(ExpertLinearTest, EveryVariantMatchesTheOracle) {
     run_case({.n = 64, .k = 256, .matrices = 2, .bias = true}, format, row, policy);
     run_case({.n = 96, .k = 512, .x_per_slot = true, .experts_per_piece = 2}, format, row, policy);
     if (row.algorithm == Algorithm::kPortable) run_case({.n = 9, .k = 21}, format, row, policy);
+    if (row.algorithm == Algorithm::kTiled) {
+      run_gated_case({.n = 64, .k = 256, .bias = true}, format, row, policy);
+    }
   });
 }
 

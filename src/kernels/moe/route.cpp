@@ -32,6 +32,13 @@ Result<void> check(const Context& ctx, const Route& op) {
   return check_view(op.y.view, op.y.bytes(ctx.max_rows), "routes of route");
 }
 
+// Weights that sum to 1 of a softmax over all experts are the softmax over the chosen, which needs no pass over all.
+RouterScore score_of(const Route& op) {
+  const bool is_softmax_of_chosen = op.score == RouterScore::kSoftmax && op.norm_weights &&
+                                    op.norm_epsilon == 0 && op.n_groups == 1 && !op.bias.valid();
+  return is_softmax_of_chosen ? RouterScore::kSoftmaxOfChosen : op.score;
+}
+
 }  // namespace
 
 std::span<const Variant<Route>> route_variants() { return kRows; }
@@ -46,7 +53,7 @@ Result<void> record(Context& ctx, const Route& op) {
   launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), experts, kMostInvocations)),
                    u32_const("N_EXPERTS", experts),
                    u32_const("N_USED", used),
-                   u32_const("SCORE", static_cast<uint32_t>(op.score)),
+                   u32_const("SCORE", static_cast<uint32_t>(score_of(op))),
                    bool_const("HAS_BIAS", op.bias.valid()),
                    u32_const("GROUPS", op.n_groups),
                    u32_const("GROUPS_USED", op.groups_used),

@@ -10,9 +10,10 @@
 @group(0) @binding(3) var<storage, read_write> routes: array<u32>;
 
 const kGroupSize = N_EXPERTS / GROUPS;
+const kPadded = (N_EXPERTS + 3u) & ~3u;  // what stands behind the experts is before none of them
 
 var<workgroup> scores: array<f32, N_EXPERTS>;
-var<workgroup> choices: array<u32, N_EXPERTS>;
+var<workgroup> choices: array<u32, kPadded>;
 var<workgroup> group_choices: array<u32, GROUPS>;
 var<workgroup> partial: array<f32, WORKGROUP>;
 var<workgroup> chosen: array<f32, N_USED>;
@@ -28,24 +29,30 @@ fn value_of(order: u32) -> f32 {
 }
 
 fn is_before(choice: u32, id: u32, other: u32, other_id: u32) -> bool {
-  return choice > other || (choice == other && id < other_id);
+  return (choice > other) | ((choice == other) & (id < other_id));
 }
 
-// The largest logit and the sum of exp(logit - largest) over all experts. Contains barriers.
+// The largest logit and the sum of exp(logit - largest) over all experts, each by a tree. Contains barriers.
 fn softmax_of_all(t: u32) -> vec2<f32> {
   var most = -3.4e38;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) { most = max(most, scores[e]); }
   partial[t] = most;
-  workgroupBarrier();  // every invocation's largest is there
-  for (var i = 0u; i < WORKGROUP; i++) { most = max(most, partial[i]); }
-  workgroupBarrier();  // nobody reads them any more
+  for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+    workgroupBarrier();  // a level of the tree is there
+    if (t < half) { partial[t] = max(partial[t], partial[t + half]); }
+  }
+  workgroupBarrier();  // the largest of all is first
+  most = partial[0];
+  workgroupBarrier();  // nobody reads it any more
   var sum = 0.0;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) { sum += exp(scores[e] - most); }
   partial[t] = sum;
-  workgroupBarrier();  // every invocation's sum is there
-  sum = 0.0;
-  for (var i = 0u; i < WORKGROUP; i++) { sum += partial[i]; }
-  return vec2<f32>(most, sum);
+  for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+    workgroupBarrier();  // a level of the tree is there
+    if (t < half) { partial[t] += partial[t + half]; }
+  }
+  workgroupBarrier();  // the sum of all is first
+  return vec2<f32>(most, partial[0]);
 }
 
 fn group_choice(group: u32) -> u32 {
@@ -73,6 +80,7 @@ fn is_used(group: u32) -> bool {
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) t: u32) {
   let row = workgroup.x;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) { scores[e] = logits[row * N_EXPERTS + e]; }
+  for (var e = N_EXPERTS + t; e < kPadded; e += WORKGROUP) { choices[e] = 0u; }
   workgroupBarrier();  // scores are logits
   var all = vec2<f32>(0.0, 1.0);
   if (SCORE == 0u) { all = softmax_of_all(t); }
@@ -97,10 +105,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
   let at = row * 2u * N_USED;
   for (var e = t; e < N_EXPERTS; e += WORKGROUP) {
     let choice = choices[e];
-    var rank = 0u;
-    for (var other = 0u; other < N_EXPERTS; other++) {
-      rank += select(0u, 1u, is_before(choices[other], other, choice, e));
+    var ranks = vec4<u32>(0u);  // four sums, so that a load does not wait for the one before
+    for (var o = 0u; o < kPadded; o += 4u) {
+      let others = vec4<u32>(choices[o], choices[o + 1u], choices[o + 2u], choices[o + 3u]);
+      let is_lower = vec4<u32>(o, o + 1u, o + 2u, o + 3u) < vec4<u32>(e);
+      ranks += select(vec4<u32>(0u), vec4<u32>(1u),
+                      (others > vec4<u32>(choice)) | ((others == vec4<u32>(choice)) & is_lower));
     }
+    let rank = (ranks.x + ranks.y) + (ranks.z + ranks.w);
     if (rank < N_USED) {
       chosen[rank] = scores[e];
       if (HAS_SCALES) { chosen_scales[rank] = scales[e]; }

@@ -63,6 +63,10 @@ constexpr ProductTemplate kTemplates[] = {
 
 }  // namespace
 
+std::string expert_operation(WeightFormat format) {
+  return std::string("expert_matvec.") + weight_format_info(format).name;
+}
+
 std::span<const ProductRow> expert_matvec_variants(WeightFormat format) {
   static const std::vector<std::vector<ProductRow>> tables = expand_templates("expert_matvec", kTemplates);
   return tables[static_cast<size_t>(format)];

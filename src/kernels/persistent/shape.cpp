@@ -41,6 +41,7 @@ Result<PersistentShape> persistent_shape(const PersistentLayers& op) {
   PersistentShape shape;
   if (op.layers.empty()) return fail(ErrorKind::kUnsupported, "there are no layers");
   const CacheView& cache = op.layers.front().cache;
+  if (cache.format == CacheFormat::kQ8_0) return fail(ErrorKind::kUnsupported, "the cache is in q8_0");
   shape.qkv_rows = (op.n_heads + 2 * cache.n_kv_heads) * cache.head_dim;
   shape.format = shape.other = op.layers.front().qkv.front()->format;
   const auto name = [](const Weight& weight) { return weight_format_info(weight.format).name; };

@@ -1,6 +1,7 @@
 // Checks and records rope_kv; makes its table of steps.
 #include "kernels/rope/rope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -9,6 +10,7 @@
 #include "kernels/rope/rope_kv_norm_portable.wgsl.h"
 #include "kernels/rope/rope_kv_norm_subgroup.wgsl.h"
 #include "kernels/rope/rope_kv_portable.wgsl.h"
+#include "kernels/rope/rope_kv_q8_0.wgsl.h"
 #include "kernels/rope/variants.h"
 
 namespace doppler::kernels {
@@ -19,9 +21,11 @@ constexpr uint32_t kMostOfHead =
     128;  // with norms a workgroup is one head; the largest published have 256 values
 
 bool has_norms(const RopeKv& op) { return op.norms.valid(); }
+bool is_q8_0(const RopeKv& op) { return op.cache.format == CacheFormat::kQ8_0; }
 
 // Without norms invocations do not talk to each other, so subgroups have nothing to add.
 std::string only_with_norms(const RopeKv& op, const gpu::Caps&) {
+  if (is_q8_0(op)) return "the cache is in q8_0, whose blocks are made in workgroup memory";
   return has_norms(op) ? "" : "heads are not normalised, so there is nothing to sum";
 }
 
@@ -43,6 +47,11 @@ Result<void> check(const Context& ctx, const RopeKv& op) {
     return fail(ErrorKind::kUnsupported, "Rotary dimension (%u) is odd or larger than head_dim (%u).",
                 op.rotary_dim, cache.head_dim);
   }
+  if (is_q8_0(op) && cache.head_dim % kCacheBlock != 0) {
+    return fail(ErrorKind::kUnsupported,
+                "Head dimension (%u) is not a multiple of the q8_0 cache's block (%u).", cache.head_dim,
+                kCacheBlock);
+  }
   const uint64_t head_bytes = uint64_t{ctx.max_rows} * cache.head_dim * sizeof(float);
   DP_CHECK(check_view(op.qkv, head_bytes * (op.n_heads + 2ull * cache.n_kv_heads), "qkv of rope_kv"));
   DP_CHECK(check_view(op.q_out, head_bytes * op.n_heads, "q_out of rope_kv"));
@@ -53,7 +62,34 @@ Result<void> check(const Context& ctx, const RopeKv& op) {
   return {};
 }
 
+constexpr std::pair<CacheFormat, const char*> kFormatNames[] = {
+    {CacheFormat::kF16, "f16"}, {CacheFormat::kF32, "f32"}, {CacheFormat::kQ8_0, "q8_0"}};
+
 }  // namespace
+
+const char* cache_format_name(CacheFormat format) {
+  return std::ranges::find(kFormatNames, format, &std::pair<CacheFormat, const char*>::first)->second;
+}
+
+std::optional<CacheFormat> cache_format_of(std::string_view name) {
+  for (const auto& [format, known] : kFormatNames) {
+    if (name == known) return format;
+  }
+  return std::nullopt;
+}
+
+uint64_t CacheView::row_bytes() const {
+  const uint64_t values = padded_head_dim();
+  switch (format) {
+    case CacheFormat::kF16:
+      return values * 2;
+    case CacheFormat::kF32:
+      return values * 4;
+    case CacheFormat::kQ8_0:
+      return values + (values / kCacheBlock * 2 + 7) / 8 * 8;
+  }
+  return 0;
+}
 
 std::span<const Variant<RopeKv>> rope_kv_variants() { return kRows; }
 
@@ -75,20 +111,24 @@ Result<void> record(Context& ctx, const RopeKv& op) {
   DP_CHECK(check(ctx, op));
   const CacheView& cache = op.cache;
   const bool f16 = cache.format == CacheFormat::kF16;
-  DP_TRY(const auto row,
-         select("rope_kv", rope_kv_variants(), op,
-                format_text("%ux%u+%u %s", op.n_heads, cache.head_dim, cache.n_kv_heads, f16 ? "f16" : "f32"),
-                ctx));
+  DP_TRY(const auto row, select("rope_kv", rope_kv_variants(), op,
+                                format_text("%ux%u+%u %s", op.n_heads, cache.head_dim, cache.n_kv_heads,
+                                            cache_format_name(cache.format)),
+                                ctx));
 
   const uint32_t heads = op.n_heads + 2 * cache.n_kv_heads;
   const bool norms = has_norms(op);
+  const bool by_heads = norms || is_q8_0(op);
   const uint32_t head_pairs = cache.padded_head_dim() / 2;
   const uint32_t pairs = heads * head_pairs;
-  const uint32_t workgroup = norms ? workgroup_for(ctx.plan.caps(), head_pairs, kMostOfHead)
-                                   : workgroup_for(ctx.plan.caps(), pairs, kMostInvocations);
+  const uint32_t workgroup = by_heads ? workgroup_for(ctx.plan.caps(), head_pairs, kMostOfHead)
+                                      : workgroup_for(ctx.plan.caps(), pairs, kMostInvocations);
   Launch launch{
       .variant = row->name, .entry = "rope/rope_kv_portable", .layout = wgsl::rope_kv_portable::kLayout};
-  if (row->needs & kNeedSubgroups) {
+  if (is_q8_0(op)) {
+    launch.entry = "rope/rope_kv_q8_0";
+    launch.layout = wgsl::rope_kv_q8_0::kLayout;
+  } else if (row->needs & kNeedSubgroups) {
     launch.entry = "rope/rope_kv_norm_subgroup";
     launch.layout = wgsl::rope_kv_norm_subgroup::kLayout;
     launch.subgroups = true;
@@ -108,14 +148,15 @@ Result<void> record(Context& ctx, const RopeKv& op) {
                    f32_const("ATTENTION_FACTOR", op.attention_factor)};
   add_tables(launch, ctx.tables);
   launch.bindings = {ctx.state, op.qkv, op.rotary_dim > 0 ? op.table : op.qkv, op.q_out, cache.k, cache.v};
-  if (norms) {
+  if (by_heads) {
     launch.consts.push_back(f32_const("NORM_EPS", op.norm_eps));
-    launch.bindings.push_back(op.norms);
+    launch.bindings.push_back(norms ? op.norms : op.qkv);
   }
+  if (is_q8_0(op)) launch.consts.push_back(bool_const("HAS_NORMS", norms));
   launch.grid = {
-      .x = norms ? heads : (pairs + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};
+      .x = by_heads ? heads : (pairs + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};
   launch.bytes = uint64_t{heads} * cache.head_dim * 4 + uint64_t{op.n_heads} * cache.head_dim * 4 +
-                 2ull * cache.n_kv_heads * cache.padded_head_dim() * (f16 ? 2 : 4);
+                 2 * cache.n_kv_heads * cache.row_bytes();
   launch.operations = 6ull * (op.n_heads + cache.n_kv_heads) * cache.head_dim;
   return dispatch(ctx, launch);
 }

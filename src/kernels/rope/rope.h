@@ -6,17 +6,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kernels/context.h"
 
 namespace doppler::kernels {
 
-enum class CacheFormat : uint8_t { kF16, kF32 };
+enum class CacheFormat : uint8_t { kF16, kF32, kQ8_0 };
+const char* cache_format_name(CacheFormat format);  // as flags and options name it: "f16", "f32", "q8_0"
+std::optional<CacheFormat> cache_format_of(std::string_view name);
+// Values of a kQ8_0 block: head_dim is a multiple.
+inline constexpr uint32_t kCacheBlock = 32;
 
-// One layer's K or V: [blocks, n_kv_heads, block_len, padded_head_dim], f16 (two per u32; no f16 feature needed) or
-// f32. padded_head_dim = head_dim rounded up to 8, the padding zero. Plans of one sequence have one block of ctx_len
+// One layer's K or V: [blocks, n_kv_heads, block_len, padded_head_dim], f16 (two per u32; no f16 feature needed), f32,
+// or rows of q8_0: head_dim signed bytes, then an f16 scale for each 32 of them, then zeros to a multiple of 8 bytes.
+// padded_head_dim = head_dim rounded up to 8, the padding zero. Plans of one sequence have one block of ctx_len
 // positions; in plans of many, tables say which blocks are whose (common/step_tables.h).
 struct CacheView {
   TensorView k, v;
@@ -27,9 +34,9 @@ struct CacheView {
   uint32_t blocks = 1, block_len = 0;  // block_len 0: ctx_len
   uint32_t padded_head_dim() const { return (head_dim + 7) / 8 * 8; }
   // Of k or of v.
-  uint64_t bytes() const {
-    return positions() * n_kv_heads * padded_head_dim() * (format == CacheFormat::kF16 ? 2 : 4);
-  }
+  uint64_t bytes() const { return positions() * n_kv_heads * row_bytes(); }
+  // Of one position of one head.
+  uint64_t row_bytes() const;
   // Of all sequences.
   uint64_t positions() const { return uint64_t{blocks} * (block_len == 0 ? ctx_len : block_len); }
 };

@@ -1,33 +1,6 @@
-// What the rope_kv kernels share: the rotation of one value, and the write of two neighbouring ones (2j, 2j+1) of a head:
-// the pair that shares a word of an f16 cache. The rotation's own pairs are others unless INTERLEAVED, so each of the
-// two values fetches its partner itself. The kernel declares the bindings and says what a value is before its rotation
-// (value_of).
-// The phase is position * step in turns, 64-bit fixed point, of which the top 32 bits are kept (1.5e-9 radian).
-const kHeads = N_HEADS + 2u * N_KV_HEADS;
-const kPairs = PADDED_HEAD_DIM / 2u;
-const kHalf = max(ROTARY_DIM / 2u, 1u); // not 0, for the remainder below
-
-fn rotate(head: u32, base: u32, d: u32, position: u32) -> f32 {
-  if (d >= HEAD_DIM) {
-    return 0.0;
-  }
-  let own = value_of(head, base, d);
-  if (d >= ROTARY_DIM) {
-    return own;
-  }
-  var pair = d / 2u;
-  var is_second = (d & 1u) == 1u;
-  var partner = d ^ 1u;
-  if (!INTERLEAVED) {
-    pair = d % kHalf;
-    is_second = d >= kHalf;
-    partner = select(d + kHalf, d - kHalf, is_second);
-  }
-  let step = table[pair];
-  let turn = cos_sin(mul_wide(position, step.x).y + position * step.y) * ATTENTION_FACTOR;
-  let other = value_of(head, base, partner);
-  return own * turn.x + select(-other, other, is_second) * turn.y;
-}
+// What the rope_kv kernels of f16 and f32 caches share: the write of two neighbouring values (2j, 2j+1) of a head, which
+// share a word of an f16 cache. What a value is: rope_kv_rotate.
+//!import rope/rope_kv_rotate
 
 // Values d and d + 1 of a head of a row.
 fn make_pair(row: u32, head: u32, d: u32) {

@@ -183,6 +183,91 @@ TEST(RopeKv, SinesStayAccurateAtAMillionPositions) {
   }
 }
 
+struct BlocksCase {
+  uint32_t n_heads, n_kv_heads, head_dim, rotary_dim;
+  bool interleaved, norms;
+};
+
+// q and the cache in f32 say what a cache in q8_0 is made of: the other formats' test holds them against the oracle.
+TEST(RopeKv, BlocksHoldWhatTheF32CacheHolds) {
+  constexpr uint32_t kRows = 3, kPos = 2, kCtx = 5;
+  for (const BlocksCase& c :
+       {BlocksCase{2, 1, 64, 64, false, false}, BlocksCase{3, 3, 96, 40, true, true},
+        BlocksCase{1, 2, 32, 0, false, false}, BlocksCase{2, 1, 256, 256, false, true}}) {
+    SCOPED_TRACE(c.head_dim);
+    const uint32_t heads = c.n_heads + 2 * c.n_kv_heads;
+    std::vector<float> qkv = random_floats(size_t{kRows} * heads * c.head_dim, 11);
+    // The first block of the last head, a value, is nothing but zeros.
+    std::fill_n(qkv.begin() + static_cast<ptrdiff_t>((heads - 1) * c.head_dim), kCacheBlock, 0.0f);
+    const std::vector<float> norms = random_floats(2 * c.head_dim, 12);
+    const std::vector<double> frequencies = plain_frequencies(c.rotary_dim, 10000);
+    const auto made = [&](CacheFormat format) {
+      KernelRun run({}, kRows);
+      RopeKv op{.qkv = run.input(qkv),
+                .n_heads = c.n_heads,
+                .rotary_dim = c.rotary_dim,
+                .interleaved = c.interleaved};
+      op.cache = {.format = format, .n_kv_heads = c.n_kv_heads, .ctx_len = kCtx, .head_dim = c.head_dim};
+      op.cache.k = run.output(op.cache.bytes());
+      op.cache.v = run.output(op.cache.bytes());
+      op.q_out = run.output(uint64_t{kRows} * c.n_heads * c.head_dim * 4);
+      if (c.norms) op.norms = run.input(norms);
+      if (c.rotary_dim > 0) op.table = run.input(make_rope_table(frequencies));
+      EXPECT_TRUE(run.record([&](Context& ctx) { return record(ctx, op); }));
+      run.state.pos = kPos;
+      run.replay(kRows);
+      return std::array{run.read<uint8_t>(op.q_out, uint64_t{kRows} * c.n_heads * c.head_dim * 4),
+                        run.read<uint8_t>(op.cache.k, op.cache.bytes()),
+                        run.read<uint8_t>(op.cache.v, op.cache.bytes())};
+    };
+    const auto f32 = made(kF32), q8_0 = made(CacheFormat::kQ8_0);
+    const auto floats = [](const std::vector<uint8_t>& bytes) {
+      std::vector<float> values(bytes.size() / 4);
+      std::memcpy(values.data(), bytes.data(), bytes.size());
+      return values;
+    };
+    const std::vector<float> q = floats(f32[0]);
+    EXPECT_LT(rel_l2(floats(q8_0[0]), std::vector<double>(q.begin(), q.end())), 1e-6);
+    const uint64_t row_bytes = CacheView{.format = CacheFormat::kQ8_0, .head_dim = c.head_dim}.row_bytes();
+    for (const size_t side : {1, 2}) {
+      const std::vector<float> want = floats(f32[side]);
+      for (uint32_t row = 0; row < c.n_kv_heads * kCtx; ++row) {
+        const uint8_t* bytes = &q8_0[side][row * row_bytes];
+        const bool is_written = row % kCtx >= kPos;
+        for (uint32_t d = 0; d < c.head_dim; ++d) {
+          uint16_t bits = 0;
+          std::memcpy(&bits, bytes + c.head_dim + d / kCacheBlock * 2, 2);
+          if (!is_written) {
+            uint32_t word = 0;
+            std::memcpy(&word, bytes + d / 4 * 4, 4);
+            ASSERT_EQ(word, kPoison) << "position " << row % kCtx << " was not part of the step";
+            continue;
+          }
+          const double scale = double{f16_to_f32(bits)};
+          const float* block = &want[size_t{row} * c.head_dim + d / kCacheBlock * kCacheBlock];
+          double largest = 0;
+          for (uint32_t i = 0; i < kCacheBlock; ++i) largest = std::max(largest, std::abs(double{block[i]}));
+          ASSERT_NEAR(scale, largest / 127, largest / 127 / 2000);  // f16, and divisions of 2.5 units
+          // Half a step, and of a byte of 127 what the scale was rounded by.
+          const double value = scale * static_cast<int8_t>(bytes[d]);
+          ASSERT_NEAR(value, double{block[d % kCacheBlock]}, scale * (0.501 + 127.0 / 2000))
+              << "dimension " << d;
+        }
+      }
+    }
+  }
+}
+
+TEST(RopeKv, BlocksWantWholeHeads) {
+  KernelRun run;
+  RopeKv op{.n_heads = 1};
+  op.cache = {.format = CacheFormat::kQ8_0, .n_kv_heads = 1, .ctx_len = 1, .head_dim = 80};
+  const Result<void> recorded = run.try_record([&](Context& ctx) { return record(ctx, op); });
+  ASSERT_FALSE(recorded);
+  EXPECT_EQ(recorded.error().sentence(),
+            "Head dimension (80) is not a multiple of the q8_0 cache's block (32).");
+}
+
 TEST(RopeKv, TableHoldsTurnsInFixedPoint) {
   const std::vector<double> frequencies = {2 * std::numbers::pi * 0.75, 2 * std::numbers::pi * 0x1p-40};
   EXPECT_EQ(make_rope_table(frequencies), (std::vector<uint32_t>{0, 0xC0000000u, 1u << 24, 0}));

@@ -7,7 +7,7 @@ import pathlib
 import shlex
 import sys
 
-from comparison import install, records, registry, report, runner, schema
+from comparison import install, records, registry, report, runner, schema, squeeze
 from comparison.process import Failed
 
 
@@ -113,11 +113,24 @@ def run_verb(arguments):
         command=spelled(arguments.words), options=settings_of(arguments.option, "."),
         environment=settings_of(arguments.env, "."))
     record = runner.Runner(plan, lambda words: print(words, file=sys.stderr, flush=True)).run()
+    keep(arguments, record)
+    return 0 if record["results"] else 1
+
+
+def squeeze_verb(arguments):
+    if not arguments.model.is_file():
+        raise registry.Unknown(f"The model {arguments.model} is not a file.")
+    program = arguments.program or arguments.folder / "doppler-native" / "bin" / "doppler"
+    story = squeeze.run(program, arguments.model, arguments.flags)
+    keep(arguments, squeeze.record(story, arguments.model, spelled(arguments.words), arguments.label))
+
+
+def keep(arguments, record):
+    """Checks a new record, saves it where asked, and shows it."""
     schema.check(record, "record", "the record")
     if arguments.save:
         print(f"Saved: {records.save(record, arguments.save)}", file=sys.stderr)
     print(json.dumps(record, indent=2) if arguments.json else report.markdown([record], []))
-    return 0 if record["results"] else 1
 
 
 def report_verb(arguments):
@@ -139,7 +152,7 @@ def check_verb(arguments):
         emit(arguments, {"against": None, "changes": []}, [f"No earlier record of {new['machine']['device']} is comparable."])
         return 0
     if records.key(old) != records.key(new):
-        raise registry.Unknown("The two records differ in device, cores, model, mode or profile; ratios would mean nothing.")
+        raise registry.Unknown("The two records differ in device, cores, model, mode, profile or intent; ratios would mean nothing.")
     found = records.changes(new, old, arguments.threshold)
     table = [("ENGINE", "WORKLOAD", "FIGURE", "RATIO", "ALLOWED LOSS", "")]
     table += [(row["engine"], row["workload"], row["figure"], f"{row['ratio']:.3f}", f"{row['allowed_loss']:.3f}",
@@ -188,6 +201,12 @@ def parser():
     made.add_argument("--label", default="", help="a sentence above the table, such as what the run is not")
     made.add_argument("--machine", default="", help="the machine in words")
     made.add_argument("--save", type=path, metavar="FOLDER", help="keep the record there")
+    made = verb("squeeze", squeeze_verb, "Runs `doppler squeeze` and makes a record of its story: before and after tuning.")
+    made.add_argument("--model", type=path, default=path("models/storyteller.gguf"))
+    made.add_argument("--program", type=path, metavar="FILE", help="the doppler that is run (default: the installed one)")
+    made.add_argument("--label", default="", help="a sentence above the table, such as what the run is not")
+    made.add_argument("--save", type=path, metavar="FOLDER", help="keep the record there")
+    made.add_argument("flags", nargs="*", metavar="-- FLAG", help="more flags of doppler squeeze, behind --")
     made = verb("report", report_verb, "Records as Markdown and plots.")
     made.add_argument("records", nargs="+", type=path)
     made.add_argument("--output", type=path, metavar="FOLDER", help="write README.md and SVG files there")

@@ -112,7 +112,8 @@ def llama_cuda(engine, home, build):
     source = llama_source(engine, home, build)
     (source / "ggml/ggml.pc.in").touch()  # the bundle leaves it out, and its build asks for it
     run("cmake", "-S", source / "ggml", "-B", home / "build", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON",
-        "-DGGML_BACKEND_DL=ON", "-DGGML_CUDA=ON", "-DGGML_NATIVE=OFF", "-DCMAKE_CUDA_ARCHITECTURES=native")
+        "-DGGML_BACKEND_DL=ON", "-DGGML_CUDA=ON", "-DGGML_NATIVE=OFF", "-DGGML_BUILD_TESTS=OFF",
+        "-DGGML_BUILD_EXAMPLES=OFF", "-DCMAKE_CUDA_ARCHITECTURES=native")
     run("cmake", "--build", home / "build", "--target", "ggml-cuda", "-j", os.cpu_count() or 1)
     shutil.copy(next((home / "build").rglob("libggml-cuda.so")), home / "lib")
     shutil.rmtree(home / "build")

@@ -106,7 +106,7 @@ def of_record(record):
         series = {name: values[0][1:] for name, values in collect(chosen, "start_to_token_s", lambda _: 1).items()}
         out["load"] = bars(f"Start to first token, {record['mode']}, {first}: {model}", "seconds", series)
         return out
-    one = [result for result in record["results"] if result["streams"] == 1]
+    one = [result for result in record["results"] if result["streams"] == 1 and result["prompt"] and result["decode"]]
     shapes = {result["prompt"]: result["decode"] for result in one}  # of one prompt length, the last workload
     one = [result for result in one if shapes[result["prompt"]] == result["decode"]]
     most = {(result["prompt"], result["decode"]) for result in record["results"] if result["streams"] > 1}

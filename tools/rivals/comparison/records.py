@@ -35,7 +35,7 @@ def save(record, folder):
 def key(record):
     """What has to be the same for two records to be compared."""
     return (record["machine"]["device"], record["machine"]["cores"], record["model"]["sha256"], record["mode"],
-            record["profile"])
+            record["profile"], record["intent"])
 
 
 def last_like(record, folder):

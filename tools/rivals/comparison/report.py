@@ -55,8 +55,10 @@ def table(record):
     first = {}
     for result in record["results"]:
         base = first.setdefault(result["workload"], result)
-        ratio = advantage(key, result["figures"][key]["median"], base["figures"][key]["median"])
-        cells = [cell(result["figures"][name], digits) for name, _, digits in columns]
+        figures = result["figures"]
+        told = key if key in figures else next(iter(figures))  # a squeeze measures one figure a workload
+        ratio = advantage(told, figures[told]["median"], base["figures"][told]["median"])
+        cells = [cell(figures[name], digits) if name in figures else "" for name, _, digits in columns]
         lines.append(f"| {result['workload']} | {result['engine']} | {' | '.join(cells)} | "
                      f"{'' if result is base else f'{ratio:.2f}x'} | {output_words(result)} |")
     return lines
@@ -82,7 +84,22 @@ def section(record):
         env = "".join(f", {key}={value}" for key, value in engine["environment"].items())
         lines.append(f"- {engine['title']} ({engine['name']}), {engine['version']}, on {engine['device']}: {told}{env}.")
         lines += [f"  - {note}" for note in engine["fairness"]]
-    return lines + [""]
+    return lines + story_lines(record.get("story")) + [""]
+
+
+def story_lines(story):
+    """What a squeeze found between its two engines."""
+    if not story:
+        return []
+    kept = [attempt for attempt in story["tuning"]["attempts"] if attempt["kept"]]
+    cadence, check = story["cadence"], story["correctness"]
+    lines = ["", f"Cadence: {cadence['batch']} steps a submit, {cadence['readback_interval']} submits together. "
+             f"Logits against the portable lane: {check['error_before']:.2g} before, {check['error_after']:.2g} after; "
+             f"{check['equal_tokens']} of {check['tokens']} tokens equal.", ""]
+    lines += [f"- Kept: {attempt['operation']} {attempt['shape']}, {attempt['to']} instead of {attempt['from']} "
+              f"({attempt['verdict']})" for attempt in kept]
+    lines += [f"- Red flag {when}: {flag['sentence']}" for when in ("before", "after") for flag in story["red_flags"][when]]
+    return lines + ["", "Its parts, one by one:", ""] + [f"    {command}" for command in story["commands"]]
 
 
 def markdown(records, pictures):

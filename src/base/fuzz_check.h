@@ -1,11 +1,11 @@
-// Shared by the fuzz targets of formats/: aborts when an error is not one readable sentence.
+// Shared by the fuzz targets: aborts when an error is not one readable sentence.
 #pragma once
 
 #include <cstdlib>
 
 #include "base/result.h"
 
-namespace doppler::formats {
+namespace doppler {
 
 inline void check_sentence(const Error& error) {
   const std::string& text = error.sentence();
@@ -15,4 +15,4 @@ inline void check_sentence(const Error& error) {
   }
 }
 
-}  // namespace doppler::formats
+}  // namespace doppler

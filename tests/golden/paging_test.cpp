@@ -1,0 +1,173 @@
+// Mixtures whose experts are paged against the same models with all experts on the device: the logits are equal bit for bit, and so
+// are the tokens. Two slots a layer, so that each prompt wants more experts than there are slots.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/generator.h"
+#include "formats/convert/convert_native.h"
+#include "formats/rdrr/test_models.h"
+#include "formats/test_helpers.h"
+#include "golden_helpers.h"
+#include "kernels/tuning.h"
+#include "model/load_estimate.h"
+#include "model/plan_runner.h"
+
+namespace doppler {
+namespace {
+
+using formats::must;
+
+constexpr uint32_t kSlots = 2;  // what a token uses
+
+struct ModelCase {
+  const char* name;
+  const char* folder;
+  const char* lane = "exact";
+  const char* quantize = "";                               // as what it is converted before; empty: not
+  const char *operation = "", *shape = "", *variant = "";  // which variant a product with experts takes
+};
+
+const ModelCase kSetups[] = {
+    {"mixtral", "families_moe/mixtral"},
+    {"qwen3_moe", "families_moe/qwen3_moe"},
+    {"gpt_oss", "families_moe/gpt_oss"},  // biases; an expert's matrices read from a fused tensor
+    // Tiles, which the GPU repacks, and their rows grouped by slot.
+    {"mixtral_q8", "families_moe/mixtral", "dp4a", "q8_0", "expert_matvec.tile_q8", "tile_q8 64x64",
+     "expert_matvec.tile_q8.grouped.dp4a"},
+};
+
+class Paging : public testing::TestWithParam<ModelCase> {
+ protected:
+  void SetUp() override {
+    const ModelCase& setup = GetParam();
+    checkpoint_ = open(std::string(GOLDEN_DIR "/") + setup.folder);
+    if (*setup.quantize) {
+      formats::ConvertOptions options;
+      options.to = formats::OutputKind::kRdrr;
+      options.quantize = setup.quantize;
+      options.name = setup.name;
+      must(formats::convert_model(*checkpoint_, home_ / setup.name, options));
+      checkpoint_ = open(home_ / setup.name);
+    }
+  }
+  static std::unique_ptr<formats::Checkpoint> open(const std::string& folder) {
+    return open_golden(must(formats::open_file_set(folder)));
+  }
+
+  model::RunnerOptions options(uint32_t slots, model::RunnerOptions options) {
+    options.policy = must(kernels::make_policy(GetParam().lane));
+    const auto tuning = std::make_shared<kernels::TuningTable>();
+    if (*GetParam().variant) {
+      tuning->choices[{GetParam().operation, GetParam().shape}] = {.variant = GetParam().variant,
+                                                                   .constants = {}};
+    }
+    options.policy.tuning = tuning;
+    options.cache_format = kernels::CacheFormat::kF32;
+    options.ctx_len = 128;
+    const auto estimate = must(model::estimate_load(*checkpoint_, options, device().caps()));
+    const uint64_t experts = estimate.config.moe.n_experts;
+    options.expert_bytes = (estimate.memory.expert_bytes + experts - 1) / experts * slots;
+    return options;
+  }
+  // slots 0: all experts are resident.
+  std::unique_ptr<model::PlanRunner> load(uint32_t slots, model::RunnerOptions given) {
+    return must(gpu::run_to_completion(
+        device(), model::PlanRunner::load(device(), *checkpoint_, options(slots, std::move(given)), {})));
+  }
+
+  std::vector<float> logits(model::PlanRunner& runner) {
+    const auto prompt = prompt_b();
+    std::vector<float> all;
+    for (size_t at = 0; at < prompt.size(); at += runner.chunk()) {
+      const auto part = std::span(prompt).subspan(at, std::min<size_t>(runner.chunk(), prompt.size() - at));
+      const auto rows =
+          must(gpu::run_to_completion(device(), runner.logits(static_cast<uint32_t>(at), part)));
+      all.insert(all.end(), rows.logits.begin(), rows.logits.end());
+    }
+    return all;
+  }
+  std::vector<uint32_t> prompt_b() {
+    return read_references(std::string(GOLDEN_DIR "/") + GetParam().folder).get<uint32_t>("prompt_b");
+  }
+
+  std::vector<int32_t> tokens(model::PlanRunner& runner, float temperature) {
+    std::vector<uint32_t> cached;
+    const std::atomic<bool> cancelled = false;
+    const engine::GeneratorConfig config{.vocab_size = runner.config().vocab_size, .stop_tokens = {}};
+    engine::Generator generator(runner, nullptr, config, cached, cancelled);
+    GenerateOptions options{.max_tokens = 12};
+    options.sampling.temperature = temperature;
+    EXPECT_TRUE(generator.start(prompt_b(), options));
+    while (must(gpu::run_to_completion(device(), generator.next()))) {
+    }
+    return generator.result().tokens;
+  }
+
+  const formats::TemporaryFolder home_;
+  std::unique_ptr<formats::Checkpoint> checkpoint_;
+};
+
+TEST_P(Paging, LogitsAreThoseOfAllExpertsResident) {
+  for (const uint32_t chunk : {128u, 7u}) {
+    const auto resident = load(0, {.chunk = chunk, .all_logits = true});
+    const auto paged = load(kSlots, {.chunk = chunk, .all_logits = true});
+    ASSERT_EQ(resident->pager(), nullptr);
+    ASSERT_NE(paged->pager(), nullptr);
+    EXPECT_EQ(paged->pager()->shape().n_slots, kSlots);
+    EXPECT_EQ(logits(*paged), logits(*resident)) << "chunk " << chunk;
+    const auto is_asked = [](const kernels::Choice& made) { return made.variant == GetParam().variant; };
+    EXPECT_EQ(std::ranges::any_of(paged->choices(), is_asked), *GetParam().variant && chunk > 64);
+    EXPECT_GT(paged->pager()->figures().misses, 2 * kSlots);
+    EXPECT_LT(paged->memory().weight_bytes, resident->memory().weight_bytes);
+  }
+}
+
+TEST_P(Paging, TokensAreThoseOfAllExpertsResident) {
+  const auto resident = load(0, {.chunk = 5});
+  const auto paged = load(kSlots, {.chunk = 5});
+  const gpu::Counters before = device().counters();
+  for (const float temperature : {0.0f, 0.8f}) {
+    EXPECT_EQ(tokens(*paged, temperature), tokens(*resident, temperature));
+  }
+  const gpu::Counters& after = device().counters();
+  EXPECT_EQ(after.buffers_created, before.buffers_created);
+  EXPECT_EQ(after.bind_groups_created, before.bind_groups_created);
+  const model::PagingFigures& figures = paged->pager()->figures();
+  EXPECT_GT(figures.uses, figures.misses);
+  EXPECT_GT(figures.bytes, 0u);
+  record_shown(paged->config().family, {.lane = GetParam().lane, .feature = "paged_experts"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Paging, testing::ValuesIn(kSetups),
+                         [](const auto& made) { return std::string(made.param.name); });
+
+// What cannot be paged is refused by name.
+class PagingRefused : public Paging {
+ protected:
+  std::string refusal(model::RunnerOptions options) {
+    auto loaded = gpu::run_to_completion(
+        device(), model::PlanRunner::load(device(), *checkpoint_, std::move(options), {}));
+    return loaded ? "" : loaded.error().sentence();
+  }
+};
+
+TEST_P(PagingRefused, SeveralSequencesThePersistentLaneAndTooLittleMemory) {
+  model::RunnerOptions several = options(kSlots, {});
+  several.max_sequences = 2;
+  EXPECT_NE(refusal(several).find("several"), std::string::npos);
+  model::RunnerOptions persistent = options(kSlots, {});
+  persistent.policy = must(kernels::make_policy("persistent"));
+  EXPECT_NE(refusal(persistent).find("lane persistent"), std::string::npos);
+  EXPECT_NE(refusal(options(1, {})).find("the 2 of one token take"), std::string::npos);
+  checkpoint_ = open(GOLDEN_DIR "/families_llama/llama");
+  model::RunnerOptions dense;
+  dense.expert_bytes = 1;
+  EXPECT_NE(refusal(dense).find("the model has none"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, PagingRefused, testing::Values(kSetups[0]),
+                         [](const auto& made) { return std::string(made.param.name); });
+
+}  // namespace
+}  // namespace doppler
