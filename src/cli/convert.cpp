@@ -11,10 +11,12 @@
 #include "cli/self_test.h"
 #include "cli/transfer_line.h"
 #include "cli/verbs.h"
+#include "engine/hints_of_tuning_native.h"
 #include "engine/rdrr_fields.h"
 #include "formats/convert/convert_native.h"
 #include "formats/file_set_native.h"
 #include "formats/quant/mix.h"
+#include "formats/rdrr/rdrr_writer.h"
 
 namespace doppler::cli {
 namespace {
@@ -34,8 +36,9 @@ struct ConvertFlags {
   std::vector<std::string> words, tensors, metadata;
   ConvertOptions options;
   ModelFlags device;  // for the self test
-  std::string to, layout, shard_size;
-  bool self_test = false, json = false, quiet = false;
+  std::string to, layout, shard_size, hints_file;
+  std::optional<std::vector<formats::RdrrKernelHint>> hints;  // of hints_file
+  bool no_hints = false, self_test = false, json = false, quiet = false;
 };
 
 void add_flags(Args& args, ConvertFlags& flags) {
@@ -63,6 +66,10 @@ void add_flags(Args& args, ConvertFlags& flags) {
   args.flag("fuse-qkv", 0, "query, key and value matrices as one", &o.fuse_qkv);
   args.text("shard-size", 0, "SIZE", "of the shards: 64M (default), 1G, ...", &flags.shard_size);
   args.text("draft", 0, "MODEL", "the draft model to use with this one", &o.draft);
+  args.text("hints", 0, "FILE",
+            "kernel hints of a tuning that doppler tune stored: what was measured faster there",
+            &flags.hints_file);
+  args.flag("no-hints", 0, "without the kernel hints of IN", &flags.no_hints);
   args.flag("self-test", 0, "store logits of this machine's GPU, for doppler verify", &flags.self_test);
   args.text("webgpu", 0, "PROVIDER", "of the self test: dawn or wgpu", &flags.device.load.webgpu);
   args.group("Work");
@@ -127,6 +134,16 @@ Result<> finish_options(ConvertFlags& flags) {
   if (flags.self_test && o.to == OutputKind::kGguf) {
     return fail(ErrorKind::kInvalidInput, "--self-test is for RDRR folders only: GGUF has no place for it.");
   }
+  if (!flags.hints_file.empty()) {
+    if (o.to == OutputKind::kGguf) {
+      return fail(ErrorKind::kInvalidInput, "--hints is for RDRR folders only: GGUF has no place for them.");
+    }
+    if (flags.no_hints) {
+      return fail(ErrorKind::kInvalidInput, "Both --hints and --no-hints were given; one is allowed.");
+    }
+    DP_TRY(const std::string text, read_text_file(flags.hints_file));
+    DP_TRY(flags.hints, engine::hints_of_tuning(text, flags.hints_file));
+  }
   for (const std::string& text : flags.tensors) DP_CHECK(add_pair("tensor", text, o.tensors));
   for (const std::string& text : flags.metadata) DP_CHECK(add_pair("meta", text, o.metadata));
   return formats::check_options(o);
@@ -149,6 +166,7 @@ void print_report(const ConvertFlags& flags, const formats::ConvertReport& repor
                        {"resumed_bytes", report.resumed_bytes},
                        {"seconds", seconds},
                        {"self_test", flags.self_test},
+                       {"kernel_hints", flags.hints ? flags.hints->size() : 0},
                        {"notes", report.notes}};
     std::printf("%s\n", to_text(json, 2).c_str());
     return;
@@ -190,6 +208,17 @@ Result<formats::ConvertReport> convert(ConvertFlags& flags) {
   return formats::convert_model(*model, flags.words[1], flags.options, callbacks);
 }
 
+// --hints and --no-hints, on the finished folder.
+Result<void> set_hints(const ConvertFlags& flags) {
+  if ((!flags.hints && !flags.no_hints) || flags.options.to == OutputKind::kGguf) return {};
+  const std::string& folder = flags.words[1];
+  DP_TRY(auto files, formats::open_file_set(folder));
+  DP_TRY(const auto model, run_now(formats::open_checkpoint(std::move(files))));
+  formats::RdrrManifest changed = *model->rdrr();
+  changed.kernel_hints = flags.hints;
+  return formats::rewrite_rdrr_manifest(folder, std::move(changed));
+}
+
 }  // namespace
 
 int convert_verb(std::span<const std::string> arguments) {
@@ -206,6 +235,7 @@ int convert_verb(std::span<const std::string> arguments) {
   const auto start = std::chrono::steady_clock::now();
   const auto report = convert(flags);
   if (!report) return exit_failed(report.error());
+  if (const auto set = set_hints(flags); !set) return exit_failed(set.error());
   if (flags.self_test) {
     if (const auto added = add_self_test(flags.words[1], flags.device); !added)
       return exit_failed(added.error());

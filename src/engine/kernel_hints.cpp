@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "kernels/catalogue.h"
+#include "kernels/tuning.h"
 #include "kernels/wgsl_digest.h"
 
 namespace doppler::engine {
@@ -30,6 +31,31 @@ const kernels::CatalogueRow* first_choice(const Rows& rows, const std::string& o
 void warn(const formats::RdrrKernelHint& hint, const std::string& what) {
   log(LogLevel::kWarning, "Kernel hint %s = %s (measured on %s): %s.", printable(hint.operation).c_str(),
       printable(hint.variant).c_str(), printable(hint.device).c_str(), what.c_str());
+}
+
+// A hint of one shape, among what was tuned here.
+void apply_measured(const formats::RdrrKernelHint& hint, kernels::Policy& policy) {
+  const formats::RdrrKernelHint::Measured& m = *hint.measured;
+  if (m.lane != policy.name) return;  // said nothing of this lane
+  if (m.seconds >= m.table_seconds) {
+    warn(hint, format_text("it took %.1f us where the tables' choice took %.1f us; the tables choose",
+                           m.seconds * 1e6, m.table_seconds * 1e6));
+    return;
+  }
+  kernels::TuningTable table = policy.tuning ? *policy.tuning : kernels::TuningTable();
+  const bool added =
+      table.choices
+          .try_emplace({hint.operation, m.shape}, kernels::TunedChoice{.variant = hint.variant,
+                                                                       .constants = m.constants,
+                                                                       .seconds = m.seconds,
+                                                                       .table_seconds = m.table_seconds})
+          .second;
+  if (added) {
+    policy.tuning = std::make_shared<const kernels::TuningTable>(std::move(table));
+  } else {
+    log(LogLevel::kInfo, "A kernel hint for %s %s gives way to this device's own tuning.",
+        printable(hint.operation).c_str(), printable(m.shape).c_str());
+  }
 }
 
 }  // namespace
@@ -61,6 +87,10 @@ Task<Result<void>> apply_kernel_hints(std::span<const formats::RdrrKernelHint> h
       warn(hint, digest
                      ? "its WGSL has changed since, so the measurement no longer holds; the tables choose"
                      : "this host cannot compute SHA-256 to see whether it still holds; the tables choose");
+      continue;
+    }
+    if (hint.measured) {
+      apply_measured(hint, policy);
       continue;
     }
     if (!row->refusal.empty()) {

@@ -13,9 +13,10 @@
 
 namespace doppler::engine {
 
-// Adds those hints to policy.forced that were measured on this device with the WGSL of this build, unless the user
-// forced something else. Warnings, one line each: the digest is another, the variant is unknown or cannot be used
-// here, and (applied all the same) the tables rank another variant above it.
+// Adds hints to `policy`: of one shape to policy.tuning, unless this device was tuned for it or the hint's own times say that the
+// tables' choice is as fast; of a whole operation to policy.forced. Only those that were measured on this device with the WGSL of this build, unless the user
+// forced something else. Warnings, one line each: the digest is another, the variant is unknown or cannot be used here, the
+// measured times speak against it, and (applied all the same) the tables rank another above a variant without times.
 Task<Result<void>> apply_kernel_hints(std::span<const formats::RdrrKernelHint> hints, const gpu::Caps& caps,
                                       kernels::Policy& policy);
 

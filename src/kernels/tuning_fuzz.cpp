@@ -1,7 +1,7 @@
 // Fuzz target: any text as a tuning file of one device. A table that is read is the same when it is written and read again, and
 // what cannot be read is refused in a sentence.
 #include "base/fuzz_check.h"
-#include "kernels/tuning.h"
+#include "kernels/tuning_text.h"
 
 using namespace doppler;
 using namespace doppler::kernels;
@@ -14,7 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                       .wgsl = "0",
                       .lane = "fast",
                       .kv = "f16"};
-  const auto table = parse_tuning({reinterpret_cast<const char*>(data), size}, key, "tuning.json");
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto found = tuning_key_of(text, "tuning.json"); !found) check_sentence(found.error());
+  const auto table = parse_tuning(text, key, "tuning.json");
   if (!table) {
     check_sentence(table.error());
     return 0;

@@ -1,7 +1,8 @@
 // tuning.h: the text of a tuning file, and its checks. Needs nothing of the GPU, so that it is fuzzed alone.
+#include "kernels/tuning_text.h"
+
 #include "base/json.h"
 #include "kernels/text_digest.h"
-#include "kernels/tuning.h"
 
 namespace doppler::kernels {
 namespace {
@@ -88,13 +89,32 @@ Result<void> read_choice(const Json& entry, TuningTable& table) {
   return {};
 }
 
-Result<TuningTable> read_table(std::string_view text, const TuningKey& key) {
-  DP_TRY(const Json file, parse_json(text, "It", /*max_depth=*/6));
+Result<Json> read_file(std::string_view text) {
+  DP_TRY(Json file, parse_json(text, "It", /*max_depth=*/6));
   DP_TRY(const std::optional<std::string> kind, get_string(file, "kind"));
   DP_TRY(const std::optional<int64_t> format, get_integer(file, "format"));
-  if (kind != kKind || format != kFormat) {
-    return fail(ErrorKind::kInvalidInput, "It is no tuning of format %d.", static_cast<int>(kFormat));
+  if (kind == kKind && format == kFormat) return file;
+  return fail(ErrorKind::kInvalidInput, "It is no tuning of format %d.", static_cast<int>(kFormat));
+}
+
+Result<TuningKey> read_key(std::string_view text) {
+  DP_TRY(const Json file, read_file(text));
+  const Json* found = find(file, "key");
+  if (!found) return fail(ErrorKind::kInvalidInput, "It has no key.");
+  TuningKey key;
+  for (const KeyField& field : kKeyFields) {
+    DP_TRY(key.*field.member, name_in(*found, field.name));
   }
+  return key;
+}
+
+Unexpected not_used(const Error& error, std::string_view file) {
+  return fail(ErrorKind::kInvalidInput, "The tuning in %s is not used: %s", printable(file).c_str(),
+              error.sentence().c_str());
+}
+
+Result<TuningTable> read_table(std::string_view text, const TuningKey& key) {
+  DP_TRY(const Json file, read_file(text));
   DP_CHECK(check_key(file, key));
   TuningTable table;
   DP_TRY(const Json* const choices, entries_of(file, "choices"));
@@ -141,11 +161,16 @@ std::string tuning_text(const TuningKey& key, const TuningTable& table) {
   return to_text(file, 2) + "\n";
 }
 
+Result<TuningKey> tuning_key_of(std::string_view text, std::string_view file) {
+  auto key = read_key(text);
+  if (key) return key;
+  return not_used(key.error(), file);
+}
+
 Result<TuningTable> parse_tuning(std::string_view text, const TuningKey& key, std::string_view file) {
   auto table = read_table(text, key);
   if (table) return table;
-  return fail(ErrorKind::kInvalidInput, "The tuning in %s is not used: %s", printable(file).c_str(),
-              table.error().sentence().c_str());
+  return not_used(table.error(), file);
 }
 
 }  // namespace doppler::kernels

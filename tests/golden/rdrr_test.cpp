@@ -12,6 +12,7 @@
 #include "formats/synth/synthetic_model.h"
 #include "golden_helpers.h"
 #include "kernels/catalogue.h"
+#include "kernels/tuning.h"
 
 namespace doppler {
 namespace {
@@ -183,6 +184,39 @@ TEST_F(Hints, AnotherDevicesMeasurementIsNotUsed) {
   other.device = "Voodoo 2";
   EXPECT_EQ(forced(other), "");
   EXPECT_EQ(warnings_, "");
+}
+
+// "Slower" was judged by the order of the tables; a measured hint is judged by its times.
+TEST_F(Hints, AMeasuredOneIsOfItsShapeAndJudgedByItsTimes) {
+  auto measured = hint(last_);
+  measured.measured = {.shape = "64x64",
+                       .lane = policy_.name,
+                       .constants = {{"slices", 8}},
+                       .seconds = 0.001,
+                       .table_seconds = 0.002,
+                       .unknown = {}};
+  const auto choice = [&]() -> std::string {
+    kernels::Policy policy = policy_;
+    EXPECT_TRUE(run_now(engine::apply_kernel_hints(std::span(&measured, 1), device().caps(), policy)));
+    EXPECT_FALSE(policy.forced.contains(operation_));
+    const auto* found = policy.tuning ? policy.tuning->find(operation_, "64x64") : nullptr;
+    return found ? found->variant : "";
+  };
+  EXPECT_EQ(choice(), last_);
+  EXPECT_EQ(warnings_, "");
+  measured.measured->lane = "exact";
+  EXPECT_EQ(choice(), "");
+  EXPECT_EQ(warnings_, "");
+  measured.measured->lane = policy_.name;
+  kernels::TuningTable own;
+  own.choices[{operation_, "64x64"}] = {.variant = first_, .constants = {}};
+  policy_.tuning = std::make_shared<const kernels::TuningTable>(own);
+  EXPECT_EQ(choice(), first_);
+  policy_.tuning = nullptr;
+  measured.measured->table_seconds = 0.001;
+  EXPECT_EQ(choice(), "");
+  EXPECT_NE(warnings_.find("it took 1000.0 us where the tables' choice took 1000.0 us"), std::string::npos)
+      << warnings_;
 }
 
 TEST_F(Hints, WhatTheUserForcedStays) {

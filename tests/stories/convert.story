@@ -63,3 +63,25 @@ $ doppler inspect folder | grep Draft
 Draft model: small.gguf (this build does not use one)
 $ doppler inspect folder --json | grep '"draft"'
   "draft": "small.gguf",
+
+== what was tuned becomes hints of a folder
+needs webgpu
+$ doppler synth llama-tiny:q4_0 -o a.gguf > log
+$ export XDG_CACHE_HOME=$PWD/cache && doppler tune $FLAGS --model a.gguf --budget 1 > tuned
+$ doppler kernels $FLAGS --json > kernels.json 2>/dev/null; file=$(sed -n 's/^Stored in \(.*\); doppler kernels.*/\1/p' tuned); python3 -c "import json; f=json.load(open('$file')); k=json.load(open('kernels.json'))['variants'][0]; f['choices']=[{'operation':k['operation'],'shape':'9x9','variant':k['variant'],'seconds':0.001,'table_seconds':0.002,'constants':{'slices':8}}]; json.dump(f,open('t.json','w'))"
+$ doppler convert a.gguf folder --hints t.json > log
+$ grep -c '"shape":"9x9","lane":"fast","constants":{"slices":8},"seconds":0.001,"table_seconds":0.002' folder/manifest.json
+1
+$ doppler run $FLAGS --model folder --tokens 1,2 -n 1 --ctx 64 -q > text
+$ doppler convert folder without --no-hints > log
+$ grep -c '"kernel_hints": null' without/manifest.json
+1
+$ doppler convert a.gguf b.gguf --hints t.json
+doppler: --hints is for RDRR folders only: GGUF has no place for them.
+exit 2
+$ sed 's/"wgsl": "[0-9a-f]*"/"wgsl": "1234"/' t.json > other.json; doppler convert a.gguf other --hints other.json
+doppler: The tuning in other.json was measured with other kernels than this build's; doppler tune measures again.
+exit 2
+$ echo '{}' > none.json; doppler convert a.gguf other --hints none.json
+doppler: The tuning in none.json is not used: It is no tuning of format 1.
+exit 2

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ inline constexpr uint64_t kRdrrMaxDims = 8;
 inline constexpr uint64_t kRdrrMaxNameBytes = 4096;  // tensor names, ids
 inline constexpr uint64_t kRdrrMaxMembers = 1024;    // of any object: the largest real ones have 20
 inline constexpr uint64_t kRdrrMaxHints = 4096;
+inline constexpr uint64_t kRdrrMaxHintConstant = 1 << 20, kRdrrMaxHintConstants = 64;
 inline constexpr uint64_t kRdrrMaxSelfTestTokens = 4096;
 
 // Assets that have a meaning by their name.
@@ -105,11 +107,21 @@ struct RdrrDraft {
   Json unknown;
 };
 
-// A pin: this operation ran fastest with this variant, measured with this WGSL on this device.
+// This operation ran fastest with this variant, measured with this WGSL on this device.
 struct RdrrKernelHint {
+  // What `doppler tune` measured for one shape in one lane. Without it the hint pins the operation's variant for all shapes.
+  struct Measured {
+    std::string shape, lane;
+    std::map<std::string, uint32_t, std::less<>> constants;  // of the variant, that differ from the table's
+    double seconds = 0,
+           table_seconds =
+               0;  // of a decode step or a row of a prefill chunk: with it, with the table's choice
+    Json unknown;
+  };
   std::string operation, variant;
   Sha256 wgsl_sha256{};
   std::string device;
+  std::optional<Measured> measured = {};
   Json unknown;
 };
 

@@ -183,9 +183,24 @@ class Checker {
         for (const std::string* text : {&hint.operation, &hint.variant, &hint.device}) {
           DP_CHECK(bounded("kernel_hints", *text, 1, kRdrrMaxNameBytes));
         }
+        if (hint.measured) DP_CHECK(check_measured(*hint.measured));
       }
     }
     return m_.self_test ? check_self_test(*m_.self_test) : Result<>();
+  }
+
+  Result<> check_measured(const RdrrKernelHint::Measured& m) {
+    for (const std::string* text : {&m.shape, &m.lane}) {
+      DP_CHECK(bounded("kernel_hints.measured", *text, 1, kRdrrMaxNameBytes));
+    }
+    DP_CHECK(counted("kernel_hints.measured.constants", m.constants.size(), 0, kRdrrMaxHintConstants));
+    for (const auto& [key, value] : m.constants) {
+      DP_CHECK(bounded("kernel_hints.measured.constants", key, 1, kRdrrMaxNameBytes));
+    }
+    if (std::isfinite(m.seconds) && m.seconds > 0 && std::isfinite(m.table_seconds) && m.table_seconds > 0)
+      return {};
+    return fail(ErrorKind::kInvalidInput,
+                "%s: \"kernel_hints.measured\" needs seconds and table_seconds above 0.", name());
   }
 
   Result<> check_self_test(const RdrrSelfTest& test) {

@@ -161,9 +161,27 @@ class Parser {
       DP_TRY(hint.variant, members.text("variant"));
       DP_TRY(hint.wgsl_sha256, members.digest("wgsl_sha256"));
       DP_TRY(hint.device, members.text("device"));
+      if (members.has("measured")) DP_CHECK(read_measured(members, hint));
       hint.unknown = members.rest(unknown_);
       m_.kernel_hints->push_back(std::move(hint));
     }
+    return {};
+  }
+
+  Result<> read_measured(RdrrMembers& hint_members, RdrrKernelHint& hint) {
+    DP_TRY(const Json* const value, hint_members.required("measured", "an object", &Json::is_object));
+    DP_TRY(RdrrMembers members, RdrrMembers::of(*value, hint_members.path_of("measured"), name_));
+    RdrrKernelHint::Measured& m = hint.measured.emplace();
+    DP_TRY(m.shape, members.text("shape"));
+    DP_TRY(m.lane, members.text("lane"));
+    DP_TRY(const Json* const constants, members.required("constants", "an object", &Json::is_object));
+    for (const auto& [key, number] : constants->items()) {
+      DP_TRY(const uint64_t whole, members.whole(number, members.path_of("constants"), kRdrrMaxHintConstant));
+      m.constants[key] = static_cast<uint32_t>(whole);
+    }
+    DP_TRY(m.seconds, members.number("seconds"));
+    DP_TRY(m.table_seconds, members.number("table_seconds"));
+    m.unknown = members.rest(unknown_);
     return {};
   }
 

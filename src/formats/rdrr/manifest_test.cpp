@@ -87,6 +87,12 @@ constexpr Row kRows[] = {
      "a finite logit for each id"},
     {"hint_without_digest", R"("kernel_hints": null)",
      R"("kernel_hints": [{"operation":"o","variant":"v","device":"d"}])", "wgsl_sha256\" is missing"},
+    {"hint_of_no_time", R"("kernel_hints": null)",
+     R"("kernel_hints": [{"operation":"o","variant":"v","device":"d","wgsl_sha256":"0000000000000000000000000000000000000000000000000000000000000000","measured":{"shape":"s","lane":"fast","constants":{"n":8},"seconds":0,"table_seconds":1}}])",
+     "seconds and table_seconds above 0"},
+    {"hint_of_large_constant", R"("kernel_hints": null)",
+     R"("kernel_hints": [{"operation":"o","variant":"v","device":"d","wgsl_sha256":"0000000000000000000000000000000000000000000000000000000000000000","measured":{"shape":"s","lane":"fast","constants":{"n":9999999},"seconds":1,"table_seconds":1}}])",
+     "must be a whole number from 0 to 1048576"},
     {"deep", R"("draft": null)", R"("draft": [[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]])", "nested deeper than"},
     {"no_json", "{", "(", "not valid JSON"},
 };

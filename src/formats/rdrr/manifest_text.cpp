@@ -47,6 +47,16 @@ Json hints_json(const std::optional<std::vector<RdrrKernelHint>>& hints) {
                 {"variant", hint.variant},
                 {"wgsl_sha256", sha256_hex(hint.wgsl_sha256)},
                 {"device", hint.device}};
+    if (hint.measured) {
+      const RdrrKernelHint::Measured& m = *hint.measured;
+      Json measured = {{"shape", m.shape},
+                       {"lane", m.lane},
+                       {"constants", m.constants},
+                       {"seconds", m.seconds},
+                       {"table_seconds", m.table_seconds}};
+      add_unknown(measured, m.unknown);
+      row["measured"] = std::move(measured);
+    }
     add_unknown(row, hint.unknown);
     list.push_back(std::move(row));
   }

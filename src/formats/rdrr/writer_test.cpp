@@ -62,6 +62,17 @@ TEST(RdrrWriter, TheManifestReadsBackAsItWasWritten) {
                             .variant = "matvec.q8_0.x",
                             .wgsl_sha256 = {3},
                             .device = "a GPU",
+                            .unknown = {}},
+                           {.operation = "matvec.q8_0",
+                            .variant = "matvec.q8_0.y",
+                            .wgsl_sha256 = {3},
+                            .device = "a GPU",
+                            .measured = {{.shape = "64x64",
+                                          .lane = "fast",
+                                          .constants = {{"slices", 8}},
+                                          .seconds = 0.001,
+                                          .table_seconds = 0.0015,
+                                          .unknown = Json{{"by", "hand"}}}},
                             .unknown = {}}}};
   RdrrSelfTest test;
   test.tokens = {1, 2};
@@ -78,7 +89,8 @@ TEST(RdrrWriter, TheManifestReadsBackAsItWasWritten) {
   RdrrParsed parsed = must(parse_rdrr_manifest(text, "manifest.json"));
   EXPECT_EQ(rdrr_manifest_text(parsed.manifest), text);
   EXPECT_EQ(rdrr_manifest_text(written), text);
-  EXPECT_EQ(parsed.unknown, (std::vector<std::string>{"tensors[2].mood", "colour"}));
+  EXPECT_EQ(parsed.unknown,
+            (std::vector<std::string>{"kernel_hints[1].measured.by", "tensors[2].mood", "colour"}));
   EXPECT_EQ(parsed.manifest.self_test->positions[0].logits[1], 0.1f);
   EXPECT_EQ(parsed.manifest.draft->model_sha256, (Sha256{1, 2}));
 }
