@@ -140,7 +140,9 @@ TEST_F(PlanBuilderTest, GivesTheSameBufferTheSameSlot) {
 // Three tensors one after another need two buffers; where they may be written again in turn, each has its own.
 TEST(PlanParts, ScratchOfAPartThatIsRepeatedIsItsAlone) {
   for (const uint32_t tag : {0u, 7u}) {
-    RecordingDevice device(small_caps());
+    Caps caps = small_caps();
+    caps.max_buffer_bytes = 1 << 20;
+    RecordingDevice device(caps);
     PlanBuilder builder(device.caps());
     const auto now = [](auto task) {
       task.start();
