@@ -64,6 +64,6 @@ $ cmp on off
 
 == a measurement says which rules were off
 needs webgpu
-$ doppler bench $FLAGS --synthetic llama-tiny:q8_0 -p 8 -n 4 -r 1 --ctx 64 --rule step_tail=off -o json | grep -A1 rules_off
+$ doppler bench $FLAGS --synthetic llama-tiny:q8_0 -p 8 -n 4 -r 1 --ctx 64 --rule step_tail=off -o json 2> /dev/null | grep -A1 rules_off
 ~ +"rules_off": \[
 ~ +"step_tail"
