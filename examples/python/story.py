@@ -18,7 +18,8 @@ class LoadOptions(ctypes.Structure):
                 ("kernel_count", c_size_t), ("rules", POINTER(c_char_p)), ("rule_count", c_size_t),
                 ("ctx_len", c_uint32), ("chunk", c_uint32), ("sequences", c_uint32), ("pool_tokens", c_uint32),
                 ("cache_host_bytes", c_uint64), ("ring", c_uint32), ("tuned", c_bool), ("verify", c_bool), ("all_samplers", c_bool),
-                ("logprobs", c_bool), ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p), ("grammars", c_uint64)]
+                ("logprobs", c_bool), ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p), ("grammars", c_uint64),
+                ("expert_bytes", c_uint64)]
 
 
 class GenerateOptions(ctypes.Structure):

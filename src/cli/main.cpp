@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
+#include "gpu/guards_native.h"
 
 namespace doppler::cli {
 namespace {
@@ -85,6 +86,7 @@ int main_with(const std::vector<std::string>& arguments) {
 }  // namespace doppler::cli
 
 int main(int argc, char** argv) {
+  doppler::gpu::own_process();
   const int code = doppler::cli::main_with({argv + 1, argv + argc});
   // A full disk behind a redirection must not look like success.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <mutex>
@@ -16,6 +17,7 @@ namespace doppler::gpu {
 namespace {
 
 thread_local int guarded_calls = 0;
+std::atomic<bool> is_own_process = false;
 
 constexpr char kAbortSentence[] =
     "error: the WebGPU provider wgpu-native gave up, most likely because the GPU device was lost.\n"
@@ -32,7 +34,11 @@ void on_abort(int) {
 
 }  // namespace
 
+void own_process() { is_own_process = true; }
+bool owns_process() { return is_own_process; }
+
 StderrCapture::StderrCapture() {
+  if (!owns_process()) return;
   std::fflush(stderr);
   file_ = memfd_create("doppler-provider-output", MFD_CLOEXEC);
   saved_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -40,8 +46,8 @@ StderrCapture::StderrCapture() {
 }
 
 StderrCapture::~StderrCapture() {
-  std::fflush(stderr);
   if (saved_ >= 0) {
+    std::fflush(stderr);
     dup2(saved_, STDERR_FILENO);
     close(saved_);
   }

@@ -6,8 +6,14 @@
 
 namespace doppler::gpu {
 
-// While it lives, everything written to the stderr file descriptor goes to the debug log instead. That holds for the
-// whole process, so it lives only for the few milliseconds of opening a device.
+// Said once by a program that is Doppler's own, before it opens a device: environment variables may then choose among
+// Dawn's devices, and what providers print while a device opens goes to the debug log. The library leaves both alone in
+// programs of others.
+void own_process();
+bool owns_process();
+
+// While it lives, everything written to the stderr file descriptor goes to the debug log instead, where the process is
+// Doppler's own. That holds for the whole process, so it lives only for the few milliseconds of opening a device.
 class StderrCapture {
  public:
   StderrCapture();

@@ -122,8 +122,8 @@ std::optional<NativeAdapter> try_dawn(const Provider& provider, const VulkanDevi
   return adapter;
 }
 
-// Sets an environment variable while it lives: the Vulkan loader has no other switch for what it shows to
-// Dawn.
+// Sets an environment variable while it lives, in a process that is Doppler's own: the Vulkan loader has no other switch
+// for what it shows to Dawn.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::string& value) : name_(name) {
@@ -156,6 +156,13 @@ Result<NativeAdapter> request_dawn_adapter(const Provider& provider, const Vulka
   }
   std::string reason;
   if (auto adapter = try_dawn(provider, device, reason)) return std::move(*adapter);
+  if (!owns_process()) {
+    return fail(
+        ErrorKind::kUnsupported,
+        "Dawn does not offer \"%s\": %s. Set MESA_VK_DEVICE_SELECT=%x:%x! or VK_DRIVER_FILES before the "
+        "program starts, or take wgpu-native.",
+        device.name.c_str(), reason.c_str(), device.vendor_id, device.device_id);
+  }
   {
     const ScopedVariable select("MESA_VK_DEVICE_SELECT",
                                 format_text("%x:%x!", device.vendor_id, device.device_id));

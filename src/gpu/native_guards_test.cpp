@@ -94,14 +94,18 @@ TEST(BlobCache, ADamagedFileIsAsIfItWereNotThere) {
   std::filesystem::remove_all(cache.folder);
 }
 
-TEST(StderrCapture, TurnsPrintsIntoDebugLines) {
+TEST(StderrCapture, TurnsPrintsOfItsOwnProcessIntoDebugLines) {
   std::string seen;
   set_log_level(LogLevel::kDebug);
   set_log_sink([&](LogLevel, std::string_view line) { seen += line; });
-  {
+  const auto print = [] {
     const StderrCapture capture;
     ASSERT_EQ(write(STDERR_FILENO, "warning: odd driver\n", 20), 20);
-  }
+  };
+  print();
+  EXPECT_EQ(seen, "") << "stderr of somebody else's program was redirected";
+  own_process();
+  print();
   set_log_sink({});
   set_log_level(LogLevel::kWarning);
   EXPECT_NE(seen.find("the provider printed: warning: odd driver"), std::string::npos) << seen;

@@ -14,10 +14,10 @@ OPENING = "Once upon a time"
 
 
 def run(*command, **options):
-    """Standard output; ends the test when the command fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    """Standard output; ends the test when the command fails. Drivers may print to stderr: it is the program's own."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode != 0:
-        sys.exit(f"$ {' '.join(command)}\n{done.stdout}\nexit status {done.returncode}")
+        sys.exit(f"$ {' '.join(command)}\n{done.stdout}{done.stderr}\nexit status {done.returncode}")
     return done.stdout
 
 
