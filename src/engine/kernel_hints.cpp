@@ -35,7 +35,7 @@ void warn(const formats::RdrrKernelHint& hint, const std::string& what) {
 
 // A hint of one shape, among what was tuned here.
 void apply_measured(const formats::RdrrKernelHint& hint, kernels::Policy& policy) {
-  const formats::RdrrKernelHint::Measured& m = *hint.measured;
+  const formats::RdrrMeasuredHint& m = *hint.measured;
   if (m.lane != policy.name) return;  // said nothing of this lane
   if (m.seconds >= m.table_seconds) {
     warn(hint, format_text("it took %.1f us where the tables' choice took %.1f us; the tables choose",

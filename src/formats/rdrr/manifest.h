@@ -107,21 +107,22 @@ struct RdrrDraft {
   Json unknown;
 };
 
+// What `doppler tune` measured for one shape in one lane.
+struct RdrrMeasuredHint {
+  std::string shape, lane;
+  std::map<std::string, uint32_t, std::less<>> constants;  // of the variant, that differ from the table's
+  // Of a decode step or a row of a prefill chunk: with it, with the table's choice.
+  double seconds = 0, table_seconds = 0;
+  Json unknown;
+};
+
 // This operation ran fastest with this variant, measured with this WGSL on this device.
 struct RdrrKernelHint {
-  // What `doppler tune` measured for one shape in one lane. Without it the hint pins the operation's variant for all shapes.
-  struct Measured {
-    std::string shape, lane;
-    std::map<std::string, uint32_t, std::less<>> constants;  // of the variant, that differ from the table's
-    double seconds = 0,
-           table_seconds =
-               0;  // of a decode step or a row of a prefill chunk: with it, with the table's choice
-    Json unknown;
-  };
   std::string operation, variant;
   Sha256 wgsl_sha256{};
   std::string device;
-  std::optional<Measured> measured = {};
+  std::optional<RdrrMeasuredHint> measured =
+      {};  // none: the hint pins the operation's variant for all shapes
   Json unknown;
 };
 

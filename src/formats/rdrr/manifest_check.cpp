@@ -189,7 +189,7 @@ class Checker {
     return m_.self_test ? check_self_test(*m_.self_test) : Result<>();
   }
 
-  Result<> check_measured(const RdrrKernelHint::Measured& m) {
+  Result<> check_measured(const RdrrMeasuredHint& m) {
     for (const std::string* text : {&m.shape, &m.lane}) {
       DP_CHECK(bounded("kernel_hints.measured", *text, 1, kRdrrMaxNameBytes));
     }

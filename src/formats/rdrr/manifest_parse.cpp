@@ -171,7 +171,7 @@ class Parser {
   Result<> read_measured(RdrrMembers& hint_members, RdrrKernelHint& hint) {
     DP_TRY(const Json* const value, hint_members.required("measured", "an object", &Json::is_object));
     DP_TRY(RdrrMembers members, RdrrMembers::of(*value, hint_members.path_of("measured"), name_));
-    RdrrKernelHint::Measured& m = hint.measured.emplace();
+    RdrrMeasuredHint& m = hint.measured.emplace();
     DP_TRY(m.shape, members.text("shape"));
     DP_TRY(m.lane, members.text("lane"));
     DP_TRY(const Json* const constants, members.required("constants", "an object", &Json::is_object));

@@ -48,7 +48,7 @@ Json hints_json(const std::optional<std::vector<RdrrKernelHint>>& hints) {
                 {"wgsl_sha256", sha256_hex(hint.wgsl_sha256)},
                 {"device", hint.device}};
     if (hint.measured) {
-      const RdrrKernelHint::Measured& m = *hint.measured;
+      const RdrrMeasuredHint& m = *hint.measured;
       Json measured = {{"shape", m.shape},
                        {"lane", m.lane},
                        {"constants", m.constants},
