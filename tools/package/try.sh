@@ -10,22 +10,23 @@ ROOTS=$PWD/build/package/roots
 [ "$(id -u)" = 0 ] || { echo "try.sh needs root, for chroot." >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "try.sh needs debootstrap: apt-get install debootstrap" >&2; exit 1; }
 
-mirror_of() {
+# Suite and components; the mirror is debootstrap's own of that system.
+suite_of() {
   case "$1" in
-    debian12) echo "bookworm http://deb.debian.org/debian main" ;;
-    debian13) echo "trixie http://deb.debian.org/debian main" ;;
-    ubuntu24.04) echo "noble http://archive.ubuntu.com/ubuntu main,universe" ;;
+    debian12) echo "bookworm main" ;;
+    debian13) echo "trixie main" ;;
+    ubuntu24.04) echo "noble main,universe" ;;
     *) echo "Unknown system \"$1\"; known are: debian12, debian13, ubuntu24.04." >&2; return 2 ;;
   esac
 }
 
 # A clean root of the system with the driver for a machine without a GPU, copied from one that is kept.
 fresh_root() {
-  local system=$1 suite url components base=$ROOTS/$1.base
-  read -r suite url components < <(mirror_of "$system")
+  local system=$1 suite components base=$ROOTS/$1.base
+  read -r suite components < <(suite_of "$system")
   if [ ! -f "$base/.complete" ]; then
     rm -rf "$base" && mkdir -p "$base"
-    debootstrap --variant=minbase --components="$components" "$suite" "$base" "$url" \
+    debootstrap --variant=minbase --components="$components" "$suite" "$base" "" \
       "$(script_of "$suite")" >"$ROOTS/$system.log" 2>&1
     in_root "$base" "$driver" >>"$ROOTS/$system.log" 2>&1
     touch "$base/.complete"
@@ -53,7 +54,7 @@ in_root() { chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 
 status=0
 [ $# -gt 0 ] || set -- debian12 debian13 ubuntu24.04
-for system in "$@"; do mirror_of "$system" >/dev/null; done
+for system in "$@"; do suite_of "$system" >/dev/null; done
 for system in "$@"; do
   for package in tar deb wheel; do
     fresh_root "$system"
