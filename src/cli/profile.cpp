@@ -1,5 +1,6 @@
 // doppler profile: GPU time of each dispatch of a decode step and of a prefill chunk. What is measured:
 // bench/profile.h; what is printed: bench/profile_report.h.
+#include <algorithm>
 #include <cstdio>
 
 #include "bench/profile_report.h"
@@ -40,12 +41,27 @@ int profile_verb(std::span<const std::string> arguments) {
              &settings.depth);
   args.count("prompt", 'p', "TOKENS", "tokens of the prefill chunk (default 512; 0: no prefill)",
              &settings.prompt);
+  args.custom("streams", 0, "N[,N]",
+              "decode steps of so many streams together, each behind -d tokens; only these",
+              [&settings](std::string_view value) -> Result<void> {
+                DP_TRY(settings.streams, bench::parse_lengths("--streams", value));
+                return {};
+              });
   args.count("repetitions", 'r', "N", "runs whose median counts, for each command (default 10)",
              &settings.repetitions);
   args.flag("json", 0, "print one JSON object, with every command", &json);
   args.text("output", 0, "FILE", "write the report there, and the text to standard output", &output);
   add_model_flags(args, model, /*allow_synthetic=*/true);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (!settings.streams.empty()) {
+    if (settings.depth == 0 || std::ranges::count(settings.streams, 0u) > 0) {
+      return exit_usage(
+          Error(ErrorKind::kInvalidInput,
+                "Streams need prompts, and at least one of them: -d and --streams must be above 0."));
+    }
+    settings.prompt = 0;
+    model.load.sequences = bench::sequences_needed(settings);
+  }
   if (settings.repetitions == 0 || (settings.depth == 0 && settings.prompt == 0)) {
     return exit_usage(Error(ErrorKind::kInvalidInput,
                             "Nothing is left to profile: -r, and one of -d and -p, must be above 0."));
