@@ -1,6 +1,5 @@
 // doppler profile: GPU time of each dispatch of a decode step and of a prefill chunk. What is measured:
 // bench/profile.h; what is printed: bench/profile_report.h.
-#include <algorithm>
 #include <cstdio>
 
 #include "bench/profile_report.h"
@@ -44,7 +43,7 @@ int profile_verb(std::span<const std::string> arguments) {
   args.custom("streams", 0, "N[,N]",
               "decode steps of so many streams together, each behind -d tokens; only these",
               [&settings](std::string_view value) -> Result<void> {
-                DP_TRY(settings.streams, bench::parse_lengths("--streams", value));
+                DP_TRY(settings.streams, bench::parse_streams(value));
                 return {};
               });
   args.count("repetitions", 'r', "N", "runs whose median counts, for each command (default 10)",
@@ -54,11 +53,6 @@ int profile_verb(std::span<const std::string> arguments) {
   add_model_flags(args, model, /*allow_synthetic=*/true);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (!settings.streams.empty()) {
-    if (settings.depth == 0 || std::ranges::count(settings.streams, 0u) > 0) {
-      return exit_usage(
-          Error(ErrorKind::kInvalidInput,
-                "Streams need prompts, and at least one of them: -d and --streams must be above 0."));
-    }
     settings.prompt = 0;
     model.load.sequences = bench::sequences_needed(settings);
   }
