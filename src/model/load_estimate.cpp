@@ -9,9 +9,35 @@
 
 namespace doppler::model {
 
-void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config) {
+namespace {
+
+// Values of the widest row of a chunk that a kernel binds: q, k and v, or gates and ups, beside one another.
+uint64_t widest_row(const formats::ModelConfig& c) {
+  uint64_t widest = 2ull * std::max(c.shared_ffn_dim, c.moe.n_used * c.moe.expert_dim);
+  for (uint32_t i = 0; i < c.n_layers; ++i) {
+    const uint64_t heads = c.n_heads + 2ull * formats::kv_heads_of(c, i);
+    widest = std::max({widest, 2ull * formats::ffn_dim_of(c, i), heads * formats::head_dim_of(c, i)});
+  }
+  return widest;
+}
+
+}  // namespace
+
+void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, const gpu::Caps& caps) {
   if (options.ctx_len == 0) options.ctx_len = std::min(config.ctx_len, kDefaultCtxLen);
-  if (options.chunk == 0) options.chunk = kDefaultChunk;
+  if (options.chunk == 0) {
+    options.chunk = kDefaultChunk;
+    const uint64_t row_bytes = widest_row(config) * sizeof(float);
+    const auto is_too_large = [&] {
+      return (options.chunk + options.max_sequences) * row_bytes > caps.max_binding_bytes;
+    };
+    while (options.chunk > kLeastChunk && is_too_large()) options.chunk /= 2;
+    if (options.chunk < kDefaultChunk) {
+      log(LogLevel::kInfo,
+          "Prompts go in chunks of %u tokens: %u rows of %s are more than this device binds.", options.chunk,
+          kDefaultChunk, format_bytes(row_bytes).c_str());
+    }
+  }
   options.chunk = std::min(options.chunk, options.ctx_len);
   if (!formats::is_embedding_model(config)) return;
   options.all_logits = true;  // the states of all tokens, which are pooled
@@ -110,7 +136,7 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   LoadEstimate estimate;
   DP_TRY(estimate.config, formats::read_config(checkpoint));
   DP_CHECK(families::check_has_forward_pass(estimate.config));
-  fill_defaults(options, estimate.config);
+  fill_defaults(options, estimate.config, caps);
   DP_CHECK(check_cache_format(estimate.config, options.cache_format));
   estimate.ctx_len = options.ctx_len;
   estimate.chunk = options.chunk;

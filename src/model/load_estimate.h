@@ -11,8 +11,8 @@
 
 namespace doppler::model {
 
-// Context and prefill chunk, where 0 was asked.
-void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config);
+// Context and prefill chunk, where 0 was asked: the usual ones, with fewer rows a chunk where the device binds no more.
+void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, const gpu::Caps& caps);
 // With RunnerOptions::max_sequences: the blocks of the cache, and where pool_tokens is 0 how many of them fit the device.
 // Errors: more slots than kMaxSequences; a pool smaller than one block.
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,

@@ -1,7 +1,7 @@
 // What is said where a model does not fit a device.
 #include <gtest/gtest.h>
 
-#include "model/memory_estimate.h"
+#include "model/load_estimate.h"
 
 namespace doppler::model {
 namespace {
@@ -37,6 +37,29 @@ TEST(MemoryEstimate, WhatCannotBeHeldOrBoundIsRefusedWithTheContextThatFits) {
   EXPECT_EQ(check_memory(plan, caps, 1024).error().message(),
             "The model needs 2.00 GiB (weights 2.00 GiB, cache for 1024 tokens 0 B, scratch 0 B), but card "
             "has 1.00 GiB. Quantised to q4_k it would need 900.0 MiB (doppler convert --quantize q4_k).");
+}
+
+TEST(LoadEstimate, AChunkHasAsManyRowsAsTheDeviceBinds) {
+  formats::ModelConfig config;  // Gemma 2 27B: 512 rows of gates and ups are 144 MiB
+  config.ctx_len = 8192;
+  config.n_layers = 1;
+  config.n_heads = 32;
+  config.n_kv_heads = 16;
+  config.head_dim = 128;
+  config.ffn_dim = 36864;
+  const auto chunk = [&](uint64_t binding, uint32_t asked, uint32_t sequences) {
+    gpu::Caps caps;
+    caps.max_binding_bytes = binding << 20;
+    RunnerOptions options{.chunk = asked, .max_sequences = sequences};
+    fill_defaults(options, config, caps);
+    return options.chunk;
+  };
+  EXPECT_EQ(chunk(2048, 0, 0), kDefaultChunk);
+  EXPECT_EQ(chunk(144, 0, 0), kDefaultChunk);
+  EXPECT_EQ(chunk(128, 0, 0), 256u);
+  EXPECT_EQ(chunk(144, 0, 8), 256u);
+  EXPECT_EQ(chunk(1, 0, 0), kLeastChunk);
+  EXPECT_EQ(chunk(128, 512, 0), 512u);  // asked for: recording says what is too large
 }
 
 }  // namespace

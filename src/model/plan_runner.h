@@ -51,6 +51,7 @@ struct RunnerOptions {
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
+inline constexpr uint32_t kLeastChunk = 64;  // that a device's limits lead to
 inline constexpr uint32_t kDefaultBlockLen = 32;
 inline constexpr uint32_t kMaxBatch = 256;  // decode steps of one ticket
 inline constexpr uint32_t kTickets = 4;     // in flight, their tokens still to be read

@@ -39,7 +39,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_TRY(formats::ModelConfig config, formats::read_config(checkpoint));
   DP_CO_CHECK(families::check_has_forward_pass(config));
   if (options.pooling != formats::Pooling::kNone) config.pooling.kind = options.pooling;
-  fill_defaults(options, config);
+  fill_defaults(options, config, device.caps());
   if (options.ctx_len > config.ctx_len) {
     log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",
         options.ctx_len, config.ctx_len);

@@ -1,8 +1,6 @@
 // One row a model (shapes.h). "llama-tiny" is no published model: it is for tests.
 #include "formats/synth/shapes.h"
 
-#include <filesystem>
-
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
@@ -143,6 +141,13 @@ constexpr NamedShape kShapes[] = {
 
 constexpr size_t kMostBytes = 1 << 20;  // real ones have a few kB
 
+// The name of the folder that a file lies in; without one in the path, the file's own.
+std::string folder_of(std::string_view path) {
+  std::vector<std::string> parts = split(path, '/');
+  std::erase(parts, "");
+  return parts[parts.size() > 1 ? parts.size() - 2 : 0];
+}
+
 Result<NamedConfig> shape_of_file(const std::string& path) {
   DP_TRY(const MappedFile file, MappedFile::open(path));
   if (file.bytes().size() > kMostBytes) {
@@ -152,7 +157,7 @@ Result<NamedConfig> shape_of_file(const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   DP_TRY(const Json json, parse_json(text, path));
   DP_TRY(ModelConfig config, config_from_huggingface(json));
-  return NamedConfig{std::filesystem::absolute(path).parent_path().filename().string(), std::move(config)};
+  return NamedConfig{folder_of(path), std::move(config)};
 }
 
 }  // namespace

@@ -97,11 +97,19 @@ Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const Quan
   }
   const bool wide_groups = c.n_layers == kLayers70B && c.n_heads == 8 * c.n_kv_heads;
   for (const PlacedTensor& tensor : tensors_of(c)) {
-    if (tensor.row->part != 0) continue;  // within the tensor of part 0
+    if (tensor.row->part != 0 || tensor.row->gguf_part != 0) continue;  // within the tensor of part 0
+    std::vector<uint64_t> shape = tensor.row->shape.extents(c, tensor.layer);
+    shape[0] *= tensor.row->parts;
+    if (must_have_bias(c, tensor.row->id)) {
+      const std::vector<uint64_t> rows = {shape[0]};
+      out.push_back({.name = tensor_name(c, tensor.row->id, tensor.layer, ".bias"),
+                     .shape = rows,
+                     .numbers = vector_numbers(tensor.row->id, rows)});
+    }
+    if (tensor.row->gguf_parts > 1) shape.insert(shape.begin(), tensor.row->gguf_parts);
     PlannedTensor& made = out.emplace_back();
     made.name = tensor_name(c, tensor.row->id, tensor.layer);
-    made.shape = tensor.row->shape.extents(c, tensor.layer);
-    made.shape[0] *= tensor.row->parts;
+    made.shape = std::move(shape);
     made.is_norm = tensor.row->is_norm;
     // Routers stay f32, as llama.cpp's quantiser leaves them.
     if (made.is_norm || tensor.row->id == TensorId::kRouter) continue;
@@ -121,6 +129,13 @@ Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const Quan
                 static_cast<unsigned long long>(k), made.name.c_str(), info.name, info.block_size);
   }
   return out;
+}
+
+// A folder has them as tensors, GGUF as keys: softplus^-1 of 0.8 and 0.3, as transformers' XIELUActivation begins.
+void set_xielu(ModelConfig& config) {
+  for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
+    config.xielu.insert(config.xielu.end(), {0.2037f, -1.0502f, 0.5f, -1e-6f});
+  }
 }
 
 class SyntheticSource final : public ByteSource {
@@ -163,6 +178,7 @@ Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view sp
   DP_TRY(NamedConfig shape, shape_of(std::string(spec.substr(0, colon))));
   ModelConfig& config = shape.config;
   config.gguf_names = true;
+  if (architecture_of(config).family == "apertus") set_xielu(config);
   const std::string_view mix_name = colon == std::string_view::npos ? "q4_k_m" : spec.substr(colon + 1);
   const QuantMix* mix = find_quant_mix(mix_name);
   if (!mix) {

@@ -81,7 +81,9 @@ struct LogProbEntry {
 };
 static_assert(sizeof(LogProbEntry) == 4 * (2 + 2 * kMaxLogProbs));
 inline constexpr uint32_t kMaxLogitBias = 1024;
-inline constexpr uint32_t kMaxVocab = 1u << 18;
+// Twice what published models have. sample_search.wgsl orders ids of 20 bits; llvmpipe leaves a loop after 65,535 turns, which
+// the draw from twice as many tokens would take.
+inline constexpr uint32_t kMaxVocab = 1u << 19;
 
 inline constexpr uint32_t kDryHistory = 1024;  // tokens
 inline constexpr uint32_t kDryLongest = 64;    // of a match: longer ones count as that long

@@ -69,7 +69,7 @@ TEST(Sample, RefusesWhatItCannotHold) {
     return recorded ? "" : recorded.error().sentence();
   };
   EXPECT_EQ(error({.logits = any, .token = any, .vocab_size = kMaxVocab + 1, .greedy = true}),
-            "Vocabulary of 262145 tokens; sampling takes 1 to 262144.");
+            "Vocabulary of 524289 tokens; sampling takes 1 to 524288.");
   EXPECT_EQ(error({.logits = any, .token = any, .vocab_size = 64, .logit_scale = 0}),
             "Logit scale (0) must be above 0 and softcap (0) at least 0.");
   EXPECT_EQ(error({.logits = any, .token = any, .vocab_size = 65, .greedy = true}),

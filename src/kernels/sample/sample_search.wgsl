@@ -1,10 +1,10 @@
 // One search among the candidates that stay: the token at which a running sum, from the first token on, reaches a goal.
-// Tokens are ordered by keys of 50 bits, mostly order_of(l) and the id; each pass sorts those that still match into 1,024
-// bins by the next ten bits, and keeps the bin where the sum gets there. Few candidates need no bins. Shared: the bins
+// Tokens are ordered by keys of 52 bits, mostly order_of(l) and the id, of 20 bits; each pass sorts those that still match into
+// 1,024 bins by the next ten bits, and keeps the bin where the sum gets there. Few candidates need no bins. Shared: the bins
 // (sample_bins), the found token. Needs of the entry, whose `purpose` says which search it is:
 //   Cut, stays(cut, c): what left before; key_of(purpose, cut, c), which no two candidates share;
 //   share(place, purpose, cut, c): what a token adds to the sum; goal_of(place, purpose, total).
-const kPasses = 5u;
+const kPasses = 6u;
 const kFew = 256u; // candidates: the work of search_few grows with their square
 
 var<workgroup> found_token: vec2u;
@@ -14,8 +14,9 @@ fn digit(c: vec2u, pass_number: u32) -> u32 {
     case 0u: { return c.x >> 22u; }
     case 1u: { return (c.x >> 12u) & 1023u; }
     case 2u: { return (c.x >> 2u) & 1023u; }
-    case 3u: { return ((c.x & 3u) << 8u) | (c.y >> 10u); }
-    default: { return c.y & 1023u; }
+    case 3u: { return ((c.x & 3u) << 8u) | (c.y >> 12u); }
+    case 4u: { return (c.y >> 2u) & 1023u; }
+    default: { return c.y & 3u; }
   }
 }
 
@@ -25,8 +26,9 @@ fn known_bits(pass_number: u32) -> vec2u {
     case 0u: { return vec2u(0xFFC00000u, 0u); }
     case 1u: { return vec2u(0xFFFFF000u, 0u); }
     case 2u: { return vec2u(0xFFFFFFFCu, 0u); }
-    case 3u: { return vec2u(0xFFFFFFFFu, 0x3FC00u); }
-    default: { return vec2u(0xFFFFFFFFu, 0x3FFFFu); }
+    case 3u: { return vec2u(0xFFFFFFFFu, 0xFF000u); }
+    case 4u: { return vec2u(0xFFFFFFFFu, 0xFFFFCu); }
+    default: { return vec2u(0xFFFFFFFFu, 0xFFFFFu); }
   }
 }
 
@@ -35,7 +37,8 @@ fn with_digit(prefix: vec2u, pass_number: u32, value: u32) -> vec2u {
     case 0u: { return vec2u(value << 22u, 0u); }
     case 1u: { return prefix | vec2u(value << 12u, 0u); }
     case 2u: { return prefix | vec2u(value << 2u, 0u); }
-    case 3u: { return prefix | vec2u(value >> 8u, (value & 255u) << 10u); }
+    case 3u: { return prefix | vec2u(value >> 8u, (value & 255u) << 12u); }
+    case 4u: { return prefix | vec2u(0u, value << 2u); }
     default: { return prefix | vec2u(0u, value); }
   }
 }

@@ -189,6 +189,9 @@ TEST(SampleEdges, EqualLogitsAreCutByIdAndDrawnEvenly) {
   in.params.top_p = 0.5f;
   EXPECT_EQ(sample_oracle(in).kept.back(), 2501u);
   expect_same_tokens(in, 200);
+  in.logits.resize(kMaxVocab, 0.25f);  // all bits of the ids
+  EXPECT_EQ(sample_oracle(in).kept.back(), kMaxVocab / 2 - 1);
+  expect_same_tokens(in, 4);
 }
 
 TEST(SampleEdges, TiesAtTheCutStayByIdWhateverTheirSign) {
