@@ -19,6 +19,14 @@ void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config) {
   if (config.bidirectional) options.chunk = options.ctx_len;  // each token sees all others
 }
 
+uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config) {
+  // The one dispatch of the lane persistent has one length for all layers.
+  const bool is_persistent =
+      options.policy.allows(kernels::Lane::kPersistent) && formats::has_equal_caches(config);
+  if (!options.rings || options.max_sequences != 0 || is_persistent) return 0;
+  return ring_positions(config, options.ctx_len, options.chunk);
+}
+
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy) {
   const bool dp4a = kernels::refuse_by_device(kernels::Lane::kDp4a, kernels::kNeedDp4a, caps, policy).empty();
   return {.exact = policy.name == "exact", .tiles = dp4a};
@@ -39,7 +47,7 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
     const uint64_t blocks = (options.ctx_len + block_len - 1) / block_len + 1;
     tokens = blocks * block_len * options.max_sequences;
     const MemoryEstimate one = estimate_memory(config, checkpoint, weight_layout_policy(caps, options.policy),
-                                               block_len, options.chunk, options.cache_format);
+                                               {.ctx_len = block_len}, options.chunk, options.cache_format);
     const uint64_t binding = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);
     tokens = std::min(tokens, binding / std::max<uint64_t>(1, one.cache_buffer_bytes) * block_len);
     if (caps.memory_bytes != 0) {
@@ -115,8 +123,10 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   estimate.ctx_len = options.ctx_len;
   estimate.chunk = options.chunk;
   estimate.cache_format = options.cache_format;
-  estimate.memory = estimate_memory(estimate.config, checkpoint, weight_layout_policy(caps, options.policy),
-                                    estimate.ctx_len, estimate.chunk, options.cache_format);
+  estimate.memory =
+      estimate_memory(estimate.config, checkpoint, weight_layout_policy(caps, options.policy),
+                      {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, estimate.config)},
+                      estimate.chunk, options.cache_format);
   DP_TRY(estimate.expert_slots, choose_expert_slots(options, estimate.config, caps, estimate.memory));
   return estimate;
 }

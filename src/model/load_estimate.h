@@ -13,6 +13,8 @@ namespace doppler::model {
 
 // Context and prefill chunk, where 0 was asked.
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config);
+// CacheLengths::ring_len of a model with these options.
+uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config);
 // With RunnerOptions::max_sequences: the blocks of the cache, and where pool_tokens is 0 how many of them fit the device.
 // Errors: more slots than kMaxSequences; a pool smaller than one block.
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,

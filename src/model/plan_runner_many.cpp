@@ -117,16 +117,15 @@ Task<Result<void>> PlanRunner::make_many() {
                           .breakers = breakers_,
                           .logprobs = logprobs_,
                           .mask = mask_,
-                          .caches = cache_k_,
+                          .caches = cache_.places(),
                           .has_states = !states_.empty()};
-  buffers.caches.insert(buffers.caches.end(), cache_v_.begin(), cache_v_.end());
   gpu::BufferDesc desc{
       .name = "block", .bytes = (buffers.block_bytes() + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
   buffers_.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
   buffers.block = buffers_.back().get();
   many_ = std::make_unique<SequencePlans>(device_, std::move(buffers), tables_, options_.ctx_len,
-                                          views_.cache.front().blocks, config_.vocab_size, options_.tickets,
+                                          cache_.views().front().blocks, config_.vocab_size, options_.tickets,
                                           classes_of(options_.policy, tables_.sequences),
                                           piece_classes_of(tables_), built_.plans);
   co_return co_await many_->make_readback(options_.block_reads);

@@ -8,16 +8,10 @@
 
 #include "gpu/device.h"
 #include "kernels/common/step_tables.h"
+#include "model/kv_cache.h"
 #include "model/sequence_runner.h"
 
 namespace doppler::model {
-
-// Keys or values of one layer: blocks one after another.
-struct CachePlace {
-  gpu::Buffer* buffer = nullptr;
-  uint64_t offset = 0;
-  uint64_t block_bytes = 0;  // with many sequences
-};
 
 // What a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
 struct SequenceBuffers {

@@ -39,6 +39,7 @@ void add_shared(const Context& ctx, const Attention& op, Launch& launch) {
                    bool_const("HAS_SOFTCAP", op.softcap > 0),
                    bool_const("HAS_SINKS", op.sinks.valid())};
   add_tables(launch, ctx.tables);
+  add_ring(launch, op.cache.ring_len);
   if (ctx.tables.sequences != 0) {
     launch.substitutions.emplace_back("attention/attention_one_run", "attention/attention_many_runs");
     launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));

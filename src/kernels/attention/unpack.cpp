@@ -40,6 +40,7 @@ Result<Attention> unpacked(Context& ctx, const Attention& op, bool each_row) {
                    u32_const("WINDOW", op.window == 0 ? UINT32_MAX : op.window),
                    u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), kWorkgroup, kWorkgroup))};
   add_tables(launch, ctx.tables);
+  add_ring(launch, op.cache.ring_len);
   if (many) launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));
   if (row_runs) {
     launch.substitutions.emplace_back("attention/attention_one_run", "attention/attention_row_runs");

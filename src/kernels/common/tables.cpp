@@ -13,6 +13,12 @@ void add_tables(Launch& launch, const StepTables& tables) {
   launch.consts.push_back(u32_const("BLOCK_LEN", tables.block_len));
 }
 
+void add_ring(Launch& launch, uint32_t ring_len) {
+  if (ring_len == 0) return;
+  launch.substitutions.emplace_back("common/one_sequence", "common/one_sequence_ring");
+  launch.consts.push_back(u32_const("RING_LEN", ring_len));
+}
+
 Result<void> check_tables(const Context& ctx) {
   const StepTables& tables = ctx.tables;
   if (tables.sequences == 0 || tables.sequences > kMaxSequences || tables.rows < tables.sequences) {
