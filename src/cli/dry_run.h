@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cli/common.h"
-#include "model/memory_estimate.h"
 
 namespace doppler::cli {
 
