@@ -27,8 +27,10 @@ Task<Result<void>> KvCache::make(gpu::Device& device, gpu::PlanBuilder& builder,
   lengths_ = layout.lengths;
   for (uint32_t i = 0; i < config.n_layers; ++i) {
     views_.push_back(cache_shape(config, i, lengths_, layout.format));
-    views_.back().blocks = layout.blocks;
-    views_.back().block_len = layout.block_len;
+    kernels::CacheView& view = views_.back();
+    view.in_windows = layout.window_blocks != 0 && formats::is_sliding_layer(config, i);
+    view.blocks = view.in_windows ? layout.window_blocks : layout.blocks;
+    view.block_len = layout.block_len;
     if (!formats::has_cache(config, i)) continue;
     layers_.push_back({.index = i, .has_window = formats::is_sliding_layer(config, i)});
     if (layers_.back().has_window) window_ = config.sliding_window;
@@ -56,6 +58,7 @@ Task<Result<void>> KvCache::make(gpu::Device& device, gpu::PlanBuilder& builder,
   for (Layer& layer : layers_) {
     kernels::CacheView& view = views_[layer.index];
     layer.k.block_bytes = layer.v.block_bytes = view.bytes() / view.blocks;
+    layer.k.in_windows = layer.v.in_windows = view.in_windows;
     DP_CO_TRY(layer.k.buffer, co_await buffer(device, builder, "cache_k", view.bytes(), &view.k));
     DP_CO_TRY(layer.v.buffer, co_await buffer(device, builder, "cache_v", view.bytes(), &view.v));
   }

@@ -20,12 +20,14 @@ struct CachePlace {
   gpu::Buffer* buffer = nullptr;
   uint64_t offset = 0;
   uint64_t block_bytes = 0;  // with many sequences
+  bool in_windows = false;   // likewise: the blocks are of the pool of layers with windows
 };
 
 struct CacheLayout {
   CacheLengths lengths;
   kernels::CacheFormat format = kernels::CacheFormat::kF16;
-  uint32_t blocks = 1, block_len = 0;  // of plans for many sequences
+  // Of plans for many sequences. window_blocks: of layers with a window; 0: as of the others, in one pool with them.
+  uint32_t blocks = 1, block_len = 0, window_blocks = 0;
   // One buffer for as many layers as may be bound at once, for the lane persistent. Layers have caches of one shape then.
   bool is_joined = false;
 };

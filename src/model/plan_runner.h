@@ -45,6 +45,8 @@ struct RunnerOptions {
   uint32_t max_sequences = 0;
   uint32_t block_len = 0;    // positions of a block of the cache; 0: kDefaultBlockLen
   uint32_t pool_tokens = 0;  // positions of all blocks; 0: ctx_len for each slot, or what fits the device
+  uint32_t window_tokens =
+      0;  // of the blocks of layers with a window; 0: no pool of their own. Set when loading
   SamplerParts parts = {};   // of sampled plans
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};

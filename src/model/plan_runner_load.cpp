@@ -62,7 +62,9 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK(check_cache_format(config, options.cache_format));
   DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
   const uint32_t positions = options.max_sequences != 0 ? options.pool_tokens : options.ctx_len;
-  const CacheLengths lengths{.ctx_len = positions, .ring_len = ring_len_of(options, config)};
+  const CacheLengths lengths{
+      .ctx_len = positions,
+      .ring_len = options.max_sequences != 0 ? options.window_tokens : ring_len_of(options, config)};
   MemoryEstimate estimate =
       estimate_memory(config, checkpoint, layout, lengths, options.chunk, options.cache_format);
   DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
@@ -232,6 +234,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   if (has_many()) {
     layout.block_len = tables_.block_len;
     layout.blocks = options_.pool_tokens / tables_.block_len;
+    layout.window_blocks = options_.window_tokens / tables_.block_len;
   }
   DP_CO_CHECK(co_await cache_.make(device_, builder, config_, layout));
   memory_.cache_bytes = cache_.bytes();

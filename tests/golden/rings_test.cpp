@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/generator.h"
+#include "engine/scheduler/scheduler.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"
 
@@ -26,19 +27,21 @@ class Rings : public testing::TestWithParam<CacheFormat> {
     text_.resize(80);
   }
 
-  std::unique_ptr<model::PlanRunner> load(bool rings, bool all_logits = false) {
+  std::unique_ptr<model::PlanRunner> load(bool rings, bool all_logits = false, uint32_t max_sequences = 0) {
     auto files = formats::open_file_set(folder_);
     EXPECT_TRUE(files) << files.error().message();
     const auto checkpoint = open_golden(std::move(*files));
-    auto runner =
-        gpu::run_to_completion(device(), model::PlanRunner::load(device(), *checkpoint,
-                                                                 {.policy = *kernels::make_policy("exact"),
-                                                                  .ctx_len = kCtxLen,
-                                                                  .chunk = kChunk,
-                                                                  .cache_format = GetParam(),
-                                                                  .all_logits = all_logits,
-                                                                  .rings = rings},
-                                                                 {}));
+    auto runner = gpu::run_to_completion(
+        device(), model::PlanRunner::load(device(), *checkpoint,
+                                          {.policy = *kernels::make_policy("exact"),
+                                           .ctx_len = max_sequences == 0 ? kCtxLen : 2 * kCtxLen,
+                                           .chunk = kChunk,
+                                           .cache_format = GetParam(),
+                                           .all_logits = all_logits,
+                                           .rings = rings,
+                                           .max_sequences = max_sequences,
+                                           .block_len = 8},
+                                          {}));
     EXPECT_TRUE(runner) << runner.error().message();
     return runner ? std::move(*runner) : nullptr;
   }
@@ -143,6 +146,42 @@ TEST_P(RingsOfF32, ASavedTextGoesOnInRingsAndWholeCaches) {
   }
 }
 
+class ManyWindows : public Rings {};
+
+// Blocks of a pool of their own, given back as the windows pass them, and found again behind a text that goes on.
+TEST_P(ManyWindows, EachOfManySequencesIsAnsweredAsAlone) {
+  const auto alone = load(false), whole = load(false, false, 3), runner = load(true, false, 3);
+  ASSERT_TRUE(alone && whole && runner);
+  EXPECT_LT(runner->memory().cache_bytes, whole->memory().cache_bytes * 2 / 3);
+  auto scheduler =
+      engine::Scheduler::create(*runner->sequences(), {.vocab_size = runner->config().vocab_size});
+  ASSERT_TRUE(scheduler) << scheduler.error().message();
+  const Tokens more = joined(joined(text_, fresh(*alone, text_).tokens), {7, 9});
+  const auto expect_alone = [&](const std::vector<Tokens>& prompts, uint32_t cached) {
+    std::vector<std::shared_ptr<engine::Stream>> streams;
+    for (const Tokens& prompt : prompts) {
+      engine::Request request;
+      request.tokens = prompt;
+      request.settings.max_tokens = kNew;
+      auto stream = (*scheduler)->submit(std::move(request));
+      ASSERT_TRUE(stream) << stream.error().message();
+      streams.push_back(*stream);
+    }
+    while (true) {
+      const auto goes_on = gpu::run_to_completion(device(), (*scheduler)->turn());
+      ASSERT_TRUE(goes_on) << goes_on.error().message();
+      if (!*goes_on) break;
+    }
+    for (size_t i = 0; i < streams.size(); ++i) {
+      EXPECT_EQ(streams[i]->take(), fresh(*alone, prompts[i]).tokens) << i;
+      EXPECT_GE(streams[i]->timings().cached_tokens, cached) << i;
+    }
+  };
+  expect_alone({first(45), text_, joined({3}, first(60)), first(9)}, 0);
+  expect_alone({more, joined(text_, {5})}, 80);  // ten whole blocks of text_
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, ManyWindows, testing::Values(CacheFormat::kF32));
 INSTANTIATE_TEST_SUITE_P(Caches, Rings, testing::Values(CacheFormat::kF32, CacheFormat::kQ8_0),
                          [](const auto& of) { return kernels::cache_format_name(of.param); });
 INSTANTIATE_TEST_SUITE_P(Caches, RingsOfF32, testing::Values(CacheFormat::kF32));

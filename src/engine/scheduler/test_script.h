@@ -41,6 +41,10 @@ struct Script {
       const BlockPool& pool = scheduler->blocks().pool();
       return pool.references(block) == 1 && !pool.published(block);
     };
+    runner.may_write_window = [this](uint32_t block) {
+      const BlockPool& pool = scheduler->windows().pool();
+      return pool.references(block) == 1 && !pool.published(block);
+    };
   }
   StreamPtr submit(Request request) {
     auto stream = scheduler->submit(std::move(request));

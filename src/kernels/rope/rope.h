@@ -35,6 +35,7 @@ struct CacheView {
   uint32_t head_dim = 0;
   uint32_t ring_len = 0;               // positions that the layer keeps; 0: all
   uint32_t blocks = 1, block_len = 0;  // of plans of many sequences
+  bool in_windows = false;             // there: the blocks are those of the table of layers with windows
   uint32_t padded_head_dim() const { return (head_dim + 7) / 8 * 8; }
   // Of k or of v.
   uint64_t bytes() const { return positions() * n_kv_heads * row_bytes(); }
