@@ -58,10 +58,10 @@ class SequenceRunner {
   // Entries `first`, first + 1, ... of the slot's block table. They must be there before a step is queued that may write
   // or read their positions.
   virtual Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
-  // Keys and values of a whole block, all layers: copy on write.
+  // Keys and values of a whole block, all layers of its pool: copy on write.
   virtual Result<void> copy_block(uint32_t from, uint32_t to) = 0;
-  // Both of the layers with a window and their pool; the entries of a table are those of map(). A step reads the window
-  // before each of its rows. A block that no later step reads may be another's at once.
+  // The same for the pool and the table of layers with a window. A step reads the window before each of its rows; a block
+  // that no later step reads may be another's at once.
   virtual Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
   virtual Result<void> copy_window_block(uint32_t from, uint32_t to) = 0;
 
@@ -80,7 +80,7 @@ class SequenceRunner {
   // Of a ticket that has them, once, behind tokens(): an entry a token, those of slots that ask for none mean nothing.
   virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
 
-  // A block's keys and values, all layers, for the host's cache and for session files. Layout: the runner's own. Once
+  // A block's keys and values, all layers of the first pool, for the host's cache. Layout: the runner's own. Once
   // started, a task has its place among the calls: those that follow may write the block, or read what was written.
   // `bytes` must stay until the task is done.
   virtual Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) = 0;

@@ -65,6 +65,7 @@ struct Script {
     while (turn()) {
     }
     EXPECT_EQ(scheduler->blocks().pool().free_count(), shape.blocks);
+    EXPECT_EQ(scheduler->windows().pool().free_count(), runner.window_block_count());
   }
   // Turns until the stream has tokens.
   void run_to(const Stream& stream, size_t tokens) {
