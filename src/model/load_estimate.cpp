@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "families/families.h"
+#include "kernels/attention/attention.h"
 #include "kernels/variant.h"
 #include "model/recurrent_states.h"
 
@@ -32,13 +33,17 @@ formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels:
   return {.exact = policy.name == "exact", .tiles = dp4a};
 }
 
+uint32_t read_positions(const formats::ModelConfig& config) {
+  return config.sliding_window + kernels::kMostTileKeys - 1;
+}
+
 namespace {
 
 // Blocks of layers with a window: what all slots need at once and, where there is room, twice the window of each for texts
 // that come back. Best first; 0: no pool of their own.
 std::vector<uint32_t> window_tokens(const RunnerOptions& options, const formats::ModelConfig& config) {
   if (!options.rings || config.sliding_window == 0) return {0};
-  const WindowNeed need{.window = config.sliding_window,
+  const WindowNeed need{.window = read_positions(config),
                         .block_len = options.block_len,
                         .sequences = options.max_sequences,
                         .rows = options.chunk + options.max_sequences,

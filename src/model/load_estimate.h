@@ -13,6 +13,9 @@ namespace doppler::model {
 
 // Context and prefill chunk, where 0 was asked.
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config);
+// SequenceRunner::window of a model that has windows: what lies before them and is masked, but read, must be of the same
+// sequence, since zero times another's infinity is not zero.
+uint32_t read_positions(const formats::ModelConfig& config);
 // CacheLengths::ring_len of a model with these options.
 uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config);
 // With RunnerOptions::max_sequences: the blocks of the cache, and where pool_tokens is 0 how many of them fit the device.

@@ -6,6 +6,7 @@
 #include "kernels/sample/sample.h"
 #include "kernels/step/advance.h"
 #include "kernels/step/arrange.h"
+#include "model/load_estimate.h"
 #include "model/plan_row.h"
 
 namespace doppler::model {
@@ -120,7 +121,7 @@ Task<Result<void>> PlanRunner::make_many() {
                           .mask = mask_,
                           .caches = cache_.places(),
                           .has_states = !states_.empty(),
-                          .window = tables_.has_windows ? config_.sliding_window : 0,
+                          .window = tables_.has_windows ? read_positions(config_) : 0,
                           .window_blocks = options_.window_tokens / tables_.block_len};
   const uint64_t block_bytes = std::max(buffers.block_bytes(false), buffers.block_bytes(true));
   gpu::BufferDesc desc{

@@ -41,8 +41,8 @@ class SequenceRunner {
   virtual uint32_t max_tickets() const = 0;      // tickets whose tokens may be outstanding at a time
   virtual uint32_t max_block_reads() const = 0;  // read_block() calls that may be outstanding at a time
 
-  // Layers that see a window of so many positions, the row's own included, may have a pool of blocks and a table of each
-  // slot of their own, so that what no row sees any more can be given to others. 0: they have not.
+  // Layers that see a window may have a pool of blocks and a table of each slot of their own, so that what no step reads any
+  // more can be given to others. A step reads so many positions for each row, its own the last. 0: they have no such pool.
   virtual uint32_t window() const { return 0; }
   virtual uint32_t window_block_count() const { return 0; }  // no less than least_window_blocks()
 
@@ -60,8 +60,7 @@ class SequenceRunner {
   virtual Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
   // Keys and values of a whole block, all layers of its pool: copy on write.
   virtual Result<void> copy_block(uint32_t from, uint32_t to) = 0;
-  // The same for the pool and the table of layers with a window. A step reads the window before each of its rows; a block
-  // that no later step reads may be another's at once.
+  // The same for the pool and the table of layers with a window. A block that no later step reads may be another's at once.
   virtual Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
   virtual Result<void> copy_window_block(uint32_t from, uint32_t to) = 0;
 

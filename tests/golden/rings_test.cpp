@@ -16,6 +16,7 @@ using Tokens = std::vector<uint32_t>;
 using kernels::CacheFormat;
 
 constexpr uint32_t kChunk = 8, kCtxLen = 128, kNew = 20;
+constexpr uint32_t kManyCtxLen = 1024;  // of which pools of windows take less
 
 class Rings : public testing::TestWithParam<CacheFormat> {
  protected:
@@ -34,7 +35,7 @@ class Rings : public testing::TestWithParam<CacheFormat> {
     auto runner = gpu::run_to_completion(
         device(), model::PlanRunner::load(device(), *checkpoint,
                                           {.policy = *kernels::make_policy("exact"),
-                                           .ctx_len = max_sequences == 0 ? kCtxLen : 2 * kCtxLen,
+                                           .ctx_len = max_sequences == 0 ? kCtxLen : kManyCtxLen,
                                            .chunk = kChunk,
                                            .cache_format = GetParam(),
                                            .all_logits = all_logits,

@@ -1,5 +1,5 @@
 // Where the rows of a step stand, in a layer with a window whose blocks are of a pool of their own: as many_sequences, by
-// the other table. Entries before the window are those of blocks that were given back: what lies there is masked.
+// the other table. Entries of blocks that were given back are not read.
 // The kernel binds `state`. Const besides those of step_tables: N_KV_HEADS.
 //!import common/step_tables
 
