@@ -66,9 +66,10 @@ void print(const DryRun& dry) {
         {"of them experts", format_text("%s (%u of %u a layer)", format_bytes(memory.expert_bytes).c_str(),
                                         dry.estimate.expert_slots, dry.estimate.config.moe.n_experts)});
   }
-  table.add({"cache", format_text("%s (%u tokens, %s; buffers of %s)",
-                                  format_bytes(memory.cache_bytes).c_str(), dry.estimate.ctx_len,
-                                  dry.kv.c_str(), format_bytes(memory.cache_buffer_bytes).c_str())});
+  table.add(
+      {"cache", format_text("%s (%u tokens, %s%s; buffers of %s)", format_bytes(memory.cache_bytes).c_str(),
+                            dry.estimate.ctx_len, dry.kv.c_str(), ring_text(memory).c_str(),
+                            format_bytes(memory.cache_buffer_bytes).c_str())});
   table.add({"scratch", format_text("about %s (prefill in chunks of %u)",
                                     format_bytes(memory.scratch_bytes).c_str(), dry.estimate.chunk)});
   table.add({"total", format_bytes(memory.total())});
@@ -83,6 +84,10 @@ void print(const DryRun& dry) {
 }
 
 }  // namespace
+
+std::string ring_text(const model::MemoryEstimate& memory) {
+  return memory.ring_bytes == 0 ? "" : format_text(", %u of layers with a window", memory.ring_len);
+}
 
 int dry_run(const ModelFlags& flags, bool json) {
   auto dry = look(flags);

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "cli/common.h"
+#include "cli/dry_run.h"
 #include "cli/inspection.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -54,9 +55,12 @@ Result<Inspection> inspect(const InspectFlags& flags) {
         flags.ctx_len != 0 ? flags.ctx_len : std::min(found.config->ctx_len, model::kDefaultCtxLen);
     const auto format = kernels::cache_format_of(flags.kv).value_or(kernels::CacheFormat::kF16);
     DP_CHECK(model::check_cache_format(*found.config, format));
-    found.memory = model::estimate_memory(*found.config, *found.checkpoint,
-                                          formats::LayoutPolicy{.exact = false, .tiles = true}, found.ctx_len,
-                                          std::min(model::kDefaultChunk, found.ctx_len), format);
+    const uint32_t chunk = std::min(model::kDefaultChunk, found.ctx_len);
+    const model::CacheLengths lengths{.ctx_len = found.ctx_len,
+                                      .ring_len = model::ring_positions(*found.config, found.ctx_len, chunk)};
+    found.memory =
+        model::estimate_memory(*found.config, *found.checkpoint,
+                               formats::LayoutPolicy{.exact = false, .tiles = true}, lengths, chunk, format);
   }
   return found;
 }
@@ -78,8 +82,8 @@ void print_config(const formats::ModelConfig& c) {
 void print_memory(const Inspection& found) {
   Table table({"Memory on the device", ""});
   table.add({"weights", format_bytes(found.memory.weight_bytes)});
-  table.add({"cache", format_text("%s (%u tokens, %s)", format_bytes(found.memory.cache_bytes).c_str(),
-                                  found.ctx_len, found.kv.c_str())});
+  table.add({"cache", format_text("%s (%u tokens, %s%s)", format_bytes(found.memory.cache_bytes).c_str(),
+                                  found.ctx_len, found.kv.c_str(), ring_text(found.memory).c_str())});
   table.add({"scratch", format_bytes(found.memory.scratch_bytes)});
   table.add({"total", format_bytes(found.memory.total())});
   std::printf("\n%s", table.text().c_str());

@@ -197,7 +197,7 @@ Result<void> Session::restore(const std::string& path) {
   auto decoded = engine::decode_session(file.bytes(), fingerprint);
   if (!decoded) return forward(std::move(decoded).error().add_while("restoring " + path));
   DP_CHECK(file.check_whole());
-  const uint32_t cached = runner.saved_positions(decoded->cache.size());
+  const uint32_t cached = model::KvCache::saved_positions(decoded->cache);
   // More tokens than the context holds are fine: they slid out, or the next generation will say so.
   if (cached > decoded->tokens.size() || cached > runner.ctx_len()) {
     return fail(ErrorKind::kInvalidInput,

@@ -67,7 +67,10 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   if (options.sequences > 1) {
     out.max_sequences = options.sequences;
     out.pool_tokens = options.pool_tokens;
-    if (options.cache_host_bytes > 0) out.block_reads = kBlockReads;
+    if (options.cache_host_bytes > 0) {
+      out.block_reads = kBlockReads;
+      out.rings = false;  // what goes to the host is whole
+    }
   }
   return out;
 }

@@ -8,7 +8,7 @@
 namespace doppler::engine {
 namespace {
 
-constexpr char kMagic[8] = {'D', 'O', 'P', 'S', 'E', 'S', 'S', '1'};
+constexpr char kMagic[8] = {'D', 'O', 'P', 'S', 'E', 'S', 'S', '2'};
 constexpr uint64_t kMaxHeaderBytes = 1 << 26;  // a conversation of 64 MB: far more than any context holds
 
 template <class T>

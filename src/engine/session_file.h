@@ -1,5 +1,5 @@
 // A saved session: what was said (token ids) and the cache that goes with it, so that a long prompt is
-// evaluated once. Format: the 8 bytes "DOPSESS1", u64 length of a JSON header, the header (model fingerprint,
+// evaluated once. Format: the 8 bytes "DOPSESS2", u64 length of a JSON header, the header (model fingerprint,
 // a digest of its weights, cache format, token count, the messages of a conversation), u32 token ids, cache bytes
 // (model/plan_runner.h). Whose session it is: session_identity.h.
 #pragma once

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "families/families.h"
+#include "kernels/attention/attention.h"
 #include "kernels/variant.h"
 #include "model/recurrent_states.h"
 
@@ -45,10 +46,40 @@ void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, c
   if (config.bidirectional) options.chunk = options.ctx_len;  // each token sees all others
 }
 
+uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config) {
+  // The one dispatch of the lane persistent has one length for all layers.
+  const bool is_persistent =
+      options.policy.allows(kernels::Lane::kPersistent) && formats::has_equal_caches(config);
+  if (!options.rings || options.max_sequences != 0 || is_persistent) return 0;
+  return ring_positions(config, options.ctx_len, options.chunk);
+}
+
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy) {
   const bool dp4a = kernels::refuse_by_device(kernels::Lane::kDp4a, kernels::kNeedDp4a, caps, policy).empty();
   return {.exact = policy.name == "exact", .tiles = dp4a};
 }
+
+uint32_t read_positions(const formats::ModelConfig& config) {
+  return config.sliding_window + kernels::kMostTileKeys - 1;
+}
+
+namespace {
+
+// Blocks of layers with a window: what all slots need at once and, where there is room, twice the window of each for texts
+// that come back. Best first; 0: no pool of their own.
+std::vector<uint32_t> window_tokens(const RunnerOptions& options, const formats::ModelConfig& config) {
+  if (!options.rings || config.sliding_window == 0) return {0};
+  const WindowNeed need{.window = read_positions(config),
+                        .block_len = options.block_len,
+                        .sequences = options.max_sequences,
+                        .rows = options.chunk + options.max_sequences,
+                        .steps = kMostSteps};
+  const uint32_t of_window = (need.window + need.block_len - 1) / need.block_len;
+  const uint32_t least = least_window_blocks(need);
+  return {(least + 2 * need.sequences * of_window) * need.block_len, least * need.block_len, 0};
+}
+
+}  // namespace
 
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,
                        const formats::Checkpoint& checkpoint, const gpu::Caps& caps) {
@@ -59,23 +90,37 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   }
   if (options.block_len == 0) options.block_len = kDefaultBlockLen;
   const uint32_t block_len = options.block_len;
-  uint64_t tokens = options.pool_tokens;
-  if (tokens == 0) {
-    // Of each sequence whole blocks, and one to spare.
-    const uint64_t blocks = (options.ctx_len + block_len - 1) / block_len + 1;
-    tokens = blocks * block_len * options.max_sequences;
-    const MemoryEstimate one = estimate_memory(config, checkpoint, weight_layout_policy(caps, options.policy),
-                                               block_len, options.chunk, options.cache_format);
+  // Of each sequence whole blocks, and one to spare.
+  const uint64_t blocks = (options.ctx_len + block_len - 1) / block_len + 1;
+  const uint64_t wanted =
+      options.pool_tokens != 0 ? options.pool_tokens : blocks * block_len * options.max_sequences;
+  const auto estimate = [&](uint32_t windows) {
+    return estimate_memory(config, checkpoint, weight_layout_policy(caps, options.policy),
+                           {.ctx_len = block_len, .ring_len = windows}, options.chunk, options.cache_format);
+  };
+  const MemoryEstimate plain = estimate(0);
+  const auto that_fit = [&](uint32_t windows) -> uint64_t {
+    const MemoryEstimate one = estimate(windows);
     const uint64_t binding = std::min(caps.max_binding_bytes, caps.max_buffer_bytes);
-    tokens = std::min(tokens, binding / std::max<uint64_t>(1, one.cache_buffer_bytes) * block_len);
-    if (caps.memory_bytes != 0) {
-      // A tenth is left to what else the device has to hold.
-      const uint64_t usable = caps.memory_bytes / 10 * 9, taken = one.weight_bytes + one.scratch_bytes +
-                                                                  state_bytes(config) * options.max_sequences;
-      const uint64_t left = usable > taken ? usable - taken : 0;
-      tokens = std::min(tokens, left / std::max<uint64_t>(1, one.cache_bytes + one.copied_bytes) * block_len);
-    }
+    if (one.cache_buffer_bytes > binding) return 0;
+    uint64_t fit = std::min(wanted, binding / std::max<uint64_t>(1, plain.cache_buffer_bytes) * block_len);
+    if (caps.memory_bytes == 0) return fit;
+    // A tenth is left to what else the device has to hold.
+    const uint64_t usable = caps.memory_bytes / 10 * 9;
+    const uint64_t taken =
+        one.weight_bytes + one.scratch_bytes + one.ring_bytes + state_bytes(config) * options.max_sequences;
+    const uint64_t left = usable > taken ? usable - taken : 0;
+    const uint64_t each = one.cache_bytes - one.ring_bytes + plain.copied_bytes;
+    return std::min(fit, left / std::max<uint64_t>(1, each) * block_len);
+  };
+  uint64_t tokens = 0;
+  for (const uint32_t windows : window_tokens(options, config)) {
+    if (windows >= wanted) continue;  // one pool is no larger
+    const uint64_t fit = that_fit(windows);
+    if (fit > tokens) options.window_tokens = windows;
+    tokens = std::max(tokens, fit);
   }
+  if (options.pool_tokens != 0) tokens = options.pool_tokens;
   tokens = (tokens + block_len - 1) / block_len * block_len;
   if (tokens < block_len || tokens > UINT32_MAX) {
     return fail(ErrorKind::kOutOfMemory,
@@ -141,8 +186,10 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   estimate.ctx_len = options.ctx_len;
   estimate.chunk = options.chunk;
   estimate.cache_format = options.cache_format;
-  estimate.memory = estimate_memory(estimate.config, checkpoint, weight_layout_policy(caps, options.policy),
-                                    estimate.ctx_len, estimate.chunk, options.cache_format);
+  estimate.memory =
+      estimate_memory(estimate.config, checkpoint, weight_layout_policy(caps, options.policy),
+                      {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, estimate.config)},
+                      estimate.chunk, options.cache_format);
   DP_TRY(estimate.expert_slots, choose_expert_slots(options, estimate.config, caps, estimate.memory));
   return estimate;
 }

@@ -13,6 +13,11 @@ namespace doppler::model {
 
 // Context and prefill chunk, where 0 was asked: the usual ones, with fewer rows a chunk where the device binds no more.
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, const gpu::Caps& caps);
+// SequenceRunner::window of a model that has windows: what lies before them and is masked, but read, must be of the same
+// sequence, since zero times another's infinity is not zero.
+uint32_t read_positions(const formats::ModelConfig& config);
+// CacheLengths::ring_len of a model with these options.
+uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config);
 // With RunnerOptions::max_sequences: the blocks of the cache, and where pool_tokens is 0 how many of them fit the device.
 // Errors: more slots than kMaxSequences; a pool smaller than one block.
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,

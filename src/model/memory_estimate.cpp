@@ -37,9 +37,11 @@ std::vector<QuantisedSize> smaller_sizes(const formats::Checkpoint& checkpoint, 
 
 // What would help somebody whose model does not fit.
 std::string hint(const MemoryEstimate& estimate, uint64_t memory, uint64_t bindable, uint64_t positions) {
-  const uint64_t fixed = estimate.weight_bytes + estimate.state_bytes + estimate.scratch_bytes;
+  const uint64_t fixed =
+      estimate.weight_bytes + estimate.state_bytes + estimate.scratch_bytes + estimate.ring_bytes;
   if (fixed < memory) {
-    const uint64_t per_position = std::max<uint64_t>(1, estimate.cache_bytes / positions);
+    const uint64_t growing = estimate.cache_bytes - estimate.ring_bytes;
+    const uint64_t per_position = std::max<uint64_t>(1, growing / positions);
     const uint64_t fits = std::min(bindable, (memory - fixed) / per_position / 256 * 256);
     if (fits >= 256) {
       return format_text("A context of %llu tokens would fit (--ctx).",
@@ -57,14 +59,24 @@ std::string hint(const MemoryEstimate& estimate, uint64_t memory, uint64_t binda
 
 }  // namespace
 
-kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t layer, uint32_t ctx_len,
+uint32_t ring_positions(const formats::ModelConfig& config, uint32_t ctx_len, uint32_t chunk) {
+  constexpr uint64_t kStep =
+      32;  // keys of a tile of attention_prefill_matrix.wgsl, which then never goes around the end
+  if (config.sliding_window == 0) return 0;
+  const uint64_t seen = uint64_t{config.sliding_window} - 1 + chunk;
+  const uint64_t positions = (seen + kStep - 1) / kStep * kStep;
+  return positions < ctx_len ? static_cast<uint32_t>(positions) : 0;
+}
+
+kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t layer, CacheLengths lengths,
                                kernels::CacheFormat format) {
   return {.k = {},
           .v = {},
           .format = format,
           .n_kv_heads = formats::kv_heads_of(config, layer),
-          .ctx_len = ctx_len,
-          .head_dim = formats::head_dim_of(config, layer)};
+          .ctx_len = lengths.ctx_len,
+          .head_dim = formats::head_dim_of(config, layer),
+          .ring_len = formats::is_sliding_layer(config, layer) ? lengths.ring_len : 0};
 }
 
 Result<void> check_cache_format(const formats::ModelConfig& config, kernels::CacheFormat format) {
@@ -81,9 +93,9 @@ Result<void> check_cache_format(const formats::ModelConfig& config, kernels::Cac
 }
 
 MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint,
-                               formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
+                               formats::LayoutPolicy layout, CacheLengths lengths, uint32_t chunk,
                                kernels::CacheFormat cache_format) {
-  MemoryEstimate estimate;
+  MemoryEstimate estimate{.ring_len = lengths.ring_len};
   for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
     estimate.weight_bytes += device_bytes(tensor, tensor.type, layout);
   }
@@ -97,12 +109,14 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
   estimate.smaller = smaller_sizes(checkpoint, layout, estimate.weight_bytes);
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (!formats::has_cache(c, i)) continue;
-    const uint64_t bytes = cache_shape(c, i, ctx_len, cache_format).bytes();
+    const kernels::CacheView shape = cache_shape(c, i, lengths, cache_format);
+    const uint64_t bytes = shape.bytes();
     const bool is_copied = cache_format == kernels::CacheFormat::kQ8_0;
-    const uint64_t bound = is_copied ? cache_shape(c, i, ctx_len, kernels::CacheFormat::kF16).bytes() : bytes;
+    const uint64_t bound = is_copied ? cache_shape(c, i, lengths, kernels::CacheFormat::kF16).bytes() : bytes;
     estimate.cache_buffer_bytes = std::max(estimate.cache_buffer_bytes, bound);
     if (is_copied) estimate.copied_bytes = std::max(estimate.copied_bytes, 2 * bound);
     estimate.cache_bytes += 2 * bytes;
+    if (shape.ring_len != 0) estimate.ring_bytes += 2 * bytes;
   }
   estimate.state_bytes = state_bytes(c) * (1 + kCheckpoints);
   // Alive together at the widest place: residual, normalised input, gate and up, their product.

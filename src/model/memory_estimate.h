@@ -19,10 +19,20 @@ struct QuantisedSize {
   uint64_t weight_bytes;
 };
 
+// Positions that the cache of a layer holds.
+struct CacheLengths {
+  uint32_t ctx_len = 0;
+  uint32_t ring_len = 0;  // of layers that see a window; 0: ctx_len
+};
+// CacheLengths::ring_len of one sequence whose steps have up to `chunk` rows: 0 where the context is no longer.
+uint32_t ring_positions(const formats::ModelConfig& config, uint32_t ctx_len, uint32_t chunk);
+
 struct MemoryEstimate {
   uint64_t weight_bytes = 0;
   uint64_t expert_bytes = 0;  // of weight_bytes: matrices of experts
   uint64_t cache_bytes = 0;
+  uint64_t ring_bytes = 0;  // of cache_bytes: of layers that keep ring_len positions, whatever the context
+  uint32_t ring_len = 0;
   // Of the keys, or the values, of the largest layer: one binding. Of a cache in q8_0 as copied to f16.
   uint64_t cache_buffer_bytes = 0;
   uint64_t state_bytes = 0;    // of layers with a recurrent state, checkpoints too
@@ -35,11 +45,11 @@ struct MemoryEstimate {
 };
 
 MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
-                               formats::LayoutPolicy layout, uint32_t ctx_len, uint32_t chunk,
+                               formats::LayoutPolicy layout, CacheLengths lengths, uint32_t chunk,
                                kernels::CacheFormat cache_format);
 
-// The shape of a layer's cache of so many positions; the views are the caller's.
-kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t layer, uint32_t ctx_len,
+// The shape of a layer's cache; the views are the caller's.
+kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t layer, CacheLengths lengths,
                                kernels::CacheFormat format);
 
 // Error: a layer's heads are not whole blocks of the format.

@@ -62,5 +62,31 @@ TEST(LoadEstimate, AChunkHasAsManyRowsAsTheDeviceBinds) {
   EXPECT_EQ(chunk(128, 512, 0), 512u);  // asked for: recording says what is too large
 }
 
+TEST(MemoryEstimate, RingsHoldTheWindowAndAChunk) {
+  formats::ModelConfig config;
+  EXPECT_EQ(ring_positions(config, 32768, 512), 0u);
+  config.sliding_window = 512;
+  EXPECT_EQ(ring_positions(config, 32768, 512), 1024u);
+  EXPECT_EQ(ring_positions(config, 1025, 512), 1024u);
+  EXPECT_EQ(ring_positions(config, 1024, 512), 0u);  // the context is no longer
+  config.sliding_window = 128;
+  EXPECT_EQ(ring_positions(config, 32768, 512), 640u);
+}
+
+// Of 600 MiB of rings none is saved by a shorter context.
+TEST(MemoryEstimate, WhatRingsTakeDoesNotGrowWithTheContext) {
+  constexpr uint64_t kMiB = 1 << 20;
+  gpu::Caps caps;
+  caps.adapter = "card";
+  caps.memory_bytes = 1024 * kMiB;
+  caps.max_binding_bytes = caps.max_buffer_bytes = 1024 * kMiB;
+  const MemoryEstimate plan{.weight_bytes = 100 * kMiB,
+                            .cache_bytes = 1400 * kMiB,
+                            .ring_bytes = 600 * kMiB,
+                            .cache_buffer_bytes = 400 * kMiB};
+  const std::string told = check_memory(plan, caps, 819200).error().message();  // 1 KiB a position
+  EXPECT_NE(told.find("A context of 331776 tokens would fit (--ctx)."), std::string::npos) << told;
+}
+
 }  // namespace
 }  // namespace doppler::model

@@ -28,8 +28,14 @@ Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<con
                           .has_ticket = false}));
     return {};
   }
-  DP_CHECK(states_.begin(device_, static_cast<uint32_t>(before.size())));
+  DP_CHECK(begin_at(static_cast<uint32_t>(before.size())));
   return set_generation(settings, before);
+}
+
+// What layers remember is that of a text up to `pos`.
+Result<void> PlanRunner::begin_at(uint32_t pos) {
+  DP_CHECK(cache_.begin(pos));
+  return states_.begin(device_, pos);
 }
 
 Result<void> PlanRunner::set_generation(const GenerationSettings& settings,
@@ -116,6 +122,7 @@ Result<const gpu::Plan*> PlanRunner::begin_prefill(std::span<const uint32_t> tok
 
 Result<void> PlanRunner::end_prefill() {
   host_state_.pos += host_state_.rows;
+  note_end();
   return states_.note_rows(device_, host_state_.rows);
 }
 
@@ -143,6 +150,7 @@ Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits) {
   const uint32_t pos = host_state_.pos;
   if (pos < kernels::kShortKeys) all = std::min(all, kernels::kShortKeys - pos);
   host_state_.pos += all;
+  note_end();
   const gpu::Plan& plan = decode_plan(takes_greedy_plan(settings_), pos + all);
   uint32_t left = all;
   for (; left > steps; left -= steps) DP_CHECK(submit(plan, 1, steps, 0));
@@ -205,7 +213,7 @@ std::vector<float> floats_of(std::span<const uint8_t> bytes) {
 
 Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const uint32_t> tokens,
                                                   std::span<const uint32_t> types) {
-  DP_CO_CHECK(states_.begin(device_, pos));
+  DP_CO_CHECK(begin_at(pos));
   DP_CO_CHECK(set_generation(GenerationSettings{}, {}));
   host_state_.pos = pos;
   if (tokens.empty() || tokens.size() > options_.chunk || pos + tokens.size() > options_.ctx_len ||
@@ -229,7 +237,7 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
     DP_CO_TRY(last, co_await last_part(chosen, host_state_.rows));
   }
   DP_CO_TRY([[maybe_unused]] const Ticket ticket, submit(*last, host_state_.rows, 1, 0));
-  DP_CO_CHECK(states_.note_rows(device_, host_state_.rows));
+  DP_CO_CHECK(end_prefill());
 
   Rows rows;
   const uint64_t count = tokens.size();
@@ -250,57 +258,23 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
 
 Task<Result<std::vector<uint8_t>>> PlanRunner::save_cache(uint32_t count) {
   if (pager_) DP_CO_CHECK(co_await run_later(std::nullopt));
-  std::vector<uint8_t> out;
-  for (const std::vector<CachePlace>* side : {&cache_k_, &cache_v_}) {
-    auto place = side->begin();
-    for (const kernels::CacheView& view : views_.cache) {
-      if (!view.k.valid()) continue;
-      const CachePlace& cache = *place++;
-      const uint64_t head_bytes = view.bytes() / view.n_kv_heads;
-      const uint64_t kept = head_bytes / options_.ctx_len * count;
-      for (uint32_t head = 0; head < view.n_kv_heads && kept > 0; ++head) {
-        const gpu::BufferSlice from{
-            .buffer = cache.buffer->id(), .offset = cache.offset + head * head_bytes, .bytes = kept};
-        DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read_buffer(from));
-        out.insert(out.end(), bytes.begin(), bytes.end());
-      }
-    }
-  }
+  DP_CO_TRY(std::vector<uint8_t> out, co_await cache_.save(device_, count));
   DP_CO_TRY(const std::vector<uint8_t> states, co_await states_.save(device_, count));
   out.insert(out.end(), states.begin(), states.end());
   co_return out;
 }
 
-uint32_t PlanRunner::saved_positions(uint64_t bytes) const {
-  if (bytes < states_.saved_bytes()) return 0;
-  return static_cast<uint32_t>((bytes - states_.saved_bytes()) / (memory_.cache_bytes / options_.ctx_len));
-}
-
 Task<Result<void>> PlanRunner::restore_cache(uint32_t count, std::span<const uint8_t> bytes) {
   if (pager_) DP_CO_CHECK(co_await run_later(std::nullopt));
-  const uint64_t row_bytes = memory_.cache_bytes / options_.ctx_len;  // of one position, all layers
-  const uint64_t wanted = row_bytes * count + (count == 0 ? 0 : states_.saved_bytes());
-  if (count > options_.ctx_len || bytes.size() != wanted) {
+  DP_CO_TRY(const uint64_t cache_bytes, cache_.saved_bytes(bytes));
+  const uint64_t wanted = cache_bytes + (count == 0 ? 0 : states_.saved_bytes());
+  if (count != KvCache::saved_positions(bytes) || bytes.size() != wanted) {
     co_return fail(ErrorKind::kInvalidInput,
-                   "The saved cache has %zu bytes for %u tokens; this model and context of %u ask for %llu.",
-                   bytes.size(), count, options_.ctx_len, static_cast<unsigned long long>(wanted));
+                   "The saved cache has %zu bytes for %u tokens; this model asks for %llu.", bytes.size(),
+                   count, static_cast<unsigned long long>(wanted));
   }
-  uint64_t offset = 0;
-  for (const std::vector<CachePlace>* side : {&cache_k_, &cache_v_}) {
-    auto place = side->begin();
-    for (const kernels::CacheView& view : views_.cache) {
-      if (!view.k.valid()) continue;
-      const CachePlace& cache = *place++;
-      const uint64_t head_bytes = view.bytes() / view.n_kv_heads;
-      const uint64_t kept = head_bytes / options_.ctx_len * count;
-      for (uint32_t head = 0; head < view.n_kv_heads && kept > 0; ++head) {
-        DP_CO_CHECK(co_await device_.upload(*cache.buffer, cache.offset + head * head_bytes,
-                                            bytes.subspan(offset, kept)));
-        offset += kept;
-      }
-    }
-  }
-  co_return co_await states_.restore(device_, count, bytes.subspan(offset));
+  DP_CO_CHECK(co_await cache_.restore(device_, bytes.first(cache_bytes)));
+  co_return co_await states_.restore(device_, count, bytes.subspan(cache_bytes));
 }
 
 const gpu::Plan& PlanRunner::plan(std::string_view name) const {

@@ -22,6 +22,7 @@
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
 #include "model/expert_pager.h"
+#include "model/kv_cache.h"
 #include "model/memory_estimate.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_plans.h"
@@ -39,10 +40,13 @@ struct RunnerOptions {
   bool hidden = false;      // ... with the residual stream too
   uint32_t tickets = 0;     // that may be outstanding, 2 to kMaxTickets; 0: kTickets
   uint32_t layers = 0;      // only the first so many, to measure with less to load; 0: all
+  bool rings = true;        // layers with a window keep no more than that asks for, where plans have rings
   // Slots for sequences, 1 to kMaxSequences: plans for sequences() instead of those of one sequence. 0: those of one.
   uint32_t max_sequences = 0;
   uint32_t block_len = 0;    // positions of a block of the cache; 0: kDefaultBlockLen
   uint32_t pool_tokens = 0;  // positions of all blocks; 0: ctx_len for each slot, or what fits the device
+  uint32_t window_tokens =
+      0;  // of the blocks of layers with a window; 0: no pool of their own. Set when loading
   SamplerParts parts = {};   // of sampled plans
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};
@@ -91,11 +95,10 @@ class PlanRunner final : public StepRunner {
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   uint32_t continues_from(uint32_t count) const override {
-    return later_.empty() ? states_.continues_from(count) : 0;
+    return later_.empty() ? cache_.continues_from(states_.continues_from(count)) : 0;
   }
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) override;
   Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) override;
-  uint32_t saved_positions(uint64_t bytes) const;  // of what save_cache() gave
 
   // Only with RunnerOptions::all_logits. Runs up to chunk() tokens at positions pos.. of a sequence whose
   // earlier tokens were run before. logits: [tokens, output_dim()]; hidden: [n_layers + 1, tokens, hidden_dim]
@@ -180,7 +183,8 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> run_now(Later later);
   Task<Result<const gpu::Plan*>> last_part(const gpu::Plan& plan, uint32_t rows);
 
-  Task<Result<void>> make_cache(gpu::PlanBuilder& builder);
+  Result<void> begin_at(uint32_t pos);
+  void note_end() { cache_.note_end(host_state_.pos); }
   Result<void> set_generation(const GenerationSettings& settings, std::span<const uint32_t> before);
   Result<void> write_state();
   Result<void> write_penalties();
@@ -196,7 +200,6 @@ class PlanRunner final : public StepRunner {
   struct Views {
     kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
         recent, more, breakers, token, ring, logprobs, mask;
-    std::vector<kernels::CacheView> cache;
   };
 
   gpu::Device& device_;
@@ -211,7 +214,7 @@ class PlanRunner final : public StepRunner {
   Views views_;
   std::vector<std::unique_ptr<gpu::Buffer>> buffers_;
   std::deque<gpu::Buffer> weights_;
-  std::vector<CachePlace> cache_k_, cache_v_;  // one a layer with a cache
+  KvCache cache_;
   RecurrentStates states_;
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
               *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,

@@ -62,8 +62,11 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK(check_cache_format(config, options.cache_format));
   DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
   const uint32_t positions = options.max_sequences != 0 ? options.pool_tokens : options.ctx_len;
+  const CacheLengths lengths{
+      .ctx_len = positions,
+      .ring_len = options.max_sequences != 0 ? options.window_tokens : ring_len_of(options, config)};
   MemoryEstimate estimate =
-      estimate_memory(config, checkpoint, layout, positions, options.chunk, options.cache_format);
+      estimate_memory(config, checkpoint, layout, lengths, options.chunk, options.cache_format);
   DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
   DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
@@ -223,56 +226,22 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
                                       &views_.normed_row));
   }
   for (const auto& made : buffers_) memory_.scratch_bytes += made->bytes();
-  DP_CO_CHECK(co_await make_cache(builder));
+  const bool is_joined =
+      options_.policy.allows(kernels::Lane::kPersistent) && !has_many() && formats::has_equal_caches(config_);
+  CacheLayout layout{.lengths = {.ctx_len = options_.ctx_len, .ring_len = ring_len_of(options_, config_)},
+                     .format = options_.cache_format,
+                     .is_joined = is_joined};
+  if (has_many()) {
+    layout.block_len = tables_.block_len;
+    layout.blocks = options_.pool_tokens / tables_.block_len;
+    layout.window_blocks = options_.window_tokens / tables_.block_len;
+  }
+  DP_CO_CHECK(co_await cache_.make(device_, builder, config_, layout));
+  memory_.cache_bytes = cache_.bytes();
   DP_CO_CHECK(co_await states_.make(device_, builder, config_, static_cast<uint32_t>(sequences),
                                     !has_many() && !options_.all_logits));
   memory_.state_bytes += states_.bytes();
   if (wants_persistent()) DP_CO_CHECK(co_await make_exchange(builder));
-  co_return Result<void>();
-}
-
-// A buffer for the keys and one for the values of each layer; for the lane persistent one for both of as many layers as
-// may be bound at once.
-Task<Result<void>> PlanRunner::make_cache(gpu::PlanBuilder& builder) {
-  for (uint32_t i = 0; i < config_.n_layers; ++i) {
-    views_.cache.push_back(cache_shape(config_, i, options_.ctx_len, options_.cache_format));
-    kernels::CacheView& cache = views_.cache.back();
-    if (has_many()) {
-      cache.block_len = tables_.block_len;
-      cache.blocks = options_.pool_tokens / tables_.block_len;
-    }
-    if (formats::has_cache(config_, i)) memory_.cache_bytes += 2 * cache.bytes();
-  }
-  const gpu::Caps& caps = device_.caps();
-  const uint64_t step = caps.binding_alignment;
-  const uint64_t each = (views_.cache.front().bytes() + step - 1) / step * step;
-  const uint64_t most = std::min(caps.max_binding_bytes, caps.max_buffer_bytes) / (2 * each);
-  const bool may_be_persistent =
-      options_.policy.allows(kernels::Lane::kPersistent) && !has_many() && formats::has_equal_caches(config_);
-  if (may_be_persistent && most > 0) {
-    for (uint64_t first = 0; first < config_.n_layers; first += most) {
-      const uint64_t layers = std::min<uint64_t>(most, config_.n_layers - first);
-      kernels::TensorView all;
-      DP_CO_TRY(gpu::Buffer * made, co_await buffer(builder, "cache", 2 * layers * each, &all));
-      for (uint64_t i = 0; i < layers; ++i) {
-        cache_k_.push_back({made, 2 * i * each, 0});
-        cache_v_.push_back({made, (2 * i + 1) * each, 0});
-        kernels::CacheView& cache = views_.cache[first + i];
-        cache.k = all.sub(cache_k_.back().offset, cache.bytes());
-        cache.v = all.sub(cache_v_.back().offset, cache.bytes());
-      }
-    }
-    co_return Result<void>();
-  }
-  for (uint32_t i = 0; i < config_.n_layers; ++i) {
-    kernels::CacheView& cache = views_.cache[i];
-    if (!formats::has_cache(config_, i)) continue;
-    DP_CO_TRY(gpu::Buffer * k, co_await buffer(builder, "cache_k", cache.bytes(), &cache.k));
-    DP_CO_TRY(gpu::Buffer * v, co_await buffer(builder, "cache_v", cache.bytes(), &cache.v));
-    const uint64_t block_bytes = cache.bytes() / cache.blocks;
-    cache_k_.push_back({k, 0, block_bytes});
-    cache_v_.push_back({v, 0, block_bytes});
-  }
   co_return Result<void>();
 }
 
@@ -294,7 +263,7 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
       .begins_with_row = row.is_decode() && has_tail,
       .tokens = row.is_decode() ? views_.token : views_.tokens,
       .token_types = views_.token_types,
-      .cache = views_.cache,
+      .cache = cache_.views(),
       .states = states_.views(),
       .logits_rows = row.logits_rows,
       .max_keys = row.max_keys,

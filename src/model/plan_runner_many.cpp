@@ -6,6 +6,7 @@
 #include "kernels/sample/sample.h"
 #include "kernels/step/advance.h"
 #include "kernels/step/arrange.h"
+#include "model/load_estimate.h"
 #include "model/plan_row.h"
 
 namespace doppler::model {
@@ -41,7 +42,8 @@ void PlanRunner::make_tables() {
   tables_ = {.sequences = options_.max_sequences,
              .rows = options_.chunk + options_.max_sequences,
              .blocks = (options_.ctx_len + options_.block_len - 1) / options_.block_len,
-             .block_len = options_.block_len};
+             .block_len = options_.block_len,
+             .has_windows = options_.window_tokens != 0};
 }
 
 std::vector<PlanRunner::PlanRow> PlanRunner::many_plan_rows() const {
@@ -117,17 +119,19 @@ Task<Result<void>> PlanRunner::make_many() {
                           .breakers = breakers_,
                           .logprobs = logprobs_,
                           .mask = mask_,
-                          .caches = cache_k_,
-                          .has_states = !states_.empty()};
-  buffers.caches.insert(buffers.caches.end(), cache_v_.begin(), cache_v_.end());
+                          .caches = cache_.places(),
+                          .has_states = !states_.empty(),
+                          .window = tables_.has_windows ? read_positions(config_) : 0,
+                          .window_blocks = options_.window_tokens / tables_.block_len};
+  const uint64_t block_bytes = std::max(buffers.block_bytes(false), buffers.block_bytes(true));
   gpu::BufferDesc desc{
-      .name = "block", .bytes = (buffers.block_bytes() + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
+      .name = "block", .bytes = (block_bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
   buffers_.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
   buffers.block = buffers_.back().get();
   many_ = std::make_unique<SequencePlans>(device_, std::move(buffers), tables_, options_.ctx_len,
-                                          views_.cache.front().blocks, config_.vocab_size, options_.tickets,
-                                          classes_of(options_.policy, tables_.sequences),
+                                          options_.pool_tokens / tables_.block_len, config_.vocab_size,
+                                          options_.tickets, classes_of(options_.policy, tables_.sequences),
                                           piece_classes_of(tables_), built_.plans);
   co_return co_await many_->make_readback(options_.block_reads);
 }

@@ -53,7 +53,7 @@ Task<Result<void>> PlanRunner::run_later(std::optional<uint32_t> slot) {
 Task<Result<void>> PlanRunner::run_now(Later later) {
   switch (later.kind) {
     case Later::Kind::kBegin:
-      DP_CO_CHECK(states_.begin(device_, static_cast<uint32_t>(later.tokens.size())));
+      DP_CO_CHECK(begin_at(static_cast<uint32_t>(later.tokens.size())));
       DP_CO_CHECK(set_generation(later.settings, later.tokens));
       break;
     case Later::Kind::kMark:
@@ -68,6 +68,7 @@ Task<Result<void>> PlanRunner::run_now(Later later) {
     }
     case Later::Kind::kDecode: {
       const gpu::Plan& chosen = decode_plan(takes_greedy_plan(settings_), ++host_state_.pos);
+      note_end();
       DP_CO_TRY(const gpu::Plan* const last, co_await last_part(chosen, 1));
       DP_CO_CHECK(submit(*last, 1, 1, 1));
       break;

@@ -29,7 +29,7 @@ Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder& builder) {
   DP_CO_TRY(persistent_.groups, co_await kernels::count_co_resident(device_));
   kernels::PersistentLayers shape;
   shape.layers.resize(config_.n_layers);
-  for (uint32_t i = 0; i < config_.n_layers; ++i) shape.layers[i].cache = views_.cache[i];
+  for (uint32_t i = 0; i < config_.n_layers; ++i) shape.layers[i].cache = cache_.views()[i];
   shape.groups = persistent_.groups;
   shape.n_heads = config_.n_heads;
   shape.hidden_dim = config_.hidden_dim;

@@ -12,8 +12,6 @@
 namespace doppler::model {
 namespace {
 
-// Decode steps of a ticket: enough that the host never holds the device up, few enough that a stop wastes little.
-constexpr uint32_t kMostSteps = 64;
 constexpr uint64_t kWord = sizeof(uint32_t);
 
 bool looks_back(const kernels::SampleParams& params) {
@@ -64,9 +62,10 @@ Result<void> SequencePlans::check_slot(uint32_t slot) const {
   return fail(ErrorKind::kInternal, "Slot %u was named; there are %u.", slot, tables_.sequences);
 }
 
-Result<void> SequencePlans::check_block(uint32_t block) const {
-  if (block < block_count_) return {};
-  return fail(ErrorKind::kInternal, "Block %u was named; the pool has %u.", block, block_count_);
+Result<void> SequencePlans::check_block(uint32_t block, bool in_windows) const {
+  const uint32_t count = in_windows ? buffers_.window_blocks : block_count_;
+  if (block < count) return {};
+  return fail(ErrorKind::kInternal, "Block %u was named; the pool has %u.", block, count);
 }
 
 Result<void> SequencePlans::check(const GenerationSettings& settings) const {
@@ -124,23 +123,34 @@ Result<void> SequencePlans::write_past(uint32_t slot, uint32_t end) {
 }
 
 Result<void> SequencePlans::map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) {
+  return map(slot, first, blocks, false);
+}
+
+Result<void> SequencePlans::map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) {
+  return map(slot, first, blocks, true);
+}
+
+Result<void> SequencePlans::map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks,
+                                bool in_windows) {
   DP_CHECK(check_slot(slot));
   if (first > tables_.blocks || blocks.size() > tables_.blocks - first) {
     return fail(ErrorKind::kInternal, "Blocks %u to %zu were mapped; a slot has %u.", first,
                 first + blocks.size(), tables_.blocks);
   }
-  for (const uint32_t block : blocks) DP_CHECK(check_block(block));
+  for (const uint32_t block : blocks) DP_CHECK(check_block(block, in_windows));
   if (blocks.empty()) return {};
   const std::vector<uint32_t> entries(blocks.begin(), blocks.end());
-  const uint64_t at = tables_.blocks_table() + (uint64_t{slot} * tables_.blocks + first) * kWord;
+  const uint64_t table = in_windows ? tables_.windows_table() : tables_.blocks_table();
+  const uint64_t at = table + (uint64_t{slot} * tables_.blocks + first) * kWord;
   return device_.write(*buffers_.state, at, bytes_of(entries));
 }
 
-// A block of all layers from the cache into the block buffer, or back.
-gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache) const {
+// A block of all layers of a pool from the cache into the block buffer, or back.
+gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache, bool in_windows) const {
   gpu::Plan plan{.name = into_cache ? "many.write_block" : "many.read_block", .words = {}, .entries = {}};
   uint64_t place = 0;  // in the block buffer
   for (const CachePlace& cache : buffers_.caches) {
+    if (cache.in_windows != in_windows) continue;
     const uint64_t bytes = cache.block_bytes;
     const auto in_cache = static_cast<uint32_t>((cache.offset + block * bytes) / kWord);
     const auto beside = static_cast<uint32_t>(place / kWord);
@@ -158,11 +168,14 @@ gpu::Plan SequencePlans::block_copy(uint32_t block, bool into_cache) const {
   return plan;
 }
 
+Result<void> SequencePlans::copy_block(uint32_t from, uint32_t to) { return copy(from, to, false); }
+Result<void> SequencePlans::copy_window_block(uint32_t from, uint32_t to) { return copy(from, to, true); }
+
 // By way of the block buffer, since WebGPU copies between two buffers only.
-Result<void> SequencePlans::copy_block(uint32_t from, uint32_t to) {
-  DP_CHECK(check_block(from));
-  DP_CHECK(check_block(to));
-  const gpu::Plan out = block_copy(from, false), in = block_copy(to, true);
+Result<void> SequencePlans::copy(uint32_t from, uint32_t to, bool in_windows) {
+  DP_CHECK(check_block(from, in_windows));
+  DP_CHECK(check_block(to, in_windows));
+  const gpu::Plan out = block_copy(from, false, in_windows), in = block_copy(to, true, in_windows);
   const gpu::Work works[] = {{.plan = &out}, {.plan = &in}};
   return device_.submit(works);
 }

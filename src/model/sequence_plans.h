@@ -8,16 +8,10 @@
 
 #include "gpu/device.h"
 #include "kernels/common/step_tables.h"
+#include "model/kv_cache.h"
 #include "model/sequence_runner.h"
 
 namespace doppler::model {
-
-// Keys or values of one layer: blocks one after another.
-struct CachePlace {
-  gpu::Buffer* buffer = nullptr;
-  uint64_t offset = 0;
-  uint64_t block_bytes = 0;  // with many sequences
-};
 
 // What a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
 struct SequenceBuffers {
@@ -26,16 +20,20 @@ struct SequenceBuffers {
   gpu::Buffer *more = nullptr, *breakers = nullptr;  // with all samplers
   gpu::Buffer* logprobs = nullptr;                   // with log-probabilities
   gpu::Buffer* mask = nullptr;                       // with masks
-  gpu::Buffer* block = nullptr;    // one block of all layers, on the way to another or to the host
+  gpu::Buffer* block = nullptr;    // one block of all layers of a pool, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
   bool has_states = false;
+  uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
 
-  uint64_t block_bytes() const {  // of all layers
+  uint64_t block_bytes(bool in_windows) const {  // of all layers of that pool
     uint64_t bytes = 0;
-    for (const CachePlace& cache : caches) bytes += cache.block_bytes;
+    for (const CachePlace& cache : caches) bytes += cache.in_windows == in_windows ? cache.block_bytes : 0;
     return bytes;
   }
 };
+
+// Decode steps of a ticket: enough that the host never holds the device up, few enough that a stop wastes little.
+inline constexpr uint32_t kMostSteps = 64;
 
 class SequencePlans final : public SequenceRunner {
  public:
@@ -57,12 +55,16 @@ class SequencePlans final : public SequenceRunner {
   uint32_t max_tickets() const override { return tickets_; }
   uint32_t max_block_reads() const override { return block_readback_.size(); }
   bool has_states() const override { return buffers_.has_states; }
+  uint32_t window() const override { return buffers_.window; }
+  uint32_t window_block_count() const override { return buffers_.window_blocks; }
 
   Result<void> check(const GenerationSettings& settings) const override;
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
   Result<void> copy_block(uint32_t from, uint32_t to) override;
+  Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
+  Result<void> copy_window_block(uint32_t from, uint32_t to) override;
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
   Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
@@ -89,9 +91,11 @@ class SequencePlans final : public SequenceRunner {
   bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   bool wants_logprobs(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
   Result<Ticket> submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps, bool logprobs);
-  gpu::Plan block_copy(uint32_t block, bool into_cache) const;
-  Result<void> check_block(uint32_t block) const;
-  uint64_t block_bytes() const { return buffers_.block_bytes(); }
+  gpu::Plan block_copy(uint32_t block, bool into_cache, bool in_windows = false) const;
+  Result<void> copy(uint32_t from, uint32_t to, bool in_windows);
+  Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks, bool in_windows);
+  Result<void> check_block(uint32_t block, bool in_windows = false) const;
+  uint64_t block_bytes() const { return buffers_.block_bytes(/*in_windows=*/false); }
 
   gpu::Device& device_;
   SequenceBuffers buffers_;

@@ -5,6 +5,7 @@
 // PlanRunner (plan_runner.h) does it on the GPU; tests of the engine use a scripted one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,6 +41,11 @@ class SequenceRunner {
   virtual uint32_t max_tickets() const = 0;      // tickets whose tokens may be outstanding at a time
   virtual uint32_t max_block_reads() const = 0;  // read_block() calls that may be outstanding at a time
 
+  // Layers that see a window may have a pool of blocks and a table of each slot of their own, so that what no step reads any
+  // more can be given to others. A step reads so many positions for each row, its own the last. 0: they have no such pool.
+  virtual uint32_t window() const { return 0; }
+  virtual uint32_t window_block_count() const { return 0; }  // no less than least_window_blocks()
+
   // Whether slots have recurrent states besides blocks: then each generation begins at position 0 (`before` is empty), and
   // blocks are of no use to others.
   virtual bool has_states() const { return false; }
@@ -52,8 +58,11 @@ class SequenceRunner {
   // Entries `first`, first + 1, ... of the slot's block table. They must be there before a step is queued that may write
   // or read their positions.
   virtual Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
-  // Keys and values of a whole block, all layers: copy on write.
+  // Keys and values of a whole block, all layers of its pool: copy on write.
   virtual Result<void> copy_block(uint32_t from, uint32_t to) = 0;
+  // The same for the pool and the table of layers with a window. A block that no later step reads may be another's at once.
+  virtual Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
+  virtual Result<void> copy_window_block(uint32_t from, uint32_t to) = 0;
 
   // The tokens that the slot may choose next, bit t % 32 of word t / 32 for token t; of slots whose settings ask for masks,
   // before each step in which they choose one.
@@ -70,11 +79,30 @@ class SequenceRunner {
   // Of a ticket that has them, once, behind tokens(): an entry a token, those of slots that ask for none mean nothing.
   virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
 
-  // A block's keys and values, all layers, for the host's cache and for session files. Layout: the runner's own. Once
+  // A block's keys and values, all layers of the first pool, for the host's cache. Layout: the runner's own. Once
   // started, a task has its place among the calls: those that follow may write the block, or read what was written.
   // `bytes` must stay until the task is done.
   virtual Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) = 0;
   virtual Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) = 0;
 };
+
+// Of `sequences` slots whose next rows see windows, and a step's rows of all of them; each end is inside a block.
+struct WindowNeed {
+  uint32_t window = 0, block_len = 0, sequences = 0;
+  uint32_t rows = 0, steps = 0;  // of a step with pieces; decode steps of a ticket
+};
+constexpr uint32_t least_window_blocks(const WindowNeed& need) {
+  const uint32_t seen = (need.window - 1 + need.block_len - 1) / need.block_len + 2;
+  const uint32_t rows = std::max(need.rows, need.sequences * need.steps);
+  return need.sequences * seen + (rows + need.block_len - 1) / need.block_len;
+}
+inline uint32_t least_window_blocks(const SequenceRunner& runner) {
+  if (runner.window() == 0) return 0;
+  return least_window_blocks({.window = runner.window(),
+                              .block_len = runner.block_len(),
+                              .sequences = runner.max_sequences(),
+                              .rows = runner.max_rows(),
+                              .steps = runner.max_steps()});
+}
 
 }  // namespace doppler::model

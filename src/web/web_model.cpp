@@ -183,7 +183,8 @@ Task<Result<std::vector<uint8_t>>> WebModel::save(Json request) {
   // Of several sequences nothing is kept: the prefix cache has what it has.
   if (!streams_) {
     const auto [a, b] = std::ranges::mismatch(cached_tokens_, session.tokens);
-    auto saving = loaded_->runner->save_cache(static_cast<uint32_t>(a - cached_tokens_.begin()));
+    const auto shared = static_cast<uint32_t>(a - cached_tokens_.begin());
+    auto saving = loaded_->runner->save_cache(loaded_->runner->continues_from(shared));
     DP_CO_TRY(session.cache, co_await std::move(saving));
   }
   DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
@@ -195,7 +196,7 @@ Task<Result<Json>> WebModel::restore(std::vector<uint8_t> bytes) {
   model::PlanRunner& runner = *loaded_->runner;
   DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
   DP_CO_TRY(engine::SessionFile session, engine::decode_session(bytes, fingerprint));
-  const uint32_t cached = runner.saved_positions(session.cache.size());
+  const uint32_t cached = model::KvCache::saved_positions(session.cache);
   if (cached > session.tokens.size() || cached > runner.ctx_len()) {
     co_return fail(ErrorKind::kInvalidInput, "The session has %u tokens in its cache; the context holds %u.",
                    cached, runner.ctx_len());

@@ -110,7 +110,7 @@ TEST_P(Recurrent, ARestoredCacheHasItsStates) {
   EXPECT_EQ(kept, cached.size());
   const auto saved = gpu::run_to_completion(device(), runner->save_cache(kept));
   ASSERT_TRUE(saved) << saved.error().message();
-  EXPECT_EQ(runner->saved_positions(saved->size()), kept);
+  EXPECT_EQ(model::KvCache::saved_positions(*saved), kept);
   const Answer wanted = answer(*runner, joined(text, {3, 4}), none);
   const auto restored = gpu::run_to_completion(device(), runner->restore_cache(kept, *saved));
   ASSERT_TRUE(restored) << restored.error().message();

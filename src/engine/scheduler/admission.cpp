@@ -136,9 +136,11 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
   BlockPool& pool = blocks_.pool();
   const auto feed_to = static_cast<uint32_t>(sequence.tokens().size());
   std::vector<uint32_t> blocks = pool.find_prefix(sequence.keys);
+  const size_t known = blocks.size() + blocks_.in_host(std::span(sequence.keys).subspan(blocks.size()));
+  const size_t found = windows_.usable(sequence.keys, known, feed_to);
+  for (; blocks.size() > found; blocks.pop_back()) pool.release(blocks.back());
   const std::span<const PrefixKey> missing = std::span(sequence.keys).subspan(blocks.size());
-  const size_t in_host = blocks_.in_host(missing);
-  const size_t found = blocks.size() + in_host;
+  const size_t in_host = found - blocks.size();
   // One more where the prefix is the whole prompt, for the copy; and a block of growth for each that runs, so that
   // beginning does not lead to preempting.
   const size_t whole = found * pool.block_len() == feed_to ? 1 : 0;
@@ -161,6 +163,7 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
     blocks.back() = own;
     --sequence.published;
   }
+  DP_CHECK(windows_.begin(sequence.windows, sequence.keys, start));
   DP_CHECK(copy_forked(sequence, blocks, start));
   while (blocks.size() < blocks_of(feed_to, pool.block_len())) {
     DP_TRY(const uint32_t block, blocks_.take());
@@ -192,7 +195,8 @@ Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   model::GenerationSettings settings = sequence.request.settings;
   settings.generated += sequence.seen();
   DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));
-  return runner_.map(sequence.slot, 0, sequence.blocks);
+  DP_CHECK(runner_.map(sequence.slot, 0, sequence.blocks));
+  return windows_.map(sequence.slot, sequence.windows);
 }
 
 // Whether the block behind the `found` ones is being evaluated for another sequence: then it is better waited for.
@@ -214,9 +218,12 @@ Result<void> Scheduler::copy_forked(Sequence& sequence, std::vector<uint32_t>& b
   if (parent == sequences_.end() || parent->second->blocks.empty()) return {};
   if (blocks.size() != last / block_len || last % block_len == 0) return {};
   if (parent->second->known_positions() < last) return {};
+  const bool has_windows = runner_.window() != 0;
+  if (has_windows && !parent->second->windows.has(last / block_len)) return {};  // they have passed it
   DP_TRY(const uint32_t block, blocks_.take());
   blocks.push_back(block);
   DP_CHECK(runner_.copy_block(parent->second->blocks[last / block_len], block));
+  DP_CHECK(windows_.copy(sequence.windows, parent->second->windows, last / block_len));
   start = last;
   return {};
 }

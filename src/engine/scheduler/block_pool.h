@@ -46,6 +46,7 @@ class BlockPool {
   PrefixKey root_key(std::span<const uint32_t> extras) const { return prefix_key(secret_, {}, extras); }
   // The longest run of published blocks from the first key on, each with a reference for the caller.
   std::vector<uint32_t> find_prefix(std::span<const PrefixKey> keys);
+  bool has(const PrefixKey& key) const { return by_key_.contains(key); }
   // A held block is full. Where another block is published under this key already, it stays unpublished.
   void publish(uint32_t block, const PrefixKey& key);
 

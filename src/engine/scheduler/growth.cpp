@@ -46,6 +46,7 @@ Result<void> Scheduler::grow(std::vector<Sequence*>& decoding, uint32_t& steps) 
       s->blocks.push_back(block);
     }
     if (s->blocks.size() > first) DP_CHECK(runner_.map(s->slot, first, std::span(s->blocks).subspan(first)));
+    DP_CHECK(windows_.grow(s->slot, s->windows, s->positions(steps)));
   }
   return {};
 }
@@ -83,6 +84,7 @@ void Scheduler::publish(Sequence& sequence) {
       sequence.keys.push_back(pool.key_of(parent, tokens));
     }
     pool.publish(sequence.blocks[at], sequence.keys[at]);
+    windows_.publish(sequence.windows, at, sequence.keys[at]);
   }
 }
 
@@ -92,6 +94,7 @@ void Scheduler::release(Sequence& sequence) {
   // Last block first: the pool reuses them in this order, and a prefix is of use only from its beginning on.
   for (size_t i = sequence.blocks.size(); i-- > 0;) pool.release(sequence.blocks[i]);
   sequence.blocks.clear();
+  windows_.release(sequence.windows);
   free_slots_.push_back(sequence.slot);
   std::erase(running_, &sequence);
   if (sequence.phase == Phase::kPreempted) {

@@ -19,6 +19,7 @@ Scheduler::Scheduler(model::SequenceRunner& runner, SchedulerConfig config)
     : runner_(runner),
       config_(std::move(config)),
       blocks_(runner, config_.secret, config_.host_cache_bytes),
+      windows_(runner, config_.secret),
       waiting_(config_.aging, config_.quantum) {
   for (uint32_t slot = runner.max_sequences(); slot-- > 0;) free_slots_.push_back(slot);
 }
@@ -41,6 +42,11 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(model::SequenceRunner& runn
     return fail(ErrorKind::kInvalidInput,
                 "A step has %u rows; %u sequences that decode and a row of a prompt need %u.",
                 runner.max_rows(), runner.max_sequences(), runner.max_sequences() + 1);
+  }
+  const uint32_t least = model::least_window_blocks(runner);
+  if (runner.window_block_count() < least) {
+    return fail(ErrorKind::kInternal, "%u blocks of layers with a window are too few; %u are needed.",
+                runner.window_block_count(), least);
   }
   return std::unique_ptr<Scheduler>(new Scheduler(runner, std::move(config)));
 }
@@ -137,6 +143,7 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
     Sequence* s = prompts[i];
     const bool last = rows[i] == needs[i].rows;
     if (last && s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
+    DP_CHECK(windows_.grow(s->slot, s->windows, s->fed + rows[i]));
     pieces.push_back({.slot = s->slot,
                       .pos = s->fed,
                       .tokens = std::span(s->tokens()).subspan(s->fed, rows[i]),
@@ -144,7 +151,10 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
     out.members.push_back({.sequence = s, .chooses = last});
   }
   DP_TRY(out.ticket, runner_.step(slots, pieces));
-  for (Sequence* s : decoding) ++s->asked;
+  for (Sequence* s : decoding) {
+    ++s->asked;
+    windows_.pass(s->windows, s->positions(0));
+  }
   for (const model::Piece& piece : pieces) {
     Sequence* s = *std::ranges::find(prompts, piece.slot, &Sequence::slot);
     s->fed += static_cast<uint32_t>(piece.tokens.size());
@@ -153,6 +163,7 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
       ++s->asked;
     }
     publish(*s);  // whoever reads these blocks is queued behind this step
+    windows_.pass(s->windows, s->fed);
   }
   for (const InFlight::Member& member : out.members) ++member.sequence->in_flight;
   in_flight_.push_back(std::move(out));
@@ -170,6 +181,7 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, uin
   DP_TRY(out.ticket, runner_.decode(slots, steps));
   for (Sequence* s : decoding) {
     s->asked += out.ticket.count;
+    windows_.pass(s->windows, s->positions(0));
     ++s->in_flight;
   }
   in_flight_.push_back(std::move(out));
@@ -272,23 +284,27 @@ void Scheduler::fail_all(const Error& error) {
 }
 
 Result<void> Scheduler::check() const {
-  std::vector<uint32_t> held(blocks_.pool().block_count(), 0);
+  std::vector<uint32_t> held(blocks_.pool().block_count(), 0), seen(windows_.pool().block_count(), 0);
   std::vector<uint32_t> slots = free_slots_;
   for (const Sequence* s : running_) {
     slots.push_back(s->slot);
     for (const uint32_t block : s->blocks) ++held[block];
+    for (const uint32_t block : s->windows.blocks) ++seen[block];
   }
   std::ranges::sort(slots);
   if (slots.size() != runner_.max_sequences() || std::ranges::adjacent_find(slots) != slots.end())
     return fail(ErrorKind::kInternal, "%zu slots are free or held, of %u.", slots.size(),
                 runner_.max_sequences());
-  for (uint32_t block = 0; block < held.size(); ++block) {
-    if (held[block] != blocks_.pool().references(block)) {
-      return fail(ErrorKind::kInternal, "Block %u is in %u tables and has %u references.", block, held[block],
-                  blocks_.pool().references(block));
+  for (const auto& [pool, tables] : {std::pair{&blocks_.pool(), &held}, {&windows_.pool(), &seen}}) {
+    for (uint32_t block = 0; block < tables->size(); ++block) {
+      if ((*tables)[block] != pool->references(block)) {
+        return fail(ErrorKind::kInternal, "Block %u is in %u tables and has %u references.", block,
+                    (*tables)[block], pool->references(block));
+      }
     }
+    DP_CHECK(pool->check());
   }
-  return blocks_.pool().check();
+  return {};
 }
 
 }  // namespace doppler::engine

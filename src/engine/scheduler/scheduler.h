@@ -65,6 +65,7 @@ class Scheduler {
   size_t waiting_count() const { return waiting_.size(); }
   size_t running_count() const { return running_.size(); }  // in slots, also those that are leaving
   const BlockTiers& blocks() const { return blocks_; }
+  const WindowBlocks& windows() const { return windows_; }
   // Whether slots and blocks are held by exactly those that should. For tests.
   Result<void> check() const;
 
@@ -129,6 +130,7 @@ class Scheduler {
   model::SequenceRunner& runner_;
   SchedulerConfig config_;
   BlockTiers blocks_;
+  WindowBlocks windows_;
   WaitingQueue waiting_;
   std::map<uint64_t, std::unique_ptr<Sequence>> sequences_;  // waiting and running, by serial
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning

@@ -43,6 +43,10 @@ class Schedule {
       const BlockPool& pool = scheduler_->blocks().pool();
       return pool.references(block) == 1 && !pool.published(block);
     };
+    runner.may_write_window = [&](uint32_t block) {
+      const BlockPool& pool = scheduler_->windows().pool();
+      return pool.references(block) == 1 && !pool.published(block);
+    };
     for (int i = 0; i < 3; ++i) {
       std::vector<uint32_t> prefix(number(1, shape.ctx_len - 1));
       for (uint32_t& token : prefix) token = number(0, shape.vocab - 1);
@@ -82,6 +86,8 @@ class Schedule {
     EXPECT_EQ(scheduler_->running_count(), 0u);
     EXPECT_EQ(scheduler_->waiting_count(), 0u);
     EXPECT_EQ(scheduler_->blocks().pool().free_count(), shape.blocks) << "a block is leaked";
+    const BlockPool& windows = scheduler_->windows().pool();
+    EXPECT_EQ(windows.free_count(), windows.block_count()) << "a block of a window is leaked";
     EXPECT_LE(scheduler_->blocks().host().used_bytes(), scheduler_->blocks().host().budget_bytes());
     totals_.copies += runner.copies;
     totals_.restored += runner.writes;
@@ -111,6 +117,10 @@ class Schedule {
     shape.pieces = number(1, 4);
     shape.steps = number(1, 8);
     shape.tickets = number(1, 4);
+    if (chance(50)) {
+      shape.window = number(1, 24);
+      shape.window_blocks = number(0, 40);
+    }
     return shape;
   }
   SchedulerConfig random_config() {

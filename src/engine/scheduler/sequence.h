@@ -13,6 +13,7 @@
 
 #include "engine/scheduler/prefix_key.h"
 #include "engine/scheduler/stream.h"
+#include "engine/scheduler/window_blocks.h"
 
 namespace doppler::engine {
 
@@ -39,6 +40,7 @@ struct Sequence {
   Phase phase = Phase::kWaiting;
   uint32_t slot = 0;
   std::vector<uint32_t> blocks;  // its table
+  WindowTable windows;           // its other one
   std::vector<PrefixKey> keys;  // of its full blocks: of the prompt when it begins, of the answer as it comes
   uint32_t published = 0;       // blocks, of those with keys, that were offered to the pool
   uint32_t fed = 0;             // positions of the prompt that are in blocks or queued

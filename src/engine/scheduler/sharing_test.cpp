@@ -31,6 +31,41 @@ TEST(Sharing, ACommonPrefixIsEvaluatedOnce) {
   }
 }
 
+// Of layers with a window: blocks of a prefix are there as long as the pool has no other use for them.
+TEST(Sharing, APrefixIsSharedWithItsWindow) {
+  Script s({.ctx_len = 128, .blocks = 128, .rows = 20, .window = 10});
+  const Request request = ask(text(41), 10), other = ask(text(41), 20);
+  const StreamPtr first = s.submit(request), second = s.submit(other);
+  s.run();
+  s.expect_alone(first, request);
+  s.expect_alone(second, other);
+  EXPECT_EQ(second->timings().cached_tokens, 40u);
+}
+
+TEST(Sharing, APrefixWhoseWindowIsGoneIsEvaluatedAgain) {
+  Script s({.ctx_len = 128, .blocks = 256, .rows = 20, .window = 10});
+  const Request request = ask(text(41), 10);
+  const StreamPtr first = s.submit(request);
+  s.run();
+  for (uint32_t i = 0; i < 4; ++i)
+    s.submit(ask(text(100, 30 + i), 10));  // through all blocks of the window's pool
+  s.run();
+  const StreamPtr again = s.submit(request);
+  s.run();
+  s.expect_alone(again, request);
+  EXPECT_EQ(again->timings().cached_tokens, 0u);
+}
+
+TEST(Sharing, WindowsThatAreBehindAreGivenBack) {
+  Script s({.ctx_len = 128, .blocks = 128, .rows = 20, .window = 10});
+  const Request request = ask(text(100), 20);
+  const StreamPtr stream = s.submit(request);
+  const BlockPool& pool = s.scheduler->windows().pool();
+  const uint32_t most = blocks_of(9, s.shape.block_len) + 1;
+  while (s.turn()) EXPECT_LE(pool.block_count() - pool.free_count(), most);
+  s.expect_alone(stream, request);
+}
+
 // A block's keys and values are of no use without the state behind them.
 TEST(Sharing, SequencesWithRecurrentStatesShareNoPrefix) {
   Script s({.ctx_len = 128, .blocks = 128, .rows = 20});

@@ -41,6 +41,10 @@ struct Script {
       const BlockPool& pool = scheduler->blocks().pool();
       return pool.references(block) == 1 && !pool.published(block);
     };
+    runner.may_write_window = [this](uint32_t block) {
+      const BlockPool& pool = scheduler->windows().pool();
+      return pool.references(block) == 1 && !pool.published(block);
+    };
   }
   StreamPtr submit(Request request) {
     auto stream = scheduler->submit(std::move(request));
@@ -61,6 +65,7 @@ struct Script {
     while (turn()) {
     }
     EXPECT_EQ(scheduler->blocks().pool().free_count(), shape.blocks);
+    EXPECT_EQ(scheduler->windows().pool().free_count(), runner.window_block_count());
   }
   // Turns until the stream has tokens.
   void run_to(const Stream& stream, size_t tokens) {

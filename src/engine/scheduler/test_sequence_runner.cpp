@@ -39,7 +39,15 @@ TestSequenceRunner::TestSequenceRunner(RunnerShape shape)
     : shape_(shape),
       blocks_(shape.blocks, std::vector<Position>(shape.block_len)),
       slots_(shape.sequences),
-      uses_(shape.blocks, std::vector<uint32_t>(shape.sequences, 0)) {}
+      uses_(shape.blocks, std::vector<uint32_t>(shape.sequences, 0)) {
+  if (shape.window == 0) return;
+  const uint32_t least = model::least_window_blocks({.window = shape.window,
+                                                     .block_len = shape.block_len,
+                                                     .sequences = shape.sequences,
+                                                     .rows = shape.rows,
+                                                     .steps = shape.steps});
+  window_blocks_.resize(least + shape.window_blocks, std::vector<Position>(shape.block_len));
+}
 
 Result<void> TestSequenceRunner::check(const model::GenerationSettings& settings) const {
   if (settings.sampling.min_tokens == 0) return {};
@@ -53,6 +61,7 @@ Result<void> TestSequenceRunner::begin(uint32_t slot, const model::GenerationSet
   slots_[slot] = {
       .settings = settings,
       .table = std::vector<uint32_t>((shape_.ctx_len + shape_.block_len - 1) / shape_.block_len, kNone),
+      .windows = std::vector<uint32_t>((shape_.ctx_len + shape_.block_len - 1) / shape_.block_len, kNone),
       .before = {before.begin(), before.end()},
       .pos = static_cast<uint32_t>(before.size()),
       .generated = settings.generated,
@@ -83,6 +92,27 @@ Result<void> TestSequenceRunner::copy_block(uint32_t from, uint32_t to) {
   return {};
 }
 
+Result<void> TestSequenceRunner::map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) {
+  Slot& s = slots_[slot];
+  EXPECT_TRUE(s.begun);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_LT(first + i, s.windows.size()) << "slot " << slot;
+    EXPECT_LT(blocks[i], window_blocks_.size());
+    EXPECT_EQ(s.windows[first + i], kNone)
+        << "slot " << slot << " has entry " << first + i << " mapped twice";
+    s.windows[first + i] = blocks[i];
+  }
+  return {};
+}
+
+Result<void> TestSequenceRunner::copy_window_block(uint32_t from, uint32_t to) {
+  EXPECT_NE(from, to);
+  EXPECT_TRUE(!may_write_window || may_write_window(to))
+      << "window block " << to << " is shared or published";
+  window_blocks_[to] = window_blocks_[from];
+  return {};
+}
+
 Result<void> TestSequenceRunner::mask(uint32_t slot, std::span<const uint32_t> allowed) {
   EXPECT_TRUE(slots_[slot].begun && slots_[slot].settings.masked) << "slot " << slot << " takes no mask";
   slots_[slot].mask = {allowed.begin(), allowed.end()};
@@ -94,6 +124,14 @@ TestSequenceRunner::Position& TestSequenceRunner::at(uint32_t slot, uint32_t pos
   const uint32_t block = pos < shape_.ctx_len ? slots_[slot].table[pos / shape_.block_len] : kNone;
   EXPECT_NE(block, kNone) << "position " << pos << " of slot " << slot << " is not mapped";
   return block == kNone ? nowhere : blocks_[block][pos % shape_.block_len];
+}
+
+// Calls are in order, so whoever wrote the block since shows in what stands there.
+TestSequenceRunner::Position& TestSequenceRunner::window_at(uint32_t slot, uint32_t pos) {
+  static Position nowhere;
+  const uint32_t block = pos < shape_.ctx_len ? slots_[slot].windows[pos / shape_.block_len] : kNone;
+  EXPECT_NE(block, kNone) << "position " << pos << " of slot " << slot << " is in no window block";
+  return block == kNone ? nowhere : window_blocks_[block][pos % shape_.block_len];
 }
 
 void TestSequenceRunner::check_writable(uint32_t block, uint32_t slot) {
@@ -115,10 +153,19 @@ uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) 
         << "slot " << slot << ": position " << p << " is not what it begins behind";
     prefix = behind(prefix, position.token);
     EXPECT_EQ(position.prefix, prefix) << "slot " << slot << ": position " << p << " is of another text";
+    if (p + shape_.window <= pos) continue;
+    EXPECT_EQ(window_at(slot, p).prefix, prefix)
+        << "slot " << slot << ": position " << p << " in the window of " << pos << " is of another text";
   }
   Position& position = at(slot, pos);
   check_writable(slots_[slot].table[pos / shape_.block_len], slot);
   position = {.token = token, .prefix = behind(prefix, token)};
+  if (shape_.window != 0) {
+    window_at(slot, pos) = position;
+    const uint32_t block = slots_[slot].windows[pos / shape_.block_len];
+    EXPECT_TRUE(!may_write_window || may_write_window(block))
+        << "window block " << block << " is not its own";
+  }
   return position.prefix;
 }
 

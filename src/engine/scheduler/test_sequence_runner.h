@@ -21,6 +21,7 @@ struct RunnerShape {
   uint32_t sequences = 4, ctx_len = 64, block_len = 4, blocks = 64;
   uint32_t rows = 32, pieces = 4, steps = 16, tickets = 4;
   uint32_t vocab = 97;
+  uint32_t window = 0, window_blocks = 0;  // with a window: blocks more than the least
 };
 
 class TestSequenceRunner final : public model::SequenceRunner {
@@ -37,12 +38,16 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t max_tickets() const override { return shape_.tickets; }
   uint32_t max_block_reads() const override { return 16; }
   bool has_states() const override { return states; }
+  uint32_t window() const override { return shape_.window; }
+  uint32_t window_block_count() const override { return static_cast<uint32_t>(window_blocks_.size()); }
 
   Result<void> check(const model::GenerationSettings& settings) const override;
   Result<void> begin(uint32_t slot, const model::GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
   Result<void> copy_block(uint32_t from, uint32_t to) override;
+  Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
+  Result<void> copy_window_block(uint32_t from, uint32_t to) override;
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<model::Ticket> step(std::span<const uint32_t> decoding,
                              std::span<const model::Piece> pieces) override;
@@ -68,7 +73,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t fail_after = 0;  // tickets until one fails; 0: never
 
   // Asked at each write: whether the scheduler lets this block be written (held once, not published).
-  std::function<bool(uint32_t block)> may_write;
+  std::function<bool(uint32_t block)> may_write, may_write_window;
   bool states = false;                      // slots have recurrent states: each begins at position 0
   bool all_must_decode = false;             // a slot that can decode and is left out of a ticket is a failure
   std::function<bool()> gives_fewer_steps;  // decode() may do fewer steps than asked
@@ -85,7 +90,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   };
   struct Slot {
     model::GenerationSettings settings;
-    std::vector<uint32_t> table, before, mask;
+    std::vector<uint32_t> table, windows, before, mask;
     uint32_t pos = 0, token = 0, generated = 0, outstanding = 0;
     bool begun = false, chosen = false, stopped = false;
   };
@@ -95,6 +100,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
     std::vector<std::pair<uint32_t, uint32_t>> uses;  // block, slot
   };
   Position& at(uint32_t slot, uint32_t pos);
+  Position& window_at(uint32_t slot, uint32_t pos);
   uint64_t write(uint32_t slot, uint32_t pos, uint32_t token);
   uint32_t choose(uint32_t slot, uint64_t prefix);
   uint32_t decode_row(uint32_t slot);
@@ -103,7 +109,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   Result<model::Ticket> issue(std::vector<uint32_t> slots, std::vector<uint32_t> result, uint32_t count);
 
   RunnerShape shape_;
-  std::vector<std::vector<Position>> blocks_;
+  std::vector<std::vector<Position>> blocks_, window_blocks_;
   std::vector<Slot> slots_;
   std::vector<std::vector<uint32_t>> uses_;  // [block, slot]: outstanding tickets
   std::deque<Outstanding> outstanding_;

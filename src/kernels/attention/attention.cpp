@@ -49,6 +49,17 @@ Result<void> check_cache(const Context& ctx, const CacheView& cache) {
   return check_view(cache.v, cache.bytes(), "v of attention");
 }
 
+Result<void> check_ring(const Context& ctx, const Attention& op) {
+  const uint32_t kept = op.cache.ring_len;
+  if (kept == 0 || (op.window != 0 && ctx.tables.sequences == 0 && kept >= op.window - 1 + ctx.max_rows)) {
+    return {};
+  }
+  return fail(ErrorKind::kInternal,
+              "A ring of %u positions for a window of %u and %u rows; it is for plans of one sequence, and "
+              "holds the window and the rows.",
+              kept, op.window, ctx.max_rows);
+}
+
 Result<void> check_inputs(const Context& ctx, const Attention& op) {
   if (op.rope && op.rope->q_out != op.q)
     return fail(ErrorKind::kInternal, "q of attention is not what rope writes.");
@@ -113,6 +124,7 @@ Result<Resolved<AttentionPrefillRow>> resolve_rows(const Context& ctx, const Att
 Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& op) {
   DP_CHECK_WHILE(check_shape(op), "recording %s", ctx.op_label.c_str());
   DP_CHECK_WHILE(check_cache(ctx, op.cache), "recording %s", ctx.op_label.c_str());
+  DP_CHECK_WHILE(check_ring(ctx, op), "recording %s", ctx.op_label.c_str());
   const gpu::Caps& caps = ctx.plan.caps();
   const bool has_pieces = single_rows(ctx, op).beside_pieces;
   if (ctx.max_rows > 1 || op.single_rows != 0) {

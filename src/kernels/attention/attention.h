@@ -39,6 +39,9 @@ struct Attention {
 // Up to here one workgroup a head reads all keys in a few rounds of loads; more keys are worth the second dispatch that
 // reduces splits.
 inline constexpr uint32_t kShortKeys = 512;
+// Tiles begin at whole multiples of their keys, and of a copy to f16 at whole multiples of these: so many positions, but one,
+// may be read before a window, and are masked.
+inline constexpr uint32_t kMostTileKeys = 128;
 
 // [rows, n_heads * head_dim] in the forms that are valid, or what AttentionChoice::leaves asks for.
 using AttentionOutput = std::variant<Rows, SplitPartials>;

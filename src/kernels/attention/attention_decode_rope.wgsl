@@ -107,7 +107,7 @@ fn prepare(early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
                          scale * vec4f(rotated[at + 4u], rotated[at + 5u], rotated[at + 6u], rotated[at + 7u]));
     newest[i] = eight;
     if (writes_newest) {
-      let row = (kv_head * CTX_LEN + position) * D8;
+      let row = cache_row(0u, kv_head, position) * D8;
       if (i < D8) {
         k_cache[row + i] = eight;
       } else {

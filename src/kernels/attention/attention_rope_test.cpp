@@ -18,14 +18,14 @@ struct Case {
   uint32_t ctx_len = 300;
   float softcap = 0;
   bool norms = false;
-  uint32_t window = 0;
+  uint32_t window = 0, ring = 0;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.n_heads << " heads on " << c.n_kv_heads << ", head_dim " << c.head_dim << ", rotary_dim "
        << c.rotary_dim << (c.interleaved ? ", interleaved" : "")
        << (c.format == CacheFormat::kF16 ? ", f16" : ", f32") << ", ctx_len " << c.ctx_len << ", softcap "
-       << c.softcap << (c.norms ? ", norms" : "") << ", window " << c.window;
+       << c.softcap << (c.norms ? ", norms" : "") << ", window " << c.window << ", ring " << c.ring;
 }
 
 struct Outcome {
@@ -48,8 +48,11 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
     std::map<uint32_t, Outcome> found;
     KernelRun run(policy);
     const uint32_t heads = c.n_heads + 2 * c.n_kv_heads;
-    CacheView cache{
-        .format = c.format, .n_kv_heads = c.n_kv_heads, .ctx_len = c.ctx_len, .head_dim = c.head_dim};
+    CacheView cache{.format = c.format,
+                    .n_kv_heads = c.n_kv_heads,
+                    .ctx_len = c.ctx_len,
+                    .head_dim = c.head_dim,
+                    .ring_len = c.ring};
     std::vector<float> history = random_floats(cache.bytes() / 4, 5, 0.5f);
     if (c.format == CacheFormat::kF16) {  // two a word
       for (float& word : history) {
@@ -119,9 +122,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionRopeTest,
                                            Case{2, 1, 18, 10, true, CacheFormat::kF16, 70, 5},
                                            Case{4, 1, 256, 256}, Case{2, 1, 17, 0}));
 
-constexpr Case normed(Case c, uint32_t window = 0) {
+constexpr Case normed(Case c, uint32_t window = 0, uint32_t ring = 0) {
   c.norms = true;
   c.window = window;
+  c.ring = ring;
   return c;
 }
 INSTANTIATE_TEST_SUITE_P(Norms, AttentionRopeTest,
@@ -129,7 +133,8 @@ INSTANTIATE_TEST_SUITE_P(Norms, AttentionRopeTest,
                                            normed({5, 1, 128, 128}),
                                            normed({4, 2, 64, 32, true, CacheFormat::kF16, 300, 5}),
                                            normed({2, 1, 17, 8, false, CacheFormat::kF16, 70}),
-                                           normed({1, 1, 512, 512, false, CacheFormat::kF16, 70})));
+                                           normed({1, 1, 512, 512, false, CacheFormat::kF16, 70}),
+                                           normed({2, 1, 17, 8}, 64, 96)));
 
 TEST(AttentionRope, RefusesWhatWorkgroupMemoryDoesNotHold) {
   gpu::Caps caps;

@@ -1,5 +1,6 @@
 // Where the rows of a step stand: a table says each row's slot and position, and a table of each slot in which block of
-// the pool its positions lie. A block holds BLOCK_LEN positions of every kv head. Twin: one_sequence.
+// the pool its positions lie. A block holds BLOCK_LEN positions of every kv head. Twins: one_sequence,
+// many_sequences_window.
 // The kernel binds `state`. Const besides those of step_tables: N_KV_HEADS.
 //!import common/step_tables
 

@@ -1,5 +1,5 @@
 // Where the rows of a step stand: at consecutive positions of one sequence, whose cache is one block of CTX_LEN positions.
-// Twin: many_sequences. The kernel binds `state`.
+// Twins: one_sequence_ring, many_sequences. The kernel binds `state`.
 //!import common/step_state
 
 fn row_position(row: u32) -> u32 { return state.pos + row; }

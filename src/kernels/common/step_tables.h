@@ -53,11 +53,13 @@ struct SequenceRecord {
 //   [rows_table()]     (slot, position) of each row, u32 x 2 [rows]
 //   [blocks_table()]   u32 [sequences, blocks]: the block of the pool that holds positions i * block_len ...
 //   [records()]        SequenceRecord [sequences]
+//   [windows_table()]  u32 [sequences, blocks]: likewise of layers with a window, where these have a pool of their own
 struct StepTables {
   uint32_t sequences = 0;  // slots; 0: the plans of one sequence, without tables
   uint32_t rows = 0;       // most rows of a step
   uint32_t blocks = 0;     // entries of a slot's block table
   uint32_t block_len = 0;  // positions of a block
+  bool has_windows = false;
 
   static constexpr uint64_t kAlign = 256;  // WebGPU's least alignment of a binding
   static constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
@@ -67,7 +69,10 @@ struct StepTables {
   uint64_t rows_table() const { return sampled() + aligned(uint64_t{kMaxSequences} * 8); }
   uint64_t blocks_table() const { return rows_table() + aligned(uint64_t{rows} * 8); }
   uint64_t records() const { return blocks_table() + aligned(uint64_t{sequences} * blocks * 4); }
-  uint64_t bytes() const { return records() + aligned(uint64_t{sequences} * sizeof(SequenceRecord)); }
+  uint64_t windows_table() const { return records() + aligned(uint64_t{sequences} * sizeof(SequenceRecord)); }
+  uint64_t bytes() const {
+    return windows_table() + (has_windows ? aligned(uint64_t{sequences} * blocks * 4) : 0);
+  }
 };
 static_assert(sizeof(StepRequest) == 4 * (4 + kMaxSequences + 4 * kMaxPieces));
 static_assert(sizeof(SequenceRecord) == 4 * (16 + kMaxStopTokens));

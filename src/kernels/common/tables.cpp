@@ -3,14 +3,22 @@
 
 namespace doppler::kernels {
 
-void add_tables(Launch& launch, const StepTables& tables) {
+void add_tables(Launch& launch, const StepTables& tables, bool in_windows) {
   if (tables.sequences == 0) return;
   launch.substitutions.emplace_back("common/step_state", "common/step_tables");
-  launch.substitutions.emplace_back("common/one_sequence", "common/many_sequences");
+  const char* const many = in_windows ? "common/many_sequences_window" : "common/many_sequences";
+  launch.substitutions.emplace_back("common/one_sequence", many);
+  if (in_windows) launch.substitutions.emplace_back("common/many_sequences", many);
   launch.consts.push_back(u32_const("TABLE_SEQUENCES", tables.sequences));
   launch.consts.push_back(u32_const("TABLE_ROWS", tables.rows));
   launch.consts.push_back(u32_const("TABLE_BLOCKS", tables.blocks));
   launch.consts.push_back(u32_const("BLOCK_LEN", tables.block_len));
+}
+
+void add_ring(Launch& launch, uint32_t ring_len) {
+  if (ring_len == 0) return;
+  launch.substitutions.emplace_back("common/one_sequence", "common/one_sequence_ring");
+  launch.consts.push_back(u32_const("RING_LEN", ring_len));
 }
 
 Result<void> check_tables(const Context& ctx) {

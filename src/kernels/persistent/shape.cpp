@@ -53,6 +53,10 @@ Result<PersistentShape> persistent_shape(const PersistentLayers& op) {
   };
   for (size_t i = 0; i < op.layers.size(); ++i) {
     const PersistentLayer& layer = op.layers[i];
+    if (layer.cache.ring_len != 0) {
+      return fail(ErrorKind::kUnsupported, "the cache of layer %zu is a ring of %u positions", i,
+                  layer.cache.ring_len);
+    }
     DP_TRY(const PersistentParts parts, parts_of(layer, i));
     if (i == 0) shape.parts = parts;
     if (parts != shape.parts) {

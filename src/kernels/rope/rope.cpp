@@ -146,7 +146,8 @@ Result<void> record(Context& ctx, const RopeKv& op) {
                    bool_const("INTERLEAVED", op.interleaved),
                    bool_const("CACHE_F16", f16),
                    f32_const("ATTENTION_FACTOR", op.attention_factor)};
-  add_tables(launch, ctx.tables);
+  add_tables(launch, ctx.tables, cache.in_windows);
+  add_ring(launch, cache.ring_len);
   launch.bindings = {ctx.state, op.qkv, op.rotary_dim > 0 ? op.table : op.qkv, op.q_out, cache.k, cache.v};
   if (by_heads) {
     launch.consts.push_back(f32_const("NORM_EPS", op.norm_eps));

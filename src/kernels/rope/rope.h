@@ -24,21 +24,28 @@ inline constexpr uint32_t kCacheBlock = 32;
 // One layer's K or V: [blocks, n_kv_heads, block_len, padded_head_dim], f16 (two per u32; no f16 feature needed), f32,
 // or rows of q8_0: head_dim signed bytes, then an f16 scale for each 32 of them, then zeros to a multiple of 8 bytes.
 // padded_head_dim = head_dim rounded up to 8, the padding zero. Plans of one sequence have one block of ctx_len
-// positions; in plans of many, tables say which blocks are whose (common/step_tables.h).
+// positions, or of ring_len, where position p lies at p % ring_len: no less than the window and the rows of a step, since
+// all rows are written before the first is attended. In plans of many, tables say which blocks are whose
+// (common/step_tables.h).
 struct CacheView {
   TensorView k, v;
   CacheFormat format = CacheFormat::kF16;
   uint32_t n_kv_heads = 0;
   uint32_t ctx_len = 0;  // positions that a sequence has at most
   uint32_t head_dim = 0;
-  uint32_t blocks = 1, block_len = 0;  // block_len 0: ctx_len
+  uint32_t ring_len = 0;               // positions that the layer keeps; 0: all
+  uint32_t blocks = 1, block_len = 0;  // of plans of many sequences
+  bool in_windows = false;             // there: the blocks are those of the table of layers with windows
   uint32_t padded_head_dim() const { return (head_dim + 7) / 8 * 8; }
   // Of k or of v.
   uint64_t bytes() const { return positions() * n_kv_heads * row_bytes(); }
   // Of one position of one head.
   uint64_t row_bytes() const;
   // Of all sequences.
-  uint64_t positions() const { return uint64_t{blocks} * (block_len == 0 ? ctx_len : block_len); }
+  uint64_t positions() const {
+    if (block_len != 0) return uint64_t{blocks} * block_len;
+    return ring_len != 0 ? ring_len : ctx_len;
+  }
 };
 
 // The GPU table: per pair i, round(inv_freq[i] / (2 pi) * 2^64) as two u32 (low, high).
