@@ -23,9 +23,9 @@ uint64_t random_seed() {
 Result<openai::ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& request) {
   const openai::ChatFields& chat = request.chat;
   const engine::TextModel& text = ready.model.impl().loaded->text;
-  const auto render = [&] {
+  const auto render = [&](const openai::ChatFields& shown) {
     return engine::apply_chat_template(
-        text, {.messages = chat.messages, .tools = chat.tools, .extra = chat.template_arguments});
+        text, {.messages = shown.messages, .tools = shown.tools, .extra = shown.template_arguments});
   };
   const bool knows_tools = !text.chat_template || text.chat_template->mentions("tools");
   return openai::chat_prompt(chat, request.options.grammar,
