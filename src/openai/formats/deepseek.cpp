@@ -1,6 +1,6 @@
 // DeepSeek: between <｜tool▁calls▁begin｜> and <｜tool▁calls▁end｜> one call after the other. Each stands between
 // <｜tool▁call▁begin｜> and <｜tool▁call▁end｜>: function<｜tool▁sep｜>f, a line feed and the arguments in a fence of V3 and R1,
-// f<｜tool▁sep｜>{...} of V3.1.
+// f<｜tool▁sep｜>{...} of V3.1. Kimi K2 has the same with marks of its own and functions.f:0 for a name.
 #include "base/json.h"
 #include "base/text.h"
 #include "openai/formats/formats.h"
@@ -9,20 +9,28 @@
 namespace doppler::openai {
 namespace {
 
-constexpr std::string_view kBegin = "<｜tool▁call▁begin｜>", kSeparator = "<｜tool▁sep｜>",
-                           kEnd = "<｜tool▁call▁end｜>", kClosing = "<｜tool▁calls▁end｜>";
+struct Marks {
+  std::string_view begin, separator, end, closing;
+  std::string_view prefix = {};  // of names, which a number follows
+};
+constexpr Marks kDeepSeek{"<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>",
+                          "<｜tool▁calls▁end｜>"};
+constexpr Marks kKimi{"<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>",
+                      "<|tool_calls_section_end|>", "functions."};
 constexpr size_t kMostNameBytes = 256;
 
 class DeepSeekReader : public CallReader {
  public:
+  explicit DeepSeekReader(Marks marks) : marks_(marks) {}
+
   Taken take(char c, AnswerEvents& out) override {
     switch (at_) {
       case At::kMark:
         return take_mark(c);
       case At::kHead:
         text_ += c;
-        if (text_.ends_with(kSeparator)) {
-          text_.resize(text_.size() - kSeparator.size());
+        if (text_.ends_with(marks_.separator)) {
+          text_.resize(text_.size() - marks_.separator.size());
           head_ = trim(std::exchange(text_, {}));
           at_ = At::kName;
         }
@@ -43,13 +51,13 @@ class DeepSeekReader : public CallReader {
   Taken take_mark(char c) {
     if (text_.empty() && (c == ' ' || c == '\n' || c == '`')) return Taken::kMore;
     text_ += c;
-    if (text_ == kClosing) return Taken::kEnd;
-    if (text_ == kBegin || text_ == kEnd) {
-      at_ = text_ == kBegin ? At::kHead : At::kMark;
+    if (text_ == marks_.closing) return Taken::kEnd;
+    if (text_ == marks_.begin || text_ == marks_.end) {
+      at_ = text_ == marks_.begin ? At::kHead : At::kMark;
       text_.clear();
       return Taken::kMore;
     }
-    for (const std::string_view mark : {kBegin, kEnd, kClosing}) {
+    for (const std::string_view mark : {marks_.begin, marks_.end, marks_.closing}) {
       if (mark.starts_with(text_)) return Taken::kMore;
     }
     return Taken::kRefused;
@@ -62,7 +70,10 @@ class DeepSeekReader : public CallReader {
       return text_.size() > kMostNameBytes ? Taken::kRefused : Taken::kMore;
     }
     const std::string_view behind = trim(text_);
-    const std::string name(behind.empty() ? head_ : trim(behind.substr(0, behind.find_first_of("\n`"))));
+    std::string name(behind.empty() ? head_ : trim(behind.substr(0, behind.find_first_of("\n`"))));
+    const std::string_view prefix = marks_.prefix;
+    if (!prefix.empty() && name.starts_with(prefix))
+      name = name.substr(prefix.size(), name.rfind(':') - prefix.size());
     if (name.empty()) return Taken::kRefused;
     out.add(AnswerEvent::Kind::kCall, name);
     has_begun_ = true;
@@ -78,6 +89,7 @@ class DeepSeekReader : public CallReader {
     return Taken::kMore;
   }
 
+  const Marks marks_;
   At at_ = At::kMark;
   JsonExtent extent_;
   std::string text_, head_;
@@ -87,7 +99,10 @@ class DeepSeekReader : public CallReader {
 }  // namespace
 
 std::unique_ptr<CallReader> make_deepseek_reader(std::string_view) {
-  return std::make_unique<DeepSeekReader>();
+  return std::make_unique<DeepSeekReader>(kDeepSeek);
+}
+std::unique_ptr<CallReader> make_kimi_reader(std::string_view) {
+  return std::make_unique<DeepSeekReader>(kKimi);
 }
 
 // Templates ask whether the content of a message with calls is none, and some want the arguments' text.

@@ -42,6 +42,10 @@ std::string force_deepseek_v31(std::string_view name) {
   return std::string(kDeepSeekOpening) + "<｜tool▁call▁begin｜>" + std::string(name) +
          (name.empty() ? "" : "<｜tool▁sep｜>");
 }
+std::string force_kimi(std::string_view name) {
+  return "<|tool_calls_section_begin|><|tool_call_begin|>functions." + std::string(name) +
+         (name.empty() ? "" : ":0<|tool_call_argument_begin|>");
+}
 std::string force_lfm2(std::string_view name) {
   return "<|tool_call_start|>[" + std::string(name) + (name.empty() ? "" : "(");
 }
@@ -88,6 +92,7 @@ constexpr CallFormat kCallFormats[] = {
      "",
      {},
      prepare_deepseek},
+    {"kimi", "", "<|tool_calls_section_begin|>", false, true, make_kimi_reader, force_kimi, nullptr, ""},
     {"lfm2",
      "",
      "<|tool_call_start|>",

@@ -56,6 +56,7 @@ std::unique_ptr<CallReader> make_function_gemma_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_gemma4_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_glm_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_deepseek_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_kimi_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_lfm2_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_harmony_reader(std::string_view tools);
 void prepare_deepseek(ChatFields& chat, std::string_view template_source);

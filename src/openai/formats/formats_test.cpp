@@ -125,6 +125,14 @@ const Case kCases[] = {
      "<think>hm</think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": {\"b\": "
      "1}}<｜tool▁call▁end｜><｜tool▁call▁begin｜>g<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
      "<think>hm|f({\"a\": {\"b\": 1}})|g({})"},
+    {"kimi",
+     "<think>hm</"
+     "think>Ok<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\":"
+     " "
+     "1}<|tool_call_end|><|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_call_end|><|"
+     "tool_calls_"
+     "section_end|>",
+     "<think>hm|Ok|f({\"a\": 1})|g({})"},
     {"deepseek", "<｜tool▁calls▁begin｜>no", "<｜tool▁calls▁begin｜>no"},
     {"lfm2",
      "Hm.<|tool_call_start|>[f(a=\"x)\\n\\\"\", b={'k': [1, -2.5]}), m.g(on=True, "
@@ -167,6 +175,7 @@ TEST(CallFormat, TheTemplateShowsIt) {
       {"<tool_call>{name}\n<arg_key>", "glm"},
       {"<｜tool▁calls▁begin｜>function<｜tool▁sep｜>' + name + '\n```json", "deepseek"},
       {"<｜tool▁calls▁begin｜>", "deepseek-v3.1"},
+      {"<|tool_calls_section_begin|>", "kimi"},
       {"\"List of tools: [\"", "lfm2"},
       {"<|start|>assistant<|channel|>final<|message|>", "harmony"},
   };
@@ -187,7 +196,7 @@ TEST(CallFormat, AForcedCallIsRead) {
     EXPECT_EQ(shown({parser.push(format->forced("f"))}), "f") << name;
   }
   const char* const with_end[][2] = {
-      {"deepseek", "{}"}, {"deepseek-v3.1", "{}"}, {"lfm2", ")"}, {"harmony", "{}"}};
+      {"deepseek", "{}"}, {"kimi", "{}"}, {"deepseek-v3.1", "{}"}, {"lfm2", ")"}, {"harmony", "{}"}};
   for (const auto& [name, end] : with_end) {
     const CallFormat* format = call_format_named(name);
     OutputParser parser({.calls = format, .tools = kTools});
