@@ -100,23 +100,36 @@ Result<std::optional<openai::BatchLine>> BatchRun::read_line() {
 }
 
 void BatchRun::answer(const openai::BatchLine& line) {
-  auto streams = submit(*line.completion);
-  Result<std::vector<Generation>> choices =
-      streams ? read(*streams) : Result<std::vector<Generation>>(forward(streams.error()));
+  ChatStart chat;
+  const Result<std::vector<Generation>> choices = generate(line, chat);
   const std::lock_guard lock(mutex_);
-  finish_line(line, choices);
+  finish_line(line, chat.prompt, choices);
+}
+
+Result<std::vector<Generation>> BatchRun::generate(const openai::BatchLine& line, ChatStart& chat) {
+  if (line.completion->endpoint == openai::Endpoint::kChatCompletions) {
+    DP_TRY(chat, settings_.start_chat(line.completion->chat, line.completion->request.options.grammar));
+  }
+  DP_TRY(std::vector<Stream> streams, submit(*line.completion, chat));
+  return read(streams);
 }
 
 // One stream a choice. Nothing of the first is read before the others fork from it, so that all begin behind the prompt.
-Result<std::vector<Stream>> BatchRun::submit(const openai::CompletionRequest& completion) {
+Result<std::vector<Stream>> BatchRun::submit(const openai::CompletionRequest& completion, ChatStart& chat) {
   std::vector<Stream> streams;
   streams.reserve(completion.choices);
   Request request = completion.request;
   request.client = settings_.client;
+  if (completion.endpoint == openai::Endpoint::kChatCompletions) {
+    request.prompt = std::move(chat.tokens);
+    request.options.grammar = chat.prompt.grammar;
+    request.show_special = chat.prompt.shows_special;
+  }
+  const GenerateOptions first_options = request.options;
   DP_TRY(Stream first, scheduler_.submit(std::move(request)));
   streams.push_back(std::move(first));
   for (uint32_t choice = 1; choice < completion.choices; ++choice) {
-    GenerateOptions options = completion.request.options;
+    GenerateOptions options = first_options;
     options.sampling.seed += choice;
     DP_TRY(Stream next, scheduler_.fork(streams[0], options));
     streams.push_back(std::move(next));
@@ -149,18 +162,20 @@ Result<std::vector<Generation>> BatchRun::read(std::vector<Stream>& streams) {
 }
 
 // Under the mutex.
-void BatchRun::finish_line(const openai::BatchLine& line, const Result<std::vector<Generation>>& choices) {
+void BatchRun::finish_line(const openai::BatchLine& line, const openai::ChatPrompt& prompt,
+                           const Result<std::vector<Generation>>& choices) {
   if (stopping_) return;  // done again by the next run
   std::string text;
   if (choices) {
-    const Json body = openai::completion_body({.endpoint = line.completion->endpoint,
-                                               .id = std::to_string(line.number),
-                                               .model = settings_.model,
-                                               .created = std::time(nullptr),
-                                               .choices = *choices,
-                                               .token_text = line.completion->request.options.logprobs
-                                                                 ? settings_.token_text
-                                                                 : openai::TokenText()});
+    const Json body = openai::completion_body(
+        {.endpoint = line.completion->endpoint,
+         .id = std::to_string(line.number),
+         .model = settings_.model,
+         .created = std::time(nullptr),
+         .choices = *choices,
+         .token_text = line.completion->request.options.logprobs ? settings_.token_text : openai::TokenText(),
+         .parser = prompt.parser,
+         .forced = prompt.forced});
     text = openai::answer_line(line.number, *line.custom_id, body);
     totals_.prompt_tokens += choices->front().timings.prompt_tokens;
     totals_.cached_tokens += choices->front().timings.cached_tokens;

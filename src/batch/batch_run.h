@@ -14,6 +14,7 @@
 
 #include "doppler/scheduler.h"
 #include "openai/batch_output.h"
+#include "openai/formats/chat_prompt.h"
 #include "openai/line_reader.h"
 #include "openai/token_probs.h"
 
@@ -29,10 +30,18 @@ struct BatchTotals {
   double rate() const { return seconds > 0 ? static_cast<double>(generated_tokens) / seconds : 0; }
 };
 
+// A chat as the model gets it.
+struct ChatStart {
+  openai::ChatPrompt prompt;
+  std::vector<int32_t> tokens;
+};
+using StartChat = std::function<Result<ChatStart>(const openai::ChatFields&, const Grammar&)>;
+
 struct BatchSettings {
   GenerateOptions defaults;  // where a body does not say
   uint32_t in_flight = 1;    // requests that the scheduler has at a time
   std::string model;         // its name in the answers
+  StartChat start_chat;      // called by several threads
   openai::TokenText token_text;
   uint64_t client = 0;  // of the scheduler's clients
   // Whether a line that can be read is for here; the error becomes its answer.
@@ -56,9 +65,11 @@ class BatchRun {
   std::optional<openai::BatchLine> next_line();
   Result<std::optional<openai::BatchLine>> read_line();
   void answer(const openai::BatchLine& line);
-  Result<std::vector<Stream>> submit(const openai::CompletionRequest& completion);
+  Result<std::vector<Stream>> submit(const openai::CompletionRequest& completion, ChatStart& chat);
   Result<std::vector<Generation>> read(std::vector<Stream>& streams);
-  void finish_line(const openai::BatchLine& line, const Result<std::vector<Generation>>& choices);
+  Result<std::vector<Generation>> generate(const openai::BatchLine& line, ChatStart& chat);
+  void finish_line(const openai::BatchLine& line, const openai::ChatPrompt& prompt,
+                   const Result<std::vector<Generation>>& choices);
   void stop();
   void stop(Error error);
 

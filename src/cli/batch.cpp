@@ -11,6 +11,7 @@
 #include "cli/transfer_line.h"
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
+#include "server/start_chat.h"
 
 namespace doppler::cli {
 namespace {
@@ -122,6 +123,7 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
       {.defaults = flags.defaults,
        .in_flight = flags.model.load.sequences * kRequestsAPlace,
        .model = model.info().name,
+       .start_chat = server::chat_starter(model),
        .token_text = [tokenizer = model.impl().loaded->text.tokenizer](
                          int32_t id) { return std::string(tokenizer ? tokenizer->token_bytes(id) : ""); },
        .on_tick =

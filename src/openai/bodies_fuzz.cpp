@@ -41,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   const ReasoningFormat* reasoning = reasoning_format_of("<think>");
-  for (const char* name : {"hermes", "qwen-xml", "mistral", "llama-3", "function-gemma", "gemma-4"}) {
+  for (const char* name : {"hermes", "qwen-xml", "mistral", "llama-3", "function-gemma", "gemma-4", "glm",
+                           "deepseek", "kimi", "lfm2", "harmony"}) {
     const OutputParser::Setup setup{.calls = call_format_named(name), .reasoning = &reasoning->marks};
     if (shown(OutputParser(setup), text, text.size()) != shown(OutputParser(setup), text, 1)) std::abort();
   }

@@ -1,19 +1,18 @@
 #include "openai/completion_body.h"
 
 #include "base/json.h"
+#include "openai/answer_writer.h"
 
 namespace doppler::openai {
 namespace {
 
-Json usage_json(std::span<const Generation> choices) {
-  uint64_t generated = 0;
-  for (const Generation& choice : choices) generated += choice.timings.generated_tokens;
-  const uint64_t prompt = choices.empty() ? 0 : choices[0].timings.prompt_tokens;
-  const uint64_t cached = choices.empty() ? 0 : choices[0].timings.cached_tokens;
-  return {{"prompt_tokens", prompt},
-          {"completion_tokens", generated},
-          {"total_tokens", prompt + generated},
-          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+ChoiceAnswer choice_answer(const CompletionAnswer& answer, const Generation& generation) {
+  ChoiceAnswer out{.stop = generation.stop};
+  OutputParser parser(answer.parser);
+  for (const AnswerEvent& event : parser.push(answer.forced + generation.text)) out.add(event);
+  for (const AnswerEvent& event : parser.finish()) out.add(event);
+  if (answer.token_text) tell_tokens(generation, answer.token_text, &out.tokens);
+  return out;
 }
 
 }  // namespace
@@ -32,29 +31,19 @@ const char* finish_reason(StopReason reason) {
 }
 
 Json completion_body(const CompletionAnswer& answer) {
-  const bool chat = answer.endpoint == Endpoint::kChatCompletions;
-  Json choices = Json::array();
+  std::vector<ChoiceAnswer> choices;
+  Usage usage;
   for (const Generation& generation : answer.choices) {
-    Json choice = {{"index", choices.size()}};
-    if (chat) {
-      choice["message"] = {{"role", "assistant"}, {"content", generation.text}};
-    } else {
-      choice["text"] = generation.text;
-    }
-    if (answer.token_text) {
-      std::vector<ToldToken> tokens;
-      tell_tokens(generation, answer.token_text, &tokens);
-      choice["logprobs"] = logprobs_json(answer.endpoint, tokens);
-    }
-    choice["finish_reason"] = finish_reason(generation.stop);
-    choices.push_back(std::move(choice));
+    choices.push_back(choice_answer(answer, generation));
+    usage.generated_tokens += generation.timings.generated_tokens;
   }
-  return {{"id", (chat ? "chatcmpl-" : "cmpl-") + answer.id},
-          {"object", chat ? "chat.completion" : "text_completion"},
-          {"created", answer.created},
-          {"model", answer.model},
-          {"choices", std::move(choices)},
-          {"usage", usage_json(answer.choices)}};
+  if (!answer.choices.empty()) {
+    usage.prompt_tokens = answer.choices[0].timings.prompt_tokens;
+    usage.cached_tokens = answer.choices[0].timings.cached_tokens;
+  }
+  const bool chat = answer.endpoint == Endpoint::kChatCompletions;
+  const auto writer = chat ? make_chat_writer(false) : make_completion_writer(false);
+  return writer->whole({.id = answer.id, .model = answer.model, .created = answer.created}, choices, usage);
 }
 
 }  // namespace doppler::openai

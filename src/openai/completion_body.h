@@ -8,6 +8,7 @@
 #include "base/json_fwd.h"
 #include "doppler/doppler.h"
 #include "openai/completion_request.h"
+#include "openai/formats/output_parser.h"
 #include "openai/token_probs.h"
 
 namespace doppler::openai {
@@ -18,7 +19,9 @@ struct CompletionAnswer {
   std::string model;    // that answered
   int64_t created = 0;  // seconds since 1970
   std::span<const Generation> choices;
-  TokenText token_text = {};  // where choices have log-probabilities
+  TokenText token_text = {};        // where choices have log-probabilities
+  OutputParser::Setup parser = {};  // of a chat: what its texts are read by
+  std::string forced = {};          // text before each, which the prompt had
 };
 
 // "stop" behind an end token or a stop text, "length" behind a limit.

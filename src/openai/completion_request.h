@@ -9,6 +9,7 @@
 #include "base/json_fwd.h"
 #include "base/result.h"
 #include "doppler/scheduler.h"
+#include "openai/chat_fields.h"
 
 namespace doppler::openai {
 
@@ -20,7 +21,8 @@ inline constexpr uint32_t kMaxChoices = 8;
 
 struct CompletionRequest {
   Endpoint endpoint = Endpoint::kChatCompletions;
-  Request request;       // of the first choice; the others differ in the seed
+  Request request;       // of the first choice; the others differ in the seed. Of a chat without a prompt
+  ChatFields chat;       // of which a chat's prompt is made (formats/chat_prompt.h)
   uint32_t choices = 1;  // `n`: 1 to kMaxChoices
   std::string model;     // that the body names; whoever has one model answers with that
 };

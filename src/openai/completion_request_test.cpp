@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "openai/completion_body.h"
+#include "openai/formats/formats.h"
 
 namespace doppler::openai {
 namespace {
@@ -72,11 +73,8 @@ TEST(CompletionRequest, MessagesAreTextsOrParts) {
       {"role": "developer", "content": "be short"},
       {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "name": null}]})");
   ASSERT_TRUE(request) << request.error().sentence();
-  const auto& messages = std::get<std::vector<Message>>(request->request.prompt);
-  ASSERT_EQ(messages.size(), 2u);
-  EXPECT_EQ(messages[0].role, "system");
-  EXPECT_EQ(messages[0].content, "be short");
-  EXPECT_EQ(messages[1].content, "ab");
+  EXPECT_EQ(to_text(request->chat.messages),
+            R"([{"role":"system","content":"be short"},{"role":"user","content":"ab"}])");
 }
 
 TEST(CompletionRequest, PromptsAreTextOrIds) {
@@ -105,8 +103,9 @@ TEST(CompletionRequest, HarmlessFieldsAreIgnored) {
 }
 
 TEST(CompletionRequest, WhatWouldChangeTheAnswerIsRefusedByName) {
-  EXPECT_EQ(chat_error(R"("tools": [{"type": "function"}])"),
-            "Field \"tools\" is not supported and would change the answer; leave it out.");
+  EXPECT_EQ(chat_error(R"("functions": [{"name": "f"}])"),
+            "Field \"functions\" is not supported and would change the answer; leave it out.");
+  EXPECT_FALSE(read(Endpoint::kCompletions, R"({"prompt": "x", "tools": [{"type": "function"}]})"));
   EXPECT_EQ(chat_error(R"("temprature": 1)"),
             "Field \"temprature\" is not supported; did you mean \"temperature\".");
   EXPECT_NE(chat_error(R"("prompt": "x")").find("\"prompt\" is not supported"), std::string::npos);
@@ -144,8 +143,7 @@ TEST(CompletionRequest, MessagesThatAreNoneAreRefused) {
        {"null", "[]", "{}", R"("hi")", R"([1])", R"([{"content": "x"}])", R"([{"role": "user"}])",
         R"([{"role": "robot", "content": "x"}])", R"([{"role": "user", "content": 1}])",
         R"([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}])",
-        R"([{"role": "user", "content": [{"type": "text"}]}])", R"([{"role": "user", "content": ["x"]}])",
-        R"([{"role": "user", "content": "x", "name": "bob"}])",
+        R"([{"role": "user", "content": ["x"]}])",
         R"([{"role": "assistant", "content": "x", "tool_calls": [{}]}])"}) {
     EXPECT_NE(message_error(messages), "no error") << messages;
   }
@@ -179,6 +177,26 @@ TEST(CompletionBody, TellsLogProbabilitiesButForTheEndToken) {
             R"({"é2":-0.5}],"text_offset":[0,2]})");
 }
 
+TEST(CompletionRequest, ToolsAreReadAsTheServerReadsThem) {
+  const auto request =
+      chat(R"("tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "required")");
+  ASSERT_TRUE(request) << request.error().sentence();
+  EXPECT_EQ(request->chat.tool_choice, ToolChoice::kRequired);
+  EXPECT_EQ(request->chat.tools.size(), 1u);
+}
+
+TEST(CompletionBody, CallsAndReasoningAreTakenOutOfTheText) {
+  Generation generation;
+  generation.stop = StopReason::kEndOfText;
+  generation.text = "f\", \"arguments\": {}}</tool_call>";
+  const Json body = completion_body({.choices = std::span(&generation, 1),
+                                     .parser = {.calls = call_format_named("hermes")},
+                                     .forced = "<tool_call>{\"name\": \""});
+  const Json& choice = body["choices"][0];
+  EXPECT_EQ(choice["message"]["tool_calls"][0]["function"]["name"], "f");
+  EXPECT_EQ(choice["finish_reason"], "tool_calls");
+}
+
 TEST(CompletionBody, IsOfItsEndpoint) {
   Generation first;
   first.text = "one\xff";
@@ -190,18 +208,20 @@ TEST(CompletionBody, IsOfItsEndpoint) {
   const Generation choices[] = {first, second};
   const Json chat = completion_body(
       {.endpoint = Endpoint::kChatCompletions, .id = "7", .model = "m", .created = 1, .choices = choices});
-  EXPECT_EQ(to_text(chat),
-            R"({"id":"chatcmpl-7","object":"chat.completion","created":1,"model":"m","choices":[)"
-            R"({"index":0,"message":{"role":"assistant","content":"one�"},"finish_reason":"stop"},)"
-            R"({"index":1,"message":{"role":"assistant","content":"one�"},"finish_reason":"length"}],)"
-            R"("usage":{"prompt_tokens":10,"completion_tokens":7,"total_tokens":17,)"
-            R"("prompt_tokens_details":{"cached_tokens":8}}})");
+  EXPECT_EQ(
+      to_text(chat),
+      R"({"id":"chatcmpl-7","object":"chat.completion","created":1,"model":"m","choices":[)"
+      R"({"index":0,"message":{"role":"assistant","content":"one�"},"logprobs":null,"finish_reason":"stop"},)"
+      R"({"index":1,"message":{"role":"assistant","content":"one�"},"logprobs":null,"finish_reason":"length"}],)"
+      R"("usage":{"prompt_tokens":10,"completion_tokens":7,"total_tokens":17,)"
+      R"("prompt_tokens_details":{"cached_tokens":8}}})");
   const Json text = completion_body({.endpoint = Endpoint::kCompletions,
                                      .id = "7",
                                      .model = "m",
                                      .created = 1,
                                      .choices = std::span(choices, 1)});
-  EXPECT_EQ(to_text(text["choices"]), R"([{"index":0,"text":"one�","finish_reason":"stop"}])");
+  EXPECT_EQ(to_text(text["choices"]),
+            R"([{"index":0,"text":"one�","logprobs":null,"finish_reason":"stop"}])");
   EXPECT_EQ(text["object"], "text_completion");
 }
 

@@ -5,7 +5,7 @@
 
 #include "engine/api_impl.h"
 #include "openai/completion_body.h"
-#include "tokenizer/template/render_input.h"
+#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -19,18 +19,6 @@ uint64_t random_seed() {
 }
 
 }  // namespace
-
-Result<openai::ChatPrompt> chat_prompt(ReadyModel& ready, const openai::ServedRequest& request) {
-  const openai::ChatFields& chat = request.chat;
-  const engine::TextModel& text = ready.model.impl().loaded->text;
-  const auto render = [&] {
-    return engine::apply_chat_template(
-        text, {.messages = chat.messages, .tools = chat.tools, .extra = chat.template_arguments});
-  };
-  const bool knows_tools = !text.chat_template || text.chat_template->mentions("tools");
-  return openai::chat_prompt(chat, request.options.grammar,
-                             {.source = text.template_source, .knows_tools = knows_tools, .render = render});
-}
 
 Generation::Generation(std::shared_ptr<Exchange> exchange, openai::ServedRequest request,
                        std::unique_ptr<openai::AnswerWriter> writer, ModelHost& host,
@@ -94,13 +82,12 @@ Result<void> Generation::submit(ReadyModel& model) {
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
   Request request{.options = request_.options, .client = std::hash<std::string>()(client), .on_news = news()};
   if (request_.endpoint == openai::Endpoint::kChatCompletions) {
-    DP_TRY(const openai::ChatPrompt prompt, chat_prompt(model, request_));
+    DP_TRY(batch::ChatStart chat,
+           start_chat(model.model.impl().loaded->text, request_.chat, request_.options.grammar));
+    const openai::ChatPrompt& prompt = chat.prompt;
     request.options.grammar = request_.options.grammar = prompt.grammar;
-    // The template writes the special tokens itself.
-    DP_TRY(std::vector<int32_t> ids,
-           model.model.tokenize(prompt.text, /*add_special=*/false, /*parse_special=*/true));
     request.show_special = prompt.shows_special;
-    DP_CHECK(submit_prompt(model, std::move(ids), std::move(request)));
+    DP_CHECK(submit_prompt(model, std::move(chat.tokens), std::move(request)));
     for (Choice& choice : choices_) choice.parser = openai::OutputParser(prompt.parser);
     answers_.resize(choices_.size());
     if (prompt.forced.empty()) return {};

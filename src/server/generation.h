@@ -7,15 +7,11 @@
 #include <vector>
 
 #include "openai/answer_writer.h"
-#include "openai/formats/chat_prompt.h"
 #include "openai/served_request.h"
 #include "server/exchange.h"
 #include "server/model_host.h"
 
 namespace doppler::server {
-
-// Errors: the model has no template, the template refuses the conversation or knows no tools.
-Result<openai::ChatPrompt> chat_prompt(ReadyModel& model, const openai::ServedRequest& request);
 
 class Generation : public std::enable_shared_from_this<Generation> {
  public:

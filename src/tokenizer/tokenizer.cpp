@@ -152,7 +152,7 @@ void Tokenizer::find_end_tokens() {
   for (const std::string_view name : kEndOfTurnTokens) {
     if (spec_.eot == kNoToken) spec_.eot = find(name).value_or(kNoToken);
   }
-  for (const int32_t id : {spec_.eos, spec_.eot}) {
+  for (const int32_t id : {spec_.eos, spec_.eot, spec_.eom}) {
     if (id != kNoToken) end_ids_.push_back(id);
   }
   for (const std::string_view name : kEndTokens) {

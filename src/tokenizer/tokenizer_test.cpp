@@ -53,6 +53,14 @@ TEST(TokenizerJson, CharacterBpe) {
   EXPECT_FALSE(t->decode(Ids{99}));
 }
 
+// GLM ends a call of a tool so: a model that went on would write the tool's answer itself.
+TEST(TokenizerJson, TheEndOfAMessageEndsAnAnswer) {
+  auto spec = vocab_from_tokenizer_json(kCharacterJson, "");
+  ASSERT_TRUE(spec);
+  spec->eom = 9;
+  EXPECT_TRUE(Tokenizer::create(std::move(*spec)).value()->is_end_of_generation(9));
+}
+
 TEST(TokenizerJson, WordPiece) {
   const auto t = from_json(R"({"normalizer": {"type": "BertNormalizer", "lowercase": true},
     "pre_tokenizer": {"type": "BertPreTokenizer"},

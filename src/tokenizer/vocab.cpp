@@ -35,7 +35,7 @@ Result<> check_vocab(const VocabSpec& spec) {
     return fail(ErrorKind::kInternal, "The vocabulary has half a merge (%zu texts).", spec.merges.size());
   }
   const auto inside = [count](int32_t id) { return id >= 0 && static_cast<size_t>(id) < count; };
-  for (const int32_t id : {spec.bos, spec.eos, spec.eot, spec.unk, spec.sep, spec.pad}) {
+  for (const int32_t id : {spec.bos, spec.eos, spec.eot, spec.eom, spec.unk, spec.sep, spec.pad}) {
     if (id != kNoToken && !inside(id)) {
       return fail(ErrorKind::kInvalidInput,
                   "The special token id %d is outside of the vocabulary (%zu tokens).", id, count);

@@ -92,7 +92,8 @@ struct VocabSpec {
   std::vector<int32_t> prefix_ids,
       suffix_ids;  // around the text with EncodeOptions::add_special: BOS, EOS, ...
 
-  int32_t bos = kNoToken, eos = kNoToken, eot = kNoToken, unk = kNoToken, sep = kNoToken, pad = kNoToken;
+  int32_t bos = kNoToken, eos = kNoToken, eot = kNoToken, eom = kNoToken, unk = kNoToken, sep = kNoToken,
+          pad = kNoToken;
   bool ignore_merges = false;        // a piece that is a token as it stands is not taken apart
   bool fuse_unknown = false;         // neighbouring unknown tokens become one
   bool strip_leading_space = false;  // decoding drops the space that encoding put in front

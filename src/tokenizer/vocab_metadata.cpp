@@ -117,6 +117,7 @@ class MetadataReader {
     DP_CHECK(read_id("tokenizer.ggml.bos_token_id", row_->bos, spec_.bos));
     DP_CHECK(read_id("tokenizer.ggml.eos_token_id", row_->eos, spec_.eos));
     DP_CHECK(read_id("tokenizer.ggml.eot_token_id", kNoToken, spec_.eot));
+    DP_CHECK(read_id("tokenizer.ggml.eom_token_id", kNoToken, spec_.eom));  // behind a call of a tool
     DP_CHECK(read_id("tokenizer.ggml.unknown_token_id", row_->unk, spec_.unk));
     DP_CHECK(read_id("tokenizer.ggml.seperator_token_id", row_->sep, spec_.sep));  // spelled so in the format
     return read_id("tokenizer.ggml.padding_token_id", row_->pad, spec_.pad);

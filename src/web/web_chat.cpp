@@ -59,9 +59,9 @@ Result<Json> begin_chat(const engine::TextModel& text, const Json& body, bool ha
                 "%s is given, but the model was loaded without a grammar engine: load(..., {grammar}).",
                 asked.source.c_str());
   }
-  const auto render = [&] {
+  const auto render = [&](const openai::ChatFields& shown) {
     return engine::apply_chat_template(
-        text, {.messages = chat.messages, .tools = chat.tools, .extra = chat.template_arguments});
+        text, {.messages = shown.messages, .tools = shown.tools, .extra = shown.template_arguments});
   };
   const bool knows_tools = !text.chat_template || text.chat_template->mentions("tools");
   DP_TRY(const openai::ChatPrompt prompt,

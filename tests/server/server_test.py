@@ -82,8 +82,8 @@ def upload(served, lines):
     return served.post("/v1/files", form, Content_Type="multipart/form-data; boundary=B")[2]["id"]
 
 
-def begin_batch(served, file):
-    body = {"input_file_id": file, "endpoint": TEXT, "completion_window": "24h"}
+def begin_batch(served, file, endpoint=TEXT):
+    body = {"input_file_id": file, "endpoint": endpoint, "completion_window": "24h"}
     return served.post("/v1/batches", body)[2]["id"]
 
 
@@ -224,6 +224,16 @@ class OpenAI(ServerCase):
         self.assertTrue(self.served.ask("DELETE", "/v1/files/" + file)[2]["deleted"])
         self.assertEqual(self.served.ask("GET", "/v1/files/" + file)[0], 404)
         self.assertEqual(self.refused("/v1/batches", {"input_file_id": file, "endpoint": TEXT})["param"], "input_file_id")
+
+    def test_a_line_of_a_batch_calls_tools(self):
+        body = chat(tools=TOOLS, tool_choice="required")
+        line = json.dumps({"custom_id": "a", "method": "POST", "url": CHAT, "body": body})
+        done = batch_until(self.served, begin_batch(self.served, upload(self.served, line), CHAT),
+                           lambda now: now["status"] in ("completed", "failed"))
+        answer = file_lines(self.served, done["output_file_id"])["a"]["response"]["body"]
+        calls = [answer["choices"][0]["message"]["tool_calls"][0]["function"]
+                 for answer in (answer, self.good(CHAT, body))]
+        self.assertEqual(calls[0], calls[1])
 
     def test_errors_name_the_field(self):
         for fields, param in (({"temperature": "hot"}, "temperature"), ({"messages": "x"}, "messages"),

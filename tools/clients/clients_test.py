@@ -1,7 +1,10 @@
-"""openai, anthropic and ollama against `doppler serve`: whole and streamed answers, tools, errors. Started by
-tools/clients/run, which installs them."""
+"""Clients against `doppler serve`: whole and streamed answers, tools, errors. openai, anthropic and ollama are here, what is
+above them in the files beside this one. Started by tools/clients/run, which installs them."""
 
+import argparse
 import os
+import shutil
+import subprocess
 import sys
 import time
 import unittest
@@ -12,9 +15,11 @@ import openai
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "server"))
+from frameworks import Agents, Frameworks, LangChain, LiteLLM  # noqa: E402, F401
 from served import Served  # noqa: E402
 
 DOPPLER = "doppler"
+INSTALLED = ""
 MODEL = "storyteller"
 MESSAGES = [{"role": "user", "content": "The fox and the crow"}]
 SCHEMA = {"type": "object", "properties": {"place": {"type": "string"}}}
@@ -23,17 +28,13 @@ TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": SCHE
 served = None
 
 
-def setUpModule():
-    global served
-    served = Served(DOPPLER, "--ctx", "256", "--parallel", "4", "--few-samplers", "--temp", "0",
-                    model=os.path.join(ROOT, "models", "storyteller.gguf"))
-    while served.ask("GET", "/health")[0] != 200:
-        assert served.process.poll() is None
+def begin_server():
+    begun = Served(DOPPLER, "--ctx", "1024", "--parallel", "4", "--few-samplers", "--temp", "0",
+                   model=os.path.join(ROOT, "models", "storyteller.gguf"))
+    while begun.ask("GET", "/health")[0] != 200:
+        assert begun.process.poll() is None
         time.sleep(0.1)
-
-
-def tearDownModule():
-    served.end()
+    return begun
 
 
 class OpenAI(unittest.TestCase):
@@ -133,10 +134,31 @@ class Ollama(unittest.TestCase):
             self.client.chat("none", MESSAGES)
 
 
+class Programs(unittest.TestCase):
+    """Clients that have a program of their own here."""
+
+    def run_program(self, *command):
+        done = subprocess.run([*command, served.url], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_instructor(self):
+        self.run_program(f"{INSTALLED}/instructor/bin/python", "-B", f"{ROOT}/tools/clients/with_instructor.py")
+
+    @unittest.skipUnless(shutil.which("npm"), "npm is not installed")
+    def test_npm(self):
+        self.run_program("node", f"{ROOT}/tools/clients/clients.mjs", f"{INSTALLED}/npm")
+
+
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if "--doppler" in arguments:
-        at = arguments.index("--doppler")
-        DOPPLER = os.path.abspath(arguments[at + 1])
-        del arguments[at:at + 2]
-    unittest.main(argv=[sys.argv[0], *arguments])
+    options = argparse.ArgumentParser()
+    options.add_argument("--doppler", required=True, type=os.path.abspath)
+    options.add_argument("--installed", required=True, type=os.path.abspath)
+    options.add_argument("tests", nargs="*")
+    given = options.parse_args()
+    DOPPLER, INSTALLED = given.doppler, given.installed
+    served = begin_server()
+    Frameworks.url = served.url
+    try:
+        unittest.main(argv=[sys.argv[0], *given.tests])
+    finally:
+        served.end()

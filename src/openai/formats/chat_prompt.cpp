@@ -1,5 +1,6 @@
 #include "openai/formats/chat_prompt.h"
 
+#include "base/json.h"
 #include "base/text.h"
 
 namespace doppler::openai {
@@ -21,11 +22,21 @@ Result<Grammar> answer_or_call(const CallFormat* calls, const ChatFields& chat, 
   return both;
 }
 
+// Of a call that must come; empty: any tool's.
+std::string forced_name(const ChatFields& chat) {
+  if (chat.tool_choice == ToolChoice::kNamed || chat.tools.size() != 1) return chat.tool_name;
+  const Json* function = find(chat.tools[0], "function");
+  const auto name = get_string(function ? *function : Json(), "name");
+  return name ? name->value_or("") : "";
+}
+
 }  // namespace
 
 Result<ChatPrompt> chat_prompt(const ChatFields& chat, const Grammar& grammar, const TemplateUse& use) {
   const bool has_tools = chat.tools.is_array();
-  const CallFormat* calls = has_tools ? call_format_of(use.source) : nullptr;
+  const CallFormat* format = call_format_of(use.source);
+  const bool reads_all = format && !format->answer_opening.empty();
+  const CallFormat* calls = has_tools || reads_all ? format : nullptr;
   if (has_tools && !use.knows_tools) {
     return fail(ErrorKind::kUnsupported,
                 "Field \"tools\" is given, but the model's chat template knows no tools.");
@@ -38,7 +49,9 @@ Result<ChatPrompt> chat_prompt(const ChatFields& chat, const Grammar& grammar, c
         "Field \"tool_choice\" asks for a call, but how the model writes one is not known; use \"auto\".");
   }
   ChatPrompt out;
-  DP_TRY(out.text, use.render());
+  ChatFields shown = chat;
+  if (format && format->prepare) format->prepare(shown, use.source);
+  DP_TRY(out.text, use.render(shown));
   out.parser.calls = calls;
   if (has_tools) out.parser.tools = to_text(chat.tools);
   if (const ReasoningFormat* reasoning = reasoning_format_of(use.source)) {
@@ -49,10 +62,13 @@ Result<ChatPrompt> chat_prompt(const ChatFields& chat, const Grammar& grammar, c
   if (calls) out.shows_special |= calls->shows_special;
   out.grammar = grammar;
   if (is_forced) {
-    out.forced = calls->forced(chat.tool_name);
-    out.grammar = call_grammar(*calls, chat.tools, chat.tool_name);
+    const std::string name = forced_name(chat);
+    out.forced = calls->forced(name);
+    out.grammar = call_grammar(*calls, chat.tools, name);
   } else if (has_tools && out.grammar.kind != GrammarKind::kNone) {
     DP_TRY(out.grammar, answer_or_call(calls, chat, grammar));
+  } else if (reads_all && out.grammar.kind != GrammarKind::kNone) {
+    out.forced = format->answer_opening;
   }
   // A grammar begins with the answer: there is no reasoning before it.
   if (out.parser.begins_in_reasoning && (is_forced || out.grammar.kind != GrammarKind::kNone)) {

@@ -15,7 +15,7 @@ namespace doppler::openai {
 struct TemplateUse {
   std::string_view source;
   bool knows_tools = true;
-  std::function<Result<std::string>()> render;  // of the chat
+  std::function<Result<std::string>(const ChatFields&)> render;
 };
 
 // The prompt of a chat, with what the answer is read by.

@@ -8,6 +8,7 @@
 
 #include "base/json_fwd.h"
 #include "doppler/doppler.h"
+#include "openai/chat_fields.h"
 #include "openai/formats/output_parser.h"
 
 namespace doppler::openai {
@@ -25,6 +26,10 @@ struct CallFormat {
   // Of formats whose arguments are JSON, for call_grammar(): what is between a call's name and its arguments (null: a
   // special token is), and what is behind these (null: they are no JSON).
   const char *between = nullptr, *closing = nullptr;
+  // Of formats whose reader reads whole answers, from their first character: what opens a text. Empty: the others.
+  std::string_view answer_opening = {};
+  // Makes the chat what templates of such models expect; null: nothing is to be made.
+  void (*prepare)(ChatFields& chat, std::string_view template_source) = nullptr;
 };
 
 // Null: the template knows none of them.
@@ -49,5 +54,13 @@ std::unique_ptr<CallReader> make_llama3_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_mistral_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_function_gemma_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_gemma4_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_glm_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_deepseek_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_kimi_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_lfm2_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_harmony_reader(std::string_view tools);
+void prepare_deepseek(ChatFields& chat, std::string_view template_source);
+void prepare_lfm2(ChatFields& chat, std::string_view template_source);
+void prepare_harmony(ChatFields& chat, std::string_view template_source);
 
 }  // namespace doppler::openai

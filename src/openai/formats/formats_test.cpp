@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "openai/answer_writer.h"
+#include "openai/formats/chat_prompt.h"
 
 namespace doppler::openai {
 namespace {
@@ -106,6 +107,58 @@ const Case kCases[] = {
      "f({\"a\":\"x, {y}\",\"n\":3,\"l\":[true,{\"k\":\"\"}]})"},
     {"gemma-4", "<|tool_call>call:f{}<tool_call|>", "f({})"},
     {"gemma-4", "<|tool_call>call:f{a<tool_call|>.", "<|tool_call>call:f{a<tool_call|>."},
+    {"glm",
+     "\n<think>hm</think>\nOk\n<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>5</arg_value>\n<arg_key>b</"
+     "arg_key>\n<arg_value>[1, \"<\"]</arg_value>\n</tool_call>",
+     "<think>hm|Ok|f({\"a\": \"5\", \"b\": [1,\"<\"]})"},
+    {"glm",
+     "<tool_call>g</tool_call><tool_call>f<arg_key>a</arg_key><arg_value>x < y\n</arg_value></tool_call>",
+     "g({})|f({\"a\": \"x < y\\n\"})"},
+    {"glm", "<tool_call>{\"name\": 1}", "<tool_call>{\"name\": 1}"},
+    {"deepseek",
+     "Ok.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"a\": "
+     "\"```\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```<"
+     "｜tool▁call▁end｜>"
+     "<｜tool▁calls▁end｜>",
+     "Ok.|f({\"a\": \"```\"})|g({})"},
+    {"deepseek-v3.1",
+     "<think>hm</think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": {\"b\": "
+     "1}}<｜tool▁call▁end｜><｜tool▁call▁begin｜>g<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+     "<think>hm|f({\"a\": {\"b\": 1}})|g({})"},
+    {"kimi",
+     "<think>hm</"
+     "think>Ok<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\":"
+     " "
+     "1}<|tool_call_end|><|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_call_end|><|"
+     "tool_calls_"
+     "section_end|>",
+     "<think>hm|Ok|f({\"a\": 1})|g({})"},
+    {"deepseek", "<｜tool▁calls▁begin｜>no", "<｜tool▁calls▁begin｜>no"},
+    {"lfm2",
+     "Hm.<|tool_call_start|>[f(a=\"x)\\n\\\"\", b={'k': [1, -2.5]}), m.g(on=True, "
+     "off=None)]<|tool_call_end|>",
+     "Hm.|f({\"a\":\"x)\\n\\\"\",\"b\":{\"k\":[1,-2.5]}})|m.g({\"on\":true,\"off\":null})"},
+    {"lfm2", "<|tool_call_start|>[f(a='say \"hi\", it\\'s \\d')]<|tool_call_end|> Done.",
+     "f({\"a\":\"say \\\"hi\\\", it's \\\\d\"})|Done."},
+    {"lfm2", "<|tool_call_start|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]<|tool_call_end|>",
+     "f({\"a\": 1})"},
+    {"lfm2", "<|tool_call_start|>[f(1)]<|tool_call_end|>", "<|tool_call_start|>[f(1)]<|tool_call_end|>"},
+    {"lfm2", "See [a link](url).", "See [a link](url)."},
+    {"harmony",
+     "<|channel|>analysis<|message|>Hm < <|x<|end|><|start|>assistant<|channel|>final<|message|>So.\n",
+     "<think>Hm < <|x|So.\n"},
+    {"harmony",
+     "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary<|message|>I "
+     "look.<|end|><|"
+     "start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\": 1}<|call|>",
+     "<think>Hm.|I look.|f({\"a\": 1})"},
+    {"harmony", " to=functions.f<|channel|>commentary json<|message|><|call|>", "f({})"},
+    {"harmony", "<|channel|>commentary to=python code<|message|>print(1)<|call|>", "<think>print(1)"},
+    {"harmony",
+     "<|channel|>commentary to=assistant<|channel|>analysis<|message|>A<|end|><|start|>assistant<|channel|>"
+     "analysis<|message|>B<|channel|>final<|message|>C<|en",
+     "<think>A\n\nB|C<|en"},
+    {"harmony", "No head.", "No head."},
 };
 INSTANTIATE_TEST_SUITE_P(Texts, Formats, testing::ValuesIn(kCases));
 
@@ -119,6 +172,12 @@ TEST(CallFormat, TheTemplateShowsIt) {
       {"in the format {\"name\": function name, \"parameters\": d}", "llama-3"},
       {"<start_function_call>", "function-gemma"},
       {"<|tool_call>call:", "gemma-4"},
+      {"<tool_call>{name}\n<arg_key>", "glm"},
+      {"<｜tool▁calls▁begin｜>function<｜tool▁sep｜>' + name + '\n```json", "deepseek"},
+      {"<｜tool▁calls▁begin｜>", "deepseek-v3.1"},
+      {"<|tool_calls_section_begin|>", "kimi"},
+      {"\"List of tools: [\"", "lfm2"},
+      {"<|start|>assistant<|channel|>final<|message|>", "harmony"},
   };
   for (const auto& [source, name] : cases) {
     const CallFormat* format = call_format_of(source);
@@ -131,11 +190,83 @@ TEST(CallFormat, TheTemplateShowsIt) {
 
 // What forces a call is the beginning of one.
 TEST(CallFormat, AForcedCallIsRead) {
-  for (const char* name : {"hermes", "qwen-xml", "mistral", "mistral-args", "llama-3"}) {
+  for (const char* name : {"hermes", "qwen-xml", "mistral", "mistral-args", "llama-3", "glm"}) {
     const CallFormat* format = call_format_named(name);
     OutputParser parser({.calls = format});
     EXPECT_EQ(shown({parser.push(format->forced("f"))}), "f") << name;
   }
+  const char* const with_end[][2] = {
+      {"deepseek", "{}"}, {"kimi", "{}"}, {"deepseek-v3.1", "{}"}, {"lfm2", ")"}, {"harmony", "{}"}};
+  for (const auto& [name, end] : with_end) {
+    const CallFormat* format = call_format_named(name);
+    OutputParser parser({.calls = format, .tools = kTools});
+    EXPECT_EQ(shown({parser.push(format->forced("f") + end)}), "f({})") << name;
+  }
+}
+
+// The prompt of a conversation with a call, its result and a grammar, as a template of the format would see it.
+ChatPrompt prompt_of(const char* source, const char* body, GrammarKind grammar = GrammarKind::kNone) {
+  const auto chat = read_chat_fields(*parse_json(body, "body"));
+  const auto prompt =
+      chat_prompt(*chat, {.kind = grammar, .text = "{}", .source = "It"},
+                  {.source = source, .render = [](const ChatFields& shown) -> Result<std::string> {
+                     return to_text(shown.messages) + to_text(shown.tools);
+                   }});
+  EXPECT_TRUE(prompt) << source;
+  return *prompt;
+}
+
+constexpr const char* kConversation =
+    R"({"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "", "reasoning_content": "R",
+        "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{\"a\": \"b\", \"c\": true}"}},
+                       {"id": "2", "function": {"name": "g", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "2", "content": "two"}, {"role": "tool", "tool_call_id": "1", "content": "one"}]})";
+
+TEST(ChatPrompt, EarlierCallsAreAsTheTemplateReadsThem) {
+  const char* const lfm2 = R"("content":"<|tool_call_start|>[f(a=\"b\", c=True), g()]<|tool_call_end|>")";
+  EXPECT_NE(prompt_of("List of tools: ", kConversation).text.find(lfm2), std::string::npos);
+  const char* const deepseek =
+      R"("content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f",)"
+      R"("arguments":"{\"a\":\"b\",\"c\":true}"}})";
+  EXPECT_NE(prompt_of("<｜tool▁calls▁begin｜>' + arguments", kConversation).text.find(deepseek),
+            std::string::npos);
+  const char* const objects = R"("arguments":{"a":"b","c":true}}})";
+  EXPECT_NE(prompt_of("<｜tool▁calls▁begin｜>' + arguments|tojson", kConversation).text.find(objects),
+            std::string::npos);
+}
+
+// Its template reads one call a message and shows reasoning from the content.
+TEST(ChatPrompt, HarmonyHasOneCallAMessageWithItsResult) {
+  const std::string text = prompt_of("<|start|>assistant<|channel|>", kConversation).text;
+  size_t last = 0;
+  for (const char* part :
+       {R"("content":"R")", R"("name":"f")", R"("content":"one")", R"("name":"g")", R"("content":"two")"}) {
+    const size_t at = text.find(part);
+    ASSERT_NE(at, std::string::npos) << part;
+    EXPECT_GT(at, last) << part;
+    last = at;
+  }
+}
+
+TEST(ChatPrompt, AnswersOfHarmonyWithAGrammarBeginInTheirChannel) {
+  const ChatPrompt prompt =
+      prompt_of("<|start|>assistant<|channel|>", R"({"messages": [{"role": "user", "content": "Q"}]})",
+                GrammarKind::kJsonSchema);
+  EXPECT_EQ(prompt.forced, "<|channel|>final<|message|>");
+  EXPECT_TRUE(prompt.text.ends_with(prompt.forced));
+  EXPECT_TRUE(prompt.shows_special);
+  OutputParser parser(prompt.parser);
+  EXPECT_EQ(shown({parser.push(prompt.forced), parser.push("{}"), parser.finish()}), "{}");
+}
+
+// With one tool "required" is that tool by name.
+TEST(ChatPrompt, OneRequiredToolIsForcedByName) {
+  const std::string body =
+      R"({"messages": [{"role": "user", "content": "Q"}], "tool_choice": "required", "tools": )" +
+      std::string(kTools) + "}";
+  const ChatPrompt prompt = prompt_of("<|start|>assistant<|channel|>", body.c_str());
+  EXPECT_EQ(prompt.forced, "<|channel|>commentary to=functions.f <|constrain|>json<|message|>");
+  EXPECT_NE(prompt.grammar.kind, GrammarKind::kNone);
 }
 
 }  // namespace

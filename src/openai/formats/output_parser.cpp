@@ -19,7 +19,11 @@ void AnswerEvents::add(AnswerEvent::Kind kind, std::string_view text) {
 }
 
 OutputParser::OutputParser(Setup setup) : setup_(std::move(setup)) {
-  if (setup_.reasoning && setup_.begins_in_reasoning) enter(Mode::kReasoning);
+  if (setup_.calls && !setup_.calls->answer_opening.empty()) {
+    begin_call("");
+  } else if (setup_.reasoning && setup_.begins_in_reasoning) {
+    enter(Mode::kReasoning);
+  }
 }
 
 std::string_view OutputParser::call_opening() const {
@@ -43,6 +47,7 @@ std::vector<AnswerEvent> OutputParser::push(std::string_view text) {
 }
 
 std::vector<AnswerEvent> OutputParser::finish() {
+  if (reader_) reader_->finish(events_);
   if (reader_ && !reader_->has_begun()) {
     enter(Mode::kText);
     drops_space_ = false;

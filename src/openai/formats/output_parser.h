@@ -45,6 +45,8 @@ class CallReader {
  public:
   virtual ~CallReader() = default;
   virtual Taken take(char c, AnswerEvents& out) = 0;
+  // The answer has ended: what was held back.
+  virtual void finish(AnswerEvents&) {}
   // Whether a call of it was given out.
   virtual bool has_begun() const = 0;
 };

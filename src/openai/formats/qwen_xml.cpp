@@ -1,6 +1,7 @@
 // Qwen Coder: <tool_call><function=f><parameter=key>value</parameter>...</function></tool_call>. Values are bare text;
 // the tool's schema says which of them are strings, the others are JSON.
 #include "base/json.h"
+#include "openai/formats/bare_argument.h"
 #include "openai/formats/formats.h"
 
 namespace doppler::openai {
@@ -12,9 +13,7 @@ constexpr std::string_view kFunction = "<function=", kParameter = "<parameter=",
 
 class QwenXmlReader : public CallReader {
  public:
-  explicit QwenXmlReader(std::string_view tools) {
-    if (auto parsed = parse_json(tools, "tools")) tools_ = std::move(*parsed);
-  }
+  explicit QwenXmlReader(std::string_view tools) : tools_(tool_list(tools)) {}
 
   Taken take(char c, AnswerEvents& out) override {
     text_ += c;
@@ -86,23 +85,7 @@ class QwenXmlReader : public CallReader {
     std::string_view text = text_;
     if (text.starts_with('\n')) text.remove_prefix(1);
     if (text.ends_with('\n')) text.remove_suffix(1);
-    const auto parsed = is_string() ? Result<Json>(Json()) : parse_json(text, "value");
-    return to_text(is_string() || !parsed ? Json(std::string(text)) : *parsed);
-  }
-
-  bool is_string() const {
-    if (!tools_.is_array()) return false;
-    for (const Json& tool : tools_) {
-      const Json* function = find(tool, "function");
-      const Json* name = function ? find(*function, "name") : nullptr;
-      if (!name || *name != name_) continue;
-      const Json* schema = find(*function, "parameters");
-      const Json* properties = schema ? find(*schema, "properties") : nullptr;
-      const Json* property = properties ? find(*properties, key_) : nullptr;
-      const Json* type = property ? find(*property, "type") : nullptr;
-      return type && *type == "string";
-    }
-    return false;
+    return bare_argument(tools_, name_, key_, text);
   }
 
   At at_ = At::kBefore;

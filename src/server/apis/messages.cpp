@@ -1,7 +1,8 @@
 // Anthropic's Messages: the body becomes an OpenAI body, the events become content blocks.
 #include "base/text.h"
-#include "server/generation.h"
+#include "engine/api_impl.h"
 #include "server/routes.h"
+#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -289,11 +290,9 @@ void answer_count_tokens(Service& service, const Call& call) {
   const std::string model = request->model;
   service.with_model(
       call.exchange, model, [exchange = call.exchange, request = std::move(*request)](ReadyModel& ready) {
-        const auto prompt = chat_prompt(ready, request);
-        if (!prompt) return reply_error(*exchange, prompt.error());
-        const auto ids = ready.model.tokenize(prompt->text, /*add_special=*/false, /*parse_special=*/true);
-        if (!ids) return reply_error(*exchange, ids.error());
-        reply_json(*exchange, {{"input_tokens", ids->size()}});
+        const auto chat = start_chat(ready.model.impl().loaded->text, request.chat, request.options.grammar);
+        if (!chat) return reply_error(*exchange, chat.error());
+        reply_json(*exchange, {{"input_tokens", chat->tokens.size()}});
       });
 }
 

@@ -1,7 +1,8 @@
 // The endpoints of OpenAI's old APIs and those about the server itself: models, tokens, templates, state, metrics.
 #include "base/text.h"
-#include "server/generation.h"
+#include "engine/api_impl.h"
 #include "server/routes.h"
+#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -76,8 +77,9 @@ Result<Json> detokenize(ReadyModel& model, const Json& body) {
 
 Result<Json> apply_template(ReadyModel& model, const Json& body) {
   DP_TRY(const openai::ServedRequest request, openai::read_served(Endpoint::kChatCompletions, body, {}));
-  DP_TRY(const openai::ChatPrompt prompt, chat_prompt(model, request));
-  return Json{{"prompt", prompt.text}};
+  DP_TRY(const batch::ChatStart chat,
+         start_chat(model.model.impl().loaded->text, request.chat, request.options.grammar));
+  return Json{{"prompt", chat.prompt.text}};
 }
 
 // A question to a model whose answer needs no generation.

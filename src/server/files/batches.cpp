@@ -9,6 +9,7 @@
 #include "openai/batch_line.h"
 #include "openai/completion_request.h"
 #include "server/files/record.h"
+#include "server/start_chat.h"
 
 namespace doppler::server {
 namespace {
@@ -65,6 +66,7 @@ struct Batches::Work {
     std::condition_variable came;
     std::optional<Scheduler> scheduler;
     openai::TokenText token_text;
+    batch::StartChat start_chat;
     std::optional<Error> error;
   };
 
@@ -261,6 +263,7 @@ Result<batch::BatchTotals> Batches::answer_lines(Work& work) {
                       {.defaults = options_.defaults,
                        .in_flight = options_.in_flight,
                        .model = work.host->source().name,
+                       .start_chat = work.model->start_chat,
                        .token_text = work.model->token_text,
                        .client = std::hash<std::string>()(work.id),
                        .check = check,
@@ -277,6 +280,7 @@ Result<void> Batches::find_model(Work& work) {
     if (error) {
       model->error = *error;
     } else if (auto scheduler = ready->model.scheduler()) {
+      model->start_chat = chat_starter(ready->model);
       model->scheduler = std::move(*scheduler);
       model->token_text = [tokenizer = ready->model.impl().loaded->text.tokenizer](int32_t id) {
         return std::string(tokenizer ? tokenizer->token_bytes(id) : "");

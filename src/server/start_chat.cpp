@@ -1,0 +1,35 @@
+#include "server/start_chat.h"
+
+#include "engine/api_impl.h"
+#include "tokenizer/template/render_input.h"
+
+namespace doppler::server {
+
+Result<batch::ChatStart> start_chat(const engine::TextModel& text, const openai::ChatFields& chat,
+                                    const Grammar& grammar) {
+  if (!text.tokenizer) {
+    return fail(ErrorKind::kUnsupported, "The model's tokenizer cannot be used (token ids can): %s",
+                text.tokenizer_problem.c_str());
+  }
+  const auto render = [&](const openai::ChatFields& shown) {
+    return engine::apply_chat_template(
+        text, {.messages = shown.messages, .tools = shown.tools, .extra = shown.template_arguments});
+  };
+  const bool knows_tools = !text.chat_template || text.chat_template->mentions("tools");
+  batch::ChatStart out;
+  DP_TRY(out.prompt,
+         openai::chat_prompt(chat, grammar,
+                             {.source = text.template_source, .knows_tools = knows_tools, .render = render}));
+  // The template writes the special tokens itself.
+  DP_TRY(out.tokens, text.tokenizer->encode(out.prompt.text, {.add_special = false, .parse_special = true}));
+  return out;
+}
+
+batch::StartChat chat_starter(Model& model) {
+  return [text = std::make_shared<const engine::TextModel>(model.impl().loaded->text)](
+             const openai::ChatFields& chat, const Grammar& grammar) {
+    return start_chat(*text, chat, grammar);
+  };
+}
+
+}  // namespace doppler::server

@@ -1,0 +1,16 @@
+// A chat's way to a model's tokens, for requests and for lines of batches. Read next: openai/formats/chat_prompt.h.
+#pragma once
+
+#include "batch/batch_run.h"
+#include "engine/loaded_model.h"
+
+namespace doppler::server {
+
+// Errors: the model has no tokenizer or no template, the template refuses the conversation or knows no tools.
+Result<batch::ChatStart> start_chat(const engine::TextModel& text, const openai::ChatFields& chat,
+                                    const Grammar& grammar);
+
+// The same for any thread, also while the model is loaded again.
+batch::StartChat chat_starter(Model& model);
+
+}  // namespace doppler::server
