@@ -84,6 +84,8 @@ function calling(request) {
   return { [Symbol.asyncIterator]: chunks, cancel() {} };
 }
 
+const kNoCounters = { submits: 0, dispatches: 0, readback_bytes: 0, objects_created_after_load: 0 };
+
 function timingsOf(prompt, count, depth = 0) {
   return {
     ttft_seconds: 0.047 + prompt / 2000, evaluated_tokens: prompt, prefill_tokens_per_second: 2000 / (1 + depth / 2000),
@@ -160,7 +162,7 @@ export class Doppler extends EventTarget {
         await pause(kStepMs);
         const timings = timingsOf(prompt.length, max_tokens, depth || (max_tokens > 1 ? prompt.length : 0));
         depth += prompt.length;
-        return { choices: [{ index: 0, text: '', finish_reason: 'length' }], timings };
+        return { choices: [{ index: 0, text: '', finish_reason: 'length' }], timings, counters: kNoCounters };
       },
     };
   }
