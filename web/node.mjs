@@ -2,6 +2,8 @@
 // worker.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { callsOnThisThread } from './calls.mjs';
 import { Doppler as BrowserDoppler, DopplerError } from './doppler.mjs';
@@ -29,6 +31,20 @@ const node = {
     return (keptGpu ??= package_.create(kDawnOptions));
   },
   compile: async (address) => WebAssembly.compile(await readFile(address ? pathOf(address) : wasmPath())),
+  async loadGrammars(address) {
+    const require = createRequire(import.meta.url);
+    let file;
+    try {
+      file = address === true ? require.resolve('@mlc-ai/web-xgrammar') : pathOf(address);
+    } catch {
+      throw new DopplerError('unsupported', 'The npm package @mlc-ai/web-xgrammar is missing: npm install @mlc-ai/web-xgrammar.');
+    }
+    // It says of itself to be an ES module, and is none.
+    const module = { exports: /** @type {any} */ ({}) };
+    const run = new Function('exports', 'module', 'require', '__filename', '__dirname', await readFile(file, 'utf8'));
+    run(module.exports, module, require, file, dirname(file));
+    return module.exports;
+  },
   openPath: async (path) => (existsSync(path) ? nodeFiles(path) : null),
 };
 

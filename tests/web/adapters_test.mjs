@@ -108,6 +108,15 @@ test('Prompt API: a session remembers, appends, measures and drops its oldest wo
   await assert.rejects(session.prompt('x'), { name: 'AbortError' });
 });
 
+test('Prompt API: a constraint is a grammar', async () => {
+  const { doppler, requests } = scriptedModel();
+  const session = await promptApiModel(doppler).create();
+  await session.prompt('x', { responseConstraint: { type: 'boolean' } });
+  await session.prompt('x', { responseConstraint: /yes|no/ });
+  assert.deepEqual(requests[0].response_format, { type: 'json_schema', json_schema: { schema: { type: 'boolean' } } });
+  assert.equal(requests[1].guided_regex, 'yes|no');
+});
+
 async function gather(stream) {
   const parts = [];
   for await (const part of stream) parts.push(part);

@@ -118,13 +118,12 @@ class PromptModel extends EventTarget {
 
   /** @param {any} input @param {any} options */
   async *#pieces(input, { signal, responseConstraint }) {
-    if (responseConstraint) throw unsupported('A responseConstraint is asked for, which this version does not know.');
     const signals = signal ? [signal, this.#life.signal] : [this.#life.signal];
     const messages = await this.#fitting([...this.#messages, ...messagesOf(input)]);
     let text = '';
     try {
       const chunks = await this.#doppler.chat.completions.create({ messages, stream: true, top_k: this.topK,
-        temperature: this.temperature, signal: AbortSignal.any(signals) });
+        temperature: this.temperature, signal: AbortSignal.any(signals), ...constraint(responseConstraint) });
       for await (const { choices: [{ delta }] } of chunks) {
         if (!delta.content) continue;
         text += delta.content;
@@ -137,6 +136,12 @@ class PromptModel extends EventTarget {
     this.#messages = [...messages, { role: 'assistant', content: text }];
     await this.measure();
   }
+}
+
+/** A regular expression or a JSON schema, as our requests have them. @param {any} given */
+function constraint(given) {
+  if (!given) return {};
+  return given instanceof RegExp ? { guided_regex: given.source } : { response_format: { type: 'json_schema', json_schema: { schema: given } } };
 }
 
 /** @param {any} input */
