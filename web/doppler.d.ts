@@ -151,6 +151,8 @@ export interface ModelInfo {
   lane: string;
   /** Requests that are decoded together. */
   sequences: number;
+  /** Whether requests may say what their answer must be. */
+  grammars: boolean;
   /** Numbers of an embedding; 0: the model writes text. */
   embeddingDim: number;
   vocabSize: number;

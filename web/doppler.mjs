@@ -38,7 +38,8 @@ export class Doppler extends EventTarget {
     const { workerUrl, wasmUrl, ...given } = rest;
     const request = { source: absolute(source), options: { ...given, core, grammars: grammars && grammars !== true ? String(absolute(grammars)) : grammars, wasmUrl: wasmUrl && String(absolute(wasmUrl)) } };
     try {
-      self.info = await self.#call('load', request, signal, (event) => progress?.(event.progress));
+      const info = await self.#call('load', request, signal, (event) => progress?.(event.progress));
+      self.info = { ...info, grammars: core.grammars };
     } catch (error) {
       self.#calls.close();
       throw error;

@@ -105,7 +105,7 @@ export class Doppler extends EventTarget {
     };
   }
 
-  static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024 } = {}) {
+  static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024, grammars = '' } = {}) {
     const name = typeof source === 'string' ? source : (source.name ?? source[0]?.name);
     if (String(name).includes('missing')) throw new DopplerError('io', `There is no model at ${name}: the server answered 404.`);
     const total = 15548928;
@@ -123,7 +123,7 @@ export class Doppler extends EventTarget {
     model.info = {
       name: '', architecture: 'llama', synthetic: false, adapter: 'Fake Graphics 3000', provider: 'browser', lane, vocabSize: 8192, ctxLen: ctx, trainedCtxLen: 1024,
       weightBytes: total, cacheBytes: 4 << 20, scratchBytes: 8 << 20, loadSeconds: 0.8, hasTokenizer: true, hasChatTemplate: !String(name).includes('base'),
-      variants: ['matvec.q4_k.subgroup'], selfTest: null,
+      variants: ['matvec.q4_k.subgroup'], selfTest: null, grammars: grammars !== '',
     };
     return model;
   }

@@ -144,6 +144,13 @@ check('settings are kept, and become a request', () => {
   const { temperature, seed, stop } = /** @type {any} */ (again.sampling());
   assert.deepEqual({ temperature, seed, stop }, { temperature: 0, seed: 7, stop: ['END', 'STOP'] });
   assert.deepEqual(again.loading(), { lane: 'fast', kv: 'f16', ctx: 2048 });
+  assert.deepEqual(again.form(), {});
+  again.set({ form: 'json' });
+  assert.deepEqual([again.form(), again.loading().grammars], [{ response_format: { type: 'json_object' } }, 'vendor/xgrammar.js']);
+  again.set({ schema: '{"type": "boolean"}' });
+  assert.deepEqual(again.form().response_format, { type: 'json_schema', json_schema: { schema: { type: 'boolean' } } });
+  again.set({ schema: '{' });
+  assert.throws(() => again.form(), /The schema is no JSON/);
   storage.setItem('doppler-settings', '{broken');
   assert.equal(new Settings(storage).values.lane, 'fast');
 });
