@@ -4,26 +4,15 @@
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
 import { Doppler } from '../../web/node.mjs';
+import { spiedGpu } from './spied_gpu.mjs';
 
 const kNoDevice = 77;
 const { DOPPLER_MODEL = '' } = process.env;
 if (!(await Doppler.probe()).available) process.exit(kNoDevice);
 
 /** @type {any[]} */ const devices = [];
-const gpu = await Doppler.gpu();
-const spied = {
-  requestAdapter: async (wanted) => {
-    const adapter = await gpu.requestAdapter(wanted);
-    const { requestDevice } = adapter;
-    adapter.requestDevice = async (options) => {
-      devices.push(await requestDevice.call(adapter, options));
-      return devices.at(-1);
-    };
-    return adapter;
-  },
-  wgslLanguageFeatures: gpu.wgslLanguageFeatures,
-};
-const doppler = await Doppler.load(DOPPLER_MODEL, { grammars: true, ctx: 256, chunk: 32, device: { gpu: spied } });
+const gpu = await spiedGpu(await Doppler.gpu(), (device) => devices.push(device));
+const doppler = await Doppler.load(DOPPLER_MODEL, { grammars: true, ctx: 256, chunk: 32, device: { gpu } });
 after(() => doppler.unload());
 
 const kMessages = [{ role: 'user', content: 'The fox and the crow' }];
