@@ -6,6 +6,14 @@ export interface PromptMessage {
   role: 'system' | 'user' | 'assistant';
   content: string | { type: 'text'; value: string }[];
 }
+/** The model calls execute() by itself, with arguments that it wrote; its chat template must know tools. */
+export interface PromptTool {
+  name: string;
+  description?: string;
+  /** A JSON schema of the arguments. */
+  inputSchema?: object;
+  execute(args: any): unknown;
+}
 /** responseConstraint: a JSON schema or a regular expression, of a model that was loaded with `grammars`. */
 export interface PromptOptions {
   signal?: AbortSignal;
@@ -18,7 +26,7 @@ export interface LanguageModelFactory {
     initialPrompts?: PromptMessage[];
     topK?: number;
     temperature?: number;
-    tools?: unknown[];
+    tools?: PromptTool[];
     signal?: AbortSignal;
   }): Promise<PromptModel>;
 }
