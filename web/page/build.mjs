@@ -40,7 +40,7 @@ function builtWasm() {
 const { values } = parseArgs({ options: { wasm: { type: 'string' }, out: { type: 'string', default: join(web, 'dist') } } });
 const wasm = values.wasm ?? builtWasm();
 const libraries = join(web, 'node_modules');
-if (!existsSync(join(libraries, 'marked'))) stop('The libraries of the page are missing. Run: tools/setup wasm');
+if (kVendor.some(([from]) => !existsSync(join(libraries, from)))) stop('The libraries of the page are missing. Run: tools/setup wasm');
 
 const { out } = values;
 rmSync(out, { recursive: true, force: true });
