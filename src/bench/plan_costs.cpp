@@ -27,6 +27,12 @@ Cost cost_of(const gpu::Plan& plan, size_t command, const StepShape& shape) {
   const uint64_t times = (words[0] == gpu::kDispatch ? words[6] : words[7]) != 0 ? shape.rows : 1;
   Cost cost{.bytes = entry.fixed_bytes + entry.bytes * times, .operations = entry.operations * times};
   if (entry.keys == 0) return cost;
+  if (shape.each_alone) {
+    const double positions = shape.depth + 1.0;
+    cost.bytes = part_of(entry.fixed_bytes, positions, entry.keys) * shape.rows + entry.bytes * times;
+    cost.operations = part_of(cost.operations, positions, entry.keys);
+    return cost;
+  }
   // The bytes of a position are read once for all rows that see it: a window moves on with them.
   const double seen =
       std::min<double>(static_cast<double>(shape.depth) + shape.rows, entry.keys + shape.rows - 1.0);

@@ -9,8 +9,9 @@
 namespace doppler::bench {
 
 struct StepShape {
-  uint32_t rows = 1;   // tokens evaluated together
-  uint32_t depth = 0;  // positions in the cache before them
+  uint32_t rows = 1;        // tokens evaluated together
+  uint32_t depth = 0;       // positions in the cache before them
+  bool each_alone = false;  // each row is of another sequence, all of that depth
 };
 
 struct Cost {

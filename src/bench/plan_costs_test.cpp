@@ -47,6 +47,14 @@ TEST(PlanCosts, AttentionReadsThePositionsThatAreThere) {
   EXPECT_EQ(total_bytes(plan, {.rows = 1, .depth = 24}), 1010u + 1010 + 35 + 16);
 }
 
+TEST(PlanCosts, RowsOfManySequencesReadACacheEach) {
+  const gpu::Plan plan = sample_plan();
+  const StepShape shape{.rows = 3, .depth = 24, .each_alone = true};
+  EXPECT_EQ(cost_of(plan, 1, shape).bytes, 3u * 1000 + 3 * 10);
+  EXPECT_EQ(cost_of(plan, 1, shape).operations, 3u * 2000);
+  EXPECT_EQ(cost_of(plan, 0, shape).bytes, 1030u);
+}
+
 TEST(PlanCosts, AWindowMovesOnInsteadOfGrowing) {
   gpu::Plan plan = sample_plan();
   plan.entries[1].keys = 10;  // 400 bytes and 800 operations a position

@@ -5,20 +5,13 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/trace.h"
-#include "bench/plan_costs.h"
+#include "bench/plan_timer.h"
 #include "bench/statistics.h"
 
 namespace doppler::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr uint32_t kWallRepetitions = 3;
-
-uint32_t steps_of(const ProfileSettings& settings) {
-  return settings.cadence.batch == 0 ? model::kDefaultBatch : settings.cadence.batch;
-}
 
 class Profiler {
  public:
@@ -27,14 +20,15 @@ class Profiler {
         device_(*impl_.device),
         runner_(*impl_.loaded->runner),
         settings_(settings),
-        ceilings_(ceilings) {}
+        timer_(device_, settings, ceilings) {}
 
   Result<PlanProfile> decode() {
     const gpu::Plan& plan = runner_.decode_plan(/*greedy=*/true, settings_.depth + 1);
     DP_CHECK(fill_cache());
     DP_TRY(const double wall, decode_wall());
     DP_CHECK(fill_cache());  // back to the depth asked for
-    DP_TRY(PlanProfile profile, time_plan(plan, 1, settings_.depth, [] { return Result<void>(); }));
+    DP_TRY(PlanProfile profile,
+           timer_.time(plan, {.rows = 1, .depth = settings_.depth}, [] { return Result<void>(); }));
     profile.wall_seconds = wall;
     return profile;
   }
@@ -56,7 +50,7 @@ class Profiler {
       if (i >= settings_.warmups)
         walls.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
-    DP_TRY(PlanProfile profile, time_plan(plan, rows, 0, prepare));
+    DP_TRY(PlanProfile profile, timer_.time(plan, {.rows = rows}, prepare));
     profile.wall_seconds = median(walls);
     return profile;
   }
@@ -112,53 +106,11 @@ class Profiler {
     return median(walls);
   }
 
-  template <class Prepare>
-  Result<PlanProfile> time_plan(const gpu::Plan& plan, uint32_t rows, uint32_t depth, Prepare prepare) {
-    std::vector<std::vector<double>> samples(plan.entries.size());
-    for (uint32_t i = 0; i < settings_.warmups + settings_.repetitions; ++i) {
-      const bool counted = i >= settings_.warmups;
-      if (settings_.progress) settings_.progress(plan.name, counted ? i - settings_.warmups + 1 : 0);
-      DP_CHECK(prepare());
-      auto timing = device_.time_commands(plan, rows);
-      DP_TRY(const std::vector<uint64_t> times, gpu::run_to_completion(device_, std::move(timing)));
-      for (size_t c = 0; counted && c < times.size(); ++c)
-        samples[c].push_back(static_cast<double>(times[c]) / 1e9);
-    }
-    std::vector<CommandTime> commands;
-    for (size_t i = 0; i < plan.entries.size(); ++i) {
-      const gpu::PlanEntry& entry = plan.entries[i];
-      const Cost cost = cost_of(plan, i, {.rows = rows, .depth = depth});
-      commands.push_back({.kernel = entry.name,
-                          .op_label = entry.op_label,
-                          .seconds = median(samples[i]),
-                          .bytes = cost.bytes,
-                          .operations = cost.operations});
-    }
-    PlanProfile profile = summarise(plan.name, std::move(commands), ceilings_);
-    profile.rows = rows;
-    profile.depth = depth;
-    profile.repetitions = settings_.repetitions;
-    add_to_trace(profile);
-    return profile;
-  }
-
-  // The commands end to end on the trace's GPU track, each with its median, from now on on the host's clock.
-  void add_to_trace(const PlanProfile& profile) {
-    const auto now = static_cast<uint64_t>(Clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-    trace_end_ns_ = std::max(trace_end_ns_, now);
-    for (const CommandTime& command : profile.commands) {
-      const auto duration = static_cast<uint64_t>(command.seconds * 1e9);
-      trace_gpu_span(command.kernel, command.op_label, trace_end_ns_, duration);
-      trace_end_ns_ += duration;
-    }
-  }
-
   Model::Impl& impl_;
   gpu::Device& device_;
   model::PlanRunner& runner_;
   const ProfileSettings& settings_;
-  const kernels::Ceilings& ceilings_;
-  uint64_t trace_end_ns_ = 0;
+  PlanTimer timer_;
 };
 
 }  // namespace
@@ -170,12 +122,17 @@ uint64_t positions_needed(const ProfileSettings& settings) {
   return std::max<uint64_t>(settings.prompt, settings.depth == 0 ? 0 : settings.depth + decoded) + 1;
 }
 
+uint32_t sequences_needed(const ProfileSettings& settings) {
+  return settings.streams.empty() ? 1 : std::max(2u, std::ranges::max(settings.streams));
+}
+
 Result<std::vector<PlanProfile>> run_profile(Model& model, const ProfileSettings& settings,
                                              const kernels::Ceilings& ceilings) {
   if (positions_needed(settings) > model.info().ctx_len) {
     return fail(ErrorKind::kInvalidInput, "This profile needs %llu positions; the context holds %u (--ctx).",
                 static_cast<unsigned long long>(positions_needed(settings)), model.info().ctx_len);
   }
+  if (!settings.streams.empty()) return run_stream_profile(model, settings, ceilings);
   Profiler profiler(model, settings, ceilings);
   std::vector<PlanProfile> profiles;
   if (settings.depth != 0) {

@@ -15,6 +15,8 @@ namespace doppler::bench {
 struct ProfileSettings {
   uint32_t depth = 128;   // tokens in the cache before the decode step; 0: decode is not profiled
   uint32_t prompt = 512;  // rows of the prefill chunk, at most the runner's chunk; 0: prefill is not profiled
+  // Numbers of streams whose decode steps are profiled instead, each stream behind `depth` tokens; none: one sequence.
+  std::vector<uint32_t> streams = {};
   uint32_t repetitions = 10;  // the median of each command counts
   uint32_t warmups = 2;
   Cadence cadence;  // of the steps whose wall clock is taken; batch 0: 16
@@ -68,10 +70,12 @@ void set_floor(Group& group, std::string_view kernel, const kernels::Ceilings& c
 // Groups, sums and floors of `commands`.
 PlanProfile summarise(std::string plan, std::vector<CommandTime> commands, const kernels::Ceilings& ceilings);
 
-// The decode plan, then the prefill plan. Errors: no timestamps on this device; a context too short for the
-// depth.
+// The decode plan, then the prefill plan; with streams a decode plan for each number of them, of a model loaded for so many.
+// Errors: no timestamps on this device; a context too short for the depth.
 Result<std::vector<PlanProfile>> run_profile(Model& model, const ProfileSettings& settings,
                                              const kernels::Ceilings& ceilings);
 uint64_t positions_needed(const ProfileSettings& settings);
+// Of the model: 1, or for streams at least 2.
+uint32_t sequences_needed(const ProfileSettings& settings);
 
 }  // namespace doppler::bench

@@ -24,11 +24,6 @@ uint64_t Test::positions() const { return uint64_t{depth} + std::max(1u, prompt)
 
 Result<std::vector<Test>> make_tests(const TestLists& lists) {
   std::vector<Test> tests;
-  for (const uint32_t streams : lists.streams) {
-    if (streams >= 1 && streams <= kernels::kMaxSequences) continue;
-    return fail(ErrorKind::kInvalidInput, "Flag --streams was given %u; allowed is 1 to %u.", streams,
-                kernels::kMaxSequences);
-  }
   for (const uint32_t depth : lists.depths) {
     for (const uint32_t generate : lists.generates) {
       for (const uint32_t streams : lists.streams) tests.push_back({0, generate, depth, streams});
@@ -77,6 +72,16 @@ Result<std::vector<uint32_t>> parse_lengths(std::string_view flag, std::string_v
     lengths.push_back(static_cast<uint32_t>(*length));
   }
   return lengths;
+}
+
+Result<std::vector<uint32_t>> parse_streams(std::string_view text) {
+  DP_TRY(std::vector<uint32_t> numbers, parse_lengths("--streams", text));
+  for (const uint32_t streams : numbers) {
+    if (streams >= 1 && streams <= kernels::kMaxSequences) continue;
+    return fail(ErrorKind::kInvalidInput, "Flag --streams was given %u; allowed is 1 to %u.", streams,
+                kernels::kMaxSequences);
+  }
+  return numbers;
 }
 
 Result<std::pair<uint32_t, uint32_t>> parse_pair(std::string_view flag, std::string_view text) {

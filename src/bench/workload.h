@@ -32,7 +32,7 @@ struct TestLists {
   std::vector<uint32_t> depths = {0};
   std::vector<uint32_t> streams;
 };
-// Errors: no test is left; a test that measures nothing (one generated token has no interval); no streams, or too many.
+// Errors: no test is left; a test that measures nothing (one generated token has no interval).
 Result<std::vector<Test>> make_tests(const TestLists& lists);
 uint64_t positions_needed(const std::vector<Test>& tests);
 // That the model must be loaded for: the most streams of a test, at least 2 if there are any; else 1.
@@ -40,6 +40,8 @@ uint32_t sequences_needed(const std::vector<Test>& tests);
 
 // "128" or "128,512". `flag` is named in errors.
 Result<std::vector<uint32_t>> parse_lengths(std::string_view flag, std::string_view text);
+// Numbers of streams. Error: none, or more than a model takes.
+Result<std::vector<uint32_t>> parse_streams(std::string_view text);
 // "512,128".
 Result<std::pair<uint32_t, uint32_t>> parse_pair(std::string_view flag, std::string_view text);
 

@@ -41,7 +41,7 @@ void add_flags(Args& args, BenchFlags& flags) {
   lengths("depth", 'd', "tokens in the cache before each test (default 0)", &flags.lists.depths);
   args.custom("streams", 0, "N[,N]", "so many streams generate -n tokens together; only these tests",
               [&flags](std::string_view value) -> Result<void> {
-                DP_TRY(flags.lists.streams, bench::parse_lengths("--streams", value));
+                DP_TRY(flags.lists.streams, bench::parse_streams(value));
                 return {};
               });
   args.count("repetitions", 'r', "N", "counted runs of each test, after a warm-up (default 5)",

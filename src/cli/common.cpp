@@ -103,7 +103,8 @@ void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
             "GGUF file, model folder or name in the store (default: the shipped model)", &flags.model);
   if (allow_synthetic) {
     args.text("synthetic", 0, "SHAPE:QUANT",
-              "random weights of a real shape instead of a file (doppler synth --list)", &flags.synthetic);
+              "random weights of a real shape (doppler synth --list) or of a config.json, instead of a file",
+              &flags.synthetic);
   }
   add_load_flags(args, flags);
 }

@@ -40,12 +40,22 @@ int profile_verb(std::span<const std::string> arguments) {
              &settings.depth);
   args.count("prompt", 'p', "TOKENS", "tokens of the prefill chunk (default 512; 0: no prefill)",
              &settings.prompt);
+  args.custom("streams", 0, "N[,N]",
+              "decode steps of so many streams together, each behind -d tokens; only these",
+              [&settings](std::string_view value) -> Result<void> {
+                DP_TRY(settings.streams, bench::parse_streams(value));
+                return {};
+              });
   args.count("repetitions", 'r', "N", "runs whose median counts, for each command (default 10)",
              &settings.repetitions);
   args.flag("json", 0, "print one JSON object, with every command", &json);
   args.text("output", 0, "FILE", "write the report there, and the text to standard output", &output);
   add_model_flags(args, model, /*allow_synthetic=*/true);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (!settings.streams.empty()) {
+    settings.prompt = 0;
+    model.load.sequences = bench::sequences_needed(settings);
+  }
   if (settings.repetitions == 0 || (settings.depth == 0 && settings.prompt == 0)) {
     return exit_usage(Error(ErrorKind::kInvalidInput,
                             "Nothing is left to profile: -r, and one of -d and -p, must be above 0."));

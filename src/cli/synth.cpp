@@ -18,9 +18,9 @@ int list_shapes(bool json) {
   Table table(
       {"shape", ">layers", ">hidden", ">heads", ">kv heads", ">head dim", ">feed-forward", ">vocabulary"});
   for (const std::string& name : formats::shape_name_list()) {
-    const auto shape = formats::config_of_shape(name);
+    const auto shape = formats::shape_of(name);
     if (!shape) return exit_failed(shape.error());
-    const formats::ModelConfig& s = *shape;
+    const formats::ModelConfig& s = shape->config;
     list.push_back({{"shape", name},
                     {"layers", s.n_layers},
                     {"hidden_dim", s.hidden_dim},
@@ -69,7 +69,8 @@ int synth_verb(std::span<const std::string> arguments) {
   std::string out;
   bool list = false, json = false;
   Args args("doppler synth SHAPE[:QUANT] -o FILE.gguf",
-            "Writes a synthetic model: the shape of a published one, with random weights. For measuring "
+            "Writes a synthetic model: the shape of a published one, or of any config.json, with random "
+            "weights. For measuring "
             "speed only.");
   args.words("SHAPE[:QUANT]", &words);
   args.text("out", 'o', "FILE", "the GGUF file to write", &out);

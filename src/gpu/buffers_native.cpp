@@ -164,7 +164,7 @@ void NativeDevice::on_mapped(WGPUMapAsyncStatus status, WGPUStringView message, 
 // Maps the first `bytes` of a readback buffer, copies them out and unmaps. The wait is poll()'s.
 Task<Result<void>> NativeDevice::map_and_copy(uint32_t id, uint64_t bytes, std::vector<uint8_t>& out) {
   auto state = std::make_shared<WaitState>();
-  NativeWait wait = {.state = state, .submission = buffers_[id].filled_by};
+  NativeWait wait = {.state = state};
   const Completion<bool> completion = wait.completion;
   {
     const ErrorTrap trap;

@@ -33,6 +33,8 @@ constexpr char kSubgroupProbe[] = R"(
 constexpr uint32_t kProbeBias = 1024;  // the shader keeps a minimum as the maximum of this minus the value
 constexpr uint32_t kProbeWorkgroups = 64;  // enough to meet every size a driver mixes
 
+constexpr std::chrono::microseconds kPollPause(20);  // of wgpu-native, whose steps take milliseconds
+
 constexpr char kDp4aProbe[] = R"(
 @group(0) @binding(0) var<storage, read_write> x: array<u32, 2>;
 @compute @workgroup_size(1) fn main() { x[0] = u32(dot4I8Packed(x[0], x[1])); }
@@ -213,7 +215,7 @@ Task<Result<void>> NativeDevice::idle() {
     fired->fired.store(true, std::memory_order_release);
   };
   callback.userdata1 = to_userdata(state);
-  NativeWait wait = {.state = state};  // of every submission so far: no number
+  NativeWait wait = {.state = state};
   wait.future = api().QueueOnSubmittedWorkDone(queue_, callback);
   const Completion<bool> completion = wait.completion;
   waits_.push_back(std::move(wait));
@@ -241,22 +243,25 @@ void NativeDevice::poll(uint64_t microseconds) {
   finish_compile_jobs();
 }
 
-// Gives the provider time to call back. Dawn waits for the oldest operation at most `microseconds`;
-// wgpu-native knows no time limit: it waits until the submission that the oldest operation needs is done.
+// Gives the provider time to call back, at most `microseconds`. Dawn waits for the oldest operation so long; wgpu-native's own
+// wait knows no limit, so it is asked again and again.
 void NativeDevice::wait_some(uint64_t microseconds) {
   const AbortGuard guard;
-  if (!api().is_dawn) {
-    if (errors_.lost()) return;
-    const bool wait = microseconds > 0 && !waits_.empty();
-    const WGPUSubmissionIndex submission = wait ? waits_.front().submission : 0;
-    api().DevicePoll(device_, wait, submission ? &submission : nullptr);
+  if (api().is_dawn) {
+    if (microseconds > 0 && !waits_.empty()) {
+      WGPUFutureWaitInfo info = {.future = waits_.front().future, .completed = 0};
+      api().InstanceWaitAny(adapter_.instance(), 1, &info, microseconds * 1000);
+    }
+    api().InstanceProcessEvents(adapter_.instance());
     return;
   }
-  if (microseconds > 0 && !waits_.empty()) {
-    WGPUFutureWaitInfo info = {.future = waits_.front().future, .completed = 0};
-    api().InstanceWaitAny(adapter_.instance(), 1, &info, microseconds * 1000);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
+  while (!errors_.lost()) {
+    api().DevicePoll(device_, /*wait=*/false, nullptr);
+    if (waits_.empty() || waits_.front().state->fired.load(std::memory_order_acquire)) return;
+    if (std::chrono::steady_clock::now() >= end) return;
+    std::this_thread::sleep_for(kPollPause);
   }
-  api().InstanceProcessEvents(adapter_.instance());
 }
 
 // Completes every operation that fired, all of them when the device is lost. Completing resumes a coroutine,

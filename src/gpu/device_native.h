@@ -26,8 +26,7 @@ struct NativeBuffer {
   uint64_t bytes = 0;           // allocated: a multiple of 4
   uint64_t cleared_to = 0;  // bytes from here on hold whatever the memory held before; == bytes: all defined
   BufferUse use = BufferUse::kStorage;
-  bool mapping = false;    // a read() is under way
-  uint64_t filled_by = 0;  // submission that writes a readback slot
+  bool mapping = false;  // a read() is under way
   std::string name;
   std::vector<BindGroupId> groups;  // bind groups that name this buffer: released with it
 };
@@ -54,7 +53,6 @@ struct WaitState {
 struct NativeWait {
   std::shared_ptr<WaitState> state;
   WGPUFuture future = {};
-  uint64_t submission = 0;      // wgpu-native waits until this submission is done; 0: the latest
   Completion<bool> completion;  // true: fired, false: the device was lost first
 };
 
@@ -190,7 +188,6 @@ class NativeDevice final : public Device {
   std::vector<WGPUBindGroup> groups_;                 // null once a buffer of the group was freed
   std::vector<NativeWait> waits_;
   std::vector<std::shared_ptr<CompileJob>> jobs_;
-  uint64_t last_submission_ = 0;
   std::vector<StagingSlot> staging_;  // from the first large upload to the next idle()
   size_t next_staging_ = 0;
   uint64_t unwaited_upload_bytes_ = 0;  // bytes that upload_by_queue() wrote since it last waited

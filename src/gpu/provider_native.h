@@ -34,7 +34,7 @@ namespace doppler::gpu {
 
 // Functions that only wgpu-native has; null under Dawn.
 #define DOPPLER_WGPU_NATIVE_FUNCTIONS(X) \
-  X(DevicePoll) X(InstanceEnumerateAdapters) X(DeviceCreateShaderModuleTrusted) X(QueueSubmitForIndex)
+  X(DevicePoll) X(InstanceEnumerateAdapters) X(DeviceCreateShaderModuleTrusted)
 
 struct Provider {
 #define DOPPLER_MEMBER(name) decltype(&::wgpu##name) name = nullptr;

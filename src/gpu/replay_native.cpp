@@ -37,11 +37,7 @@ Result<WGPUCommandBuffer> NativeDevice::finish(WGPUCommandEncoder encoder, Resul
 Result<void> NativeDevice::hand_over(WGPUCommandBuffer commands) {
   const AbortGuard guard;
   const ErrorTrap trap;
-  if (api().QueueSubmitForIndex) {
-    last_submission_ = api().QueueSubmitForIndex(queue_, 1, &commands);
-  } else {
-    api().QueueSubmit(queue_, 1, &commands);
-  }
+  api().QueueSubmit(queue_, 1, &commands);
   api().CommandBufferRelease(commands);
   if (trap.caught()) return lost_or("Submitting work failed: " + trap.message());
   return {};
@@ -93,7 +89,6 @@ Result<void> NativeDevice::submit(std::span<const Work> works, const ReadbackReq
   counters_.dispatches += dispatches;
   counters_.submit_ns +=
       static_cast<uint64_t>((std::chrono::steady_clock::now() - start) / std::chrono::nanoseconds(1));
-  if (readback) buffers_[readback->ring->slot(readback->slot).id()].filled_by = last_submission_;
   return {};
 }
 

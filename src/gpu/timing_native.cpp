@@ -119,7 +119,6 @@ Result<void> NativeDevice::submit_replays(const Plan& plan, uint32_t rows, uint3
   DP_TRY(WGPUCommandBuffer commands, finish(encoder, record(), trap));
   DP_CHECK(submit_commands(commands));
   counters_.dispatches += dispatches;
-  buffers_[targets.readback].filled_by = last_submission_;
   return {};
 }
 
@@ -159,7 +158,6 @@ Result<uint32_t> NativeDevice::submit_timed(const Plan& plan, uint32_t rows, uin
   DP_TRY(WGPUCommandBuffer commands, finish(encoder, record(), trap));
   DP_CHECK(submit_commands(commands));
   counters_.dispatches += dispatches;
-  buffers_[targets.readback].filled_by = last_submission_;
   return query;
 }
 

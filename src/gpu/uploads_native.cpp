@@ -88,7 +88,7 @@ Result<void> NativeDevice::send(StagingSlot& slot, uint32_t id, uint64_t offset,
   counters_.upload_bytes += bytes;
 
   slot.mapping = std::make_shared<WaitState>();
-  NativeWait wait = {.state = slot.mapping, .submission = last_submission_};
+  NativeWait wait = {.state = slot.mapping};
   slot.mapped = wait.completion;
   WGPUBufferMapCallbackInfo callback = WGPU_BUFFER_MAP_CALLBACK_INFO_INIT;
   callback.mode = WGPUCallbackMode_AllowProcessEvents;

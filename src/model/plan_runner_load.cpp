@@ -287,13 +287,12 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
                        .max_rows = row.max_rows,
                        .op_label = {},
                        .tables = tables_};
-  const bool decode = row.max_rows == 1 && !has_many();
   const bool has_tail = options_.rules.has("step_tail");
   lowering::StepIo io{
       .row = views_.row,
       .normed_row = views_.normed_row,
-      .begins_with_row = decode && has_tail,
-      .tokens = decode ? views_.token : views_.tokens,
+      .begins_with_row = row.is_decode() && has_tail,
+      .tokens = row.is_decode() ? views_.token : views_.tokens,
       .token_types = views_.token_types,
       .cache = views_.cache,
       .states = states_.views(),

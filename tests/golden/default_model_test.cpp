@@ -20,10 +20,11 @@ namespace {
 
 constexpr const char* kModel = DOPPLER_SOURCE_DIR "/models/storyteller.gguf";
 
-Model load(const char* lane) {
+Model load(const char* lane, uint32_t chunk = 0) {
   LoadOptions options;
   options.lane = lane;
   options.ctx_len = 512;
+  options.chunk = chunk;
   auto model = Model::load(kModel, options);
   if (!model) {
     std::fprintf(stderr, "%s\n", model.error().message().c_str());
@@ -90,6 +91,19 @@ TEST(DefaultModel, SavedSessionContinuesTheSame) {
   EXPECT_EQ(got->tokens, wanted->tokens);
   EXPECT_LT(got->timings.evaluated_tokens, 5u);  // the rest came out of the cache
   std::remove(path.c_str());
+}
+
+// It has as many rows as a decode step, which takes its token from the step before.
+TEST(DefaultModel, AChunkMayBeOneToken) {
+  std::vector<std::string> texts;
+  for (const uint32_t chunk : {0u, 1u}) {
+    Model model = load("fast", chunk);
+    Session session = model.new_session();
+    auto generation = session.generate("The Fox and the Crow", greedy(12));
+    ASSERT_TRUE(generation) << generation.error().message();
+    texts.push_back(generation->text);
+  }
+  EXPECT_EQ(texts[0], texts[1]);
 }
 
 TEST(DefaultModel, SameSeedSameTextHoweverBatched) {

@@ -19,6 +19,19 @@ $ doppler synth llama-tiny:q4_k_m -o a.gguf > log
 $ doppler synth llama-tiny -o b.gguf > log
 $ cmp a.gguf b.gguf
 
+== the shape of any config.json
+$ mkdir my-model
+$ echo '{"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32, "intermediate_size": 96, "vocab_size": 512, "rms_norm_eps": 1e-5, "tie_word_embeddings": true}' > my-model/config.json
+$ doppler synth my-model/config.json:q8_0 -o tiny.gguf
+~tiny\.gguf: synthetic-my-model-q8_0, synthetic \(random weights\), .*
+$ doppler synth none/config.json -o x.gguf
+~doppler: .*none/config\.json.*
+exit 2
+$ echo '{"model_type": "lama"}' > my-model/config.json
+$ doppler synth my-model/config.json -o x.gguf
+~doppler: .*lama.*
+exit 2
+
 == what cannot be made
 $ doppler synth llama-tinny -o x.gguf
 ~doppler: There is no shape "llama-tinny" \(did you mean llama-tiny\?\); there are llama-tiny, .*

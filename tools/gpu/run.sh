@@ -52,12 +52,11 @@ for families in "$here"/families_*.tar.xz; do
   folder=$work/data/$(basename "$families" .tar.xz) # as doppler_test_data() names it
   mkdir -p "$folder" && tar -C "$folder" -xJf "$families"
 done
-# The library is large and rarely changes: unpacked once per machine.
-store=${TMPDIR:-/tmp}/doppler-gpu-$(id -u)
+# The library is large and rarely changes: unpacked once per machine, into a folder that only this user can write.
+store=${XDG_CACHE_HOME:-$HOME/.cache}/doppler-gpu
+mkdir -p "$store" && chmod 700 "$store"
 dawn=$store/$(sha256sum < "$here/libdawn.so.xz" | cut -c 1-16).so
-if [ ! -f "$dawn" ]; then
-  mkdir -p "$store" && xz -dc "$here/libdawn.so.xz" > "$dawn.$$" && mv "$dawn.$$" "$dawn"
-fi
+if [ ! -f "$dawn" ]; then xz -dc "$here/libdawn.so.xz" > "$dawn.$$" && mv "$dawn.$$" "$dawn"; fi
 ln -s "$dawn" "$work/lib/libdawn.so"
 commit=unknown; base_commit=
 # shellcheck disable=SC1091 # written by pack.sh: commit and base_commit

@@ -1,4 +1,4 @@
-// The shapes of published models, for synthetic weights: the numbers of each model's config.json.
+// The shapes of models, for synthetic weights: the numbers of a config.json, published ones by name, any other by its path.
 #pragma once
 
 #include <string>
@@ -9,8 +9,13 @@
 
 namespace doppler::formats {
 
-// Error: there is no such shape; the sentence suggests and lists those that are.
-Result<ModelConfig> config_of_shape(std::string_view name);
+struct NamedConfig {
+  std::string name;  // of a path: of the folder that the file lies in
+  ModelConfig config;
+};
+// A name of the list, or the path of a file that ends in .json. Errors: there is no such shape (the sentence suggests and lists
+// those that are); the file cannot be read; the model is not known.
+Result<NamedConfig> shape_of(const std::string& name_or_path);
 std::vector<std::string> shape_name_list();
 
 }  // namespace doppler::formats

@@ -156,7 +156,7 @@ TEST(Synth, UnknownWordsSuggest) {
 
 // Llama 3.1: fast frequencies unchanged, slow ones divided by the factor, a smooth ramp between.
 TEST(Synth, RopeFactorsOfLlama3) {
-  const std::vector<float> factors = rope_divisors(must(config_of_shape("llama-3.1-8b")));
+  const std::vector<float> factors = rope_divisors(must(shape_of("llama-3.1-8b")).config);
   ASSERT_EQ(factors.size(), 64u);
   EXPECT_EQ(factors.front(), 1.0f);
   EXPECT_EQ(factors.back(), 8.0f);

@@ -159,9 +159,9 @@ class SyntheticFileSet final : public FileSet {
 }  // namespace
 
 Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view spec) {
-  const size_t colon = spec.find(':');
-  const std::string_view shape = spec.substr(0, colon);
-  DP_TRY(ModelConfig config, config_of_shape(shape));
+  const size_t colon = spec.rfind(':');
+  DP_TRY(NamedConfig shape, shape_of(std::string(spec.substr(0, colon))));
+  ModelConfig& config = shape.config;
   config.gguf_names = true;
   const std::string_view mix_name = colon == std::string_view::npos ? "q4_k_m" : spec.substr(colon + 1);
   const QuantMix* mix = find_quant_mix(mix_name);
@@ -170,7 +170,7 @@ Result<std::unique_ptr<SyntheticModel>> SyntheticModel::make(std::string_view sp
                 printable(mix_name).c_str(), quant_mix_names().c_str());
   }
   std::unique_ptr<SyntheticModel> model(new SyntheticModel());
-  model->name_ = "synthetic-" + std::string(shape) + "-" + mix->name;
+  model->name_ = "synthetic-" + shape.name + "-" + mix->name;
   GgufHeader header;
   DP_CHECK(add_config_metadata(header, config, mix->file_type));
   header.add_string("general.name", model->name_);

@@ -20,7 +20,7 @@ namespace doppler::formats {
 
 class SyntheticModel {
  public:
-  // "SHAPE" or "SHAPE:QUANT" (q4_k_m if absent). Unknown words list or suggest the known ones.
+  // "SHAPE" (shapes.h) or "SHAPE:QUANT" (q4_k_m if absent). Unknown words list or suggest the known ones.
   static Result<std::unique_ptr<SyntheticModel>> make(std::string_view spec);
 
   const std::string& name() const { return name_; }  // "synthetic-llama-3.2-1b-q4_k_m"

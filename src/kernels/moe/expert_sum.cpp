@@ -36,16 +36,13 @@ Result<void> record(Context& ctx, const ExpertSum& op) {
          select("expert_sum", expert_sum_variants(), op, format_text("%u of %u", used, op.n), ctx));
   const uint32_t workgroup = workgroup_for(ctx.plan.caps(), op.n, kMostInvocations);
   Launch launch{.variant = row->name, .entry = "moe/expert_sum", .layout = wgsl::expert_sum::kLayout};
-  launch.consts = {u32_const("WORKGROUP", workgroup),
-                   u32_const("N", op.n),
-                   u32_const("N_USED", used),
+  launch.consts = {u32_const("WORKGROUP", workgroup), u32_const("N", op.n), u32_const("N_USED", used),
                    bool_const("HAS_SHARED", op.shared.valid()),
-                   bool_const("HAS_GATE", op.shared_gate.valid()),
-                   bool_const("ACCUMULATE", op.accumulate)};
+                   bool_const("HAS_GATE", op.shared_gate.valid())};
   launch.bindings = {op.x, op.routes.view, op.shared.valid() ? op.shared : op.x,
                      op.shared_gate.valid() ? op.shared_gate : op.x, op.y};
   launch.grid = {.x = (op.n + workgroup - 1) / workgroup, .rows_axis = 1, .rows_per_group = 1};
-  launch.bytes = row_bytes * (used + (op.shared.valid() ? 1 : 0) + (op.accumulate ? 2 : 1));
+  launch.bytes = row_bytes * (used + (op.shared.valid() ? 2 : 1));
   launch.operations = uint64_t{2} * used * op.n;
   return dispatch(ctx, launch);
 }

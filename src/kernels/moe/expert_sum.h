@@ -13,7 +13,6 @@ struct ExpertSum {
   TensorView shared_gate = {};  // optional f32 [rows, 1], with shared
   TensorView y;                 // f32 [rows, n]
   uint32_t n = 0;
-  bool accumulate = false;  // y += the sum: the residual
 };
 Result<void> record(Context& ctx, const ExpertSum& op);
 

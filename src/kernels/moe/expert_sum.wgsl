@@ -1,6 +1,6 @@
 // y = sum of weight * expert's output over a row's slots, and a shared expert's output: see moe/expert_sum.h.
 // Map: a workgroup makes WORKGROUP values of a row (y of the grid), an invocation one. Error: relative L2 < 1e-6.
-// Consts: N, N_USED, HAS_SHARED, HAS_GATE, ACCUMULATE.
+// Consts: N, N_USED, HAS_SHARED, HAS_GATE.
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> routes: array<u32>;
 @group(0) @binding(2) var<storage, read> shared_x: array<f32>;
@@ -22,6 +22,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (HAS_GATE) { value /= 1.0 + exp(min(-shared_gate[row], 87.0)); }
     sum += value;
   }
-  if (ACCUMULATE) { sum += y[row * N + i]; }
   y[row * N + i] = sum;
 }

@@ -1,0 +1,41 @@
+// Times the commands of a plan, each between timestamps, and sums them up beside their floors: what the profiles of one
+// sequence (profile.cpp) and of many (profile_streams.cpp) share.
+#pragma once
+
+#include <functional>
+
+#include "bench/plan_costs.h"
+#include "bench/profile.h"
+#include "gpu/device.h"
+
+namespace doppler::bench {
+
+inline constexpr uint32_t kWallRepetitions = 3;
+
+// Decode steps of a ticket whose wall clock is taken.
+uint32_t steps_of(const ProfileSettings& settings);
+
+class PlanTimer {
+ public:
+  // All outlive the timer.
+  PlanTimer(gpu::Device& device, const ProfileSettings& settings, const kernels::Ceilings& ceilings)
+      : device_(device), settings_(settings), ceilings_(ceilings) {}
+
+  // `prepare` before each repetition; the step state must be such that the plan can be replayed then.
+  Result<PlanProfile> time(const gpu::Plan& plan, const StepShape& shape,
+                           const std::function<Result<void>()>& prepare);
+
+ private:
+  void add_to_trace(const PlanProfile& profile);
+
+  gpu::Device& device_;
+  const ProfileSettings& settings_;
+  const kernels::Ceilings& ceilings_;
+  uint64_t trace_end_ns_ = 0;
+};
+
+// Of many streams.
+Result<std::vector<PlanProfile>> run_stream_profile(Model& model, const ProfileSettings& settings,
+                                                    const kernels::Ceilings& ceilings);
+
+}  // namespace doppler::bench

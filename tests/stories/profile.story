@@ -1,0 +1,23 @@
+# doppler profile: each command of a step beside its floor. Figures are not compared.
+== one sequence: a decode step, then a chunk
+needs webgpu
+$ doppler profile $FLAGS --synthetic llama-tiny:q8_0 -d 20 -p 16 -r 1 --ctx 512 --json --output report.json 2>/dev/null | grep '^=='
+~== decode\.[a-z.]*greedy: 1 rows at depth 20, \d+ commands, median of 1
+~== [a-z.]*greedy: 16 rows at depth 0, \d+ commands, median of 1
+$ grep '"kind"\|"intent"' report.json
+  "kind": "profile",
+  "intent": "investigate",
+
+== many streams
+needs webgpu
+$ doppler profile $FLAGS --synthetic llama-tiny:q8_0 --streams 1,3 -d 40 -r 1 --ctx 512 2>/dev/null | grep '^=='
+~== many\.1\.greedy: 1 rows at depth 40, \d+ commands, median of 1
+~== many\.3\.greedy: 3 rows at depth 40, \d+ commands, median of 1
+
+== what cannot be profiled
+$ doppler profile --streams 0
+doppler: Flag --streams was given 0; allowed is 1 to 64.
+exit 2
+$ doppler profile --streams 2 -d 0
+doppler: Nothing is left to profile: -r, and one of -d and -p, must be above 0.
+exit 2
