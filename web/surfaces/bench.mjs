@@ -73,6 +73,7 @@ async function inBrowser({ model: path, load: options, workload, ...given }, scr
 const scratch = mkdtempSync(join(tmpdir(), 'doppler-bench-'));
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true, maxRetries: 5 }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(kStopped));
+process.stdout.on('error', () => process.exit(kStopped)); // nobody reads any more
 let code = 0;
 try {
   const request = JSON.parse(process.argv[2]);
