@@ -17,4 +17,12 @@ export const browser = {
     // A server that does not know the type application/wasm would make compileStreaming refuse.
     return WebAssembly.compile(await answer.arrayBuffer());
   },
+  async loadGrammars(address, opens) {
+    if (address === true) {
+      throw new DopplerError('invalid-input', 'Option grammars is true; a browser needs the address of lib/index.js of the npm package @mlc-ai/web-xgrammar.');
+    }
+    const module = await import(/* @vite-ignore */ /* webpackIgnore: true */ `${address}#${opens}`);
+    // A module of the older kind leaves its exports there.
+    return module.GrammarCompiler ? module : (module.default ?? globalThis.xgrammar);
+  },
 };

@@ -52,6 +52,12 @@ export interface LoadOptions {
   sequences?: number;
   /** Tokens of all sequences' caches together; default: ctx for each, or what fits the device. */
   poolTokens?: number;
+  /**
+   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and the
+   * npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the address of
+   * its lib/index.js, in Node true or a path.
+   */
+  grammars?: boolean | string | URL;
   /** Operation -> kernel variant that must be used. */
   kernels?: Record<string, string>;
   /** Keep the model in the browser's storage (OPFS), and read it from there; default true where there is OPFS. */
@@ -145,6 +151,8 @@ export interface ModelInfo {
   lane: string;
   /** Requests that are decoded together. */
   sequences: number;
+  /** Whether requests may say what their answer must be. */
+  grammars: boolean;
   /** Numbers of an embedding; 0: the model writes text. */
   embeddingDim: number;
   vocabSize: number;
@@ -239,8 +247,23 @@ export interface SamplingOptions {
   dry_range?: number;
   dry_breakers?: string[];
 }
+/** What an answer must be, with LoadOptions.grammars: one of them. An answer that reaches max_tokens is cut off all the same. */
+export interface GrammarFields {
+  response_format?: ResponseFormat;
+  /** A JSON schema, or its text. */
+  json_schema?: object | string;
+  guided_json?: object | string;
+  guided_regex?: string;
+  /** One of these texts. */
+  guided_choice?: readonly string[];
+  /** GBNF, of which the rule "root" is the answer. */
+  grammar?: string;
+  guided_grammar?: string;
+}
+/** JSON comes without blanks, but for one behind "," and ":". */
+export type ResponseFormat = { type: 'text' } | { type: 'json_object' } | { type: 'json_schema'; json_schema: { name?: string; schema: object } };
 /** Members that are not here are refused by name, with kind "unsupported". */
-export interface RequestOptions extends SamplingOptions {
+export interface RequestOptions extends SamplingOptions, GrammarFields {
   /** Aborting rejects with kind "cancelled". */
   signal?: AbortSignal;
   /** Whose cache to go on from; default: the model's own, which keeps what the last request had. */
@@ -274,7 +297,6 @@ export interface ChatRequest extends RequestOptions {
   tools?: readonly Tool[];
   /** "required" and a name: the answer begins as a call; of formats that are known. */
   tool_choice?: 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } };
-  response_format?: ResponseFormat;
   /** Further variables of the chat template, such as enable_thinking. */
   chat_template_kwargs?: Record<string, unknown>;
   reasoning_effort?: string;
@@ -283,8 +305,6 @@ export interface ChatRequest extends RequestOptions {
   stream?: boolean;
   model?: string;
 }
-/** Refused by name, but for "text": this version has no grammars in the browser. */
-export type ResponseFormat = { type: 'text' } | { type: 'json_object' } | { type: 'json_schema'; json_schema: { name?: string; schema: object } };
 export interface CompletionRequest extends RequestOptions {
   /** Text, or token ids. */
   prompt: string | readonly number[];

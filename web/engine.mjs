@@ -2,6 +2,7 @@
 // owns the instance, puts requests in line (of a model for several sequences those of one session), keeps the sessions'
 // texts, and when the device is lost makes it again and goes on. Its methods are what calls.mjs passes; each takes plain data and a Caller.
 import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
+import { Grammars } from './grammars.mjs';
 import { Instance } from './instance.mjs';
 import { ProgressMeter } from './progress.mjs';
 import { passedBefore, rememberPassed, selfTest } from './self_test.mjs';
@@ -24,6 +25,7 @@ const kMostRecoveries = 3; // of one generation, without a token between them
  * @property {string} provider "browser" or "node"
  * @property {() => Promise<any>} gpu navigator.gpu, or its like
  * @property {(address?: string) => Promise<WebAssembly.Module>} compile
+ * @property {(address: string | true, opens: number) => Promise<any>} loadGrammars the module of the package that grammars.mjs uses, anew for each number
  * @property {import('./sources.mjs').SourceOptions['openPath']} [openPath]
  */
 
@@ -32,6 +34,7 @@ export class Engine {
   /** @type {Map<number, number[]>} */ #sessions = new Map(); // number -> the tokens of its text
   /** @type {Map<number, Promise<void>>} */ #lines = new Map(); // session, or kOneLine -> its last request
   /** @type {Promise<void> | null} */ #reopening = null;
+  #grammars = new Grammars((opens) => this.platform.loadGrammars(this.#loading.grammars, opens));
   /** @type {any} */ #loading = null; // how to load again: what #start() takes
   #life = new AbortController();
 
@@ -43,7 +46,7 @@ export class Engine {
 
   /** @param {{source: any, options: any}} request @param {Caller} caller */
   async load({ source, options }, { signal, tell }) {
-    const { core, cache, wasmUrl, headers, hubUrl, device, selfTest: isTested } = options;
+    const { core, cache, wasmUrl, headers, hubUrl, device, grammars, selfTest: isTested } = options;
     const meter = new ProgressMeter((progress) => tell({ progress }));
     // The caller's signal is that of loading alone; files are read again when a device is lost.
     const abort = () => this.#life.abort();
@@ -55,7 +58,7 @@ export class Engine {
       const sourceOptions = { signal: this.#life.signal, headers, hubUrl, cache, openPath: this.platform.openPath,
         onNetwork: (bytes) => meter.addNetwork(bytes), warn: (message) => this.emit('warning', message) };
       const access = await openSource(source, sourceOptions);
-      this.#loading = { module, gpu, device, access, core };
+      this.#loading = { module, gpu, device, access, core, grammars };
       const info = await this.#start(meter);
       await access.finished?.();
       return await this.#tested(info, isTested, meter);
@@ -77,9 +80,9 @@ export class Engine {
       if (caller.signal.aborted) return kNoAnswer;
       const before = this.#sessions.get(request.session ?? -1) ?? [];
       const continued = request.chat || !request.session ? [] : before;
-      const { tokens: added, reading } = await this.#begun(request, continued.length === 0);
+      const { tokens: added, reading, grammar } = await this.#begun(request, continued.length === 0);
       const tokens = [...continued, ...added];
-      const answer = await this.#generate({ tokens, reading, options: request.options }, caller);
+      const answer = await this.#generate({ tokens, reading, options: request.options }, grammar, caller);
       if (request.session) this.#sessions.set(request.session, [...tokens, ...answer.tokens]);
       return answer;
     }, request.session);
@@ -159,11 +162,13 @@ export class Engine {
     return (await this.#ready()).ask(name, request);
   }
 
-  /** The prompt's tokens, and of a chat how its answer is read. @param {any} request @param {boolean} isFirst @returns {Promise<any>} */
-  async #begun({ tokens, text, chat, parseSpecial, options }, isFirst) {
-    if (tokens) return { tokens };
-    if (chat) return this.#ask('chat', { chat });
-    return this.#ask('tokenize', { text, parseSpecial, addSpecial: isFirst && options.addSpecial !== false });
+  /** The prompt's tokens, its grammar, and of a chat how its answer is read. @param {any} request @param {boolean} isFirst @returns {Promise<any>} */
+  async #begun({ tokens, text, chat, fields, parseSpecial, options }, isFirst) {
+    const hasGrammars = this.#loading?.core.grammars;
+    if (chat) return this.#ask('chat', { chat, hasGrammars });
+    const grammar = fields && (await this.#ask('grammar', { fields, hasGrammars }));
+    const begun = tokens ? { tokens } : await this.#ask('tokenize', { text, parseSpecial, addSpecial: isFirst && options.addSpecial !== false });
+    return { ...begun, grammar };
   }
 
   // ---- The device
@@ -207,7 +212,7 @@ export class Engine {
     const { signal } = this.#life;
     const { gpu, device, access, module, core } = this.#loading;
     const log = (level, line) => this.emit('warning', line);
-    const instance = new Instance({ gpu, provider: this.platform.provider, device, access, log });
+    const instance = new Instance({ gpu, provider: this.platform.provider, device, access, log, grammars: this.#grammars });
     await instance.start(module);
     try {
       const info = await instance.load(core, (stage, done, total) => {
@@ -243,9 +248,10 @@ export class Engine {
 
   /**
    * One generation, over as many devices as it takes: a new one is told the tokens so far and goes on behind them.
-   * @param {{tokens: number[], reading?: any, options: any}} request @param {Caller} caller
+   * @param {{tokens: number[], reading?: any, options: any}} request @param {import('./grammars.mjs').Grammar | undefined} grammar
+   * @param {Caller} caller
    */
-  async #generate(request, { signal, tell }) {
+  async #generate(request, grammar, { signal, tell }) {
     /** @type {number[]} */ const generated = [];
     let told = 0; // units, as News counts them
     for (let failures = 0; ;) {
@@ -258,14 +264,15 @@ export class Engine {
         if (fresh.units > 0 || ids.length > 0) tell({ piece: { tokens: ids, ...fresh.piece } });
       };
       try {
-        const answer = await instance.ask('generate', { ...request, generated }, {
+        const matcher = await this.#matcher(grammar, generated, instance);
+        const answer = await instance.ask('generate', { ...request, generated, grammar: matcher }, {
           signal,
           onPiece: (ids, text) => {
             if (ids.length > 0) failures = 0;
             generated.push(...ids);
             pass(ids, text);
           },
-        });
+        }).finally(() => matcher && this.#grammars.end(matcher));
         if (!request.reading && told < answer.text.length) pass([], answer.text.slice(told));
         return answer;
       } catch (error) {
@@ -273,6 +280,13 @@ export class Engine {
         if (!isLost || ++failures > kMostRecoveries || signal.aborted) throw error;
       }
     }
+  }
+
+  /** For the core, of a grammar if there is one. @param {import('./grammars.mjs').Grammar | undefined} grammar @param {number[]} generated
+   * @param {Instance} instance */
+  async #matcher(grammar, generated, instance) {
+    if (!grammar || grammar.kind === 'none') return undefined;
+    return this.#grammars.begin(grammar, generated, () => instance.vocabulary());
   }
 }
 

@@ -3,6 +3,7 @@
 import { DopplerError } from './errors.mjs';
 import { FileHost } from './file_host.mjs';
 import { GpuHost } from './gpu_host.mjs';
+import { Grammars } from './grammars.mjs';
 import { Core, start } from './wasm_loader.mjs';
 
 /**
@@ -23,10 +24,12 @@ export class Instance {
 
   /**
    * @param {{gpu: any, provider: string, device?: import('./doppler.d.ts').DeviceOptions,
-   *   access: import('./file_host.mjs').FileAccess, log: (level: number, line: string) => void}} parts
+   *   access: import('./file_host.mjs').FileAccess, log: (level: number, line: string) => void,
+   *   grammars?: Grammars}} parts
    */
-  constructor({ gpu, provider, device, access, log }) {
+  constructor({ gpu, provider, device, access, log, grammars = new Grammars(async () => null) }) {
     this.log = log;
+    this.grammars = grammars;
     this.access = access;
     this.files = new FileHost(this.#core, access);
     this.host = new GpuHost(this.#core, gpu, provider, this.files, device);
@@ -34,7 +37,8 @@ export class Instance {
 
   /** @param {WebAssembly.Module} module */
   async start(module) {
-    await start(module, this.#core, { ...this.host.imports(), ...this.files.imports(), ...this.#imports() });
+    const parts = [this.host.imports(), this.files.imports(), this.grammars.imports(this.#core), this.#imports()];
+    await start(module, this.#core, Object.assign({}, ...parts));
   }
 
   /** Why the device is lost; empty while it is there. */
@@ -57,6 +61,10 @@ export class Instance {
 
   kernels() {
     return this.#call('kernels', {}, []);
+  }
+  /** @returns {Promise<import('./grammars.mjs').Vocabulary>} */
+  vocabulary() {
+    return this.#call('vocabulary', {}, []);
   }
   /** @param {Uint8Array} bytes a saved session */
   restore(bytes) {

@@ -2,10 +2,13 @@
 // worker.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { callsOnThisThread } from './calls.mjs';
 import { Doppler as BrowserDoppler, DopplerError } from './doppler.mjs';
 import { nodeFiles } from './files_node.mjs';
+import { wasmPath } from './wasm_node.mjs';
 
 export { DopplerError };
 
@@ -27,19 +30,26 @@ const node = {
     }
     return (keptGpu ??= package_.create(kDawnOptions));
   },
-  compile: async (address) => WebAssembly.compile(await readFile(wasmPath(address))),
+  compile: async (address) => WebAssembly.compile(await readFile(address ? pathOf(address) : wasmPath())),
+  async loadGrammars(address) {
+    const require = createRequire(import.meta.url);
+    let file;
+    try {
+      file = address === true ? require.resolve('@mlc-ai/web-xgrammar') : pathOf(address);
+    } catch {
+      throw new DopplerError('unsupported', 'The npm package @mlc-ai/web-xgrammar is missing: npm install @mlc-ai/web-xgrammar.');
+    }
+    // It says of itself to be an ES module, and is none.
+    const module = { exports: /** @type {any} */ ({}) };
+    const run = new Function('exports', 'module', 'require', '__filename', '__dirname', await readFile(file, 'utf8'));
+    run(module.exports, module, require, file, dirname(file));
+    return module.exports;
+  },
   openPath: async (path) => (existsSync(path) ? nodeFiles(path) : null),
 };
 
-/** Where a package has the module, or where the build leaves it. @param {string} [address] */
-function wasmPath(address) {
-  if (address) return address.startsWith('file:') ? fileURLToPath(address) : address;
-  const places = ['./doppler_core.wasm', '../build/wasm/src/web/doppler_core.wasm']
-    .map((place) => fileURLToPath(new URL(place, import.meta.url)));
-  const found = process.env.DOPPLER_WASM ?? places.find((place) => existsSync(place));
-  if (found) return found;
-  throw new DopplerError('io', 'doppler_core.wasm was not built: cmake --preset wasm && cmake --build --preset wasm.');
-}
+/** @param {string} address a path, or the URL of a file */
+const pathOf = (address) => (address.startsWith('file:') ? fileURLToPath(address) : address);
 
 export class Doppler extends BrowserDoppler {
   static async connect(options, emit) {

@@ -14,7 +14,10 @@ const kOptions = {
   dry_allowed_length: 'dryAllowedLength', dry_range: 'dryRange', dry_breakers: 'dryBreakers',
 };
 // Of a chat, for the core to read (src/web/web_chat.h).
-const kChat = new Set(['messages', 'tools', 'tool_choice', 'response_format', 'chat_template_kwargs', 'reasoning_effort']);
+const kChat = new Set(['messages', 'tools', 'tool_choice', 'chat_template_kwargs', 'reasoning_effort']);
+// What an answer must be, for the core to read (src/openai/grammar_fields.h).
+const kGrammar = new Set(['response_format', 'grammar', 'json_schema', 'guided_json', 'guided_regex', 'guided_grammar', 'guided_choice',
+  'structured_outputs']);
 // Read elsewhere, or without effect on the answer.
 const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata',
   'parallel_tool_calls']);
@@ -25,10 +28,15 @@ const kFinishReasons = { 'end-of-text': 'stop', 'stop-string': 'stop', 'token-li
 export function readRequest(request, isChat, session) {
   /** @type {Record<string, any>} */ const options = {};
   /** @type {Record<string, any>} */ const chat = {};
+  /** @type {Record<string, any>} */ const fields = {};
   for (const [name, value] of Object.entries(request)) {
     if (value === undefined || value === null || kOthers.has(name)) continue;
     if (isChat && kChat.has(name)) {
       chat[name] = value;
+      continue;
+    }
+    if (kGrammar.has(name)) {
+      fields[name] = value;
       continue;
     }
     const known = kOptions[name];
@@ -39,10 +47,10 @@ export function readRequest(request, isChat, session) {
   const { messages, prompt } = request;
   if (isChat) {
     if (!Array.isArray(messages)) throw new DopplerError('invalid-input', 'A chat request needs messages, a list.');
-    return { chat, options, session };
+    return { chat: { ...chat, ...fields }, options, session };
   }
-  if (Array.isArray(prompt)) return { tokens: prompt, options, session };
-  if (typeof prompt === 'string') return { text: prompt, options, session };
+  if (Array.isArray(prompt)) return { tokens: prompt, fields, options, session };
+  if (typeof prompt === 'string') return { text: prompt, fields, options, session };
   throw new DopplerError('invalid-input', 'A completion needs a prompt: text, or a list of token ids.');
 }
 

@@ -27,7 +27,7 @@ struct Row {
   Test test;
   std::vector<double> rates;  // tok/s, one a repetition
   double ttft_seconds = 0;    // median; 0 when nothing is evaluated
-  // Of one sequence; 0 for streams.
+  // Of one sequence; 0 for streams. Of the host's time 0: not measured, outside this program.
   double submits_per_token = 0, readback_bytes_per_token = 0, dispatches_per_token = 0, host_us_per_token = 0;
   uint64_t objects_created = 0;  // during the measurement; must be 0
   double bandwidth_fraction =

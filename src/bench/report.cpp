@@ -13,6 +13,7 @@ namespace doppler::bench {
 namespace {
 
 constexpr double kGiB = 1ull << 30;
+constexpr const char* kCompile = "compile";  // the phase of a load that counts kernels
 
 std::string parameters_text(uint64_t count) {
   const auto value = static_cast<double>(count);
@@ -60,9 +61,10 @@ std::string markdown_of_one(const std::vector<Row>& rows) {
     const std::string share =
         row.bandwidth_fraction > 0 ? format_text("%.1f %%", row.bandwidth_fraction * 100) : "-";
     const std::string busy = row.gpu_seconds > 0 ? format_text("%.3f", row.wall_over_gpu()) : "-";
-    out += format_text("| %s | %s | %.3f | %.2f | %.2f | %.2f | %s | %s | %llu |\n", row.test.name().c_str(),
+    const std::string host = row.host_us_per_token > 0 ? format_text("%.2f", row.host_us_per_token) : "-";
+    out += format_text("| %s | %s | %.3f | %.2f | %.2f | %s | %s | %s | %llu |\n", row.test.name().c_str(),
                        ttft.c_str(), row.submits_per_token, row.dispatches_per_token,
-                       row.readback_bytes_per_token, row.host_us_per_token, share.c_str(), busy.c_str(),
+                       row.readback_bytes_per_token, host.c_str(), share.c_str(), busy.c_str(),
                        static_cast<unsigned long long>(row.objects_created));
   }
   return out;
@@ -79,6 +81,29 @@ std::string markdown_of_streams(const std::vector<Row>& rows) {
   return out;
 }
 
+std::string surface_load_line(const SurfaceLoad& load) {
+  std::string phases;
+  for (const SurfaceLoad::Phase& phase : load.phases) {
+    phases += format_text("%s%s %.2f s", phases.empty() ? "" : ", ", phase.name.c_str(), phase.seconds);
+    if (phase.bytes == 0) continue;
+    phases += phase.name == kCompile
+                  ? format_text(" (%llu kernels)", static_cast<unsigned long long>(phase.bytes))
+                  : " (" + format_bytes(phase.bytes) + ")";
+  }
+  return format_text("load %s %.2f s: %s\n", load.mode.c_str(), load.seconds, phases.c_str());
+}
+
+Json surface_loads_json(const std::vector<SurfaceLoad>& loads) {
+  Json out = {{"seconds", loads.back().seconds}};
+  for (const SurfaceLoad& load : loads) {
+    Json phases = Json::array();
+    for (const SurfaceLoad::Phase& phase : load.phases)
+      phases.push_back({{"phase", phase.name}, {"seconds", phase.seconds}, {"bytes", phase.bytes}});
+    out[load.mode] = {{"seconds", load.seconds}, {"phases", std::move(phases)}};
+  }
+  return out;
+}
+
 std::string markdown_tail(const Report& report) {
   const RunFacts& f = report.facts;
   std::vector<Row> alone, streams;
@@ -86,7 +111,9 @@ std::string markdown_tail(const Report& report) {
   std::string out;
   if (!alone.empty()) out += markdown_of_one(alone);
   if (!streams.empty()) out += markdown_of_streams(streams);
-  out += "\n" + engine::load_line(f.load) + "\n";
+  out += "\n";
+  for (const SurfaceLoad& load : f.loads) out += surface_load_line(load);
+  if (f.loads.empty()) out += engine::load_line(f.load) + "\n";
   out += format_text("memory %s (weights %s, cache %s, scratch %s)\n",
                      format_bytes(f.weight_bytes + f.cache_bytes + f.scratch_bytes).c_str(),
                      format_bytes(f.weight_bytes).c_str(), format_bytes(f.cache_bytes).c_str(),
@@ -94,6 +121,7 @@ std::string markdown_tail(const Report& report) {
   for (const Row& row : report.rows) {
     if (row.experts.slots != 0) out += row.test.name() + ", " + engine::paging_line(row.experts) + "\n";
   }
+  if (!f.loads.empty()) return out;
   out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
                      f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
                      f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
@@ -133,7 +161,10 @@ Json report_json(const Report& report) {
     tests.push_back(row_json(row));
     if (row.experts.slots != 0) tests.back()["experts"] = engine::paging_json(row.experts);
   }
-  Json out = {{"kind", "bench"}, {"intent", intent_name(report.intent)}, {"synthetic", f.synthetic}};
+  Json out = {{"kind", "bench"},
+              {"intent", intent_name(report.intent)},
+              {"surface", f.surface},
+              {"synthetic", f.synthetic}};
   add_origin(out, f.origin);
   out.update({{"device", device_json(f.caps)},
               {"model", model_json(f)},
@@ -149,13 +180,13 @@ Json report_json(const Report& report) {
                 {"ring", f.ring},
                 {"warmups", f.warmups},
                 {"repetitions", f.repetitions}}},
-              {"load", engine::load_json(f.load)},
+              {"load", f.loads.empty() ? engine::load_json(f.load) : surface_loads_json(f.loads)},
               {"memory",
                {{"weight_bytes", f.weight_bytes},
                 {"cache_bytes", f.cache_bytes},
                 {"scratch_bytes", f.scratch_bytes},
                 {"total_bytes", f.weight_bytes + f.cache_bytes + f.scratch_bytes}}},
-              {"ceilings", ceilings_json(f.ceilings)},
+              {"ceilings", f.loads.empty() ? ceilings_json(f.ceilings) : Json()},
               {"tests", std::move(tests)}});
   return out;
 }
@@ -230,13 +261,17 @@ RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& cei
                  .ceilings = ceilings,
                  .experts = engine::paging_of(*impl.loaded)};
   for (const std::string& rule : runner.options().rules.off()) facts.rules_off.push_back(rule);
-  for (const formats::TensorInfo& tensor : impl.loaded->checkpoint->tensors()) {
+  count_weights(facts, *impl.loaded->checkpoint);
+  return facts;
+}
+
+void count_weights(RunFacts& facts, const formats::Checkpoint& checkpoint) {
+  for (const formats::TensorInfo& tensor : checkpoint.tensors()) {
     uint64_t count = 1;
     for (const uint64_t extent : tensor.shape) count *= extent;
     facts.parameters += count;
     facts.model_bytes += tensor.bytes;
   }
-  return facts;
 }
 
 Result<Format> parse_format(std::string_view name) {

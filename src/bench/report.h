@@ -13,6 +13,18 @@
 
 namespace doppler::bench {
 
+// A load of the npm package in a browser or Node.
+struct SurfaceLoad {
+  struct Phase {
+    std::string name;
+    double seconds = 0;
+    uint64_t bytes = 0;  // of phase compile, kernels
+  };
+  std::string mode;  // "cold": with empty caches; "warm": behind it
+  double seconds = 0;
+  std::vector<Phase> phases;
+};
+
 // Everything about the run that is no measurement of a test.
 struct RunFacts {
   Origin origin;
@@ -25,12 +37,16 @@ struct RunFacts {
   std::vector<std::string> rules_off;  // rules of lowering that were turned off
   uint32_t sequences = 1;              // that the model was loaded for
   uint32_t ctx_len = 0, chunk = 0, batch = 0, readback_interval = 1, ring = 0, warmups = 0, repetitions = 0;
+  std::string surface = "native";  // or "browser", "node": cli/bench_surface.h
   LoadReport load;
+  std::vector<SurfaceLoad> loads;  // of other surfaces, in place of `load` and of ceilings
   uint64_t weight_bytes = 0, cache_bytes = 0, scratch_bytes = 0;  // on the device
   kernels::Ceilings ceilings;
   ExpertPaging experts = {};  // since the load
 };
 Result<kernels::Ceilings> measure_ceilings(Model& model);
+// Fills parameters and model_bytes.
+void count_weights(RunFacts& facts, const formats::Checkpoint& checkpoint);
 RunFacts collect_facts(Model& model, Origin origin, const kernels::Ceilings& ceilings);
 
 struct Report {

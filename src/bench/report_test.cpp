@@ -111,6 +111,25 @@ TEST(Report, APresetIsNamedWithWhatItSet) {
   EXPECT_EQ((*json)["preset"]["flags"], Json::array({"--chunk=64"}));
 }
 
+TEST(Report, AnotherSurfaceHasItsLoadsAndNoCeilings) {
+  Report report = sample_report();
+  report.facts.surface = "browser";
+  report.facts.loads = {
+      {.mode = "cold", .seconds = 3, .phases = {{"download", 2, 8'000'000}, {"compile", 1, 31}}},
+      {.mode = "warm", .seconds = 1.5, .phases = {{"upload", 1.5, 8'000'000}}}};
+  const std::string text = to_text(report, Format::kMarkdown);
+  EXPECT_TRUE(contains(text, "load cold 3.00 s: download 2.00 s (7.63 MiB), compile 1.00 s (31 kernels)\n"))
+      << text;
+  EXPECT_TRUE(contains(text, "load warm 1.50 s: upload 1.50 s (7.63 MiB)\n")) << text;
+  EXPECT_FALSE(contains(text, "ceilings")) << text;
+  const auto json = parse_json(to_text(report, Format::kJson), "report");
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["surface"], "browser");
+  EXPECT_EQ((*json)["load"]["seconds"], 1.5);
+  EXPECT_EQ((*json)["load"]["cold"]["phases"][1]["seconds"], 1.0);
+  EXPECT_TRUE((*json)["ceilings"].is_null());
+}
+
 TEST(Report, AShareAboveOneIsNone) {
   std::string said;
   set_log_sink([&said](LogLevel, std::string_view line) { said += line; });

@@ -149,6 +149,8 @@ const Args::Flag* Args::find(char letter) const {
 
 Result<void> Args::parse(std::span<const std::string> arguments) {
   DP_TRY(const std::vector<Given> given, read(arguments));
+  given_.clear();
+  for (const Given& one : given) given_.push_back(one.flag->name);
   for (const bool early : {true, false}) {
     for (const Given& one : given) {
       if (one.flag->is_early == early && !wants_help_) DP_CHECK(one.flag->set(one.value));

@@ -50,6 +50,8 @@ class Args {
   Result<void> parse(std::span<const std::string> arguments);
   bool wants_help() const { return wants_help_; }
   std::string help() const;
+  // Names of the flags that the last parse() was given, in order.
+  const std::vector<std::string>& given() const { return given_; }
   // For an early flag. `name` without dashes; a flag without a value is given "".
   bool has(std::string_view name) const { return find(name) != nullptr; }
   Result<void> give(std::string_view name, std::string_view value);
@@ -80,6 +82,7 @@ class Args {
   std::vector<Flag> flags_;
   std::vector<std::string>* words_ = nullptr;
   std::string words_name_, answer_;
+  std::vector<std::string> given_;
   bool wants_help_ = false;
 };
 

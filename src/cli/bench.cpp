@@ -1,10 +1,12 @@
-// doppler bench: llama-bench's tests on one model. What is measured: bench/harness.h; what is printed:
-// bench/report.h.
+// doppler bench: llama-bench's tests on one model. What is measured: bench/harness.h, or of browsers and Node
+// bench_surface.h; what is printed: bench/report.h.
 #include <cstdio>
 
 #include "base/trace.h"
+#include "cli/bench_surface.h"
 #include "cli/dry_run.h"
 #include "cli/measure.h"
+#include "cli/running_report.h"
 #include "cli/verbs.h"
 
 namespace doppler::cli {
@@ -17,6 +19,8 @@ struct BenchFlags {
   bench::Format format = bench::Format::kMarkdown;
   std::string output;
   bool dry_run = false;
+  Surface surface = Surface::kNative;
+  std::string chromium, chromium_flags;
 };
 
 void add_flags(Args& args, BenchFlags& flags) {
@@ -66,6 +70,15 @@ void add_flags(Args& args, BenchFlags& flags) {
             &flags.dry_run);
   args.text("output", 0, "FILE", "write the report there, and the markdown table to standard output",
             &flags.output);
+  args.custom("surface", 0, "SURFACE", "native (default), or the npm package in browser or node",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_TRY(flags.surface, parse_surface(value));
+                return {};
+              });
+  args.text("chromium", 0, "FILE", "of --surface browser: the program (default: the distribution's)",
+            &flags.chromium);
+  args.text("chromium-flags", 0, "FLAGS", "of --surface browser: further flags, blanks between them",
+            &flags.chromium_flags);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
 }
 
@@ -84,14 +97,6 @@ Result<void> check(BenchFlags& flags) {
   return {};
 }
 
-// What a person sees at once: the report itself, or its table where the report goes to a file.
-void show(const std::string& text) {
-  end_progress();
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
-// Rows are shown, and the file is written anew, as soon as each is measured: a run that is interrupted leaves them.
 Result<void> measure(BenchFlags& flags) {
   DP_TRY(Model model, load_for(flags.model, bench::positions_needed(flags.settings.tests)));
   DP_TRY(const kernels::Ceilings ceilings, measure_ceilings(model));
@@ -104,24 +109,17 @@ Result<void> measure(BenchFlags& flags) {
   report.facts.warmups = flags.settings.warmups;
   report.facts.repetitions = flags.settings.repetitions;
 
-  const bench::Format shown = flags.output.empty() ? flags.format : bench::Format::kMarkdown;
   if (stderr_is_terminal()) {
     flags.settings.progress = [&](size_t test, uint32_t repetition) {
       std::fprintf(stderr, "\r\033[K%s, run %u of %u", flags.settings.tests[test].name().c_str(), repetition,
                    flags.settings.repetitions);
     };
   }
-  flags.settings.on_row = [&](const bench::Row& row) -> Result<void> {
-    report.rows.push_back(row);
-    show(bench::row_text(report, report.rows.size() - 1, shown));
-    if (flags.output.empty()) return {};
-    const std::string text = bench::to_text(report, flags.format);
-    return write_file_atomically(flags.output, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-  };
-  show(bench::head_text(report, shown));
+  RunningReport running(std::move(report), flags.format, flags.output);
+  flags.settings.on_row = [&](const bench::Row& row) { return running.add(row); };
+  running.begin();
   const auto rows = bench::run_tests(model, flags.settings, ceilings.read_bytes_per_second);
-  if (!report.rows.empty()) show(bench::tail_text(report, shown));
-  end_progress();
+  running.end();
   if (!rows) return forward(rows.error());
   return {};
 }
@@ -138,7 +136,19 @@ int bench_verb(std::span<const std::string> arguments) {
     if (argument == "-pg") argument = "--pg";  // llama-bench's spelling of a flag with two letters
   }
   if (const auto code = parse_or_exit(args, spelled)) return *code;
+  if (auto checked = check_surface_flags(flags.surface, args.given()); !checked)
+    return exit_usage(checked.error());
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
+  if (flags.surface != Surface::kNative) {
+    const auto measured = bench_surface({.surface = flags.surface,
+                                         .model = flags.model,
+                                         .settings = flags.settings,
+                                         .format = flags.format,
+                                         .output = flags.output,
+                                         .chromium = flags.chromium,
+                                         .chromium_flags = flags.chromium_flags});
+    return measured ? 0 : exit_failed(measured.error());
+  }
   if (flags.dry_run) {
     const uint64_t positions = bench::positions_needed(flags.settings.tests);
     if (flags.model.load.ctx_len == 0 && positions > model::kDefaultCtxLen) {

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "cli/beside_program.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
 #include "kernels/rope/rope.h"
@@ -166,15 +167,8 @@ int finish_trace(int code) {
 
 Result<std::string> default_model_path() {
   if (const char* path = std::getenv("DOPPLER_MODEL"); path && *path) return std::string(path);
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  // Beside the build tree (build/<preset>/src/cli/doppler) or as installed (bin/doppler, share/doppler).
-  for (std::filesystem::path folder = program.parent_path(); !error && folder.has_relative_path();
-       folder = folder.parent_path()) {
-    for (const char* place : {"models/storyteller.gguf", "share/doppler/models/storyteller.gguf"}) {
-      if (std::filesystem::exists(folder / place, error)) return (folder / place).string();
-    }
-  }
+  if (auto path = beside_program({"models/storyteller.gguf", "share/doppler/models/storyteller.gguf"}))
+    return std::move(*path);
   return fail(ErrorKind::kIo,
               "The default model (models/storyteller.gguf) was not found; name one with --model.");
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/json.h"
+#include "cli/beside_program.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
 #include "store/file_server.h"
@@ -16,16 +17,9 @@ namespace {
 constexpr uint32_t kUsualPort = 8018;
 constexpr const char* kIndex = "index.html";
 
-// Where web/page/build.mjs put the page: beside the build tree (build/<preset>/src/cli/doppler), or as installed.
+// Where web/page/build.mjs put the page.
 Result<std::string> built_page() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  for (std::filesystem::path folder = program.parent_path(); !error && folder.has_relative_path();
-       folder = folder.parent_path()) {
-    for (const char* place : {"web/dist", "share/doppler/web"}) {
-      if (std::filesystem::exists(folder / place / kIndex, error)) return (folder / place).string();
-    }
-  }
+  if (auto page = beside_program({"web/dist", "share/doppler/web"}, kIndex)) return std::move(*page);
   return fail(ErrorKind::kIo,
               "The page is not built: there is no web/dist/index.html. Run: tools/setup wasm && cmake "
               "--preset wasm && "

@@ -37,6 +37,19 @@ const char* kind_name(openai::AnswerEvent::Kind kind) {
   return "text";
 }
 
+Result<Grammar> read_asked(const Json& body, bool has_grammars) {
+  Grammar asked;
+  DP_CHECK(openai::read_grammar(body, &asked));
+  if (asked.kind == GrammarKind::kNone || has_grammars) return asked;
+  return fail(ErrorKind::kUnsupported,
+              "%s is given, but the model was loaded without grammars: load(..., {grammars}).",
+              asked.source.c_str());
+}
+
+Json grammar_json(const Grammar& grammar) {
+  return {{"kind", kind_name(grammar.kind)}, {"text", grammar.text}, {"source", grammar.source}};
+}
+
 std::string events_text(const std::vector<openai::AnswerEvent>& events) {
   Json list = Json::array();
   for (const openai::AnswerEvent& event : events)
@@ -52,13 +65,7 @@ Result<Json> begin_chat(const engine::TextModel& text, const Json& body, bool ha
                 text.tokenizer_problem.c_str());
   }
   DP_TRY(const openai::ChatFields chat, openai::read_chat_fields(body));
-  Grammar asked;
-  DP_CHECK(openai::read_grammar(body, &asked));
-  if (asked.kind != GrammarKind::kNone && !has_grammars) {
-    return fail(ErrorKind::kUnsupported,
-                "%s is given, but the model was loaded without a grammar engine: load(..., {grammar}).",
-                asked.source.c_str());
-  }
+  DP_TRY(const Grammar asked, read_asked(body, has_grammars));
   const auto render = [&](const openai::ChatFields& shown) {
     return engine::apply_chat_template(
         text, {.messages = shown.messages, .tools = shown.tools, .extra = shown.template_arguments});
@@ -77,12 +84,13 @@ Result<Json> begin_chat(const engine::TextModel& text, const Json& body, bool ha
                 {"tools", prompt.parser.tools},
                 {"special", prompt.shows_special},
                 {"forced", prompt.forced}}}};
-  if (prompt.grammar.kind != GrammarKind::kNone && has_grammars) {
-    out["grammar"] = {{"kind", kind_name(prompt.grammar.kind)},
-                      {"text", prompt.grammar.text},
-                      {"source", prompt.grammar.source}};
-  }
+  if (asked.kind != GrammarKind::kNone) out["grammar"] = grammar_json(prompt.grammar);
   return out;
+}
+
+Result<Json> read_grammar(const Json& body, bool has_grammars) {
+  DP_TRY(const Grammar asked, read_asked(body, has_grammars));
+  return grammar_json(asked);
 }
 
 Result<ChatReader> ChatReader::create(const engine::TextModel& text, const Json& reading) {

@@ -10,10 +10,13 @@
 namespace doppler::web {
 
 // body: {"messages", "tools", "tool_choice", "response_format", "chat_template_kwargs", "reasoning_effort"} in OpenAI's
-// shape. Gives {"tokens", "reading"} and, where the answer has to fit one, {"grammar": {"kind", "text", "source"}}. What
-// "reading" holds goes unread to the generation. `has_grammars`: somebody can honour a grammar; otherwise a format that
-// was asked for is an error, and calls that must come are written freely behind their opening.
+// shape. Gives {"tokens", "reading"} and, where a grammar was asked for, {"grammar"} as read_grammar() does. What "reading"
+// holds goes unread to the generation. `has_grammars`: somebody can honour a grammar; otherwise one that was asked for is an
+// error. Calls that must come are written freely behind their opening.
 Result<Json> begin_chat(const engine::TextModel& text, const Json& body, bool has_grammars);
+
+// {"kind": "json-schema", "regex", "grammar", or "none" where the body asks for none, "text", "source"}.
+Result<Json> read_grammar(const Json& body, bool has_grammars);
 
 // Takes an answer's text as it comes. Each piece gives a list of ["text" | "reasoning" | "call" | "arguments", text].
 class ChatReader {

@@ -158,6 +158,15 @@ DP_HOST_EXPORT("doppler_detokenize") void export_detokenize(uint32_t call, char*
 DP_HOST_EXPORT("doppler_chat") void export_chat(uint32_t call, char* data, uint32_t bytes) {
   ask(call, data, bytes, &WebModel::begin_chat);
 }
+DP_HOST_EXPORT("doppler_grammar") void export_grammar(uint32_t call, char* data, uint32_t bytes) {
+  ask(call, data, bytes, &WebModel::read_grammar);
+}
+DP_HOST_EXPORT("doppler_vocabulary") void export_vocabulary(uint32_t call) {
+  const auto made = instance().model.vocabulary();
+  if (!made) return answer(call, forward(made.error()));
+  host_bytes(call, made->first.data(), static_cast<uint32_t>(made->first.size()));
+  answer(call, Json({{"ends", made->second}}));
+}
 DP_HOST_EXPORT("doppler_template") void export_template(uint32_t call, char* data, uint32_t bytes) {
   ask(call, data, bytes, &WebModel::apply_template);
 }

@@ -10,6 +10,7 @@
 #include "engine/session_identity.h"
 #include "engine/tuning.h"
 #include "web/web_chat.h"
+#include "web/web_guide.h"
 #include "web/web_options.h"
 
 namespace doppler::web {
@@ -95,6 +96,12 @@ Task<Result<Json>> WebModel::generate(uint32_t call, Json request, PieceCallback
       on_piece(tokens, reader->push(text));
     };
   }
+  DP_CO_TRY(const auto grammar, get_integer(request, "grammar"));
+  if (grammar) {
+    asked.guide = std::make_shared<WebGuide>(static_cast<uint32_t>(*grammar),
+                                             engine::generator_config(*loaded_).vocab_size);
+    asked.options.grammar.kind = GrammarKind::kGrammar;  // the plans' masks are used
+  }
   auto running = streams_ ? streams_->generate(std::move(asked), std::move(tell))
                           : generate_one(std::move(asked), std::move(tell));
   DP_CO_TRY(const Generation made, co_await std::move(running));
@@ -147,6 +154,29 @@ Result<Json> WebModel::begin_chat(const Json& request) const {
   if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
   DP_TRY(const auto has_grammars, get_bool(request, "hasGrammars"));
   return web::begin_chat(loaded_->text, member(request, "chat"), has_grammars.value_or(false));
+}
+
+Result<Json> WebModel::read_grammar(const Json& request) const {
+  DP_TRY(const auto has_grammars, get_bool(request, "hasGrammars"));
+  return web::read_grammar(member(request, "fields"), has_grammars.value_or(false));
+}
+
+Result<std::pair<std::vector<uint8_t>, std::vector<uint32_t>>> WebModel::vocabulary() const {
+  using tokenizer::TokenType;
+  DP_TRY(const tokenizer::Tokenizer* const tokenizer, this->tokenizer());
+  std::vector<uint8_t> out;
+  const std::vector<uint32_t>& ends = loaded_->text.stop_tokens;
+  for (uint32_t id = 0; id < tokenizer->vocab_size(); ++id) {
+    const TokenType type = tokenizer->token_type(static_cast<int32_t>(id));
+    const bool is_text = type != TokenType::kUnused && type != TokenType::kControl &&
+                         type != TokenType::kUnknown && std::ranges::find(ends, id) == ends.end();
+    const std::string_view bytes = is_text ? tokenizer->token_bytes(static_cast<int32_t>(id)) : "";
+    const size_t count = bytes.size() > UINT16_MAX ? 0 : bytes.size();
+    out.push_back(static_cast<uint8_t>(count & 0xff));
+    out.push_back(static_cast<uint8_t>(count >> 8));
+    out.insert(out.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(count));
+  }
+  return std::pair(std::move(out), ends);
 }
 
 Result<Json> WebModel::apply_template(const Json& request) const {

@@ -21,13 +21,18 @@ class WebModel {
   // request: {"files": {...}, "options": {...}}. Answers with the model's description.
   Task<Result<Json>> load(Json request, model::LoadProgress progress);
   // request: {"tokens", "options", "reading", "generated"}. reading: of a chat, whose pieces are then lists of events
-  // (web_chat.h). generated: where the device was lost, the answer's tokens so far, whose text is the first piece. Answers as `doppler run --json` prints. One at a time, unless the model was loaded for several
+  // (web_chat.h). grammar: the host's number of one (web_guide.h). generated: where the device was lost, the answer's tokens so far, whose text is the first piece. Answers as `doppler run --json` prints. One at a time, unless the model was loaded for several
   // sequences. `call` names it for cancel().
   Task<Result<Json>> generate(uint32_t call, Json request, PieceCallback on_piece);
   // request: {"tokens", "dimensions", "truncate"}. The vector of a text, of a model that gives embeddings.
   Task<Result<Embedding>> embed(Json request);
-  // Of a chat: web_chat.h. {"chat", "hasGrammars"} -> {"tokens", "reading", "grammar"}
+  // Of a chat and of its grammar alone: web_chat.h. {"chat", "hasGrammars"} -> {"tokens", "reading", "grammar"}
   Result<Json> begin_chat(const Json& request) const;
+  // {"fields", "hasGrammars"} -> {"kind", "text", "source"}
+  Result<Json> read_grammar(const Json& request) const;
+  // What each token spells, as its count of bytes (u16) and the bytes: 0 of tokens that stand for no text. The second
+  // are the tokens that end an answer.
+  Result<std::pair<std::vector<uint8_t>, std::vector<uint32_t>>> vocabulary() const;
   // {"text", "addSpecial", "parseSpecial"} -> {"tokens"}; {"tokens"} -> {"text"}.
   Result<Json> tokenize(const Json& request) const;
   Result<Json> detokenize(const Json& request) const;

@@ -18,6 +18,7 @@ Task<Result<Generation>> WebStreams::generate(Asked asked, PieceCallback on_piec
       Line{.call = asked.call,
            .answer = engine::StreamAnswer(loaded_, std::move(asked.prompt), std::move(asked.options),
                                           asked.show_special),
+           .guide = std::move(asked.guide),
            .on_piece = std::move(on_piece),
            .stream = nullptr,
            .ended = {}});
@@ -42,7 +43,7 @@ void WebStreams::cancel(uint32_t call) {
 }
 
 Result<void> WebStreams::submit(Line& line) {
-  DP_TRY(engine::Request request, line.answer.next_request({}));
+  DP_TRY(engine::Request request, line.answer.next_request({.guide = line.guide}));
   DP_TRY(line.stream, scheduler_->submit(std::move(request)));
   return {};
 }

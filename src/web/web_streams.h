@@ -28,6 +28,7 @@ class WebStreams {
     std::vector<uint32_t> generated;  // of one whose device was lost: the answer's tokens so far
     GenerateOptions options;
     bool show_special = false;  // special tokens are part of the text
+    std::shared_ptr<engine::Guide> guide = nullptr;
   };
   Task<Result<Generation>> generate(Asked asked, PieceCallback on_piece);
   // The generation of that call, if there is one, ends with what it has.
@@ -38,6 +39,7 @@ class WebStreams {
   struct Line {
     uint32_t call;
     engine::StreamAnswer answer;
+    std::shared_ptr<engine::Guide> guide;
     PieceCallback on_piece;
     std::shared_ptr<engine::Stream> stream;
     Completion<Result<void>> ended;

@@ -39,3 +39,14 @@ $ grep '"test":' report.json
 $ doppler bench --streams 0
 doppler: Flag --streams was given 0; allowed is 1 to 64.
 exit 2
+
+== what the npm package cannot be asked is refused by name
+$ doppler bench --surface phone
+doppler: Surface "phone" is not known; allowed are native, browser and node.
+exit 2
+$ doppler bench --surface node --streams 4
+~doppler: Flag --streams says nothing to the npm package; with --surface node there are --surface, --model, .*
+exit 2
+$ doppler bench --chromium-flags x
+doppler: Flag --chromium-flags is of --surface browser alone.
+exit 2

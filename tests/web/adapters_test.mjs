@@ -9,8 +9,9 @@ const kAnswer = ['once', ' upon', ' a time'];
 
 const kCalls = [['reasoning', 'Hm.'], ['call', 'find'], ['arguments', '{"a":'], ['arguments', '1}']];
 
-/** Answers everything with kAnswer, or these events; a word is a token. @param {any[]} [events] */
-function scriptedModel(events = kAnswer.map((text) => ['text', text])) {
+/** Answers with kAnswer, or the events of each answer in turn, the last of them ever after; a word is a token. @param {any[][]} given */
+function scriptedModel(...given) {
+  const answers = given.length > 0 ? given : [kAnswer.map((text) => ['text', text])];
   /** @type {any[]} */ const requests = [];
   const create = async (request) => {
     requests.push(request);
@@ -19,7 +20,7 @@ function scriptedModel(events = kAnswer.map((text) => ['text', text])) {
     const shape = new Shape(true, 'scripted');
     const timings = { prompt_tokens: 5, evaluated_tokens: 3, generated_tokens: 3 };
     const answer = { text: kAnswer.join(''), tokens: [1, 2, 3], stop: 'end-of-text', timings };
-    const made = events.flatMap((event, i) => shape.chunks({ events: [event], tokens: [i + 1] }));
+    const made = answers[Math.min(requests.length, answers.length) - 1].flatMap((event, i) => shape.chunks({ events: [event], tokens: [i + 1] }));
     if (!request.stream) return shape.whole(answer);
     const chunks = new Chunks(() => {});
     for (const chunk of made) chunks.push(chunk);
@@ -106,6 +107,28 @@ test('Prompt API: a session remembers, appends, measures and drops its oldest wo
     ['Be brief.', 'lived', 'once upon a time', 'two more words']);
   session.destroy();
   await assert.rejects(session.prompt('x'), { name: 'AbortError' });
+});
+
+test('Prompt API: a constraint is a grammar', async () => {
+  const { doppler, requests } = scriptedModel();
+  const session = await promptApiModel(doppler).create();
+  await session.prompt('x', { responseConstraint: { type: 'boolean' } });
+  await session.prompt('x', { responseConstraint: /yes|no/ });
+  assert.deepEqual(requests[0].response_format, { type: 'json_schema', json_schema: { schema: { type: 'boolean' } } });
+  assert.equal(requests[1].guided_regex, 'yes|no');
+});
+
+test('Prompt API: tools are called by the session, which answers behind their results', async () => {
+  const { doppler, requests } = scriptedModel(kCalls, [['text', 'Two.']]);
+  /** @type {any[]} */ const given = [];
+  const execute = async (args) => (given.push(args), { found: 2 });
+  const session = await promptApiModel(doppler).create({ tools: [{ name: 'find', inputSchema: { type: 'object' }, execute }] });
+  assert.equal(await session.prompt('How many?'), 'Two.');
+  assert.deepEqual(given, [{ a: 1 }]);
+  const [{ tools: [tool] }, { messages }] = requests;
+  assert.deepEqual(tool.function, { name: 'find', description: undefined, parameters: { type: 'object' } });
+  assert.deepEqual(messages.map(({ role, content }) => [role, content]), [['user', 'How many?'], ['assistant', ''], ['tool', '{"found":2}']]);
+  assert.equal(messages[1].tool_calls[0].id, messages[2].tool_call_id);
 });
 
 async function gather(stream) {

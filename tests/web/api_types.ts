@@ -9,7 +9,7 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   const show = ({ phase, bytes, total, secondsLeft }: Progress): string =>
     `${phase} ${bytes}/${total} ${secondsLeft?.toFixed(0) ?? '?'} s`;
   const doppler = await Doppler.load('owner/name:Q4_K_M', { progress: show, signal: controller.signal, ctx: 4096, lane: 'fast',
-    device: { powerPreference: 'low-power' }, workerUrl: new URL('https://example.com/worker.mjs') });
+    device: { powerPreference: 'low-power' }, grammars: new URL('https://example.com/xgrammar.js'), workerUrl: new URL('https://example.com/worker.mjs') });
   for (const source of [file, [file], folder, new URL('https://example.com/model.gguf')]) await Doppler.load(source);
 
   const messages = [{ role: 'user', content: 'The fox' }];
@@ -20,7 +20,8 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   for await (const chunk of stream) last = chunk;
   stream.cancel();
   const rate: number | undefined = last?.timings?.decode_tokens_per_second;
-  const { choices: [{ text }], usage: { total_tokens } } = await doppler.complete({ prompt: [1, 2], stop: 'x' });
+  const { choices: [{ text }], usage: { total_tokens } } = await doppler.complete({ prompt: [1, 2], stop: 'x', guided_choice: ['yes', 'no'] });
+  await doppler.chat.completions.create({ messages, response_format: { type: 'json_schema', json_schema: { schema: { type: 'object' } } } });
 
   const { embedding, tokens } = await doppler.embed([1, 2], { dimensions: 64, truncate: true });
   const scaled: Float32Array = embedding.map((value) => value * tokens);
@@ -30,7 +31,7 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   await session.complete({ prompt: 'and', signal: controller.signal });
   const model: LanguageModelV4 = aiSdkModel(doppler);
   const prompted = await promptApiModel(doppler).create({ initialPrompts: [{ role: 'system', content: 'Be brief.' }] });
-  const reader: ReadableStream<string> = prompted.promptStreaming('Hello');
+  const reader: ReadableStream<string> = prompted.promptStreaming('Hello', { responseConstraint: /yes|no/ });
   for (const { id, complete } of await Doppler.cache.list()) if (!complete) await Doppler.cache.delete(id);
   doppler.addEventListener('devicelost', () => console.log(content, rate, text, total_tokens, scaled, model, reader));
   await doppler.unload().catch((error: unknown) => {

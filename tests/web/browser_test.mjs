@@ -207,3 +207,31 @@ check('a full storage loses the models used longest ago, but none in use; a piec
   assert.equal(found.cached, 0);
   assert.equal(typeof found.persisted, 'boolean');
 });
+
+check('grammars come from their package in a worker, and again behind a schema that ends its program', async (page) => {
+  const found = await page.evaluate(async (address) => {
+    const script = `import { browser } from '${location.origin}/browser.mjs';
+      import { Grammars } from '${location.origin}/grammars.mjs';
+      const grammars = new Grammars((opens) => browser.loadGrammars('${location.origin}${address}', opens));
+      const tokens = ['', '{', '}', '1'];
+      const bytes = new Uint8Array(tokens.flatMap((text) => [text.length, 0, ...new TextEncoder().encode(text)]));
+      const core = { exports: { memory: new WebAssembly.Memory({ initial: 1 }) } };
+      const { dp_grammar_allowed: allowed, dp_grammar_accept: accept } = grammars.imports(core);
+      const begin = (schema) => grammars.begin({ kind: 'json-schema', text: JSON.stringify(schema), source: 'it' }, [], async () => ({ bytes, ends: [0] }));
+      const masks = async () => {
+        const number = await begin({ type: 'object' });
+        const mask = () => (allowed(number, 0, 1), new Uint32Array(core.exports.memory.buffer)[0]);
+        return [mask(), accept(number, 1), accept(number, 3), accept(number, 2), mask(), accept(number, 0)];
+      };
+      const first = await masks();
+      const wrong = await begin({ type: 7 }).catch(({ kind }) => kind);
+      postMessage([first, wrong, await masks()]);`;
+    const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })), { type: 'module' });
+    return new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = ({ message }) => reject(new Error(message));
+    });
+  }, '/node_modules/@mlc-ai/web-xgrammar/lib/index.js');
+  const masks = [0b10, 1, 0, 1, 0b1, 2]; // "{", then neither a number nor more than "}", then the end
+  assert.deepEqual(found, [masks, 'invalid-input', masks]);
+});

@@ -11,6 +11,7 @@ import { join, relative } from 'node:path';
 import test from 'node:test';
 import { Doppler } from '../../web/node.mjs';
 import { caseFolders, readFloats, readIntegers, serveFolder } from './references.mjs';
+import { failingAllocation, spiedGpu } from './spied_gpu.mjs';
 
 const kNoDevice = 77;
 const kExact = { lane: 'exact', ctx: 64, chunk: 64 };
@@ -141,28 +142,11 @@ check('a load that is aborted rejects', '', async () => {
   await assert.rejects(loading, { kind: 'cancelled' });
 });
 
-/**
- * The GPU as it is, with what a test does to its devices. @param {(device: any) => void} touch
- * @returns {Promise<any>}
- */
-async function spiedGpu(touch) {
-  const gpu = await Doppler.gpu();
-  return { wgslLanguageFeatures: gpu.wgslLanguageFeatures, async requestAdapter(options) {
-    const adapter = await gpu.requestAdapter(options);
-    const { features, limits, info } = adapter;
-    return { features, limits, info, async requestDevice(wanted) {
-      const device = await adapter.requestDevice(wanted);
-      touch(device);
-      return device;
-    } };
-  } };
-}
-
 check('the self test passes, names a kernel that computes wrong, and replaces it', '', async () => {
   const model = join(golden, 'llama/f16');
   const options = { ctx: 64, chunk: 64, selfTest: true };
   await withModel(model, options, async ({ info: { selfTest } }) => assert.ok(selfTest.passed, selfTest.text));
-  const gpu = await spiedGpu((device) => {
+  const gpu = await spiedGpu(await Doppler.gpu(), (device) => {
     const { createShaderModule } = device;
     device.createShaderModule = ({ label, code }) =>
       createShaderModule.call(device, { label, code: label === kWrongKernel ? code.replaceAll('exp2(', 'sin(') : code });
@@ -176,7 +160,7 @@ check('the self test passes, names a kernel that computes wrong, and replaces it
 
 check('a device that is lost in mid-sentence is made again, and the sentence goes on', '', async () => {
   /** @type {any[]} */ const devices = [];
-  const gpu = await spiedGpu((device) => devices.push(device));
+  const gpu = await spiedGpu(await Doppler.gpu(), (device) => devices.push(device));
   await withModel(smallest, { ...kExact, device: { gpu } }, async (doppler) => {
     /** @type {string[]} */ const events = [];
     for (const name of ['devicelost', 'restored']) doppler.addEventListener(name, () => events.push(name));
@@ -195,10 +179,19 @@ check('a device that is lost in mid-sentence is made again, and the sentence goe
   });
 });
 
+check('a device without room in the middle of a load is an error of its kind, and gives back what it had', '', async () => {
+  for (const after of [0, 12]) {
+    /** @type {any[]} */ const devices = [];
+    const gpu = await spiedGpu(await Doppler.gpu(), (device) => devices.push(failingAllocation(device, after)));
+    await assert.rejects(Doppler.load(smallest, { ...kExact, device: { gpu } }), { kind: 'out-of-memory', message: /There is no memory for buffer/ });
+    assert.equal((await devices[0].lost).reason, 'destroyed');
+  }
+});
+
 // Greedy: the kernels that sample for several sequences compile for minutes on a CPU.
 check('four requests together give what each gives alone, in fewer steps; one that is aborted leaves the others; a lost device too', '', async () => {
   /** @type {any[]} */ const devices = [];
-  const gpu = await spiedGpu((device) => devices.push(device));
+  const gpu = await spiedGpu(await Doppler.gpu(), (device) => devices.push(device));
   await withModel(smallest, { ...kExact, sequences: 4, device: { gpu } }, async (doppler) => {
     const references = join(smallest, 'refs.safetensors');
     const requests = [{ prompt: readIntegers(references, 'prompt_a') }, { prompt: [1, 2, 3] }, { prompt: [4, 5] }, { prompt: [9, 8, 7, 6] }]

@@ -6,6 +6,19 @@ export interface PromptMessage {
   role: 'system' | 'user' | 'assistant';
   content: string | { type: 'text'; value: string }[];
 }
+/** The model calls execute() by itself, with arguments that it wrote; its chat template must know tools. */
+export interface PromptTool {
+  name: string;
+  description?: string;
+  /** A JSON schema of the arguments. */
+  inputSchema?: object;
+  execute(args: any): unknown;
+}
+/** responseConstraint: a JSON schema or a regular expression, of a model that was loaded with `grammars`. */
+export interface PromptOptions {
+  signal?: AbortSignal;
+  responseConstraint?: object | RegExp;
+}
 export interface LanguageModelFactory {
   availability(): Promise<'available'>;
   params(): Promise<{ defaultTopK: number; maxTopK: number; defaultTemperature: number; maxTemperature: number }>;
@@ -13,7 +26,7 @@ export interface LanguageModelFactory {
     initialPrompts?: PromptMessage[];
     topK?: number;
     temperature?: number;
-    tools?: unknown[];
+    tools?: PromptTool[];
     signal?: AbortSignal;
   }): Promise<PromptModel>;
 }
@@ -24,8 +37,8 @@ export interface PromptModel extends EventTarget {
   readonly topK: number;
   readonly temperature: number;
   oncontextoverflow: ((event: Event) => any) | null;
-  prompt(input: PromptInput, options?: { signal?: AbortSignal }): Promise<string>;
-  promptStreaming(input: PromptInput, options?: { signal?: AbortSignal }): ReadableStream<string>;
+  prompt(input: PromptInput, options?: PromptOptions): Promise<string>;
+  promptStreaming(input: PromptInput, options?: PromptOptions): ReadableStream<string>;
   append(input: PromptInput, options?: { signal?: AbortSignal }): Promise<void>;
   measureContextUsage(input: PromptInput): Promise<number>;
   clone(): Promise<PromptModel>;

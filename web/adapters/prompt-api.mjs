@@ -6,6 +6,7 @@ const kDefaultTopK = 40;
 const kDefaultTemperature = 0.8;
 const kMaxTemperature = 2;
 const kMaxTopK = 128;
+const kMostTurns = 32; // of calls before an answer: some models call for ever
 
 /** @param {import('../doppler.d.ts').Doppler} doppler @returns {import('./prompt-api.d.ts').LanguageModelFactory} */
 export function promptApiModel(doppler) {
@@ -14,8 +15,7 @@ export function promptApiModel(doppler) {
     params: async () => ({ defaultTopK: kDefaultTopK, maxTopK: kMaxTopK, defaultTemperature: kDefaultTemperature,
       maxTemperature: kMaxTemperature }),
     async create({ initialPrompts = [], topK = kDefaultTopK, temperature = kDefaultTemperature, tools, signal } = {}) {
-      if (tools?.length) throw unsupported('Tools are asked for, which this version does not know.');
-      const model = new PromptModel(doppler, initialPrompts.map(message), topK, temperature);
+      const model = new PromptModel(doppler, initialPrompts.map(message), { topK, temperature, tools: tools ?? [] });
       signal?.addEventListener('abort', () => model.destroy());
       await model.measure();
       return model;
@@ -26,16 +26,18 @@ export function promptApiModel(doppler) {
 class PromptModel extends EventTarget {
   #doppler;
   #messages;
+  #tools;
   #life = new AbortController();
   contextUsage = 0;
   /** @type {((event: Event) => any) | null} */ oncontextoverflow = null;
 
   /**
-   * @param {import('../doppler.d.ts').Doppler} doppler @param {{role: string, content: string}[]} messages
-   * @param {number} topK @param {number} temperature
+   * @param {import('../doppler.d.ts').Doppler} doppler @param {any[]} messages
+   * @param {{topK: number, temperature: number, tools: import('./prompt-api.d.ts').PromptTool[]}} options
    */
-  constructor(doppler, messages, topK, temperature) {
+  constructor(doppler, messages, { topK, temperature, tools }) {
     super();
+    this.#tools = tools;
     this.#doppler = doppler;
     this.#messages = messages;
     this.topK = topK;
@@ -79,7 +81,8 @@ class PromptModel extends EventTarget {
   }
 
   async clone() {
-    const copy = new PromptModel(this.#doppler, [...this.#messages], this.topK, this.temperature);
+    const { topK, temperature } = this;
+    const copy = new PromptModel(this.#doppler, [...this.#messages], { topK, temperature, tools: this.#tools });
     await copy.measure();
     return copy;
   }
@@ -118,25 +121,63 @@ class PromptModel extends EventTarget {
 
   /** @param {any} input @param {any} options */
   async *#pieces(input, { signal, responseConstraint }) {
-    if (responseConstraint) throw unsupported('A responseConstraint is asked for, which this version does not know.');
     const signals = signal ? [signal, this.#life.signal] : [this.#life.signal];
     const messages = await this.#fitting([...this.#messages, ...messagesOf(input)]);
-    let text = '';
     try {
-      const chunks = await this.#doppler.chat.completions.create({ messages, stream: true, top_k: this.topK,
-        temperature: this.temperature, signal: AbortSignal.any(signals) });
-      for await (const { choices: [{ delta }] } of chunks) {
-        if (!delta.content) continue;
-        text += delta.content;
-        yield delta.content;
+      for (let turn = 0; turn < kMostTurns; turn++) {
+        /** @type {{text: string, calls: any[]}} */ const said = { text: '', calls: [] };
+        yield* this.#turn(messages, said, { signal: AbortSignal.any(signals), ...constraint(responseConstraint) });
+        const { text, calls } = said;
+        messages.push({ role: 'assistant', content: text, ...(calls.length > 0 && { tool_calls: calls }) });
+        if (calls.length === 0) {
+          this.#messages = messages;
+          return await this.measure();
+        }
+        for (const call of calls) messages.push({ role: 'tool', tool_call_id: call.id, content: await this.#result(call.function) });
       }
     } catch (error) {
       const ours = asDopplerError(error);
       throw ours.kind === 'cancelled' ? new DOMException(ours.message, 'AbortError') : ours;
     }
-    this.#messages = [...messages, { role: 'assistant', content: text }];
-    await this.measure();
+    throw unsupported(`The model called tools ${kMostTurns} times without an answer.`);
   }
+
+  /** One answer of the model. @param {any[]} messages @param {{text: string, calls: any[]}} said is filled @param {any} options */
+  async *#turn(messages, said, options) {
+    const tools = this.#tools.map(({ name, description, inputSchema: parameters }) =>
+      ({ type: /** @type {const} */ ('function'), function: { name, description, parameters } }));
+    const chunks = await this.#doppler.chat.completions.create({ messages: [...messages], stream: true, top_k: this.topK,
+      temperature: this.temperature, ...(tools.length > 0 && { tools }), ...options });
+    for await (const { choices: [{ delta }] } of chunks) {
+      for (const { index, id, function: { name, arguments: text } } of delta.tool_calls ?? []) {
+        said.calls[index] ??= { id, type: 'function', function: { name, arguments: '' } };
+        said.calls[index].function.arguments += text;
+      }
+      if (!delta.content) continue;
+      said.text += delta.content;
+      yield delta.content;
+    }
+  }
+
+  /** What the page's own function says to a call. @param {{name: string, arguments: string}} call @returns {Promise<string>} */
+  async #result({ name, arguments: text }) {
+    const tool = this.#tools.find((one) => one.name === name);
+    if (!tool) return `There is no tool "${name}".`;
+    let given;
+    try {
+      given = JSON.parse(text || '{}');
+    } catch {
+      return 'The arguments are no JSON.';
+    }
+    const result = await tool.execute(given);
+    return typeof result === 'string' ? result : JSON.stringify(result);
+  }
+}
+
+/** A regular expression or a JSON schema, as our requests have them. @param {any} given */
+function constraint(given) {
+  if (!given) return {};
+  return given instanceof RegExp ? { guided_regex: given.source } : { response_format: { type: 'json_schema', json_schema: { schema: given } } };
 }
 
 /** @param {any} input */

@@ -1,7 +1,8 @@
-// Speed of the loaded model in this browser: ppN (prefill of N tokens) and tgN (decode of N) behind some depths of context,
-// with the names and the JSON of `doppler bench` (docs/howto/bench.md). No DOM.
+// Speed of a loaded model: ppN (prefill of N tokens), tgN (decode of N) and both behind some depths of context, with the
+// names and the JSON of `doppler bench` (docs/howto/bench.md), which has this module measure browsers and Node. No DOM.
 
-/** @typedef {{prompt: number, generate: number, depths: number[], repetitions: number}} Workload */
+/** @typedef {{prompt: number, generate: number, depth: number}} Test both lengths: one after the other, as one test */
+/** @typedef {{tests: Test[], repetitions: number, batch?: number}} Workload batch: decode steps of one submit */
 
 const kSeed = 20261122; // any: the tokens mean nothing, they only must not repeat
 const kWarmups = 1;
@@ -34,9 +35,17 @@ export function statistics(samples) {
   return { median, mean, stddev, min: sorted[0], max: sorted.at(-1), samples };
 }
 
-/** "pp128 @ d256". @param {{prompt: number, generate: number, depth: number}} row */
+/** At each depth a test of the prompt and one of the generation; 0 is no test. @param {number} prompt @param {number} generate
+ * @param {number[]} depths @returns {Test[]} */
+export function makeTests(prompt, generate, depths) {
+  const kinds = [...(prompt ? [{ prompt, generate: 0 }] : []), ...(generate ? [{ prompt: 0, generate }] : [])];
+  return depths.flatMap((depth) => kinds.map((kind) => ({ ...kind, depth })));
+}
+
+/** "pp128 @ d256", "pp512+tg128". @param {Test} test */
 export function testName({ prompt, generate, depth }) {
-  return `${prompt ? `pp${prompt}` : `tg${generate}`}${depth ? ` @ d${depth}` : ''}`;
+  const kinds = [...(prompt ? [`pp${prompt}`] : []), ...(generate ? [`tg${generate}`] : [])];
+  return `${kinds.join('+')}${depth ? ` @ d${depth}` : ''}`;
 }
 
 /**
@@ -44,42 +53,63 @@ export function testName({ prompt, generate, depth }) {
  * @param {import('../doppler.d.ts').Doppler} model @param {Workload} workload @param {AbortSignal} signal
  * @param {(row: any, done: number, total: number) => void} onRow
  */
-export async function runBench(model, { prompt, generate, depths, repetitions }, signal, onRow) {
-  const kinds = [...(prompt ? [{ prompt, generate: 0 }] : []), ...(generate ? [{ prompt: 0, generate }] : [])];
-  const tests = depths.flatMap((depth) => kinds.map((kind) => ({ ...kind, depth })));
-  const longest = Math.max(...depths) + Math.max(prompt, generate) + 1;
+export async function runBench(model, { tests, repetitions, batch }, signal, onRow) {
+  const longest = Math.max(...tests.map(({ prompt, generate, depth }) => depth + prompt + generate)) + 1;
   if (longest > model.info.ctxLen) {
     throw new Error(`The tests need a context of ${longest} tokens; the model was loaded with ${model.info.ctxLen}.`);
   }
   const rows = [];
   for (const test of tests) {
     const samples = [];
-    let ttft = 0;
+    const ttfts = [];
+    /** @type {any} */ let before = null;
+    /** @type {any} */ let after = null; // counters of the last repetition: all are alike
     for (let turn = 0; turn < kWarmups + repetitions; ++turn) {
-      const timings = await measure(model, test, kSeed + turn, signal);
+      const measured = await measure(model, test, kSeed + turn, { signal, batch });
+      before = measured.before ?? after;
+      after = measured.counters;
       if (turn < kWarmups) continue;
-      samples.push(test.prompt ? timings.prefill_tokens_per_second : timings.decode_tokens_per_second);
-      ttft += timings.ttft_seconds / repetitions;
+      samples.push(rate(test, measured.timings));
+      ttfts.push(measured.timings.ttft_seconds);
     }
-    const row = { test: testName(test), ...test, tokens_per_second: statistics(samples), ttft_seconds: test.prompt ? ttft : 0 };
+    const row = {
+      test: testName(test), ...test, tokens_per_second: statistics(samples), ttft_seconds: test.prompt ? statistics(ttfts).median : 0,
+      ...perToken(after, before, test.prompt + test.generate),
+    };
     rows.push(row);
     onRow(row, rows.length, tests.length);
   }
   return rows;
 }
 
-/** @param {import('../doppler.d.ts').Doppler} model @param {{prompt: number, generate: number, depth: number}} test
- * @param {number} seed @param {AbortSignal} signal */
-async function measure(model, { prompt, generate, depth }, seed, signal) {
+/** @param {Test} test @param {any} timings */
+function rate({ prompt, generate }, timings) {
+  if (!generate) return timings.prefill_tokens_per_second;
+  if (!prompt) return timings.decode_tokens_per_second;
+  return (prompt + generate) / (timings.ttft_seconds + timings.decode_seconds);
+}
+
+/** @param {import('../doppler.d.ts').Counters} after @param {import('../doppler.d.ts').Counters} before @param {number} tokens */
+function perToken(after, before, tokens) {
+  return {
+    submits_per_token: (after.submits - before.submits) / tokens,
+    dispatches_per_token: (after.dispatches - before.dispatches) / tokens,
+    readback_bytes_per_token: (after.readback_bytes - before.readback_bytes) / tokens,
+    objects_created: after.objects_created_after_load - before.objects_created_after_load,
+  };
+}
+
+/** before: the counters behind the depth, where there is one. A test that only generates starts from one token.
+ * @param {import('../doppler.d.ts').Doppler} model @param {Test} test @param {number} seed @param {any} options */
+async function measure(model, { prompt, generate, depth }, seed, options) {
   const { vocabSize } = model.info;
   const session = model.newSession();
   const ask = (tokens, max_tokens) =>
-    session.complete({ prompt: tokens, max_tokens, temperature: 0, ignore_eos: true, add_special: false, signal });
-  const before = someTokens(depth, vocabSize, seed);
-  if (!prompt) return (await ask(depth ? before : someTokens(1, vocabSize, seed), generate)).timings;
+    session.complete({ prompt: tokens, max_tokens, temperature: 0, ignore_eos: true, add_special: false, ...options });
   // The session goes on with its text: what it holds is the depth, and only the new tokens are evaluated.
-  if (depth) await ask(before, 1);
-  return (await ask(someTokens(prompt, vocabSize, seed + depth + 1), 1)).timings;
+  const filled = depth ? await ask(someTokens(depth, vocabSize, seed), 1) : null;
+  const { timings, counters } = await ask(someTokens(prompt || 1, vocabSize, seed + depth + 1), generate || 1);
+  return { timings, counters, before: filled?.counters };
 }
 
 /** The report as `doppler bench -o json` writes it. @param {any} model @param {any} device @param {any[]} tests

@@ -1,5 +1,5 @@
 // The bench tab: chooses the tests, runs them on the loaded model, shows table and plots, exports JSON.
-import { parseDepths, report, runBench } from './bench.mjs';
+import { makeTests, parseDepths, report, runBench } from './bench.mjs';
 import { h, saveFile } from './dom.mjs';
 import { rateText, secondsText } from './format.mjs';
 import { sentence } from './model_host.mjs';
@@ -42,8 +42,8 @@ export function benchView({ host, chat, settings, ready }) {
       await ready();
       const model = host.model;
       const workload = {
-        prompt: Number(prompt.input.value), generate: Number(generate.input.value), repetitions: Math.max(1, Number(repetitions.input.value)),
-        depths: parseDepths(depths.value, model.info.ctxLen),
+        tests: makeTests(Number(prompt.input.value), Number(generate.input.value), parseDepths(depths.value, model.info.ctxLen)),
+        repetitions: Math.max(1, Number(repetitions.input.value)),
       };
       state.textContent = 'Warming up…';
       await runBench(model, workload, signal, (row, done, total) => {

@@ -16,6 +16,7 @@ const kVendor = [
   ['@highlightjs/cdn-assets/es/highlight.min.js', 'highlight.mjs'],
   ['katex/dist/katex.mjs', 'katex.mjs'],
   ['katex/dist/katex.min.css', 'katex.min.css'],
+  ['@mlc-ai/web-xgrammar/lib/index.js', 'xgrammar.js'],
 ];
 const kLicences = ['marked/LICENSE', 'dompurify/LICENSE', '@highlightjs/cdn-assets/LICENSE', 'katex/LICENSE'];
 // Where a build leaves the core: the preset `wasm`, and the tests' build of it.
@@ -39,7 +40,7 @@ function builtWasm() {
 const { values } = parseArgs({ options: { wasm: { type: 'string' }, out: { type: 'string', default: join(web, 'dist') } } });
 const wasm = values.wasm ?? builtWasm();
 const libraries = join(web, 'node_modules');
-if (!existsSync(join(libraries, 'marked'))) stop('The libraries of the page are missing. Run: tools/setup wasm');
+if (kVendor.some(([from]) => !existsSync(join(libraries, from)))) stop('The libraries of the page are missing. Run: tools/setup wasm');
 
 const { out } = values;
 rmSync(out, { recursive: true, force: true });
@@ -59,6 +60,7 @@ for (const folder of ['', 'adapters']) {
 copy(wasm, 'doppler_core.wasm');
 for (const [from, to] of kVendor) copy(join(libraries, from), join('vendor', to));
 for (const path of kLicences) copy(join(libraries, path), join('vendor/licences', `${path.split('/').at(-2)}.txt`));
+copy(join(root, 'LICENSE'), 'vendor/licences/xgrammar.txt'); // the same one, which its package leaves out
 const fonts = join(libraries, 'katex/dist/fonts');
 for (const name of readdirSync(fonts)) if (name.endsWith('.woff2')) copy(join(fonts, name), join('vendor/fonts', name));
 const model = join(root, 'models/storyteller.gguf');

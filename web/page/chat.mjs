@@ -181,7 +181,7 @@ export class Chat extends EventTarget {
     const model = this.#host.model;
     if (!model) throw new Error('No model is loaded.');
     answer.model = this.#host.name;
-    const options = { ...this.#settings.sampling(), batch: this.#steps(model), stream: true };
+    const options = { ...this.#settings.sampling(), ...this.#settings.form(), batch: this.#steps(model), stream: true };
     // A model without a chat template goes on with the text instead of answering it.
     const isChat = model.info.hasChatTemplate;
     const tools = isChat ? this.#settings.tools() : null;

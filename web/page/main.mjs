@@ -44,6 +44,7 @@ async function load(entry) {
 /** Loads the usual model, or waits for the one that is loading; throws a sentence. */
 async function ready() {
   if (host.state === 'none' || host.state === 'failed') await load(usualModel());
+  else if (host.state === 'ready' && settings.loading().grammars && !host.model?.info.grammars) await host.reload(settings.loading());
   while (host.state === 'loading') await new Promise((resolve) => host.addEventListener('change', resolve, { once: true }));
   if (host.state === 'failed') throw new Error(`${host.name} did not load: ${host.error}`);
   if (host.state !== 'ready') throw new Error('Loading was cancelled.');

@@ -15,6 +15,7 @@ export class ModelHost extends EventTarget {
   /** Bytes on the GPU and in WebAssembly, when last asked. @type {import('../doppler.d.ts').Memory | null} */ memory = null;
   /** @type {AbortController | null} */ #loading = null;
   /** @type {Promise<void>} */ #settled = Promise.resolve();
+  /** @type {{source: ModelSource, name: string} | null} */ #asked = null;
   #package;
 
   /** @param {() => Promise<any>} importPackage gives the module of the npm package */
@@ -37,10 +38,16 @@ export class ModelHost extends EventTarget {
     await this.#settled;
   }
 
+  /** The same model again, with other options. @param {object} options */
+  async reload(options) {
+    if (this.#asked) await this.load(this.#asked.source, this.#asked.name, options);
+  }
+
   /** @param {ModelSource} source @param {string} name @param {object} options */
   async #load(source, name, options) {
     const abort = new AbortController();
     this.#loading = abort;
+    this.#asked = { source, name };
     await this.#drop();
     this.#set({ state: 'loading', source: typeof source === 'string' ? source : '', name, error: '', progress: null });
     try {

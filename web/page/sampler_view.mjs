@@ -1,4 +1,4 @@
-// The panel beside the chat: system prompt of this conversation, sampler, seed, stop texts, tools.
+// The panel beside the chat: system prompt of this conversation, sampler, seed, stop texts, the form of answers, tools.
 import { h, iconButton } from './dom.mjs';
 import { kSamplerFields, kUsualSettings } from './settings.mjs';
 
@@ -24,6 +24,25 @@ export function samplerView({ chat, settings }) {
       toolsNote.textContent = /** @type {Error} */ (error).message;
     }
   };
+  const schemaNote = h('small', { id: 'schema-note', class: 'error', role: 'alert' });
+  const schema = h('textarea', { id: 'schema', 'aria-label': 'JSON schema', rows: 4, spellcheck: false, 'aria-describedby': 'schema-note',
+    placeholder: 'any object, or after a schema: {"type": "object"}', onchange: () => setForm({ schema: schema.value }) });
+  const json = h('input', { id: 'json', type: 'checkbox', onchange: () => setForm({ form: json.checked ? 'json' : 'text' }) });
+  const setForm = (changes) => {
+    settings.set(changes);
+    showForm();
+  };
+  const showForm = () => {
+    json.checked = settings.values.form === 'json';
+    schema.value = settings.values.schema;
+    schema.hidden = !json.checked;
+    try {
+      settings.form();
+      schemaNote.textContent = '';
+    } catch (error) {
+      schemaNote.textContent = /** @type {Error} */ (error).message;
+    }
+  };
   const reset = h('button', { type: 'button', class: 'plain', onclick: () => {
     const { sampler, seed: noSeed, stop: noStop } = kUsualSettings;
     settings.set({ sampler: { ...sampler }, seed: noSeed, stop: noStop });
@@ -37,6 +56,7 @@ export function samplerView({ chat, settings }) {
     stop.value = settings.values.stop;
     tools.value = settings.values.tools;
     checkTools();
+    showForm();
   };
   const element = h('aside', { id: 'sampler', class: 'panel', 'aria-label': 'Sampler and system prompt', hidden: true },
     h('div', { class: 'panel-head' }, h('h2', {}, 'Settings'), iconButton('close', 'Close settings', () => toggle())),
@@ -44,6 +64,7 @@ export function samplerView({ chat, settings }) {
     h('h3', {}, 'Sampler'), fields.map((field) => field.element),
     h('label', { class: 'field', for: 'seed' }, 'Seed'), seed,
     h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, reset,
+    h('h3', {}, 'Form of answers'), h('label', { class: 'check' }, json, 'JSON (the model is loaded again for it)'), schema, schemaNote,
     h('h3', {}, 'Tools'), h('label', { class: 'field', for: 'tools' }, 'What the model may call (JSON); you give the results'), tools, toolsNote);
   const toggle = () => {
     element.hidden = !element.hidden;

@@ -2,6 +2,7 @@
 // theme is wanted before the first paint. No DOM; tests give a Map-like storage of their own.
 
 const kKey = 'doppler-settings';
+const kGrammars = 'vendor/xgrammar.js'; // build.mjs
 
 /** Sampler fields as the panel shows them: OpenAI's and the engine's names (doppler.d.ts, SamplingOptions). */
 export const kSamplerFields = [
@@ -20,6 +21,8 @@ export const kUsualSettings = {
   seed: '', // empty: another one each time
   stop: '', // texts that end an answer, one a line
   tools: '', // a list of functions in OpenAI's shape, as JSON; empty: none
+  form: 'text', // of answers: "text", or "json"
+  schema: '', // of JSON, as its text; empty: any object
   lane: 'fast',
   ctx: 0, // 0: the model's own, at most 4096
   kv: 'f16',
@@ -76,9 +79,21 @@ export class Settings extends EventTarget {
     return list;
   }
 
+  /** What a request takes of the form of answers. Throws a sentence. */
+  form() {
+    const { form, schema } = this.values;
+    if (form !== 'json') return {};
+    if (schema.trim() === '') return { response_format: { type: 'json_object' } };
+    try {
+      return { response_format: { type: 'json_schema', json_schema: { schema: JSON.parse(schema) } } };
+    } catch {
+      throw new Error('The schema is no JSON.');
+    }
+  }
+
   /** What loading takes of them. */
   loading() {
-    const { lane, ctx, kv } = this.values;
-    return { lane, kv, ...(ctx > 0 ? { ctx } : {}) };
+    const { lane, ctx, kv, form } = this.values;
+    return { lane, kv, ...(ctx > 0 ? { ctx } : {}), ...(form === 'json' ? { grammars: kGrammars } : {}) };
   }
 }

@@ -14,6 +14,7 @@ from comparison import machine
 from comparison.registry import ROOT
 
 HARNESS = ROOT / "harness"
+HEADLESS = machine.REPOSITORY / "web/surfaces/headless.mjs"  # of browser.mjs
 COMPILE = ("c++", "-std=c++20", "-O2", "-Wall")
 
 
@@ -128,7 +129,7 @@ def npm(engine, home, _build):
     (home / "package.json").write_text(json.dumps({"name": "rival", "private": True, "type": "module"}))
     run("npm", "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", *files, cwd=home)
     shutil.rmtree(archives)
-    for path in HARNESS.glob("*.mjs"):
+    for path in (*HARNESS.glob("*.mjs"), HEADLESS):
         shutil.copy(path, home / path.name)
 
 
@@ -146,6 +147,8 @@ def fingerprint(engine):
     """What an installation was made of; another one has to be made anew."""
     source = HARNESS / engine["harness"]["source"]
     shared = [path for path in sorted(HARNESS.glob("protocol.*")) if (path.suffix == ".mjs") == (source.suffix == ".mjs")]
+    if source.name == "browser.mjs":
+        shared.append(HEADLESS)
     parts = [json.dumps(engine["install"], sort_keys=True), *(path.read_text() for path in (source, *shared))]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

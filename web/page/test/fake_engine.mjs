@@ -84,6 +84,8 @@ function calling(request) {
   return { [Symbol.asyncIterator]: chunks, cancel() {} };
 }
 
+const kNoCounters = { submits: 0, dispatches: 0, readback_bytes: 0, objects_created_after_load: 0 };
+
 function timingsOf(prompt, count, depth = 0) {
   return {
     ttft_seconds: 0.047 + prompt / 2000, evaluated_tokens: prompt, prefill_tokens_per_second: 2000 / (1 + depth / 2000),
@@ -103,7 +105,7 @@ export class Doppler extends EventTarget {
     };
   }
 
-  static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024 } = {}) {
+  static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024, grammars = '' } = {}) {
     const name = typeof source === 'string' ? source : (source.name ?? source[0]?.name);
     if (String(name).includes('missing')) throw new DopplerError('io', `There is no model at ${name}: the server answered 404.`);
     const total = 15548928;
@@ -121,7 +123,7 @@ export class Doppler extends EventTarget {
     model.info = {
       name: '', architecture: 'llama', synthetic: false, adapter: 'Fake Graphics 3000', provider: 'browser', lane, vocabSize: 8192, ctxLen: ctx, trainedCtxLen: 1024,
       weightBytes: total, cacheBytes: 4 << 20, scratchBytes: 8 << 20, loadSeconds: 0.8, hasTokenizer: true, hasChatTemplate: !String(name).includes('base'),
-      variants: ['matvec.q4_k.subgroup'], selfTest: null,
+      variants: ['matvec.q4_k.subgroup'], selfTest: null, grammars: grammars !== '',
     };
     return model;
   }
@@ -160,7 +162,7 @@ export class Doppler extends EventTarget {
         await pause(kStepMs);
         const timings = timingsOf(prompt.length, max_tokens, depth || (max_tokens > 1 ? prompt.length : 0));
         depth += prompt.length;
-        return { choices: [{ index: 0, text: '', finish_reason: 'length' }], timings };
+        return { choices: [{ index: 0, text: '', finish_reason: 'length' }], timings, counters: kNoCounters };
       },
     };
   }

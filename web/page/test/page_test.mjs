@@ -165,6 +165,22 @@ check('system prompt, sampler and seed go with the next question', async () => {
   assert.deepEqual([request.temperature, request.seed], [0.3, 7]);
 });
 
+check('answers in JSON: the model is loaded again for them, and the schema goes with the question', async () => {
+  await page.getByRole('button', { name: 'Sampler and system prompt' }).click();
+  await page.getByLabel('JSON (the model is loaded again for it)').check();
+  await page.getByLabel('JSON schema').fill('{"type": "boolean"');
+  await page.getByLabel('JSON schema').press('Tab');
+  await page.getByText('The schema is no JSON.').waitFor();
+  await page.getByLabel('JSON schema').fill('{"type": "boolean"}');
+  await page.getByRole('button', { name: 'Close settings' }).click();
+  await ask(page, 'a fox in JSON');
+  const request = await page.evaluate(async () => (await import(`${location.origin}/doppler.mjs`)).Doppler.requests.at(-1));
+  assert.deepEqual(request.response_format, { type: 'json_schema', json_schema: { schema: { type: 'boolean' } } });
+  await page.getByRole('button', { name: 'Sampler and system prompt' }).click();
+  await page.getByLabel('JSON (the model is loaded again for it)').uncheck();
+  await page.getByRole('button', { name: 'Close settings' }).click();
+});
+
 check('a reload shows the conversation again; search and Ctrl+K find the other one', async () => {
   await page.reload();
   await page.locator('.said').filter({ hasText: 'a fox again' }).waitFor();

@@ -2,7 +2,7 @@
 // the bench, and a chat against the fake engine.
 import 'fake-indexeddb/auto';
 import assert from 'node:assert/strict';
-import { parseDepths, report, runBench, someTokens, statistics } from '../bench.mjs';
+import { makeTests, parseDepths, report, runBench, someTokens, statistics } from '../bench.mjs';
 import { memoryEstimate, merged, nameOf, parseSource } from '../catalogue.mjs';
 import { Chat } from '../chat.mjs';
 import { bytesText, dayText, rateText, secondsText, titleText } from '../format.mjs';
@@ -144,6 +144,13 @@ check('settings are kept, and become a request', () => {
   const { temperature, seed, stop } = /** @type {any} */ (again.sampling());
   assert.deepEqual({ temperature, seed, stop }, { temperature: 0, seed: 7, stop: ['END', 'STOP'] });
   assert.deepEqual(again.loading(), { lane: 'fast', kv: 'f16', ctx: 2048 });
+  assert.deepEqual(again.form(), {});
+  again.set({ form: 'json' });
+  assert.deepEqual([again.form(), again.loading().grammars], [{ response_format: { type: 'json_object' } }, 'vendor/xgrammar.js']);
+  again.set({ schema: '{"type": "boolean"}' });
+  assert.deepEqual(again.form().response_format, { type: 'json_schema', json_schema: { schema: { type: 'boolean' } } });
+  again.set({ schema: '{' });
+  assert.throws(() => again.form(), /The schema is no JSON/);
   storage.setItem('doppler-settings', '{broken');
   assert.equal(new Settings(storage).values.lane, 'fast');
 });
@@ -154,13 +161,13 @@ check('the bench has the names and the statistics of the program', async () => {
   assert.deepEqual(statistics([3, 1, 2]), { median: 2, mean: 2, stddev: 1, min: 1, max: 3, samples: [3, 1, 2] });
   assert.notDeepEqual(someTokens(8, 1000, 1), someTokens(8, 1000, 2));
   const model = await fake.Doppler.load('a.gguf');
-  const workload = { prompt: 64, generate: 8, depths: [0, 128], repetitions: 2 };
+  const workload = { tests: [...makeTests(64, 8, [0, 128]), { prompt: 64, generate: 8, depth: 0 }], repetitions: 2 };
   const rows = await runBench(/** @type {any} */ (model), workload, new AbortController().signal, () => {});
-  assert.deepEqual(rows.map((row) => row.test), ['pp64', 'tg8', 'pp64 @ d128', 'tg8 @ d128']);
+  assert.deepEqual(rows.map((row) => row.test), ['pp64', 'tg8', 'pp64 @ d128', 'tg8 @ d128', 'pp64+tg8']);
   assert.equal(rows[0].tokens_per_second.samples.length, 2);
-  await assert.rejects(runBench(/** @type {any} */ (model), { ...workload, depths: [1000] }, new AbortController().signal, () => {}), /need a context of 1065/);
+  await assert.rejects(runBench(/** @type {any} */ (model), { ...workload, tests: makeTests(64, 0, [1000]) }, new AbortController().signal, () => {}), /need a context of 1065/);
   const json = report(model, await fake.Doppler.probe(), rows, workload, { name: 'A', kv: 'f16', agent: 'node', now: new Date(0) });
-  assert.deepEqual([json.kind, json.date, json.model.name, json.tests.length], ['bench', '1970-01-01T00:00:00Z', 'A', 4]);
+  assert.deepEqual([json.kind, json.date, json.model.name, json.tests.length], ['bench', '1970-01-01T00:00:00Z', 'A', 5]);
 });
 
 /** A chat on the fake engine, its model loaded when first asked. */
