@@ -22,6 +22,8 @@ constexpr Rule kRules[] = {
      at(OpKind::kExpertLinear), lower_gated_experts},
     {"expert_sum_norm", "expert_sum, add, rms_norm -> one dispatch", at(OpKind::kExpertSum),
      lower_expert_sum_norm},
+    {"delta_step", "causal_conv, gated_delta, gated_norm of single rows -> one dispatch",
+     at(OpKind::kCausalConv), lower_delta_step},
     {"deferred_rms_norm",
      "linear, add, rms_norm -> the product leaves weighted values and sums of squares, its reader divides",
      kLinear, lower_deferred_rms_norm},

@@ -61,6 +61,10 @@ std::unique_ptr<formats::Checkpoint> storyteller() {
   return open_folder(DOPPLER_SOURCE_DIR "/models/storyteller.gguf");
 }
 
+std::unique_ptr<formats::Checkpoint> qwen3_5() {
+  return open_folder(GOLDEN_DIR "/families_recurrent/qwen3_5");
+}
+
 struct Setup {
   std::unique_ptr<formats::Checkpoint> (*open)();
   const char* lane;
@@ -83,6 +87,7 @@ const Setup kQ8Tiles = {
 const Setup kQ8TilesGemma = {gemma3_q8, "dp4a", {{"matvec.tile_q8", "matvec.tile_q8.dp4a.tile"}}, "", 64, 9};
 const Setup kQ8 = {tiny_q4_k_m, "dp4a"};
 const Setup kExperts = {mixtral_bf16, "dp4a", {{"expert_matvec.tile_bf16", "expert_matvec.tile_bf16.tile"}}};
+const Setup kDelta = {qwen3_5, "exact"};
 const Setup kTogether = {storyteller, "persistent", {}, "", 256};
 
 struct Row {
@@ -99,6 +104,7 @@ const Row kRows[] = {
     {"gated_epilogue", &kExact, "decode.greedy", kF32Bound},
     {"gated_experts", &kExperts, "decode.greedy", kF32Bound},
     {"expert_sum_norm", &kExperts, "decode.greedy", kF32Bound},
+    {"delta_step", &kDelta, "decode.greedy", kF32Bound},
     {"deferred_rms_norm", &kTiles, "decode.greedy", kF32Bound},
     {"residual_epilogue", &kExact, "decode.greedy", kF32Bound},
     {"paired_products", &kQ8Tiles, "decode.greedy", kQ8Bound},
