@@ -25,7 +25,7 @@ constexpr Rule kRules[] = {
     {"delta_step", "causal_conv, gated_delta, gated_norm of single rows -> one dispatch",
      at(OpKind::kCausalConv), lower_delta_step},
     {"deferred_rms_norm",
-     "linear, add, rms_norm -> the product leaves weighted values and sums of squares, its reader divides",
+     "linear, add, rms_norm -> the product leaves weighted values and sums of squares, its readers divide",
      kLinear, lower_deferred_rms_norm},
     {"residual_epilogue", "linear, add -> one product that adds to the residual", kLinear,
      lower_residual_epilogue},

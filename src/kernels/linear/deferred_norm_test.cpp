@@ -118,9 +118,9 @@ INSTANTIATE_TEST_SUITE_P(Formats, DeferredNormTest,
                            return std::string(weight_format_info(format.param).name);
                          });
 
-// q and k beside v: the same numbers as two dispatches, bit for bit, with and without a norm to finish.
+// q and k beside v: the same numbers as two dispatches, bit for bit. The first ends with half a tile.
 TEST(LinearPair, IsBothProducts) {
-  constexpr uint32_t kK = 256, kFirst = 96, kSecond = 64;
+  constexpr uint32_t kK = 256, kFirst = 80, kSecond = 48;
   const TestWeight first = random_weight(WeightFormat::kTileQ4, kFirst, kK, 1);
   const TestWeight second = random_weight(WeightFormat::kTileQ6, kSecond, kK, 2);
   Policy policy = forced_matvec(WeightFormat::kTileQ4, ".dp4a.tile");

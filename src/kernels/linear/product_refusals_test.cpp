@@ -81,6 +81,7 @@ constexpr EpilogueKind kStore = EpilogueKind::kStore, kAddResidual = EpilogueKin
 constexpr const char* kNoTiles = "matvec.tile_q4.portable is no product of one row in tiles";
 constexpr const char* kTwoBuffers = "the weight lies in 2 buffers, and one is bound";
 constexpr const char* kPartOfATile = "72 rows are not whole tiles of 32";
+constexpr const char* kPartOfHalfATile = "72 rows are not whole half tiles of 16";
 constexpr const char* kTooManyGroups = "it needs more workgroups than this device has";
 
 const Refusal kRefusals[] = {
@@ -189,8 +190,8 @@ const PairRefusal kPairRefusals[] = {
      "matvec.f16.portable is no product of one row in tiles"},
     {kRows, {.pieces = 2}, kSecond, kTwoBuffers},
     {kRows, {}, {.pieces = 2, .format = kQ6}, kTwoBuffers},
-    {kRows, {.n = 72}, kSecond, kPartOfATile},
-    {kRows, {}, {.n = 72, .format = kQ6}, kPartOfATile},
+    {kRows, {.n = 72}, kSecond, kPartOfHalfATile},
+    {kRows, {}, {.n = 72, .format = kQ6}, kPartOfHalfATile},
     {kRows, {.variant = "tile"}, kSecond, "the two products read different forms of x"},
     {kRows, {.k = 128}, kSecond, "the two products read different forms of x"},
     {kRows, {}, kSecond, kTooManyGroups, {.workgroups = 5}},

@@ -29,7 +29,9 @@ TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs) {
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t fitting = std::min({kMostTileInvocations, caps.max_invocations, caps.max_workgroup_size_x});
   TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
-  if (!needs.whole_tiles) {
+  if (needs.half_tiles) {
+    shape.rows = kHalf;
+  } else if (!needs.whole_tiles) {
     const bool few = needs.outputs / kTileRows < kEnoughWorkgroups;
     shape.rows = tunable(ctx.policy, op.choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   }
@@ -154,7 +156,8 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weig
   if (op.add_norm) return record_matvec_tile_pair_add_norm(ctx, op, b, second);
   const Weight& a = op.weight;
   const ProductRow& first = op.row;
-  const TileShape shape = tile_shape(ctx, op, {.outputs = a.n + b.n});
+  const bool has_half_tiles = a.n % kTileRows != 0 || b.n % kTileRows != 0;
+  const TileShape shape = tile_shape(ctx, op, {.outputs = a.n + b.n, .half_tiles = has_half_tiles});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
   const XViews x = x_views(op, 1);
   const std::string name =
