@@ -5,7 +5,7 @@
 // what joins the state; outputs before the norm. Error: relative L2 < 1e-5.
 //!import recurrent/runs_one
 //!import recurrent/causal_conv_output
-//!import recurrent/scan_delta
+//!import recurrent/scan_step
 //!import common/q8_store
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> x: array<f32>; // rows of X_STRIDE: queries, keys and values from X_COLUMN on
