@@ -24,6 +24,8 @@ constexpr Rule kRules[] = {
      lower_expert_sum_norm},
     {"delta_step", "causal_conv, gated_delta, gated_norm of single rows -> one dispatch",
      at(OpKind::kCausalConv), lower_delta_step},
+    {"output_gate_epilogue", "linear, output_gate -> one product behind attention with the gate as epilogue",
+     kLinear | at(OpKind::kOutputGate), lower_output_gate_epilogue},
     {"deferred_rms_norm",
      "linear, add, rms_norm -> the product leaves weighted values and sums of squares, its readers divide",
      kLinear, lower_deferred_rms_norm},

@@ -133,6 +133,7 @@ std::string refuse_epilogue(const Context&, const Weight& weight, const ProductC
     case EpilogueKind::kAddResidual:
       return "";
     case EpilogueKind::kDeferredNorm:
+    case EpilogueKind::kGateOf:
       return first_of({refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight)});
     case EpilogueKind::kGate:
       return refuse_gate(weight, choice);

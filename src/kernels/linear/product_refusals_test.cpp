@@ -77,7 +77,7 @@ constexpr PrologueKind kRows = PrologueKind::kRows, kDeferred = PrologueKind::kD
                        kAddNorm = PrologueKind::kAddRmsNorm, kPartials = PrologueKind::kSplitPartials;
 constexpr EpilogueKind kStore = EpilogueKind::kStore, kAddResidual = EpilogueKind::kAddResidual,
                        kDefer = EpilogueKind::kDeferredNorm, kGate = EpilogueKind::kGate,
-                       kArgmax = EpilogueKind::kTileArgmax;
+                       kArgmax = EpilogueKind::kTileArgmax, kGateOf = EpilogueKind::kGateOf;
 constexpr const char* kNoTiles = "matvec.tile_q4.portable is no product of one row in tiles";
 constexpr const char* kTwoBuffers = "the weight lies in 2 buffers, and one is bound";
 constexpr const char* kPartOfATile = "72 rows are not whole tiles of 32";
@@ -135,6 +135,8 @@ const Refusal kRefusals[] = {
     {kDefer, {.variant = "portable"}, kNoTiles},
     {kDefer, {.pieces = 2}, kTwoBuffers},
     {kDefer, {.n = 72}, kPartOfATile},
+    {kGateOf, {.n = 72}, kPartOfATile},
+    {kGateOf, {.variant = "portable"}, kNoTiles},
 
     {kGate, {.variant = "portable", .gate = kSilu}},
     {kGate, {.gate = kSilu}},
