@@ -105,6 +105,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("latent_heads", latent_heads_variants(), LatentHeads{});
   add("causal_conv", causal_conv_variants(), CausalConv{});
   add("scan", scan_variants(), Scan{});
+  add("delta_step", delta_step_variants(), DeltaStep{});
   add("gated_norm", gated_norm_variants(), GatedNorm{});
   add("output_gate", output_gate_variants(), OutputGate{});
   add("route", route_variants(), Route{});

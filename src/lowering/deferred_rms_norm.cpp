@@ -1,5 +1,7 @@
-// deferred_rms_norm: the norm of a sum has its division left to the product that reads it, since the sum of squares is
+// deferred_rms_norm: the norm of a sum has its division left to the products that read it, since the sum of squares is
 // only known once all workgroups have made their part of the row.
+#include <algorithm>
+
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 
@@ -14,8 +16,10 @@ Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t index) {
   const std::optional<uint32_t> norm = norm_of(l, sum);
   if (!norm) return not_matched();
   const Value normed = l.node(*norm).outputs[0];
-  const std::optional<uint32_t> reader = l.only_reader(normed, OpKind::kLinear);
-  if (!reader) return refused("the norm is not read by one product alone");
+  const std::vector<uint32_t> readers = l.readers(normed);
+  const bool all_products =
+      std::ranges::all_of(readers, [&](uint32_t reader) { return l.node(reader).kind() == OpKind::kLinear; });
+  if (readers.empty() || !all_products) return refused("the norm is not read by products alone");
 
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
   const Projection& projection = *resolved->projection;
@@ -23,14 +27,19 @@ Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t index) {
   std::string reason = kernels::refuse_epilogue(l.context(index), projection.parts[0].weight,
                                                 resolved->choices[0], kernels::EpilogueKind::kDeferredNorm);
   if (!reason.empty()) return refused(std::move(reason));
-  DP_TRY(reason, l.refuse_prologue(*reader, kernels::PrologueKind::kDeferredNorm));
-  if (!reason.empty()) return refused(std::move(reason));
+  DP_TRY(const ResolvedLinear* reads, l.resolve(readers[0]));
+  const kernels::InputForm form = reads->choices[0].reads();
+  for (const uint32_t reader : readers) {
+    DP_TRY(reason, l.refuse_prologue(reader, kernels::PrologueKind::kDeferredNorm));
+    if (!reason.empty()) return refused(std::move(reason));
+    DP_TRY(reads, l.resolve(reader));
+    if (reads->choices[0].reads() != form) return refused("the products that read it read different forms");
+  }
   const Value x = other_input(l, *add, linear.outputs[0]);
   reason = refuse_in_place(l, *add, x);
   if (!reason.empty()) return refused(std::move(reason));
 
-  DP_TRY(const ResolvedLinear* reads, l.resolve(*reader));
-  const bool q8 = reads->choices[0].reads() == kernels::InputForm::kQ8;
+  const bool q8 = form == kernels::InputForm::kQ8;
   kernels::Context ctx = l.context(index);
   const DeferredNorm deferred{
       .buffer = ctx.plan.scratch("deferred_norm", DeferredNorm::bytes(projection.n, q8)),

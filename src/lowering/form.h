@@ -1,5 +1,5 @@
 // Where and how a value of the graph lies while a plan is recorded. Producers choose it by what their readers take; a form
-// that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, Heads) is made by its reader.
+// that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, Heads, LaterProduct) is made by its reader.
 #pragma once
 
 #include <variant>
@@ -36,8 +36,13 @@ struct Routed {
   kernels::Routes routes;
 };
 
+// The outputs of a linear node that its one reader makes, in the product's epilogue.
+struct LaterProduct {
+  uint32_t linear = 0;  // node
+};
+
 // monostate: not made yet.
-using Form =
-    std::variant<std::monostate, Rows, Columns, Heads, DeferredNorm, AddRmsNorm, SplitPartials, Routed>;
+using Form = std::variant<std::monostate, Rows, Columns, Heads, DeferredNorm, AddRmsNorm, SplitPartials,
+                          Routed, LaterProduct>;
 
 }  // namespace doppler::lowering

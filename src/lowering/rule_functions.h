@@ -11,6 +11,8 @@ Result<Outcome> lower_tile_argmax(Lowering& l, uint32_t node);
 Result<Outcome> lower_gated_epilogue(Lowering& l, uint32_t node);
 Result<Outcome> lower_gated_experts(Lowering& l, uint32_t node);
 Result<Outcome> lower_expert_sum_norm(Lowering& l, uint32_t node);
+Result<Outcome> lower_delta_step(Lowering& l, uint32_t node);
+Result<Outcome> lower_output_gate_epilogue(Lowering& l, uint32_t node);
 Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t node);
 Result<Outcome> lower_residual_epilogue(Lowering& l, uint32_t node);
 Result<Outcome> lower_paired_products(Lowering& l, uint32_t node);

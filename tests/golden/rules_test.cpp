@@ -38,17 +38,21 @@ std::unique_ptr<formats::Checkpoint> llama_bf16() {
   return open_folder(GOLDEN_DIR "/families_llama/llama/bf16");
 }
 std::unique_ptr<formats::Checkpoint> gemma3() { return open_folder(GOLDEN_DIR "/families_gemma3/gemma3"); }
-std::unique_ptr<formats::Checkpoint> gemma3_q8() {
+std::unique_ptr<formats::Checkpoint> in_q8_0(const formats::Checkpoint& model, const std::string& name) {
   static const formats::TemporaryFolder home;
-  const std::filesystem::path made = home / "gemma3_q8";
+  const std::filesystem::path made = home / name;
   if (!std::filesystem::exists(made)) {
     formats::ConvertOptions options;
     options.to = formats::OutputKind::kRdrr;
     options.quantize = "q8_0";
-    options.name = "gemma3_q8";
-    must(formats::convert_model(*gemma3(), made, options));
+    options.name = name;
+    must(formats::convert_model(model, made, options));
   }
   return open_folder(made);
+}
+std::unique_ptr<formats::Checkpoint> gemma3_q8() { return in_q8_0(*gemma3(), "gemma3_q8"); }
+std::unique_ptr<formats::Checkpoint> qwen3_5_q8() {
+  return in_q8_0(*open_folder(GOLDEN_DIR "/families_recurrent/qwen3_5"), "qwen3_5_q8");
 }
 std::unique_ptr<formats::Checkpoint> mixtral_bf16() {
   return open_folder(GOLDEN_DIR "/families_moe/mixtral/bf16");
@@ -83,6 +87,7 @@ const Setup kQ8Tiles = {
 const Setup kQ8TilesGemma = {gemma3_q8, "dp4a", {{"matvec.tile_q8", "matvec.tile_q8.dp4a.tile"}}, "", 64, 9};
 const Setup kQ8 = {tiny_q4_k_m, "dp4a"};
 const Setup kExperts = {mixtral_bf16, "dp4a", {{"expert_matvec.tile_bf16", "expert_matvec.tile_bf16.tile"}}};
+const Setup kQ8TilesQwen = {qwen3_5_q8, "dp4a", {{"matvec.tile_q8", "matvec.tile_q8.dp4a.tile"}}};
 const Setup kTogether = {storyteller, "persistent", {}, "", 256};
 
 struct Row {
@@ -99,6 +104,8 @@ const Row kRows[] = {
     {"gated_epilogue", &kExact, "decode.greedy", kF32Bound},
     {"gated_experts", &kExperts, "decode.greedy", kF32Bound},
     {"expert_sum_norm", &kExperts, "decode.greedy", kF32Bound},
+    {"delta_step", &kQ8TilesQwen, "decode.greedy", kQ8Bound},
+    {"output_gate_epilogue", &kQ8TilesQwen, "decode.greedy", kQ8Bound},
     {"deferred_rms_norm", &kTiles, "decode.greedy", kF32Bound},
     {"residual_epilogue", &kExact, "decode.greedy", kF32Bound},
     {"paired_products", &kQ8Tiles, "decode.greedy", kQ8Bound},

@@ -118,9 +118,9 @@ INSTANTIATE_TEST_SUITE_P(Formats, DeferredNormTest,
                            return std::string(weight_format_info(format.param).name);
                          });
 
-// q and k beside v: the same numbers as two dispatches, bit for bit, with and without a norm to finish.
+// q and k beside v: the same numbers as two dispatches, bit for bit. The first ends with half a tile.
 TEST(LinearPair, IsBothProducts) {
-  constexpr uint32_t kK = 256, kFirst = 96, kSecond = 64;
+  constexpr uint32_t kK = 256, kFirst = 80, kSecond = 48;
   const TestWeight first = random_weight(WeightFormat::kTileQ4, kFirst, kK, 1);
   const TestWeight second = random_weight(WeightFormat::kTileQ6, kSecond, kK, 2);
   Policy policy = forced_matvec(WeightFormat::kTileQ4, ".dp4a.tile");
@@ -140,6 +140,31 @@ TEST(LinearPair, IsBothProducts) {
   }));
   run.replay();
   EXPECT_EQ(run.read<float>(pair, kFirst + kSecond), run.read<float>(apart, kFirst + kSecond));
+}
+
+// The gate of what another kernel made, in f32 and 8 bits: of the sums that the product alone would store.
+TEST(GateOf, MultipliesByTheSigmoidOfTheSums) {
+  constexpr uint32_t kK = 256, kN = 96;
+  const TestWeight test = random_weight(WeightFormat::kTileQ4, kN, kK, 1);
+  KernelRun run(forced_matvec(WeightFormat::kTileQ4, ".dp4a.tile"), 1);
+  const Weight weight = upload(run, test);
+  const std::vector<float> gated = random_floats(kN, 4);
+  const TensorView x = run.input(random_floats(kK, 3)), of = run.input(gated), sums = run.output(kN * 4),
+                   y = run.output(kN * 4), y_q8 = run.output(q8_bytes(1, kN));
+  ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
+    const Rows rows{.f32 = x};
+    DP_CHECK(record_linear(ctx, Linear{.weight = weight, .x = rows, .y = Store{.y = sums}}));
+    return record_linear(
+        ctx, Linear{.weight = weight, .x = rows, .y = GateOf{.x = of, .y = {.f32 = y, .q8 = y_q8}}});
+  }));
+  run.replay();
+  std::vector<double> want;
+  for (const float sum : run.read<float>(sums, kN)) {
+    want.push_back(gated[want.size()] / (1 + std::exp(-double{sum})));
+  }
+  const std::vector<float> got = run.read<float>(y, kN);
+  EXPECT_LT(rel_l2(got, want), 1e-6);
+  expect_q8(run.read<uint8_t>(y_q8, q8_bytes(1, kN)), got, 1, 1, kN);
 }
 
 // x of a residual and a branch with a norm of its own, then its norm and a product: alone, as a pair, and gated.

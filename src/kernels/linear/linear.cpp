@@ -93,6 +93,17 @@ Result<void> check_gate(const Context& ctx, const Gate& gate, uint32_t n) {
   return check_view(y.f32, sizeof(float) * ctx.max_rows * (n / 2), "y of " + ctx.op_label);
 }
 
+Result<void> check_gate_of(const Context& ctx, const Linear& op, const GateOf& gate) {
+  const uint32_t n = op.weight.n;
+  if (op.bias.valid() || gate.y.f16.valid()) {
+    return fail(ErrorKind::kInternal, "The gate of %s has a bias, or writes f16.", ctx.op_label.c_str());
+  }
+  DP_CHECK(check_view(gate.x, sizeof(float) * n, "what is gated by " + ctx.op_label));
+  if (gate.y.q8.valid()) DP_CHECK(check_view(gate.y.q8, q8_bytes(1, n), "y.q8 of " + ctx.op_label));
+  if (!gate.y.f32.valid() && gate.y.q8.valid()) return {};
+  return check_view(gate.y.f32, sizeof(float) * n, "y of " + ctx.op_label);
+}
+
 Result<void> check_epilogue(const Context& ctx, const Linear& op) {
   const uint32_t n = op.weight.n;
   if (op.bias.valid()) DP_CHECK(check_view(op.bias, sizeof(float) * n, "bias of " + ctx.op_label));
@@ -111,6 +122,7 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
     if (argmax->y.valid()) DP_CHECK(check_view(argmax->y, sizeof(float) * n, "y of " + ctx.op_label));
     return check_view(argmax->best, kBestBytes * best_count(op.weight), "best of " + ctx.op_label);
   }
+  if (const auto* gate = std::get_if<GateOf>(&op.y)) return check_gate_of(ctx, op, *gate);
   const auto& defer = std::get<AddResidualDeferNorm>(op.y);
   DP_CHECK(check_columns(ctx, defer.y, n, 0, 0));
   DP_CHECK(check_view(defer.norm.buffer, DeferredNorm::bytes(n, defer.norm.q8),
@@ -122,12 +134,13 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
 Result<void> check_combination(const Context& ctx, const Linear& op) {
   const auto* store = std::get_if<Store>(&op.y);
   const auto* gate = std::get_if<Gate>(&op.y);
+  const bool is_gate_of = std::holds_alternative<GateOf>(op.y);
   bool is_possible = true;
   if (std::holds_alternative<AddRmsNorm>(op.x)) {
     const bool whole = store && (store->y_stride == 0 || store->y_stride == op.weight.n);
     is_possible = !op.bias.valid() && (whole || (gate && !gate->y.f32.valid() && !gate->y.f16.valid()));
   } else if (std::holds_alternative<SplitPartials>(op.x)) {
-    is_possible = !gate && !std::holds_alternative<TileArgmax>(op.y);
+    is_possible = !gate && !is_gate_of && !std::holds_alternative<TileArgmax>(op.y);
   }
   if (is_possible) return {};
   return fail(ErrorKind::kInternal, "The prologue of %s does not go with its bias and epilogue.",
@@ -205,6 +218,10 @@ Product product_of(const Linear& op, const ProductRow& row, Choice& choice) {
     product.y = gate->y.f32;
     product.y_q8 = gate->y.q8;
     product.y_f16 = gate->y.f16;
+  } else if (const auto* gate_of = std::get_if<GateOf>(&op.y)) {
+    product.gated = gate_of->x;
+    product.y = gate_of->y.f32;
+    product.y_q8 = gate_of->y.q8;
   } else {
     product.y = std::get<TileArgmax>(op.y).y;
     product.best = std::get<TileArgmax>(op.y).best;

@@ -72,14 +72,19 @@ struct Gate {
   ActivationFn activation = ActivationFn::kSilu;
   Rows y;
 };
+// y = x * sigmoid(sums) of one row, without bias: the gate of an attention's output. x f32 [n]; y [n] in the forms that it has.
+struct GateOf {
+  TensorView x;
+  Rows y;
+};
 // Of logits: best_count() x u32 (key, row), the best output of each tile, the lowest row among equals
 // (common/argmax_key.wgsl); and the logits themselves, f32 [n], where y is valid.
 struct TileArgmax {
   TensorView best;
   TensorView y = {};
 };
-using Epilogue = std::variant<Store, AddResidual, AddResidualDeferNorm, Gate, TileArgmax>;
-enum class EpilogueKind : uint8_t { kStore, kAddResidual, kDeferredNorm, kGate, kTileArgmax };
+using Epilogue = std::variant<Store, AddResidual, AddResidualDeferNorm, Gate, TileArgmax, GateOf>;
+enum class EpilogueKind : uint8_t { kStore, kAddResidual, kDeferredNorm, kGate, kTileArgmax, kGateOf };
 
 struct Linear {
   const Weight& weight;

@@ -20,6 +20,12 @@ std::string refuse_part_tiles(const Weight& weight) {
   return format_text("%u rows are not whole tiles of %u", weight.n, kTileRows);
 }
 
+// Where a workgroup may make half a tile, and begins with its first output.
+std::string refuse_part_half_tiles(const Weight& weight) {
+  constexpr uint32_t kHalf = kTileRows / 2;
+  return weight.n % kHalf == 0 ? "" : format_text("%u rows are not whole half tiles of %u", weight.n, kHalf);
+}
+
 // The first reason that is one.
 std::string first_of(std::initializer_list<std::string> reasons) {
   for (const std::string& reason : reasons) {
@@ -127,6 +133,7 @@ std::string refuse_epilogue(const Context&, const Weight& weight, const ProductC
     case EpilogueKind::kAddResidual:
       return "";
     case EpilogueKind::kDeferredNorm:
+    case EpilogueKind::kGateOf:
       return first_of({refuse_unless_tiled(choice), refuse_pieces(weight), refuse_part_tiles(weight)});
     case EpilogueKind::kGate:
       return refuse_gate(weight, choice);
@@ -141,7 +148,7 @@ std::string refuse_pair(const Context& ctx, const Weight& first, const ProductCh
   const uint64_t outputs = uint64_t{first.n} + second.n;
   const std::string reason =
       first_of({refuse_unless_tiled(first_choice), refuse_unless_tiled(second_choice), refuse_pieces(first),
-                refuse_pieces(second), refuse_part_tiles(first), refuse_part_tiles(second)});
+                refuse_pieces(second), refuse_part_half_tiles(first), refuse_part_half_tiles(second)});
   if (!reason.empty()) return reason;
   if (first.k != second.k || first_choice.reads() != second_choice.reads()) {
     return "the two products read different forms of x";

@@ -77,10 +77,11 @@ constexpr PrologueKind kRows = PrologueKind::kRows, kDeferred = PrologueKind::kD
                        kAddNorm = PrologueKind::kAddRmsNorm, kPartials = PrologueKind::kSplitPartials;
 constexpr EpilogueKind kStore = EpilogueKind::kStore, kAddResidual = EpilogueKind::kAddResidual,
                        kDefer = EpilogueKind::kDeferredNorm, kGate = EpilogueKind::kGate,
-                       kArgmax = EpilogueKind::kTileArgmax;
+                       kArgmax = EpilogueKind::kTileArgmax, kGateOf = EpilogueKind::kGateOf;
 constexpr const char* kNoTiles = "matvec.tile_q4.portable is no product of one row in tiles";
 constexpr const char* kTwoBuffers = "the weight lies in 2 buffers, and one is bound";
 constexpr const char* kPartOfATile = "72 rows are not whole tiles of 32";
+constexpr const char* kPartOfHalfATile = "72 rows are not whole half tiles of 16";
 constexpr const char* kTooManyGroups = "it needs more workgroups than this device has";
 
 const Refusal kRefusals[] = {
@@ -134,6 +135,8 @@ const Refusal kRefusals[] = {
     {kDefer, {.variant = "portable"}, kNoTiles},
     {kDefer, {.pieces = 2}, kTwoBuffers},
     {kDefer, {.n = 72}, kPartOfATile},
+    {kGateOf, {.n = 72}, kPartOfATile},
+    {kGateOf, {.variant = "portable"}, kNoTiles},
 
     {kGate, {.variant = "portable", .gate = kSilu}},
     {kGate, {.gate = kSilu}},
@@ -189,8 +192,8 @@ const PairRefusal kPairRefusals[] = {
      "matvec.f16.portable is no product of one row in tiles"},
     {kRows, {.pieces = 2}, kSecond, kTwoBuffers},
     {kRows, {}, {.pieces = 2, .format = kQ6}, kTwoBuffers},
-    {kRows, {.n = 72}, kSecond, kPartOfATile},
-    {kRows, {}, {.n = 72, .format = kQ6}, kPartOfATile},
+    {kRows, {.n = 72}, kSecond, kPartOfHalfATile},
+    {kRows, {}, {.n = 72, .format = kQ6}, kPartOfHalfATile},
     {kRows, {.variant = "tile"}, kSecond, "the two products read different forms of x"},
     {kRows, {.k = 128}, kSecond, "the two products read different forms of x"},
     {kRows, {}, kSecond, kTooManyGroups, {.workgroups = 5}},

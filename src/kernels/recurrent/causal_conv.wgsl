@@ -3,10 +3,9 @@
 // otherwise causal_conv_state does, in a dispatch behind this one. Shared: the q8 blocks (common/q8_store, with its
 // barriers). Error: relative L2 < 1e-6.
 //!import recurrent/runs_one
-//!import common/activate
 //!import common/q8_store
 //!import common/f16_store
-//!import recurrent/causal_conv_input
+//!import recurrent/causal_conv_output
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read> weight: array<f32>; // [CHANNELS, KERNEL], then the biases
@@ -14,32 +13,6 @@
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y_q8: array<u32>;
 @group(0) @binding(6) var<storage, read_write> y_f16: array<vec2<u32>>;
-
-fn output_at(run: Run, row: u32, channel: u32) -> f32 {
-  let offset = row - run.first;
-  var sum = 0.0;
-  if (HAS_BIAS) {
-    sum = weight[CHANNELS * KERNEL + channel];
-  }
-  for (var back = kKept; back > 0u; back--) {
-    sum += weight[channel * KERNEL + kKept - back] * earlier_input(run, offset, back, channel);
-  }
-  let newest = input_at(row, channel);
-  sum += weight[channel * KERNEL + kKept] * newest;
-  if (IS_SINGLE && run.advances) {
-    for (var i = 0u; i + 1u < kKept; i++) {
-      kept[kept_at(run.slot, i, channel)] = earlier_input(run, 0u, kKept - 1u - i, channel);
-    }
-    kept[kept_at(run.slot, kKept - 1u, channel)] = newest;
-  }
-  if (HAS_ACTIVATION) {
-    sum = activate(sum);
-  }
-  if (IS_GATED) {
-    sum *= x[row * X_STRIDE + X_COLUMN + CHANNELS + channel];
-  }
-  return sum;
-}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {

@@ -5,6 +5,7 @@
 
 #include "kernels/recurrent/runs.h"
 #include "kernels/recurrent/scan.wgsl.h"
+#include "kernels/recurrent/scan_chunk.wgsl.h"
 #include "kernels/recurrent/variants.h"
 
 namespace doppler::kernels {
@@ -15,7 +16,33 @@ namespace {
 constexpr uint32_t kColumns = 32, kSplits = 4, kMostKeyDim = 512;
 constexpr uint32_t kTileFloats = 1024, kMostTileRows = 8;
 
-constexpr Variant<Scan> kRows[] = {{"scan.portable"}};
+// scan_chunk.wgsl: columns of a workgroup, and parts of the keys.
+constexpr uint32_t kChunk = 8, kChunkColumns = 16, kChunkParts = 8;
+
+std::string refuse_chunks(const Scan& op, const gpu::Caps& caps) {
+  if (op.single_rows) return "each run is of one row";
+  if (op.key_dim % 4 != 0 || op.value_dim % 4 != 0) {
+    return format_text("keys of %u and values of %u are not whole vec4s", op.key_dim, op.value_dim);
+  }
+  constexpr uint32_t kInvocations = kChunkColumns * kChunkParts;
+  // Keys and queries of a chunk; of each invocation a value, products of eight rows, two vectors, a length and a total; sums.
+  const uint32_t row_quads = (op.key_dim + 4 * kChunkParts - 1) / (4 * kChunkParts) * kChunkParts + 1;
+  const uint32_t bytes =
+      2 * kChunk * row_quads * 16 + kInvocations * (4 + 8 * kChunk + 32 + 8 + 8) + kChunk * (16 + 64);
+  if (bytes <= caps.max_workgroup_bytes) return "";
+  return format_text("it needs %u bytes of workgroup memory, this device has %u", bytes,
+                     caps.max_workgroup_bytes);
+}
+
+// Two busy cores under lavapipe walk 256 rows of 4 heads of 128 x 128 in 160 to 230 ms row by row, in chunks in 270 to 300.
+std::string refuse_unless_cpu(const Scan&, const gpu::Caps& caps) {
+  if (caps.type == gpu::AdapterType::kCpu) return "";
+  return format_text("it is shaped for a CPU and this device is a %s", gpu::adapter_type_name(caps.type));
+}
+
+constexpr Variant<Scan> kRows[] = {{.name = "scan.cpu", .refuse = refuse_unless_cpu},
+                                   {.name = "scan.chunk", .refuse = refuse_chunks},
+                                   {"scan.portable"}};
 
 Result<void> check(const Context& ctx, const Scan& op) {
   if (op.n_key_heads == 0 || op.n_heads % op.n_key_heads != 0 || op.key_dim == 0 ||
@@ -44,22 +71,21 @@ Result<void> check(const Context& ctx, const Scan& op) {
 
 std::span<const Variant<Scan>> scan_variants() { return kRows; }
 
-Result<void> record(Context& ctx, const Scan& op) {
+Result<void> record(Context& ctx, const Scan& asked) {
+  Scan op = asked;
+  op.single_rows = op.single_rows || ctx.max_rows == 1;
   DP_CHECK(check(ctx, op));
   const bool is_ssd = op.rule == ScanRule::kMamba2;
   DP_TRY(const auto row, select("scan", scan_variants(), op,
                                 format_text("%s %ux%ux%u", is_ssd ? "mamba2" : "gated_delta", op.n_heads,
                                             op.key_dim, op.value_dim),
                                 ctx));
-  const bool single = op.single_rows || ctx.max_rows == 1;
-  const uint32_t splits = op.key_dim <= 4 ? 1 : kSplits;
-  const uint32_t padded = (op.key_dim + 4 * splits - 1) / (4 * splits) * (4 * splits);
+  const bool single = op.single_rows, in_chunks = row->refuse == refuse_chunks;
   const uint32_t values = op.n_heads * op.value_dim, keys = op.n_key_heads * op.key_dim;
-  Launch launch{.variant = row->name, .entry = "recurrent/scan", .layout = wgsl::scan::kLayout};
-  launch.consts = {u32_const("COLUMNS", kColumns),
-                   u32_const("SPLITS", splits),
-                   u32_const("TILE_ROWS", single ? 1 : std::clamp(kTileFloats / padded, 1u, kMostTileRows)),
-                   u32_const("HEADS", op.n_heads),
+  Launch launch{.variant = row->name,
+                .entry = in_chunks ? "recurrent/scan_chunk" : "recurrent/scan",
+                .layout = in_chunks ? wgsl::scan_chunk::kLayout : wgsl::scan::kLayout};
+  launch.consts = {u32_const("HEADS", op.n_heads),
                    u32_const("KEY_HEADS", op.n_key_heads),
                    bool_const("IS_TILED", op.is_tiled),
                    u32_const("KEY_DIM", op.key_dim),
@@ -70,6 +96,14 @@ Result<void> record(Context& ctx, const Scan& op) {
                    u32_const("VALUE_COLUMN", is_ssd ? 0 : 2 * keys),
                    u32_const("GATES_STRIDE", op.gates_stride),
                    u32_const("GATE_COLUMN", op.gate_column)};
+  if (!in_chunks) {
+    const uint32_t splits = op.key_dim <= 4 ? 1 : kSplits;
+    const uint32_t padded = (op.key_dim + 4 * splits - 1) / (4 * splits) * (4 * splits);
+    launch.consts.push_back(u32_const("COLUMNS", kColumns));
+    launch.consts.push_back(u32_const("SPLITS", splits));
+    launch.consts.push_back(
+        u32_const("TILE_ROWS", single ? 1 : std::clamp(kTileFloats / padded, 1u, kMostTileRows)));
+  }
   if (is_ssd) {
     launch.substitutions.emplace_back("recurrent/scan_delta", "recurrent/scan_ssd");
   } else {
@@ -78,7 +112,8 @@ Result<void> record(Context& ctx, const Scan& op) {
   }
   add_runs(launch, ctx.tables);
   launch.bindings = {ctx.state, op.x, op.gates, op.vectors, op.state, op.y};
-  launch.grid = {.x = op.n_heads * ((op.value_dim + kColumns - 1) / kColumns), .y = most_runs(ctx, single)};
+  const uint32_t columns = in_chunks ? kChunkColumns : kColumns;
+  launch.grid = {.x = op.n_heads * ((op.value_dim + columns - 1) / columns), .y = most_runs(ctx, single)};
   // Decode plans of many sequences have a run a row.
   if (single && ctx.tables.sequences != 0) {
     launch.grid.rows_axis = 1;

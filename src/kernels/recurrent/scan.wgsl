@@ -5,7 +5,7 @@
 // dot products, two rows in turn.
 // What decay, rate and addition are: scan_delta, scan_ssd. Error: relative L2 < 1e-5 over 64 rows.
 //!import recurrent/runs_one
-//!import recurrent/scan_delta
+//!import recurrent/scan_step
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> x: array<f32>; // rows of X_STRIDE: queries, keys and values
 @group(0) @binding(2) var<storage, read> gates: array<f32>; // rows of GATES_STRIDE

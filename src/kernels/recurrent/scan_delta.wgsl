@@ -4,19 +4,20 @@
 //!import recurrent/softplus
 const kLengthEps = 1e-6; // inside the root
 
-struct Step {
-  decay: f32, // of the state
-  rate: f32, // of what joins it
-  key_scale: f32,
-  query_scale: f32,
+// a and b of a head.
+fn gates_of(row: u32, head: u32) -> vec2f {
+  return vec2f(gates[row * GATES_STRIDE + GATE_COLUMN + head], gates[row * GATES_STRIDE + RATE_COLUMN + head]);
 }
 
-fn step_of(row: u32, head: u32, key_squares: f32, query_squares: f32) -> Step {
-  let a = gates[row * GATES_STRIDE + GATE_COLUMN + head];
-  let b = gates[row * GATES_STRIDE + RATE_COLUMN + head];
-  return Step(exp(vectors[head] * softplus(a + vectors[HEADS + head])), sigmoid(b),
-              inverseSqrt(key_squares + kLengthEps),
-              inverseSqrt(query_squares + kLengthEps) * inverseSqrt(f32(KEY_DIM)));
+// Decay and rate.
+fn rates_of(gate: vec2f, head: u32) -> vec2f {
+  return vec2f(exp(vectors[head] * softplus(gate.x + vectors[HEADS + head])), sigmoid(gate.y));
+}
+
+// Of keys and of queries.
+fn scales_of(key_squares: f32, query_squares: f32) -> vec2f {
+  return vec2f(inverseSqrt(key_squares + kLengthEps),
+               inverseSqrt(query_squares + kLengthEps) * inverseSqrt(f32(KEY_DIM)));
 }
 
 // What joins the state along the key: `known` is what the state gives for the key already.

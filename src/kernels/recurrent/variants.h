@@ -4,6 +4,7 @@
 #include <span>
 
 #include "kernels/recurrent/causal_conv.h"
+#include "kernels/recurrent/delta_step.h"
 #include "kernels/recurrent/gated_norm.h"
 #include "kernels/recurrent/output_gate.h"
 #include "kernels/recurrent/scan.h"
@@ -12,6 +13,7 @@
 namespace doppler::kernels {
 
 std::span<const Variant<CausalConv>> causal_conv_variants();
+std::span<const Variant<DeltaStep>> delta_step_variants();
 std::span<const Variant<GatedNorm>> gated_norm_variants();
 std::span<const Variant<OutputGate>> output_gate_variants();
 std::span<const Variant<Scan>> scan_variants();

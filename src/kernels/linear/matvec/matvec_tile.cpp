@@ -8,6 +8,7 @@
 #include "kernels/linear/matvec/matvec_tile.wgsl.h"
 #include "kernels/linear/matvec/matvec_tile_best.wgsl.h"
 #include "kernels/linear/matvec/matvec_tile_gate.wgsl.h"
+#include "kernels/linear/matvec/matvec_tile_gate_of.wgsl.h"
 #include "kernels/linear/matvec/matvec_tile_pair.wgsl.h"
 #include "kernels/linear/matvec/matvec_tile_residual.wgsl.h"
 #include "kernels/tuning.h"
@@ -29,7 +30,9 @@ TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs) {
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t fitting = std::min({kMostTileInvocations, caps.max_invocations, caps.max_workgroup_size_x});
   TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
-  if (!needs.whole_tiles) {
+  if (needs.half_tiles) {
+    shape.rows = kHalf;
+  } else if (!needs.whole_tiles) {
     const bool few = needs.outputs / kTileRows < kEnoughWorkgroups;
     shape.rows = tunable(ctx.policy, op.choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   }
@@ -86,7 +89,7 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
   Launch launch{.variant = row.name};
   launch.substitutions = {{"linear/weights/format", weight_fragment(weight.format, row.q8)},
                           {"linear/matvec/tile_x", tile_x_fragment(shape, row.q8, caps)}};
-  if (gated || begins) choose_block_fragments(ctx, launch);
+  if (gated || begins || op.gated.valid()) choose_block_fragments(ctx, launch);
   uint32_t first_tile = 0;
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
@@ -116,6 +119,21 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
                          x.scales,
                          sums,
                          bias,
+                         op.y.valid() ? op.y : unused_binding(ctx),
+                         op.y_q8.valid() ? op.y_q8 : unused_binding(ctx)};
+    } else if (op.gated.valid()) {
+      launch.entry = "linear/matvec/matvec_tile_gate_of";
+      launch.layout = wgsl::matvec_tile_gate_of::kLayout;
+      add_consts({u32_const("N", piece.rows),
+                  u32_const("ACTIVATE", static_cast<uint32_t>(ActivationFn::kSilu)),
+                  bool_const("HAS_Y", op.y.valid()), bool_const("HAS_Q8", op.y_q8.valid()),
+                  u32_const("Q8_PLANE1", q8_plane1_offset(1, outputs) / 4)});
+      launch.bindings = {views.weights,
+                         views.scales,
+                         x.x,
+                         x.scales,
+                         sums,
+                         op.gated,
                          op.y.valid() ? op.y : unused_binding(ctx),
                          op.y_q8.valid() ? op.y_q8 : unused_binding(ctx)};
     } else if (begins) {
@@ -154,7 +172,8 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weig
   if (op.add_norm) return record_matvec_tile_pair_add_norm(ctx, op, b, second);
   const Weight& a = op.weight;
   const ProductRow& first = op.row;
-  const TileShape shape = tile_shape(ctx, op, {.outputs = a.n + b.n});
+  const bool has_half_tiles = a.n % kTileRows != 0 || b.n % kTileRows != 0;
+  const TileShape shape = tile_shape(ctx, op, {.outputs = a.n + b.n, .half_tiles = has_half_tiles});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
   const XViews x = x_views(op, 1);
   const std::string name =

@@ -23,6 +23,7 @@ struct TileNeeds {
   uint32_t outputs = 0;  // of the whole dispatch
   bool gated = false;
   bool whole_tiles = false;        // a workgroup must make all rows of a tile
+  bool half_tiles = false;         // a workgroup must make half of one
   uint32_t least_invocations = 1;  // what x needs
 };
 TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs);

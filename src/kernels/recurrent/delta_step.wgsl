@@ -1,0 +1,154 @@
+// Convolution, gated delta rule and gated norm of one row of each run (causal_conv.h, scan.h, gated_norm.h).
+// One workgroup makes the value heads of one key head (x of the grid) of one run (y), one after another: it alone reads and
+// writes the states of its channels and heads. An invocation has four columns of a head's state and one of SPLITS parts of
+// the keys. Shared: queries, keys and values behind the convolution; partial products of state and key, state and query;
+// what joins the state; outputs before the norm. Error: relative L2 < 1e-5.
+//!import recurrent/runs_one
+//!import recurrent/causal_conv_output
+//!import recurrent/scan_step
+//!import common/q8_store
+@group(0) @binding(0) var<storage, read> state: StepState;
+@group(0) @binding(1) var<storage, read> x: array<f32>; // rows of X_STRIDE: queries, keys and values from X_COLUMN on
+@group(0) @binding(2) var<storage, read> gates: array<f32>; // rows of GATES_STRIDE: a, b and z of each head
+@group(0) @binding(3) var<storage, read> weight: array<f32>; // [CHANNELS, KERNEL]
+@group(0) @binding(4) var<storage, read_write> kept: array<f32>; // [slots, KERNEL - 1, CHANNELS]
+@group(0) @binding(5) var<storage, read> vectors: array<f32>;
+@group(0) @binding(6) var<storage, read_write> heads: array<vec4f>; // [slots, HEADS, KEY_DIM, VALUE_DIM]
+@group(0) @binding(7) var<storage, read> norm_weight: array<vec4f>; // [VALUE_DIM]
+@group(0) @binding(8) var<storage, read_write> y: array<vec4f>; // [rows, HEADS * VALUE_DIM]
+@group(0) @binding(9) var<storage, read_write> y_q8: array<u32>;
+
+const kQuads = VALUE_DIM / 4u; // of the columns of a head
+const kPart = (KEY_DIM + SPLITS - 1u) / SPLITS; // keys of an invocation
+const kKeys = kPart * SPLITS; // padded by zeros
+const kHeadsOfKey = HEADS / KEY_HEADS;
+const kInputs = 2u * kKeys + kHeadsOfKey * VALUE_DIM;
+
+var<workgroup> inputs: array<f32, kInputs>; // queries, keys, values
+var<workgroup> knowns: array<vec4f, WORKGROUP>;
+var<workgroup> answers: array<vec4f, WORKGROUP>;
+var<workgroup> lengths: array<vec3f, SPLITS>; // of keys, of queries, and key . query
+var<workgroup> added: array<vec4f, kQuads>;
+var<workgroup> outputs: array<vec4f, kQuads>;
+var<workgroup> decay: f32;
+
+fn head_of(key_head: u32, i: u32) -> u32 {
+  return select(key_head * kHeadsOfKey + i, i * KEY_HEADS + key_head, IS_TILED);
+}
+
+// The channel of an input; CHANNELS: a zero behind the last key.
+fn channel_of(key_head: u32, i: u32) -> u32 {
+  if (i >= 2u * kKeys) {
+    let value = i - 2u * kKeys;
+    return 2u * KEY_HEADS * KEY_DIM + head_of(key_head, value / VALUE_DIM) * VALUE_DIM + value % VALUE_DIM;
+  }
+  if (i % kKeys >= KEY_DIM) {
+    return CHANNELS;
+  }
+  return (i / kKeys * KEY_HEADS + key_head) * KEY_DIM + i % kKeys;
+}
+
+fn make_inputs(run: Run, key_head: u32, t: u32) {
+  for (var i = t; i < kInputs; i += WORKGROUP) {
+    let channel = channel_of(key_head, i);
+    var value = 0.0;
+    if (channel < CHANNELS) {
+      value = output_at(run, run.first, channel);
+    }
+    inputs[i] = value;
+  }
+}
+
+// What joins four columns of the state, and what they answer: from the sums of all parts.
+fn finish_columns(run: Run, head: u32, value_at: u32, quad: u32) {
+  var known = vec4f();
+  var answer = vec4f();
+  var squares = vec3f();
+  for (var i = 0u; i < SPLITS; i++) {
+    known += knowns[i * kQuads + quad];
+    answer += answers[i * kQuads + quad];
+    squares += lengths[i];
+  }
+  let step = step_of(run.first, head, squares.x, squares.y);
+  var joins = vec4f();
+  for (var j = 0u; j < 4u; j++) {
+    joins[j] = addition(inputs[value_at + quad * 4u + j], step.decay * step.key_scale * known[j], step.rate);
+  }
+  joins *= step.key_scale;
+  added[quad] = joins;
+  outputs[quad] = step.query_scale * (step.decay * answer + joins * squares.z);
+  if (quad == 0u) {
+    decay = step.decay;
+  }
+}
+
+fn normed_at(row: u32, head: u32, quad: u32) -> vec4f {
+  var squares = 0.0;
+  for (var i = 0u; i < kQuads; i++) {
+    squares += dot(outputs[i], outputs[i]);
+  }
+  var values = outputs[quad] * inverseSqrt(squares / f32(VALUE_DIM) + EPS) * norm_weight[quad];
+  for (var j = 0u; j < 4u; j++) {
+    let z = gates[row * GATES_STRIDE + OUTPUT_COLUMN + head * VALUE_DIM + quad * 4u + j];
+    values[j] *= z * sigmoid(z);
+  }
+  return values;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
+  let run = run_of_row(group.y);
+  let quad = t % kQuads;
+  let first_key = t / kQuads * kPart;
+  let has_state = run.advances && run.position != 0u;
+  for (var i = 0u; i < kHeadsOfKey; i++) {
+    let head = head_of(group.x, i);
+    let first = ((run.slot * HEADS + head) * KEY_DIM + first_key) * kQuads + quad;
+    var s: array<vec4f, kPart>;
+    for (var j = 0u; j < kPart; j++) {
+      s[j] = vec4f();
+      if (has_state && first_key + j < KEY_DIM) {
+        s[j] = heads[first + j * kQuads];
+      }
+    }
+    if (i == 0u) {
+      make_inputs(run, group.x, t);
+    }
+    workgroupBarrier(); // inputs; outputs of the head before are read
+    var known = vec4f();
+    var answer = vec4f();
+    var squares = vec3f();
+    for (var j = 0u; j < kPart; j++) {
+      let query = inputs[first_key + j];
+      let key = inputs[kKeys + first_key + j];
+      known += s[j] * key;
+      answer += s[j] * query;
+      squares += vec3f(key * key, query * query, key * query);
+    }
+    knowns[t] = known;
+    answers[t] = answer;
+    if (quad == 0u) {
+      lengths[t / kQuads] = squares;
+    }
+    workgroupBarrier(); // knowns, answers, lengths
+    if (t < kQuads) {
+      finish_columns(run, head, 2u * kKeys + i * VALUE_DIM, t);
+    }
+    workgroupBarrier(); // added, outputs, decay
+    let joins = added[quad];
+    for (var j = 0u; j < kPart; j++) {
+      if (run.advances && first_key + j < KEY_DIM) {
+        heads[first + j * kQuads] = decay * s[j] + joins * inputs[kKeys + first_key + j];
+      }
+    }
+    var values = vec4f();
+    let at = (run.first * HEADS + head) * kQuads + quad;
+    if (t < kQuads) {
+      values = normed_at(run.first, head, quad);
+      if (HAS_F32) { y[at] = values; }
+    }
+    if (HAS_Q8) {
+      store_q8(t, at, values, t < kQuads);
+    }
+  }
+}
