@@ -126,7 +126,7 @@ uint64_t WeightLoader::most_rows(WeightFormat format, uint32_t k) const {
 Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, WeightFormat format,
                                                           std::vector<Source> sources, uint32_t k,
                                                           Together& together, uint32_t rows_at_once,
-                                                          PagedWeight* paged) {
+                                                          std::vector<PagedWeight::Place>* places) {
   kernels::Weight weight{.format = format, .n = 0, .k = k, .pieces = {}};
   for (const Source& source : sources) weight.n += source.rows;
 
@@ -145,12 +145,12 @@ Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, Wei
     const uint64_t rows = std::min<uint64_t>(rows_a_piece, weight.n - first);
     const WeightLayout layout = weight_layout(format, rows, k);
     DP_CO_TRY(const Place place,
-              co_await make_place(label, layout.total_bytes, !tiled || paged != nullptr, together));
+              co_await make_place(label, layout.total_bytes, !tiled || places != nullptr, together));
     weight.pieces.push_back({.buffer = view_of(place),
                              .first_row = static_cast<uint32_t>(first),
                              .rows = static_cast<uint32_t>(rows)});
-    if (paged) {
-      paged->places.push_back({.buffer = place.buffer, .offset = place.offset});
+    if (places) {
+      places->push_back({.buffer = place.buffer, .offset = place.offset});
       continue;
     }
     WeightStream::Piece piece{.buffer = place.buffer,
@@ -294,7 +294,7 @@ Task<Result<Projection>> WeightLoader::experts(std::vector<formats::StoredTensor
       PagedWeight paged{.tag = use.tag, .name = label, .weight = {}, .n = n, .biases = std::move(biases)};
       for (const Source& source : sources) paged.tensors.push_back(source.tensor);
       DP_CO_TRY(part.weight, co_await place_stacked(label, format, std::move(sources), out.k,
-                                                    weights_together_, n, &paged));
+                                                    weights_together_, n, &paged.places));
       paged.weight = part.weight;
       if (!paged.biases.empty()) {
         DP_CO_TRY(const Place place, co_await make_place(label + ".bias", uint64_t{rows} * sizeof(float),
@@ -329,6 +329,24 @@ Task<Result<kernels::Weight>> WeightLoader::matrix(formats::StoredTensor matrix)
   std::vector<Source> sources = {{tensor, 0, rows_of(matrix)}};
   Together apart;
   co_return co_await place_stacked(matrix.name, format, std::move(sources), k_of(matrix), apart);
+}
+
+// In rows, since no whole tiles come to them.
+Task<Result<kernels::Weight>> WeightLoader::host_matrix(formats::StoredTensor matrix, uint32_t rows) {
+  DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", matrix.shape));
+  const uint32_t k = k_of(matrix);
+  DP_CO_TRY(const WeightFormat format,
+            formats::device_format(tensor->type, k, {.exact = layout_.exact, .tiles = false}));
+  std::vector<Source> sources = {{tensor, 0, rows}};
+  std::vector<PagedWeight::Place> places;
+  Together apart;
+  DP_CO_TRY(const kernels::Weight room,
+            co_await place_stacked(matrix.name, format, std::move(sources), k, apart, 1, &places));
+  host_table_ =
+      std::make_unique<HostTable>(device_, checkpoint_.file(tensor->file), *tensor, room, std::move(places));
+  DP_CO_CHECK(co_await host_table_->prepare());
+  DP_CO_CHECK(stream_.note_read(tensor->bytes));
+  co_return room;
 }
 
 Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name) {
