@@ -56,7 +56,7 @@ class Runner {
     DP_CHECK(queue(test.generate, std::min(2u, steps_.max_tickets()), 1));
     DP_CHECK(collect());
     const double first = seconds_since(start);
-    while (!in_flight_.empty()) {
+    while (scheduled_ < test.generate || !in_flight_.empty()) {
       DP_CHECK(queue(test.generate, steps_.max_tickets(), cadence_.readback_interval));
       DP_CHECK(collect());
     }

@@ -94,7 +94,9 @@ Result<bool> choose_layer_table(const RunnerOptions& options, const formats::Mod
   const MemoryEstimate estimate =
       estimate_of(options, config, checkpoint, caps,
                   {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, config)});
-  if (caps.memory_bytes == 0 || estimate.total() <= caps.memory_bytes) return false;
+  // Of several sequences the pool leaves a tenth to what else the device has to hold.
+  const uint64_t usable = options.max_sequences == 0 ? caps.memory_bytes : caps.memory_bytes / 10 * 9;
+  if (caps.memory_bytes == 0 || estimate.total() <= usable) return false;
   log(LogLevel::kWarning,
       "The device has no memory for the embeddings of each layer (%s): they stay in the file, and the rows "
       "of a "
