@@ -1,9 +1,10 @@
-// The rows of a step, from the file's to those of the buffer (formats/quant/repack.h).
+// The rows of a step, from the file's to those of the buffer (formats/quant/repack.h), and the room for them.
 #include <utility>
 
 #include "base/trace.h"
 #include "formats/quant/repack.h"
 #include "model/host_table.h"
+#include "model/weight_loader.h"
 
 namespace doppler::model {
 namespace {
@@ -65,6 +66,24 @@ Result<void> HostTable::write(std::span<const uint32_t> tokens) {
     DP_CHECK(device_.write(*places_[i].buffer, places_[i].offset + layout.plane1_offset, plane1_));
   }
   return {};
+}
+
+// In rows, since no whole tiles come to them.
+Task<Result<kernels::Weight>> WeightLoader::host_matrix(formats::StoredTensor matrix, uint32_t rows) {
+  DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", matrix.shape));
+  const auto k = static_cast<uint32_t>(matrix.shape.back());
+  DP_CO_TRY(const WeightFormat format,
+            formats::device_format(tensor->type, k, {.exact = layout_.exact, .tiles = false}));
+  std::vector<Source> sources = {{tensor, 0, rows}};
+  std::vector<PagedWeight::Place> places;
+  Together apart;
+  DP_CO_TRY(const kernels::Weight room,
+            co_await place_stacked(matrix.name, format, std::move(sources), k, apart, 1, &places));
+  host_table_ =
+      std::make_unique<HostTable>(device_, checkpoint_.file(tensor->file), *tensor, room, std::move(places));
+  DP_CO_CHECK(co_await host_table_->prepare());
+  DP_CO_CHECK(stream_.note_read(tensor->bytes));
+  co_return room;
 }
 
 }  // namespace doppler::model

@@ -331,24 +331,6 @@ Task<Result<kernels::Weight>> WeightLoader::matrix(formats::StoredTensor matrix)
   co_return co_await place_stacked(matrix.name, format, std::move(sources), k_of(matrix), apart);
 }
 
-// In rows, since no whole tiles come to them.
-Task<Result<kernels::Weight>> WeightLoader::host_matrix(formats::StoredTensor matrix, uint32_t rows) {
-  DP_CO_TRY(const formats::TensorInfo* tensor, checked(matrix.name + ".weight", matrix.shape));
-  const uint32_t k = k_of(matrix);
-  DP_CO_TRY(const WeightFormat format,
-            formats::device_format(tensor->type, k, {.exact = layout_.exact, .tiles = false}));
-  std::vector<Source> sources = {{tensor, 0, rows}};
-  std::vector<PagedWeight::Place> places;
-  Together apart;
-  DP_CO_TRY(const kernels::Weight room,
-            co_await place_stacked(matrix.name, format, std::move(sources), k, apart, 1, &places));
-  host_table_ =
-      std::make_unique<HostTable>(device_, checkpoint_.file(tensor->file), *tensor, room, std::move(places));
-  DP_CO_CHECK(co_await host_table_->prepare());
-  DP_CO_CHECK(stream_.note_read(tensor->bytes));
-  co_return room;
-}
-
 Task<Result<std::vector<float>>> WeightLoader::host_vector(std::string full_name) {
   const formats::TensorInfo* tensor = checkpoint_.find(full_name);
   if (!tensor) co_return fail(ErrorKind::kInvalidInput, "Tensor \"%s\" is missing.", full_name.c_str());

@@ -27,7 +27,7 @@ $ doppler bench $FLAGS --dry-run --synthetic llama-tiny -o json 2>/dev/null | gr
 == embeddings of each layer stay in the file
 needs webgpu
 $ doppler run $FLAGS --dry-run --synthetic gemma-4-e2b --ctx 256 2>/dev/null | grep '^of them'
-~of them embeddings of each layer +1\.2\d GiB
+~of them embeddings of each layer +1\.\d+ GiB
 $ doppler run $FLAGS --dry-run --synthetic gemma-4-e2b --ctx 256 --layer-table-on-host 2>/dev/null | grep '^of them'
 ~of them embeddings of each layer +\d\.\d+ MiB \(a step's rows; the table stays in the file\)
 $ doppler run $FLAGS --dry-run --synthetic llama-tiny --layer-table-on-host
