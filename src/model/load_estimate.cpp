@@ -98,9 +98,8 @@ Result<bool> choose_layer_table(const RunnerOptions& options, const formats::Mod
   const uint64_t usable = options.max_sequences == 0 ? caps.memory_bytes : caps.memory_bytes / 10 * 9;
   if (caps.memory_bytes == 0 || estimate.total() <= usable) return false;
   log(LogLevel::kWarning,
-      "The device has no memory for the embeddings of each layer (%s): they stay in the file, and the rows "
-      "of a "
-      "step's tokens come with it.",
+      "The device has no memory for the embeddings of each layer (%s): they stay in the file, and the "
+      "rows of a step's tokens come with it.",
       format_bytes(estimate.layer_table_bytes).c_str());
   return true;
 }
