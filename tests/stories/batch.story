@@ -31,7 +31,7 @@ $ grep '"custom_id":"chat","response":{' out.jsonl | grep -o '"object":"chat.com
 "role":"assistant"
 $ grep -o '"code":.*' out.jsonl | sort
 ~"code":"duplicate_custom_id","message":"Line 6: An earlier line has the custom_id ..chat.. too\."\}\}
-~"code":"invalid_request","message":"Line 4: Field ..tools.. is not supported.*"\}\}
+~"code":"invalid_request","message":"Line 4: Field ..tools.. must be a list of functions.*"\}\}
 ~"code":"invalid_request","message":"Line 5: .*temperature.*"\}\}
 "code":"invalid_request","message":"Line 7: The line is not valid JSON."}}
 
