@@ -1,17 +1,22 @@
 """The registry is valid, and rivals does what it says: schemas, intervals, turns, equality, tables, plots, the regression
 check. No engine is needed: harness_for_tests.py stands in for some."""
 
+import base64
 import copy
+import hashlib
 import json
 import pathlib
 import sys
 import tempfile
 import unittest
+import zipfile
+from unittest import mock
 from xml.dom import minidom
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from comparison import cli, estimates, gguf, outputs, plots, process, prompts, records, registry, report, runner, schema, squeeze  # noqa: E402
+sys.path[:0] = [str(HERE), str(HERE / "harness")]
+import onnx_model  # noqa: E402
+from comparison import cli, estimates, gguf, install, outputs, plots, process, prompts, records, registry, report, runner, schema, squeeze  # noqa: E402
 
 WORKLOADS = [{"name": "8x4", "prompt": 8, "decode": 4, "streams": 1}, {"name": "16x4", "prompt": 16, "decode": 4, "streams": 1},
              {"name": "8x4x2", "prompt": 8, "decode": 4, "streams": 2}]
@@ -51,6 +56,29 @@ class Registry(unittest.TestCase):
 
     def test_commands_leave_out_folders(self):
         self.assertEqual(cli.spelled(["run", "--folder", "/x", "--label", "a b"]), "tools/rivals/rivals run --label 'a b'")
+
+
+    def test_graphs_that_engines_ask_for_can_be_made(self):
+        for name in ("cpu", "webgpu"):
+            engine = registry.engines()[f"onnxruntime-genai-{name}"]
+            asked = {options["graph"] for options in (engine["harness"]["options"], *engine["profiles"].values()) if "graph" in options}
+            self.assertEqual({onnx_model.GRAPHS[graph][1] for graph in asked}, {name})
+
+
+class Install(unittest.TestCase):
+    def test_wheels_are_pinned_as_npm_packages_are(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            wheel = folder / "some_engine-1.2.3-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w") as archive:
+                archive.writestr("some_engine/libsome.so", "library")
+            digest = base64.b64encode(hashlib.sha512(wheel.read_bytes()).digest()).decode()
+            package = {"manager": "pip", "name": "some-engine", "version": "1.2.3", "integrity": f"sha512-{digest}"}
+            with mock.patch.object(install, "run") as run:  # pip would have fetched the wheel
+                self.assertEqual((install.unpacked(package, folder) / "some_engine/libsome.so").read_text(), "library")
+                self.assertIn("some-engine==1.2.3", run.call_args.args)
+                with self.assertRaisesRegex(install.Impossible, "the registry pins sha512-other"):
+                    install.unpacked({**package, "integrity": "sha512-other"}, folder)
 
 
 class Schema(unittest.TestCase):
