@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 import zipfile
+from types import SimpleNamespace
 from unittest import mock
 from xml.dom import minidom
 
@@ -63,6 +64,22 @@ class Registry(unittest.TestCase):
             engine = registry.engines()[f"onnxruntime-genai-{name}"]
             asked = {options["graph"] for options in (engine["harness"]["options"], *engine["profiles"].values()) if "graph" in options}
             self.assertEqual({onnx_model.GRAPHS[graph][1] for graph in asked}, {name})
+
+
+class OnnxModel(unittest.TestCase):
+    def test_a_repeated_layer_reads_the_one_before_it(self):
+        def node(name, *inputs):
+            return SimpleNamespace(op_type="Add", name=name, input=[f"{one}/output_0" for one in inputs], output=[f"{name}/output_0"])
+        nodes = [node("/model/embed"), node("/model/layers.0/a", "/model/embed"), node("/model/layers.1/a", "/model/layers.0/a"),
+                 node("/model/layers.1/b", "/model/layers.1/a"), node("/model/layers.2/a", "/model/layers.1/b"),
+                 node("/model/layers.3/final_norm", "/model/layers.2/a"), node("/lm_head", "/model/layers.3/final_norm")]
+        made = onnx_model.with_layers(nodes, 3, 4)
+        self.assertEqual([one.name for one in made], ["/model/embed", *(f"/model/layers.{name}" for name in (
+            "0/a", "1/a", "1/b", "2/a", "2/b", "3/a", "4/final_norm")), "/lm_head"])
+        reads = {one.name: one.input[0] for one in made[1:]}
+        self.assertEqual(reads["/model/layers.2/a"], "/model/layers.1/a/output_0")
+        self.assertEqual(reads["/model/layers.3/a"], "/model/layers.2/b/output_0")
+        self.assertEqual(reads["/lm_head"], "/model/layers.4/final_norm/output_0")
 
 
 class Install(unittest.TestCase):

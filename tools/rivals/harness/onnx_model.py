@@ -2,9 +2,12 @@
 builder makes the graph, where onnxruntime.cpp finds it (ENGINES/graphs). Needs PyTorch and more: onnx_model.txt."""
 
 import argparse
+import copy
 import hashlib
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +26,9 @@ GRAPHS = {
     "int4-webgpu-captured": ("int4", "webgpu", ("prune_lm_head=true", "enable_webgpu_graph=true")),
     "int4-webgpu-f32": ("int4", "webgpu", ("use_webgpu_fp32=true",)),  # for devices without 16-bit floats in shaders
 }
+LEAST_LAYERS = 3  # one that may be repeated, between the first and the last
+# Where its builder writes a layer's number: in nodes, weights and values, in the cache's inputs and outputs.
+LAYER = re.compile(r"(?<=layers\.)\d+|(?<=past_key_values\.)\d+|(?<=present\.)\d+")
 # Nothing is asked of a hub, and nothing is reported to one.
 QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "ORT_TELEMETRY_DISABLED": "1", "ORT_GENAI_TELEMETRY_DISABLED": "1"}
 
@@ -45,41 +51,97 @@ def hugging_face_folder(model, folder):
     loaded.config.save_pretrained(folder)
 
 
+def renumbered(item, by, least=0):
+    """A copy of a node, a weight or a value, all layer numbers in it that are not below `least` raised."""
+    def raised(name):
+        return LAYER.sub(lambda found: str(int(found[0]) + (by if int(found[0]) >= least else 0)), name)
+    made = copy.deepcopy(item)
+    made.name = raised(made.name)
+    for names in (made.input, made.output) if hasattr(made, "op_type") else ():
+        names[:] = [raised(name) for name in names]
+    return made
+
+
+def with_layers(items, count, layers):
+    """Of a graph of `count` layers, the last but one as often as makes `layers`; copies stand before what follows them."""
+    out, middle = [], []
+
+    def repeat():
+        out.extend(renumbered(item, by) for by in range(layers - count + 1) for item in middle)
+        middle.clear()
+    for item in items:
+        found = LAYER.search(item.name)
+        layer = int(found[0]) if found else None
+        if layer == count - 2:
+            middle.append(item)
+        elif layer is not None and layer >= count - 1:
+            repeat()
+            out.append(renumbered(item, layers - count))
+        else:
+            out.append(renumbered(item, layers - count, count - 1))
+    repeat()
+    return out
+
+
+def repeat_layer(folder, layers):
+    """Copies share their weights' bytes in the file, not in memory: a shape's speed without its size on disk."""
+    import onnx
+
+    config = json.loads((folder / "genai_config.json").read_text())
+    count = config["model"]["decoder"]["num_hidden_layers"]
+    if not LEAST_LAYERS <= count <= layers:
+        raise SystemExit(f"A graph of {count} layers cannot become one of {layers}: it needs {LEAST_LAYERS} or more, and no more.")
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    for field in (model.graph.node, model.graph.initializer, model.graph.value_info, model.graph.input, model.graph.output):
+        made = with_layers(field, count, layers)
+        del field[:]
+        field.extend(made)
+    onnx.save(model, folder / "model.onnx")
+    config["model"]["decoder"]["num_hidden_layers"] = layers
+    (folder / "genai_config.json").write_text(json.dumps(config, indent=4))
+
+
 def digest_of(path):
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def make(model, name, target):
-    """target: a new folder; it appears when it is whole."""
+def make(model, names, folder, stem, layers):
+    """Graphs of one file; each appears in `folder` when it is whole. layers: None, or as many as the graphs shall have."""
     import onnxruntime_genai
 
-    precision, provider, options = GRAPHS[name]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = digest_of(model)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         source, out = pathlib.Path(scratch) / "hf", pathlib.Path(scratch) / "graph"
         source.mkdir()
         hugging_face_folder(model, source)
-        subprocess.run([sys.executable, "-m", "onnxruntime_genai.models.builder", "-i", source, "-o", out, "-p", precision,
-                        "-e", provider, "-c", pathlib.Path(scratch) / "cache", "--extra_options", "hf_token=false", *options],
-                       check=True)
-        told = f"{precision} for {provider} by its builder {onnxruntime_genai.__version__}"
-        (out / "made_by").write_text(f"{', '.join((told, *options))}, of the file with SHA-256 {digest_of(model)[:12]}")
-        out.rename(target)
+        for name in names:
+            precision, provider, options = GRAPHS[name]
+            subprocess.run([sys.executable, "-m", "onnxruntime_genai.models.builder", "-i", source, "-o", out, "-p", precision,
+                            "-e", provider, "-c", pathlib.Path(scratch) / "cache", "--extra_options", "hf_token=false", *options],
+                           check=True)
+            told = [f"{precision} for {provider} by its builder {onnxruntime_genai.__version__}", *options]
+            if layers:
+                repeat_layer(out, layers)
+                told.append(f"a layer repeated to make {layers}")
+            (out / "made_by").write_text(f"{', '.join(told)}, of the file with SHA-256 {digest[:12]}")
+            target = folder / f"{stem}.{name}"
+            shutil.rmtree(target, ignore_errors=True)
+            out.rename(target)
+            print(target)
 
 
 def main(words):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=pathlib.Path, help="a GGUF file")
-    parser.add_argument("graph", nargs="+", choices=tuple(GRAPHS))
+    parser.add_argument("graph", nargs="+", choices=tuple(GRAPHS), help="which graphs")
+    parser.add_argument("--layers", type=int, metavar="N", help="repeat the last layer but one until there are N")
+    parser.add_argument("--name", metavar="STEM", help="the model that the graphs are for (default: the file's own name)")
     parser.add_argument("--folder", type=pathlib.Path, default=install.default_folder(), help="where engines are installed")
     arguments = parser.parse_args(words)
     os.environ.update(QUIET)
-    for name in arguments.graph:
-        target = arguments.folder / "graphs" / f"{arguments.model.stem}.{name}"
-        shutil.rmtree(target, ignore_errors=True)
-        make(arguments.model, name, target)
-        print(target)
+    make(arguments.model, arguments.graph, arguments.folder / "graphs", arguments.name or arguments.model.stem, arguments.layers)
 
 
 if __name__ == "__main__":
