@@ -105,7 +105,8 @@ class OnnxRuntime : public rivals::Engine {
     const std::string stem = fs::path(rivals::value_or(values, "model", "")).stem().string();
     const fs::path folder = libraries / "../../graphs" / (stem + "." + graph);
     if (!fs::exists(folder / "genai_config.json"))
-      throw std::runtime_error("ENGINES/graphs/" + stem + "." + graph + " does not exist; onnx_model.py makes it.");
+      throw std::runtime_error("ENGINES/graphs/" + stem + "." + graph +
+                               " does not exist; onnx_model.py makes it.");
     if (!registered_ && fs::exists(libraries / kWebGpuLibrary)) {
       OgaRegisterExecutionProviderLibrary(kWebGpu, (libraries / kWebGpuLibrary).c_str());
       registered_ = true;
@@ -117,23 +118,27 @@ class OnnxRuntime : public rivals::Engine {
     const std::string threads = rivals::value_or(values, "threads", "");
     if (!threads.empty()) {
       const std::string session = R"({"intra_op_num_threads":)" + threads + "}";
-      check(OgaConfigOverlay(config.get(), (R"({"model":{"decoder":{"session_options":)" + session + "}}}").c_str()));
+      check(OgaConfigOverlay(config.get(),
+                             (R"({"model":{"decoder":{"session_options":)" + session + "}}}").c_str()));
     }
     model_ = made<Model>([&](auto** out) { return OgaCreateModelFromConfig(config.get(), out); });
     tokenizer_ = made<Tokenizer>([&](auto** out) { return OgaCreateTokenizer(model_.get(), out); });
     context_ = rivals::number_or(values, "context", 0);
 
     const auto device = made<Text>([&](auto** out) { return OgaModelGetDeviceType(model_.get(), out); });
-    return {.version = rivals::value_or(values, "version", "unknown") + " (ONNX Runtime " + OrtGetApiBase()->get_version() + ")",
+    return {.version = rivals::value_or(values, "version", "unknown") + " (ONNX Runtime " +
+                       OrtGetApiBase()->get_version() + ")",
             .device = device.get(),
             .vocabulary = number_in(contents(folder / "genai_config.json"), "vocab_size"),
-            .settings = {{"graph", contents(folder / "made_by")}, {"threads", threads.empty() ? "its default" : threads}}};
+            .settings = {{"graph made as", contents(folder / "made_by")},
+                         {"threads", threads.empty() ? "its default" : threads}}};
   }
 
   Generated generate(const std::vector<Tokens>& prompts, uint32_t count) override {
     Tokens together;
     for (const Tokens& prompt : prompts) {
-      if (prompt.size() != prompts[0].size()) throw std::runtime_error("Prompts of one batch must be of one length.");
+      if (prompt.size() != prompts[0].size())
+        throw std::runtime_error("Prompts of one batch must be of one length.");
       together.insert(together.end(), prompt.begin(), prompt.end());
     }
     const auto params = made<Params>([&](auto** out) { return OgaCreateGeneratorParams(model_.get(), out); });
@@ -167,12 +172,16 @@ class OnnxRuntime : public rivals::Engine {
     size_t count = 0;
     check(OgaGenerator_GetNextTokens(generator, &tokens, &count));
     if (count != streams.size())
-      throw std::runtime_error("It gave " + std::to_string(count) + " tokens for " + std::to_string(streams.size()) + " streams.");
+      throw std::runtime_error("It gave " + std::to_string(count) + " tokens for " +
+                               std::to_string(streams.size()) + " streams.");
     for (size_t i = 0; i < count; ++i) streams[i].tokens.push_back(tokens[i]);
   }
 
   std::string text_of(const Tokens& tokens) const {
-    return made<Text>([&](auto** out) { return OgaTokenizerDecode(tokenizer_.get(), tokens.data(), tokens.size(), out); }).get();
+    return made<Text>([&](auto** out) {
+             return OgaTokenizerDecode(tokenizer_.get(), tokens.data(), tokens.size(), out);
+           })
+        .get();
   }
 
   Model model_;
