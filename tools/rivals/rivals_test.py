@@ -60,10 +60,10 @@ class Registry(unittest.TestCase):
 
 
     def test_graphs_that_engines_ask_for_can_be_made(self):
-        for name in ("cpu", "webgpu"):
-            engine = registry.engines()[f"onnxruntime-genai-{name}"]
+        for name, provider in (("onnxruntime-genai-cpu", "cpu"), ("onnxruntime-genai-webgpu", "webgpu"), ("transformers.js", "cpu")):
+            engine = registry.engines()[name]
             asked = {options["graph"] for options in (engine["harness"]["options"], *engine["profiles"].values()) if "graph" in options}
-            self.assertEqual({onnx_model.GRAPHS[graph][1] for graph in asked}, {name})
+            self.assertEqual({onnx_model.GRAPHS[graph][1] for graph in asked}, {provider})
 
 
 class OnnxModel(unittest.TestCase):

@@ -1,5 +1,5 @@
-"""Makes a graph of a GGUF file for ONNX Runtime GenAI: the file's weights as a Hugging Face folder, out of which its own
-builder makes the graph, where onnxruntime.cpp finds it (ENGINES/graphs). Needs PyTorch and more: onnx_model.txt."""
+"""Makes graphs of a GGUF file for ONNX Runtime GenAI: the file's weights as a Hugging Face folder, out of which its own
+builder makes them, where onnxruntime.cpp finds them (ENGINES/graphs), and transformers.mjs. Needs PyTorch: onnx_model.txt."""
 
 import argparse
 import copy
@@ -101,6 +101,20 @@ def repeat_layer(folder, layers):
     (folder / "genai_config.json").write_text(json.dumps(config, indent=4))
 
 
+def for_transformers_js(source, out):
+    """Its configuration, and the size of a head where the builder wrote a name that Transformers.js does not know."""
+    import onnx
+
+    shutil.copy(source / "config.json", out)
+    size = json.loads((out / "genai_config.json").read_text())["model"]["decoder"]["head_size"]
+    model = onnx.load(out / "model.onnx", load_external_data=False)
+    for value in (*model.graph.input, *model.graph.output):
+        for dimension in value.type.tensor_type.shape.dim:
+            if dimension.dim_param == "kv_cache_dim":
+                dimension.dim_value = size
+    onnx.save(model, out / "model.onnx")
+
+
 def digest_of(path):
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -122,6 +136,7 @@ def make(model, names, folder, stem, layers):
                             "-e", provider, "-c", pathlib.Path(scratch) / "cache", "--extra_options", "hf_token=false", *options],
                            check=True)
             told = [f"{precision} for {provider} by its builder {onnxruntime_genai.__version__}", *options]
+            for_transformers_js(source, out)
             if layers:
                 repeat_layer(out, layers)
                 told.append(f"a layer repeated to make {layers}")
