@@ -1,17 +1,23 @@
 """The registry is valid, and rivals does what it says: schemas, intervals, turns, equality, tables, plots, the regression
 check. No engine is needed: harness_for_tests.py stands in for some."""
 
+import base64
 import copy
+import hashlib
 import json
 import pathlib
 import sys
 import tempfile
 import unittest
+import zipfile
+from types import SimpleNamespace
+from unittest import mock
 from xml.dom import minidom
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from comparison import cli, estimates, gguf, outputs, plots, process, prompts, records, registry, report, runner, schema, squeeze  # noqa: E402
+sys.path[:0] = [str(HERE), str(HERE / "harness")]
+import onnx_model  # noqa: E402
+from comparison import cli, estimates, gguf, install, outputs, plots, process, prompts, records, registry, report, runner, schema, squeeze  # noqa: E402
 
 WORKLOADS = [{"name": "8x4", "prompt": 8, "decode": 4, "streams": 1}, {"name": "16x4", "prompt": 16, "decode": 4, "streams": 1},
              {"name": "8x4x2", "prompt": 8, "decode": 4, "streams": 2}]
@@ -51,6 +57,45 @@ class Registry(unittest.TestCase):
 
     def test_commands_leave_out_folders(self):
         self.assertEqual(cli.spelled(["run", "--folder", "/x", "--label", "a b"]), "tools/rivals/rivals run --label 'a b'")
+
+
+    def test_graphs_that_engines_ask_for_can_be_made(self):
+        for name, provider in (("onnxruntime-genai-cpu", "cpu"), ("onnxruntime-genai-webgpu", "webgpu"), ("transformers.js", "cpu")):
+            engine = registry.engines()[name]
+            asked = {options["graph"] for options in (engine["harness"]["options"], *engine["profiles"].values()) if "graph" in options}
+            self.assertEqual({onnx_model.GRAPHS[graph][1] for graph in asked}, {provider})
+
+
+class OnnxModel(unittest.TestCase):
+    def test_a_repeated_layer_reads_the_one_before_it(self):
+        def node(name, *inputs):
+            return SimpleNamespace(op_type="Add", name=name, input=[f"{one}/output_0" for one in inputs], output=[f"{name}/output_0"])
+        nodes = [node("/model/embed"), node("/model/layers.0/a", "/model/embed"), node("/model/layers.1/a", "/model/layers.0/a"),
+                 node("/model/layers.1/b", "/model/layers.1/a"), node("/model/layers.2/a", "/model/layers.1/b"),
+                 node("/model/layers.3/final_norm", "/model/layers.2/a"), node("/lm_head", "/model/layers.3/final_norm")]
+        made = onnx_model.with_layers(nodes, 3, 4)
+        self.assertEqual([one.name for one in made], ["/model/embed", *(f"/model/layers.{name}" for name in (
+            "0/a", "1/a", "1/b", "2/a", "2/b", "3/a", "4/final_norm")), "/lm_head"])
+        reads = {one.name: one.input[0] for one in made[1:]}
+        self.assertEqual(reads["/model/layers.2/a"], "/model/layers.1/a/output_0")
+        self.assertEqual(reads["/model/layers.3/a"], "/model/layers.2/b/output_0")
+        self.assertEqual(reads["/lm_head"], "/model/layers.4/final_norm/output_0")
+
+
+class Install(unittest.TestCase):
+    def test_wheels_are_pinned_as_npm_packages_are(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            wheel = folder / "some_engine-1.2.3-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w") as archive:
+                archive.writestr("some_engine/libsome.so", "library")
+            digest = base64.b64encode(hashlib.sha512(wheel.read_bytes()).digest()).decode()
+            package = {"manager": "pip", "name": "some-engine", "version": "1.2.3", "integrity": f"sha512-{digest}"}
+            with mock.patch.object(install, "run") as run:  # pip would have fetched the wheel
+                self.assertEqual((install.unpacked(package, folder) / "some_engine/libsome.so").read_text(), "library")
+                self.assertIn("some-engine==1.2.3", run.call_args.args)
+                with self.assertRaisesRegex(install.Impossible, "the registry pins sha512-other"):
+                    install.unpacked({**package, "integrity": "sha512-other"}, folder)
 
 
 class Schema(unittest.TestCase):

@@ -8,7 +8,9 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tarfile
+import zipfile
 
 from comparison import machine
 from comparison.registry import ROOT
@@ -16,6 +18,8 @@ from comparison.registry import ROOT
 HARNESS = ROOT / "harness"
 HEADLESS = machine.REPOSITORY / "web/surfaces/headless.mjs"  # of browser.mjs
 COMPILE = ("c++", "-std=c++20", "-O2", "-Wall")
+# Which wheel of a PyPI package is pinned. Only libraries are taken out of them, so it need not be this Python's.
+WHEELS = ("--python-version", "3.11", "--implementation", "cp", "--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:")
 
 
 class Impossible(Exception):
@@ -39,18 +43,28 @@ def run(*command, cwd=None):
 
 def packed(package, folder):
     """The package's archive, checked against the registry's SHA-512."""
-    run("npm", "pack", "--silent", f"{package['name']}@{package['version']}", cwd=folder)
-    file = folder / f"{package['name'].lstrip('@').replace('/', '-')}-{package['version']}.tgz"
+    name, version = package["name"], package["version"]
+    if package["manager"] == "npm":
+        run("npm", "pack", "--silent", f"{name}@{version}", cwd=folder)
+        file = folder / f"{name.lstrip('@').replace('/', '-')}-{version}.tgz"
+    else:
+        run(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *WHEELS, f"{name}=={version}", "--dest", ".", cwd=folder)
+        (file,) = folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")
     digest = "sha512-" + base64.b64encode(hashlib.sha512(file.read_bytes()).digest()).decode()
     if digest != package["integrity"]:
-        raise Impossible(f"{package['name']} {package['version']} has {digest}; the registry pins {package['integrity']}.")
+        raise Impossible(f"{name} {version} has {digest}; the registry pins {package['integrity']}.")
     return file
 
 
 def unpacked(package, folder):
     """Its files, in a folder of that package."""
     target = folder / package["name"].replace("/", "-")
-    with tarfile.open(packed(package, folder)) as archive:
+    file = packed(package, folder)
+    if file.suffix == ".whl":
+        with zipfile.ZipFile(file) as archive:
+            archive.extractall(target)
+        return target
+    with tarfile.open(file) as archive:
         archive.extractall(target, filter="data") if hasattr(tarfile, "data_filter") else archive.extractall(target)
     return target / "package"
 
@@ -121,6 +135,19 @@ def llama_cuda(engine, home, build):
     shutil.rmtree(source)
 
 
+def onnxruntime(engine, home, _build):
+    """Libraries out of PyPI's wheels. Graphs are no part of it: harness/onnx_model.py makes them."""
+    work = home / "packages"
+    work.mkdir()
+    (home / "lib").mkdir()
+    for package in engine["install"]["packages"]:
+        for library in unpacked(package, work).rglob("libonnxruntime*.so*"):
+            shutil.copy(library, home / "lib" / library.name.replace(f".so.{package['version']}", ".so.1"))
+    compile_harness(engine["harness"]["source"], home / "harness", [],
+                    [home / "lib/libonnxruntime-genai.so", home / "lib/libonnxruntime.so.1"])
+    shutil.rmtree(work)
+
+
 def npm(engine, home, _build):
     """npm packages, and the harness as a module beside them."""
     archives = home / "packages"
@@ -164,7 +191,8 @@ def install(engine, folder, build):
     home = folder / engine["name"]
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    recipes = {"doppler": doppler, "doppler_web": doppler_web, "llama": llama, "llama_cuda": llama_cuda, "npm": npm}
+    recipes = {"doppler": doppler, "doppler_web": doppler_web, "llama": llama, "llama_cuda": llama_cuda, "npm": npm,
+               "onnxruntime": onnxruntime}
     recipes[engine["install"]["recipe"]](engine, home, build)
     (home / "installed").write_text(fingerprint(engine))
     return home

@@ -6,7 +6,7 @@ import pathlib
 from comparison import schema
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-RECIPES = ("doppler", "doppler_web", "llama", "llama_cuda", "npm")  # functions of install.py
+RECIPES = ("doppler", "doppler_web", "llama", "llama_cuda", "npm", "onnxruntime")  # functions of install.py
 
 
 class Unknown(Exception):
