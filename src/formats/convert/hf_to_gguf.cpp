@@ -35,7 +35,8 @@ bool is_left_out(std::string_view name) {
 // Of encoders: what predicts words, and what older checkpoints carry along.
 bool is_left_out_of_encoder(std::string_view name) {
   return name.find("cls.") != std::string_view::npos || name.find("pooler.") != std::string_view::npos ||
-         name.starts_with("head.") || name.starts_with("decoder.") || name.ends_with("position_ids");
+         name.starts_with("head.") || name.starts_with("lm_head.") || name.starts_with("decoder.") ||
+         name.ends_with("position_ids");
 }
 
 class TensorOutliner {
@@ -101,7 +102,9 @@ class TensorOutliner {
     const std::string name = tensor_name(config_, row.id, placed.layer, suffix);
     const TensorInfo* tensor = model_.find(name);
     const bool is_bias = suffix && std::string_view(suffix) == ".bias";
-    if (is_bias && (row_.biases == Biases::kNone || (!tensor && !must_have_bias(config_, row.id)))) return {};
+    const bool is_head = row.id == TensorId::kClassDense || row.id == TensorId::kClassOut;
+    const bool may_have_bias = row_.biases != Biases::kNone || is_head;
+    if (is_bias && (!may_have_bias || (!tensor && !must_have_bias(config_, row.id)))) return {};
     if (!tensor) {
       return fail(ErrorKind::kInvalidInput, "%s has no tensor \"%s\".", model_.name().c_str(), name.c_str());
     }

@@ -100,15 +100,17 @@ Task<Result<>> add_hf_tokenizer(const Checkpoint& model, uint32_t vocab_size, Gg
   }
   const Json* const json = text ? &tokenizer : nullptr;
   HfPieces pieces;
-  if (json && (is_byte_level(tokenizer) || !piece_model)) {
-    const Json* bpe = find(tokenizer, "model");
-    DP_CO_TRY(const auto type, get_string(bpe ? *bpe : tokenizer, "type"));
-    if (!bpe || type.value_or("") != "BPE") {
-      co_return fail(ErrorKind::kUnsupported, "tokenizer.json holds a %s model; only BPE is converted.",
-                     printable(type.value_or("nameless")).c_str());
-    }
+  const Json* const model_of_json = json ? find(tokenizer, "model") : nullptr;
+  const std::string type = model_of_json ? step_type(*model_of_json) : "";
+  const bool is_read = json && (is_byte_level(tokenizer) || !piece_model);
+  if (is_read && type != "BPE" && type != "Unigram") {
+    co_return fail(ErrorKind::kUnsupported,
+                   "tokenizer.json holds a %s model; only BPE and Unigram are converted.",
+                   type.empty() ? "nameless" : printable(type).c_str());
   }
-  if (json && is_byte_level(tokenizer)) {
+  if (type == "Unigram") {
+    DP_CO_TRY(pieces, add_unigram(tokenizer, vocab_size, header, notes));
+  } else if (json && is_byte_level(tokenizer)) {
     DP_CO_TRY(pieces.vocabulary, add_byte_level(tokenizer, vocab_size, header));
   } else {
     DP_CO_TRY(pieces, add_sentence_pieces({piece_model, json, &config}, vocab_size, header, notes));
@@ -119,7 +121,8 @@ Task<Result<>> add_hf_tokenizer(const Checkpoint& model, uint32_t vocab_size, Gg
   } kIds[] = {{"bos_token_id", "bos_token", "tokenizer.ggml.bos_token_id", pieces.bos},
               {"eos_token_id", "eos_token", "tokenizer.ggml.eos_token_id", pieces.eos},
               {"", "unk_token", "tokenizer.ggml.unknown_token_id", pieces.unk},
-              {"pad_token_id", "pad_token", "tokenizer.ggml.padding_token_id", pieces.pad}};
+              {"pad_token_id", "pad_token", "tokenizer.ggml.padding_token_id", pieces.pad},
+              {"", "", "tokenizer.ggml.seperator_token_id", pieces.sep}};  // spelled so in the format
   for (const auto& row : kIds) {
     auto id = named_id(config, row.token, pieces.vocabulary);
     if (!id) id = special_id(model.config(), row.config_key, vocab_size);
