@@ -14,10 +14,10 @@ namespace {
 
 // Values of the widest row of a chunk that a kernel binds: q, k and v, or gates and ups, beside one another.
 uint64_t widest_row(const formats::ModelConfig& c) {
-  uint64_t widest = 2ull * std::max(c.shared_ffn_dim, c.moe.n_used * c.moe.expert_dim);
+  uint64_t widest = uint64_t{2} * std::max(c.shared_ffn_dim, c.moe.n_used * c.moe.expert_dim);
   for (uint32_t i = 0; i < c.n_layers; ++i) {
-    const uint64_t heads = c.n_heads + 2ull * formats::kv_heads_of(c, i);
-    widest = std::max({widest, 2ull * formats::ffn_dim_of(c, i), heads * formats::head_dim_of(c, i)});
+    const uint64_t heads = c.n_heads + uint64_t{2} * formats::kv_heads_of(c, i);
+    widest = std::max({widest, uint64_t{2} * formats::ffn_dim_of(c, i), heads * formats::head_dim_of(c, i)});
   }
   return widest;
 }

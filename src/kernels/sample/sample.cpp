@@ -1,6 +1,9 @@
 // Checks and records the choice of a token: two dispatches for argmax, four for the sampling chain.
 #include "kernels/sample/sample.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/sample/logprobs.h"
 #include "kernels/sample/more.h"
 #include "kernels/sample/sample_argmax_segments.wgsl.h"
@@ -23,6 +26,8 @@ constexpr uint32_t kMetaWords = 4;  // sample_values.wgsl, without the bests of 
 
 // The last dispatch is a single workgroup, so it takes all the invocations it can get.
 constexpr uint32_t kDrawInvocations = 1024;
+// Tokens of an invocation: its loops walk the candidates up to 14 times, and llvmpipe leaves them after 65,535 turns in all.
+constexpr uint32_t kMostTokens = 4096;
 
 // Integers, clean sums and workgroup memory: a subgroup row would gain nothing that a token's time shows.
 constexpr Variant<Sample> kArgmaxRows[] = {{.name = "argmax.portable"}};
@@ -122,7 +127,8 @@ Result<void> record_chain(Context& ctx, const Sample& op, const SampleShape& sha
 
   const gpu::Caps& caps = ctx.plan.caps();
   SampleShape draw = shape;
-  draw.workgroup = workgroup_for(caps, kBins, kDrawInvocations);
+  draw.workgroup =
+      std::max(workgroup_for(caps, kBins, kDrawInvocations), std::bit_ceil(op.vocab_size / kMostTokens));
   // Three words a bin, two an invocation, and a few more.
   constexpr uint64_t kSmallWords = 16;
   if ((3 * kBins + 2 * draw.workgroup + kSmallWords) * kWord > caps.max_workgroup_bytes) {

@@ -81,8 +81,7 @@ struct LogProbEntry {
 };
 static_assert(sizeof(LogProbEntry) == 4 * (2 + 2 * kMaxLogProbs));
 inline constexpr uint32_t kMaxLogitBias = 1024;
-// Twice what published models have. sample_search.wgsl orders ids of 20 bits; llvmpipe leaves a loop after 65,535 turns, which
-// the draw from twice as many tokens would take.
+// Twice what published models have. sample_search.wgsl orders ids of 20 bits.
 inline constexpr uint32_t kMaxVocab = 1u << 19;
 
 inline constexpr uint32_t kDryHistory = 1024;  // tokens
