@@ -3,14 +3,16 @@
 namespace doppler::layers {
 namespace {
 
+constexpr float kFlat = 1e-30f;  // a scale of logits whose exponentials are 1 in f32, whatever q and k are
+
 // What the class head's matrix makes of the mean of all states, [R, H], the same in each row. The matrix is linear, so that the
-// mean may be taken behind it; it is what attention gives whose logits are all 0. The last layer's cache is free by then.
+// mean may be taken behind it; it is what attention gives whose weights are equal. The last layer's cache is free by then.
 Value mean_through_class_dense(Builder& b, Value h) {
   const graph::Matrix dense =
       b.graph.matrix(TensorId::kClassDense, 0, b.config.hidden_dim, b.config.hidden_dim);
   auto [q, k, v] = b.graph.linear(h, {dense, dense, dense});  // [R, H] each
   graph::Attention equal = b.attention_numbers(b.config.n_layers - 1);
-  equal.scale = 0;
+  equal.scale = kFlat;
   equal.sliding_window = 0;
   return b.graph.attention(q, k, v, equal);
 }

@@ -9,6 +9,7 @@
 #include "engine/embed.h"
 #include "engine/vocab_gguf.h"
 #include "formats/convert/convert_native.h"
+#include "formats/rdrr/test_models.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"

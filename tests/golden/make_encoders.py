@@ -4,7 +4,6 @@ transformers (float32, CPU); GGUF files have the names and values that llama.cpp
   make_encoders.py FOLDER && tar -C FOLDER --sort=name --mtime=@0 --owner=0 --group=0 -cJf tests/data/encoders.tar.xz .
 Needs torch, transformers, tokenizers, sentencepiece, gguf and safetensors from PyPI (made with transformers 5.23)."""
 
-import base64
 import io
 import json
 import pathlib
@@ -17,7 +16,7 @@ import torch
 import transformers
 from safetensors.torch import save_file
 from sentencepiece import sentencepiece_model_pb2
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 SAMPLES = """The fox and the crow sat in a tree, and the crow had a piece of cheese in her beak.
 Who lives in the tree? The crow lives in the tree, the fox lives in the earth.
@@ -70,6 +69,7 @@ def unigram_tokenizer(model):
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    tokenizer.decoder = decoders.Metaspace()
     tokenizer.add_special_tokens(SPECIALS + [AddedToken("<mask>", lstrip=True)])
     return tokenizer, proto
 

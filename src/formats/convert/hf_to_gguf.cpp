@@ -39,6 +39,8 @@ bool is_left_out_of_encoder(std::string_view name) {
          name.ends_with("position_ids");
 }
 
+bool is_of_head(TensorId id) { return id == TensorId::kClassDense || id == TensorId::kClassOut; }
+
 class TensorOutliner {
  public:
   TensorOutliner(const Checkpoint& model, const ModelConfig& config, Conversion& conversion)
@@ -70,7 +72,7 @@ class TensorOutliner {
       shape[0] *= row.parts;
       DP_CHECK(add(tensor, nullptr, std::move(shape)));
       // Checkpoints with biases that config.json does not speak of are read with them.
-      if (!is_in_layer(row.id) || row.is_norm || row.is_vector) continue;
+      if (!(is_in_layer(row.id) || is_of_head(row.id)) || row.is_norm || row.is_vector) continue;
       std::vector<uint64_t> outputs = row.shape.extents(config_, tensor.layer);
       outputs.pop_back();
       DP_CHECK(add(tensor, ".bias", std::move(outputs)));
@@ -102,8 +104,7 @@ class TensorOutliner {
     const std::string name = tensor_name(config_, row.id, placed.layer, suffix);
     const TensorInfo* tensor = model_.find(name);
     const bool is_bias = suffix && std::string_view(suffix) == ".bias";
-    const bool is_head = row.id == TensorId::kClassDense || row.id == TensorId::kClassOut;
-    const bool may_have_bias = row_.biases != Biases::kNone || is_head;
+    const bool may_have_bias = row_.biases != Biases::kNone || is_of_head(row.id);
     if (is_bias && (!may_have_bias || (!tensor && !must_have_bias(config_, row.id)))) return {};
     if (!tensor) {
       return fail(ErrorKind::kInvalidInput, "%s has no tensor \"%s\".", model_.name().c_str(), name.c_str());
