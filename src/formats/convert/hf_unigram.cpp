@@ -74,21 +74,6 @@ Result<Pipeline> read_pipeline(const Json& tokenizer, std::vector<std::string>& 
   return out;
 }
 
-// What stands before the second of two texts, where the first one's end is there too.
-std::optional<uint32_t> separator(const Json& tokenizer, const HfVocabulary& vocabulary) {
-  const Json* step = find_step(find(tokenizer, "post_processor"), "TemplateProcessing", "processors");
-  const Json* pair = step ? find(*step, "pair") : nullptr;
-  std::vector<std::string> between;
-  size_t texts = 0;
-  for (const Json& item : pair && pair->is_array() ? *pair : Json::array()) {
-    if (find(item, "Sequence")) ++texts;
-    const Json* special = find(item, "SpecialToken");
-    const Json* id = special ? find(*special, "id") : nullptr;
-    if (texts == 1 && id && id->is_string()) between.push_back(id->get<std::string>());
-  }
-  return between.size() == 2 ? vocabulary.find(between[1]) : std::nullopt;
-}
-
 }  // namespace
 
 Result<HfPieces> add_unigram(const Json& tokenizer, uint32_t vocab_size, GgufHeader& header,
@@ -122,7 +107,6 @@ Result<HfPieces> add_unigram(const Json& tokenizer, uint32_t vocab_size, GgufHea
     out.vocabulary.types[*out.unk] = kUnknownToken;
   }
   out.vocabulary.name_unused();
-  out.sep = separator(tokenizer, out.vocabulary);
   header.add_string("tokenizer.ggml.model", "t5");
   header.add_string("tokenizer.ggml.pre", "default");
   header.add_strings("tokenizer.ggml.tokens", out.vocabulary.tokens);

@@ -68,7 +68,6 @@ struct HfPieceFiles {
 struct HfPieces {
   HfVocabulary vocabulary;
   std::optional<uint32_t> unk, bos, eos, pad;  // as tokenizer.model has them
-  std::optional<uint32_t> sep;                 // Unigram: what stands before the second of two texts
 };
 Result<HfPieces> add_sentence_pieces(const HfPieceFiles& files, uint32_t vocab_size, GgufHeader& header,
                                      std::vector<std::string>& notes);
