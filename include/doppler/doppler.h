@@ -46,6 +46,9 @@ struct LoadOptions {
   // GPU memory for the experts of a mixture: beyond it they stay in the file and come when they are chosen. Natively, of one
   // sequence. 0: all of them, or as many as the device has memory for.
   uint64_t expert_bytes = 0;
+  // Embeddings of each layer (Gemma 3n and 4) stay in the file, and the rows of a step's tokens come with it. Natively.
+  // false: they do where the device has no memory for them.
+  bool layer_table_on_host = false;
   // Sampled plans with all samplers: DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature, min_tokens. Without,
   // a generation that asks for one is refused; with them each sampled token costs two dispatches more.
   bool all_samplers = false;

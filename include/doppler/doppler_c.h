@@ -99,6 +99,8 @@ typedef struct doppler_load_options {
   void* progress_data;   /* the first argument of on_progress */
   uint64_t grammars;     /* 1: generations may have a grammar, with two sequences or more; default 0 */
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
+  uint64_t
+      layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */

@@ -7,6 +7,7 @@
 #include "base/half.h"
 #include "base/json.h"
 #include "base/result.h"
+#include "base/stable_order.h"
 #include "base/task.h"
 
 namespace doppler {
@@ -29,6 +30,13 @@ TEST(Half, RoundsToNearestEven) {
   EXPECT_EQ(f32_to_f16(0x1.8p-25f), 0x0001);
   EXPECT_EQ(f32_to_bf16(std::bit_cast<float>(0x3F808000u)), 0x3F80);
   EXPECT_EQ(f32_to_bf16(std::bit_cast<float>(0x3F818000u)), 0x3F82);
+}
+
+TEST(StableOrder, KeepsEqualOnesAsTheyAre) {
+  constexpr int kValues[] = {3, 1, 3, 1, 2};
+  EXPECT_EQ(stable_order(5, [&](uint32_t a, uint32_t b) { return kValues[a] > kValues[b]; }),
+            (std::vector<uint32_t>{0, 2, 4, 1, 3}));
+  EXPECT_TRUE(stable_order(0, {}).empty());
 }
 
 TEST(Text, NearestSuggestsTypingErrorsOnly) {

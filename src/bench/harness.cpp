@@ -53,10 +53,10 @@ class Runner {
     const auto start = Clock::now();
     DP_CHECK(evaluate(prompt, /*sample=*/true));
     // One submit ahead and no more: while the host records, the device would already decode, in time that is not counted.
-    DP_CHECK(queue(test.generate, 2, 1));
+    DP_CHECK(queue(test.generate, std::min(2u, steps_.max_tickets()), 1));
     DP_CHECK(collect());
     const double first = seconds_since(start);
-    while (!in_flight_.empty()) {
+    while (scheduled_ < test.generate || !in_flight_.empty()) {
       DP_CHECK(queue(test.generate, steps_.max_tickets(), cadence_.readback_interval));
       DP_CHECK(collect());
     }

@@ -184,9 +184,13 @@ class ModelTrial final : public Trial {
 
   Result<double> decode(uint32_t steps) {
     const auto start = Clock::now();
-    DP_TRY(const model::Ticket ticket, runner_->decode(std::min(steps, model::kDefaultBatch * 2),
-                                                       std::max(1u, steps / (model::kDefaultBatch * 2))));
-    DP_CHECK(collect(ticket));
+    for (uint32_t done = 0; done < steps;) {
+      const uint32_t left = steps - done;
+      DP_TRY(const model::Ticket ticket, runner_->decode(std::min(left, model::kDefaultBatch * 2),
+                                                         std::max(1u, left / (model::kDefaultBatch * 2))));
+      DP_CHECK(collect(ticket));
+      done += ticket.count;
+    }
     return seconds_since(start);
   }
 

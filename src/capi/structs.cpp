@@ -12,7 +12,7 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, expert_bytes);
+DP_ENDS_WITH(doppler_load_options, layer_table_on_host);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
 DP_ENDS_WITH(doppler_generate_options, grammar);
 DP_ENDS_WITH(doppler_timings, forced_tokens);
@@ -139,12 +139,15 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   out.verify = given.verify;
   out.all_samplers = given.all_samplers;
   out.logprobs = given.logprobs;
-  if (given.grammars > 1) {
-    return fail(ErrorKind::kInvalidInput, "grammars is %llu; allowed are 0 and 1.",
-                static_cast<unsigned long long>(given.grammars));
+  for (const auto& [name, value] : {std::pair<const char*, uint64_t>{"grammars", given.grammars},
+                                    {"layer_table_on_host", given.layer_table_on_host}}) {
+    if (value <= 1) continue;
+    return fail(ErrorKind::kInvalidInput, "%s is %llu; allowed are 0 and 1.", name,
+                static_cast<unsigned long long>(value));
   }
   out.grammars = given.grammars == 1;
   out.expert_bytes = given.expert_bytes;
+  out.layer_table_on_host = given.layer_table_on_host == 1;
   if (given.on_progress) {
     out.progress = [progress = given.on_progress, data = given.progress_data](std::string_view stage,
                                                                               uint64_t done, uint64_t total) {

@@ -144,6 +144,10 @@ void add_load_flags(Args& args, ModelFlags& flags) {
                 flags.load.expert_bytes = static_cast<uint64_t>(std::ceil(*given * 1e9));
                 return {};
               });
+  args.flag("layer-table-on-host", 0,
+            "embeddings of each layer (Gemma 3n, Gemma 4) stay in the file; the rows of a step's tokens come "
+            "with it",
+            &flags.load.layer_table_on_host);
   args.count("ring", 0, "N", "answers of the device that may be outstanding, 2 to 64 (default 4)",
              &flags.load.ring);
   args.flag("no-tuning", 0, "the tables' choices, not those that doppler tune stored", &flags.no_tuning);

@@ -41,6 +41,8 @@ void print_json(const DryRun& dry, const bench::UsedPreset& preset) {
                     {"weight_bytes", memory.weight_bytes},
                     {"expert_bytes", memory.expert_bytes},
                     {"expert_slots", dry.estimate.expert_slots},
+                    {"layer_table_bytes", memory.layer_table_bytes},
+                    {"layer_table_on_host", dry.estimate.layer_table_on_host},
                     {"cache_bytes", memory.cache_bytes},
                     {"cache_buffer_bytes", memory.cache_buffer_bytes},
                     {"scratch_bytes", memory.scratch_bytes},
@@ -65,6 +67,12 @@ void print(const DryRun& dry) {
     table.add(
         {"of them experts", format_text("%s (%u of %u a layer)", format_bytes(memory.expert_bytes).c_str(),
                                         dry.estimate.expert_slots, dry.estimate.config.moe.n_experts)});
+  }
+  if (memory.layer_table_bytes != 0) {
+    table.add(
+        {"of them embeddings of each layer",
+         format_bytes(memory.layer_table_bytes) +
+             (dry.estimate.layer_table_on_host ? " (a step's rows; the table stays in the file)" : "")});
   }
   table.add(
       {"cache", format_text("%s (%u tokens, %s%s; buffers of %s)", format_bytes(memory.cache_bytes).c_str(),

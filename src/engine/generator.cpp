@@ -71,7 +71,7 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
     sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
   }
   rows_ = config_.prompt_rows == 0 ? runner_.chunk() : std::min(config_.prompt_rows, runner_.chunk());
-  chunks_ = config_.prompt_rows == 0 ? kChunksAhead : 1;
+  chunks_ = config_.prompt_rows == 0 ? std::min(kChunksAhead, runner_.max_tickets()) : 1;
   auto queued = queue_prompt();
   if (!queued) cached_tokens_.clear();  // what the cache holds now is not known
   return queued;

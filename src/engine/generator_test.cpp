@@ -19,7 +19,7 @@ class Counting final : public model::StepRunner {
   uint32_t ctx_len() const override { return ctx; }
   uint32_t chunk() const override { return most_rows; }
   uint32_t max_batch() const override { return 256; }
-  uint32_t max_tickets() const override { return 4; }
+  uint32_t max_tickets() const override { return tickets; }
   Result<void> begin(const model::GenerationSettings& s, std::span<const uint32_t> before) override {
     settings = s;
     pos = static_cast<uint32_t>(before.size());
@@ -39,15 +39,17 @@ class Counting final : public model::StepRunner {
     return sample ? issue(1, /*feed=*/false) : model::Ticket{};
   }
   Result<model::Ticket> mark() override {
+    note_ticket();
     results.emplace_back();
     return model::Ticket{.slot = static_cast<uint32_t>(results.size() - 1)};
   }
   Result<model::Ticket> decode(uint32_t steps, uint32_t times) override {
     submits += times;
     EXPECT_LE(steps * times, max_batch());
-    return issue(steps * times, true);
+    return issue(tickets == 1 ? 1 : steps * times, true);
   }
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {
+    --outstanding;
     if (lost_from && ticket.slot >= *lost_from) {
       lost = true;
       co_return fail(ErrorKind::kInternal, "lost");
@@ -64,6 +66,8 @@ class Counting final : public model::StepRunner {
   Task<Result<std::vector<uint8_t>>> save_cache(uint32_t) override { co_return std::vector<uint8_t>(); }
   Task<Result<void>> restore_cache(uint32_t, std::span<const uint8_t>) override { co_return Result<void>(); }
 
+  uint32_t tickets = 4;  // 1: of one step, as where a step's tokens must be on the host
+  uint32_t outstanding = 0, most_outstanding = 0;
   uint32_t ctx = 64, most_rows = 4, pos = 0, last = 0, generated = 0, submits = 0;
   bool stopped = false, lost = false;
   std::optional<uint32_t> lost_from;  // the first ticket whose tokens are
@@ -75,7 +79,9 @@ class Counting final : public model::StepRunner {
   std::vector<std::vector<uint32_t>> results;
 
  private:
+  void note_ticket() { most_outstanding = std::max(most_outstanding, ++outstanding); }
   model::Ticket issue(uint32_t steps, bool feed) {
+    note_ticket();
     std::vector<uint32_t> out;
     for (uint32_t i = 0; i < steps; ++i) {
       if (stopped || (feed && pos >= ctx)) {
@@ -134,6 +140,15 @@ TEST(Generator, FeedsChunksAndCountsTokens) {
   EXPECT_EQ(run.result.tokens.back(), 30);
   EXPECT_EQ(run.result.stop, StopReason::kTokenLimit);
   EXPECT_EQ(run.runner.submits, 3u + 2u);  // chunks of 4; then 16 + 3 steps
+}
+
+TEST(Generator, NothingIsQueuedAheadOfARunnerWithOneTicket) {
+  Script run;
+  run.runner.tickets = 1;
+  run.go({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {.max_tokens = 20});
+  ASSERT_EQ(run.result.tokens.size(), 20u);
+  EXPECT_EQ(run.result.tokens.back(), 30);
+  EXPECT_EQ(run.runner.most_outstanding, 1u);
 }
 
 // A long prompt was queued as a whole, and Ctrl-C waited for its end.

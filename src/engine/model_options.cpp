@@ -60,6 +60,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   out.chunk = options.chunk;
   out.tickets = options.ring;
   out.expert_bytes = options.expert_bytes;
+  out.layer_table_on_host = options.layer_table_on_host;
   if (options.sequences == 0 || options.sequences > kernels::kMaxSequences) {
     return fail(ErrorKind::kInvalidInput, "%u sequences at once were asked for; allowed are 1 to %u.",
                 options.sequences, kernels::kMaxSequences);

@@ -3,7 +3,8 @@
 #include "gpu/scratch_placement.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "base/stable_order.h"
 
 namespace doppler::gpu {
 namespace {
@@ -22,10 +23,8 @@ bool meet(const std::vector<Lifetime>& a, const std::vector<Lifetime>& b) {
 ScratchPlacement place_scratch(const std::vector<ScratchTensor>& tensors) {
   ScratchPlacement placement;
   placement.physical.assign(tensors.size(), UINT32_MAX);
-  std::vector<size_t> order(tensors.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return tensors[a].bytes > tensors[b].bytes; });
+  const std::vector<uint32_t> order = stable_order(
+      tensors.size(), [&](uint32_t a, uint32_t b) { return tensors[a].bytes > tensors[b].bytes; });
 
   std::vector<std::vector<Lifetime>> taken;  // of each buffer
   for (const size_t index : order) {

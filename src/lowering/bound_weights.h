@@ -1,6 +1,7 @@
 // The weights of a graph in GPU memory, by the nodes that use them: what the loader (src/model) gives to lowering.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "kernels/linear/linear.h"
@@ -30,9 +31,16 @@ struct RopeTable {
   float attention_factor = 1.0f;
 };
 
+// An embed node whose table is on the host (model/host_table.h): what is bound holds the rows of the step's tokens alone.
+struct HostRows {
+  uint32_t node = 0;
+  kernels::TensorView numbers;  // u32 0, 1, ...: what the node reads in place of tokens
+};
+
 struct BoundWeights {
-  std::vector<Projection> products;          // by node: of linear nodes and those of experts
-  std::vector<kernels::Weight> tables;       // by node: of embed nodes
+  std::vector<Projection> products;     // by node: of linear nodes and those of experts
+  std::vector<kernels::Weight> tables;  // by node: of embed nodes
+  std::optional<HostRows> host_rows;
   std::vector<kernels::TensorView> vectors;  // by graph::Vector::index: f32 [n]
   std::vector<kernels::TensorView>
       head_norms;  // by node: of attention nodes, f32 [2, head_dim] of q, then of k

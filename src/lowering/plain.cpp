@@ -61,11 +61,13 @@ Result<Outcome> lower_embed(Lowering& l, uint32_t index) {
   const bool is_residual = l.graph().info(node.matrices[0]).tensor == TensorId::kEmbedding;
   const TensorView y =
       l.scratch(is_residual ? "x" : node.op_label, uint64_t{l.rows(x)} * l.graph().info(x).columns);
+  const std::optional<HostRows>& host = l.weights().host_rows;
   kernels::Context ctx = l.context(index);
-  DP_CHECK(kernels::record(ctx, kernels::Embed{.table = l.weights().tables[index],
-                                               .tokens = l.io().tokens,
-                                               .y = y,
-                                               .scale = std::get<graph::Embed>(node.operation).scale}));
+  DP_CHECK(kernels::record(
+      ctx, kernels::Embed{.table = l.weights().tables[index],
+                          .tokens = host && host->node == index ? host->numbers : l.io().tokens,
+                          .y = y,
+                          .scale = std::get<graph::Embed>(node.operation).scale}));
   l.set_form(x, Rows{.f32 = y});
   return applied();
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <numeric>
 #include <optional>
 
 #include "formats/architectures/rope_frequencies.h"
@@ -21,11 +22,15 @@ using lowering::Projection;
 
 class Binder {
  public:
-  Binder(WeightLoader& loader, const graph::Graph& graph, const formats::ModelConfig& config, bool stacks,
-         uint32_t expert_slots)
-      : loader_(loader), graph_(graph), config_(config), stacks_(stacks), expert_slots_(expert_slots) {}
+  Binder(WeightLoader& loader, const graph::Graph& graph, const formats::ModelConfig& config,
+         BindOptions options)
+      : loader_(loader),
+        graph_(graph),
+        config_(config),
+        options_(options),
+        stacks_(options.rules.has("stacked_products")) {}
 
-  Task<Result<BoundWeights>> bind(uint32_t ctx_len) {
+  Task<Result<BoundWeights>> bind() {
     const size_t nodes = graph_.nodes().size();
     bound_.products.resize(nodes);
     bound_.tables.resize(nodes);
@@ -35,7 +40,7 @@ class Binder {
     for (uint32_t i = 0; i < nodes; ++i) {
       DP_CO_CHECK_WHILE(co_await bind_node(i), "loading %s", graph_.nodes()[i].op_label.c_str());
     }
-    DP_CO_CHECK(co_await bind_ropes(ctx_len));
+    DP_CO_CHECK(co_await bind_ropes(options_.ctx_len));
     co_return std::move(bound_);
   }
 
@@ -62,8 +67,12 @@ class Binder {
       DP_CO_CHECK(co_await loader_.begin_layer(*layer));
     }
     if (node.kind() == OpKind::kEmbed) {
-      DP_CO_TRY(bound_.tables[index], co_await loader_.matrix(stored(graph_.info(node.matrices[0]))));
-      if (graph_.info(node.matrices[0]).tensor == TensorId::kEmbedding) table_ = index;
+      const graph::WeightInfo& table = graph_.info(node.matrices[0]);
+      if (table.tensor == TensorId::kLayerTable && options_.host_rows != 0) {
+        co_return co_await bind_host_rows(index, stored(table));
+      }
+      DP_CO_TRY(bound_.tables[index], co_await loader_.matrix(stored(table)));
+      if (table.tensor == TensorId::kEmbedding) table_ = index;
     } else if (node.kind() == OpKind::kRmsNorm || node.kind() == OpKind::kGatedNorm) {
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
                 co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
@@ -98,6 +107,15 @@ class Binder {
     co_return Result<void>();
   }
 
+  Task<Result<void>> bind_host_rows(uint32_t index, formats::StoredTensor table) {
+    DP_CO_TRY(bound_.tables[index], co_await loader_.host_matrix(std::move(table), options_.host_rows));
+    std::vector<uint32_t> numbers(options_.host_rows);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    bound_.host_rows.emplace(lowering::HostRows{.node = index, .numbers = {}});
+    DP_CO_TRY(bound_.host_rows->numbers, co_await loader_.values("row_numbers", std::move(numbers)));
+    co_return Result<void>();
+  }
+
   Task<Result<Projection>> product(const Node& node) {
     const graph::WeightInfo& first = graph_.info(node.matrices[0]);
     const uint32_t k = first.shape[1];
@@ -122,7 +140,7 @@ class Binder {
     WeightLoader::ExpertUse use{.n_used = std::get<graph::ExpertLinear>(node.operation).n_used,
                                 .stacks = stacks_};
     if (maker(node.inputs[1]).kind() == OpKind::kRoute) {
-      use.slots = expert_slots_;
+      use.slots = options_.expert_slots;
       use.tag = graph_.info(node.inputs[1]).node + 1;
     }
     co_return co_await loader_.experts(std::move(matrices), use);
@@ -207,8 +225,8 @@ class Binder {
   WeightLoader& loader_;
   const graph::Graph& graph_;
   const formats::ModelConfig& config_;
+  const BindOptions options_;
   const bool stacks_;
-  const uint32_t expert_slots_;
   BoundWeights bound_;
   std::optional<uint32_t> table_;  // the embedding's node
   std::optional<uint32_t> layer_;  // being loaded
@@ -217,10 +235,9 @@ class Binder {
 }  // namespace
 
 Task<Result<BoundWeights>> bind_weights(WeightLoader& loader, const graph::Graph& graph,
-                                        const formats::ModelConfig& config, uint32_t ctx_len,
-                                        const lowering::RuleSet& rules, uint32_t expert_slots) {
-  Binder binder(loader, graph, config, rules.has("stacked_products"), expert_slots);
-  co_return co_await binder.bind(ctx_len);
+                                        const formats::ModelConfig& config, BindOptions options) {
+  Binder binder(loader, graph, config, options);
+  co_return co_await binder.bind();
 }
 
 }  // namespace doppler::model

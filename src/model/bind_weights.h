@@ -11,9 +11,15 @@
 
 namespace doppler::model {
 
-// ctx_len: positions that the session will use. expert_slots: of each layer with a router; 0: all experts. Errors: a tensor that is missing or has another shape, by its name.
+struct BindOptions {
+  uint32_t ctx_len = 0;  // positions that the session will use
+  const lowering::RuleSet& rules;
+  uint32_t expert_slots = 0;  // of each layer with a router; 0: all experts
+  uint32_t host_rows =
+      0;  // of a step at most, where embeddings of each layer stay on the host; 0: all lie on the device
+};
+// Errors: a tensor that is missing or has another shape, by its name.
 Task<Result<lowering::BoundWeights>> bind_weights(WeightLoader& loader, const graph::Graph& graph,
-                                                  const formats::ModelConfig& config, uint32_t ctx_len,
-                                                  const lowering::RuleSet& rules, uint32_t expert_slots);
+                                                  const formats::ModelConfig& config, BindOptions options);
 
 }  // namespace doppler::model

@@ -63,6 +63,47 @@ uint32_t read_positions(const formats::ModelConfig& config) {
   return config.sliding_window + kernels::kMostTileKeys - 1;
 }
 
+MemoryEstimate estimate_of(const RunnerOptions& options, const formats::ModelConfig& config,
+                           const formats::Checkpoint& checkpoint, const gpu::Caps& caps,
+                           CacheLengths lengths) {
+  const formats::LayoutPolicy layout = weight_layout_policy(caps, options.policy);
+  MemoryEstimate estimate =
+      estimate_memory(config, checkpoint, layout, lengths, options.chunk, options.cache_format);
+  if (options.layer_table_on_host) {
+    keep_layer_table_on_host(estimate, config, checkpoint, layout.exact,
+                             options.chunk + options.max_sequences);
+  }
+  return estimate;
+}
+
+Result<bool> choose_layer_table(const RunnerOptions& options, const formats::ModelConfig& config,
+                                const formats::Checkpoint& checkpoint, const gpu::Caps& caps) {
+  const auto refuse = [&](const char* reason) {
+    return fail(ErrorKind::kUnsupported,
+                "Embeddings of each layer cannot stay on the host (--layer-table-on-host): %s.", reason);
+  };
+  if (config.layer_input.dim == 0) {
+    if (options.layer_table_on_host) return refuse("the model has none");
+    return false;
+  }
+  if (!has_host_tables()) {
+    if (options.layer_table_on_host) return refuse("a browser keeps all weights in GPU memory");
+    return false;
+  }
+  if (options.layer_table_on_host) return true;
+  const MemoryEstimate estimate =
+      estimate_of(options, config, checkpoint, caps,
+                  {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, config)});
+  // Of several sequences the pool leaves a tenth to what else the device has to hold.
+  const uint64_t usable = options.max_sequences == 0 ? caps.memory_bytes : caps.memory_bytes / 10 * 9;
+  if (caps.memory_bytes == 0 || estimate.total() <= usable) return false;
+  log(LogLevel::kWarning,
+      "The device has no memory for the embeddings of each layer (%s): they stay in the file, and the "
+      "rows of a step's tokens come with it.",
+      format_bytes(estimate.layer_table_bytes).c_str());
+  return true;
+}
+
 namespace {
 
 // Blocks of layers with a window: what all slots need at once and, where there is room, twice the window of each for texts
@@ -95,8 +136,7 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   const uint64_t wanted =
       options.pool_tokens != 0 ? options.pool_tokens : blocks * block_len * options.max_sequences;
   const auto estimate = [&](uint32_t windows) {
-    return estimate_memory(config, checkpoint, weight_layout_policy(caps, options.policy),
-                           {.ctx_len = block_len, .ring_len = windows}, options.chunk, options.cache_format);
+    return estimate_of(options, config, checkpoint, caps, {.ctx_len = block_len, .ring_len = windows});
   };
   const MemoryEstimate plain = estimate(0);
   const auto that_fit = [&](uint32_t windows) -> uint64_t {
@@ -186,10 +226,11 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   estimate.ctx_len = options.ctx_len;
   estimate.chunk = options.chunk;
   estimate.cache_format = options.cache_format;
+  DP_TRY(options.layer_table_on_host, choose_layer_table(options, estimate.config, checkpoint, caps));
+  estimate.layer_table_on_host = options.layer_table_on_host;
   estimate.memory =
-      estimate_memory(estimate.config, checkpoint, weight_layout_policy(caps, options.policy),
-                      {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, estimate.config)},
-                      estimate.chunk, options.cache_format);
+      estimate_of(options, estimate.config, checkpoint, caps,
+                  {.ctx_len = options.ctx_len, .ring_len = ring_len_of(options, estimate.config)});
   DP_TRY(estimate.expert_slots, choose_expert_slots(options, estimate.config, caps, estimate.memory));
   return estimate;
 }

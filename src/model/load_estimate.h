@@ -18,6 +18,14 @@ void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, c
 uint32_t read_positions(const formats::ModelConfig& config);
 // CacheLengths::ring_len of a model with these options.
 uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config);
+// What the options come to, of a cache of these lengths.
+MemoryEstimate estimate_of(const RunnerOptions& options, const formats::ModelConfig& config,
+                           const formats::Checkpoint& checkpoint, const gpu::Caps& caps,
+                           CacheLengths lengths);
+// RunnerOptions::layer_table_on_host as it will be: also where the device has no memory for the table, which is told.
+// Errors: asked for, and the model has none, or this build keeps all weights on the device.
+Result<bool> choose_layer_table(const RunnerOptions& options, const formats::ModelConfig& config,
+                                const formats::Checkpoint& checkpoint, const gpu::Caps& caps);
 // With RunnerOptions::max_sequences: the blocks of the cache, and where pool_tokens is 0 how many of them fit the device.
 // Errors: more slots than kMaxSequences; a pool smaller than one block.
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,
@@ -36,6 +44,7 @@ struct LoadEstimate {
   kernels::CacheFormat cache_format = kernels::CacheFormat::kF16;
   MemoryEstimate memory;
   uint32_t expert_slots = 0;  // of a layer; 0: all experts
+  bool layer_table_on_host = false;
 };
 // Errors: this build cannot run the model. Whether the memory is there is check_memory()'s to say.
 Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, RunnerOptions options,

@@ -57,6 +57,11 @@ std::string hint(const MemoryEstimate& estimate, uint64_t memory, uint64_t binda
   return "A smaller or more strongly quantised model is needed.";
 }
 
+const formats::TensorInfo* layer_table(const formats::ModelConfig& c, const formats::Checkpoint& checkpoint) {
+  if (c.layer_input.dim == 0) return nullptr;
+  return checkpoint.find(formats::stored_tensor(c, TensorId::kLayerTable, 0).weight_name());
+}
+
 }  // namespace
 
 uint32_t ring_positions(const formats::ModelConfig& config, uint32_t ctx_len, uint32_t chunk) {
@@ -106,6 +111,9 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
       if (tensor) estimate.expert_bytes += device_bytes(*tensor, tensor->type, layout);
     }
   }
+  if (const formats::TensorInfo* table = layer_table(c, checkpoint)) {
+    estimate.layer_table_bytes = device_bytes(*table, table->type, layout);
+  }
   estimate.smaller = smaller_sizes(checkpoint, layout, estimate.weight_bytes);
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     if (!formats::has_cache(c, i)) continue;
@@ -127,6 +135,16 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
   estimate.scratch_bytes = static_cast<uint64_t>(chunk) * widest * 4 +
                            static_cast<uint64_t>(c.vocab_size) * 8 + estimate.copied_bytes;
   return estimate;
+}
+
+void keep_layer_table_on_host(MemoryEstimate& estimate, const formats::ModelConfig& config,
+                              const formats::Checkpoint& checkpoint, bool exact, uint32_t rows) {
+  const formats::TensorInfo* const table = layer_table(config, checkpoint);
+  if (!table) return;
+  const auto format = formats::device_format(table->type, exact);
+  const uint64_t room = format ? weight_layout(*format, rows, table->shape.back()).total_bytes : 0;
+  estimate.weight_bytes = estimate.weight_bytes - estimate.layer_table_bytes + room;
+  estimate.layer_table_bytes = room;
 }
 
 TogetherBytes together_bytes(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,

@@ -29,7 +29,8 @@ uint32_t ring_positions(const formats::ModelConfig& config, uint32_t ctx_len, ui
 
 struct MemoryEstimate {
   uint64_t weight_bytes = 0;
-  uint64_t expert_bytes = 0;  // of weight_bytes: matrices of experts
+  uint64_t expert_bytes = 0;       // of weight_bytes: matrices of experts
+  uint64_t layer_table_bytes = 0;  // of weight_bytes: embeddings of each layer
   uint64_t cache_bytes = 0;
   uint64_t ring_bytes = 0;  // of cache_bytes: of layers that keep ring_len positions, whatever the context
   uint32_t ring_len = 0;
@@ -47,6 +48,11 @@ struct MemoryEstimate {
 MemoryEstimate estimate_memory(const formats::ModelConfig& config, const formats::Checkpoint& checkpoint,
                                formats::LayoutPolicy layout, CacheLengths lengths, uint32_t chunk,
                                kernels::CacheFormat cache_format);
+
+// The estimate becomes that of a load whose embeddings of each layer stay on the host: of their table so many rows lie on
+// the device (model/host_table.h). exact: LayoutPolicy's.
+void keep_layer_table_on_host(MemoryEstimate& estimate, const formats::ModelConfig& config,
+                              const formats::Checkpoint& checkpoint, bool exact, uint32_t rows);
 
 // The shape of a layer's cache; the views are the caller's.
 kernels::CacheView cache_shape(const formats::ModelConfig& config, uint32_t layer, CacheLengths lengths,

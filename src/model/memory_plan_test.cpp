@@ -1,6 +1,8 @@
 // What is said where a model does not fit a device.
 #include <gtest/gtest.h>
 
+#include "formats/synth/synthetic_model.h"
+#include "formats/test_helpers.h"
 #include "model/load_estimate.h"
 
 namespace doppler::model {
@@ -71,6 +73,31 @@ TEST(MemoryEstimate, RingsHoldTheWindowAndAChunk) {
   EXPECT_EQ(ring_positions(config, 1024, 512), 0u);  // the context is no longer
   config.sliding_window = 128;
   EXPECT_EQ(ring_positions(config, 32768, 512), 640u);
+}
+
+// Of E2B's shape the table is almost half of the weights: where it has no room it stays on the host.
+TEST(LoadEstimate, EmbeddingsOfEachLayerStayOnTheHostWhereTheDeviceHasNoRoom) {
+  const auto open = [](const char* shape) {
+    return formats::must(formats::run_now(formats::open_checkpoint(
+        formats::synthetic_file_set(formats::must(formats::SyntheticModel::make(shape))))));
+  };
+  const auto checkpoint = open("gemma-4-e2b:q4_k_m");
+  gpu::Caps caps;
+  caps.max_binding_bytes = caps.max_buffer_bytes = uint64_t{2} << 30;
+  const LoadEstimate all = formats::must(estimate_load(*checkpoint, {}, caps));
+  EXPECT_FALSE(all.layer_table_on_host);
+  EXPECT_GT(all.memory.layer_table_bytes * 5, all.memory.weight_bytes * 2);
+  caps.memory_bytes = all.memory.total();
+  EXPECT_FALSE(formats::must(estimate_load(*checkpoint, {}, caps)).layer_table_on_host);
+  caps.memory_bytes -= 1;
+  const LoadEstimate part = formats::must(estimate_load(*checkpoint, {}, caps));
+  EXPECT_TRUE(part.layer_table_on_host);
+  EXPECT_LT(part.memory.layer_table_bytes, uint64_t{8} << 20);  // 512 rows
+  EXPECT_EQ(all.memory.weight_bytes - all.memory.layer_table_bytes,
+            part.memory.weight_bytes - part.memory.layer_table_bytes);
+  const auto refused = estimate_load(*open("llama-tiny"), {.layer_table_on_host = true}, caps);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().sentence().find("the model has none"), std::string::npos);
 }
 
 // Of 600 MiB of rings none is saved by a shorter context.

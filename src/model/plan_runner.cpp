@@ -94,9 +94,14 @@ Result<void> PlanRunner::prepare_prefill(std::span<const uint32_t> tokens) {
   if (recent_tokens_.size() > kRecentTokens) {
     recent_tokens_.erase(recent_tokens_.begin(), recent_tokens_.end() - kRecentTokens);
   }
-  const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
-  DP_CHECK(device_.write(*tokens_, 0, bytes_of(ids)));
+  DP_CHECK(write_tokens(tokens));
   return write_state();
+}
+
+Result<void> PlanRunner::write_tokens(std::span<const uint32_t> tokens) {
+  const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
+  if (host_table_) DP_CHECK(host_table_->write(ids));
+  return device_.write(*tokens_, 0, bytes_of(ids));
 }
 
 Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
@@ -146,6 +151,10 @@ Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits) {
   const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
   auto all =
       static_cast<uint32_t>(std::min({uint64_t{steps} * submits, uint64_t{kMaxBatch}, uint64_t{until_wrap}}));
+  if (host_table_) {
+    DP_CHECK(host_table_->write({&last_token_, 1}));
+    all = 1;
+  }
   // The plan for short sequences as far as it goes.
   const uint32_t pos = host_state_.pos;
   if (pos < kernels::kShortKeys) all = std::min(all, kernels::kShortKeys - pos);
@@ -194,6 +203,7 @@ Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
   std::vector<uint32_t> ids(ticket.count);
   std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
   states_.note_tokens(ids);
+  if (!ids.empty()) last_token_ = ids.back();
   co_return ids;
 }
 
@@ -223,8 +233,7 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
                    pos, options_.chunk, options_.ctx_len);
   }
   host_state_.rows = static_cast<uint32_t>(tokens.size());
-  const std::vector<uint32_t> ids(tokens.begin(), tokens.end());
-  DP_CO_CHECK(device_.write(*tokens_, 0, bytes_of(ids)));
+  DP_CO_CHECK(write_tokens(tokens));
   if (token_types_) {
     std::vector<uint32_t> all(types.begin(), types.end());
     all.resize(tokens.size());

@@ -22,6 +22,7 @@
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
 #include "model/expert_pager.h"
+#include "model/host_table.h"
 #include "model/kv_cache.h"
 #include "model/memory_estimate.h"
 #include "model/recurrent_states.h"
@@ -52,6 +53,7 @@ struct RunnerOptions {
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
+  bool layer_table_on_host = false;  // embeddings of each layer; false: where the device has no room alone
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
@@ -78,7 +80,7 @@ struct LoadTimes {
 
 class PlanRunner final : public StepRunner {
  public:
-  // `device` must outlive the runner, and where experts are paged the checkpoint too.
+  // `device` must outlive the runner, and where experts are paged or a table is on the host the checkpoint too.
   static Task<Result<std::unique_ptr<PlanRunner>>> load(gpu::Device& device,
                                                         const formats::Checkpoint& checkpoint,
                                                         RunnerOptions options, LoadProgress progress);
@@ -86,7 +88,7 @@ class PlanRunner final : public StepRunner {
   uint32_t ctx_len() const override { return options_.ctx_len; }
   uint32_t chunk() const override { return options_.chunk; }
   uint32_t max_batch() const override { return kMaxBatch; }
-  uint32_t max_tickets() const override { return options_.tickets; }
+  uint32_t max_tickets() const override { return host_table_ ? 1 : options_.tickets; }
   Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) override;
   Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) override;
   Result<Ticket> mark() override;
@@ -115,6 +117,9 @@ class PlanRunner final : public StepRunner {
 
   // Where experts are paged; null: all lie on the device.
   const ExpertPager* pager() const { return pager_.get(); }
+  // Whether embeddings of each layer are on the host. Then a step's tokens are those of tickets that were collected:
+  // max_tickets() is 1, and a ticket has one step.
+  bool has_host_table() const { return host_table_ != nullptr; }
 
   gpu::Device& device() { return device_; }
   const formats::ModelConfig& config() const { return config_; }
@@ -149,6 +154,7 @@ class PlanRunner final : public StepRunner {
                                     kernels::TensorView* view);
   // Many sequences: plan_runner_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
+  uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
   void make_tables();
   std::vector<PlanRow> many_plan_rows() const;
   Result<void> record_arrange(gpu::PlanBuilder& builder);
@@ -188,6 +194,7 @@ class PlanRunner final : public StepRunner {
   Result<void> set_generation(const GenerationSettings& settings, std::span<const uint32_t> before);
   Result<void> write_state();
   Result<void> write_penalties();
+  Result<void> write_tokens(std::span<const uint32_t> tokens);
   Result<const gpu::Plan*> begin_prefill(std::span<const uint32_t> tokens, bool sample);
   Result<void> end_prefill();
   Result<Ticket> submit_mark();
@@ -235,6 +242,8 @@ class PlanRunner final : public StepRunner {
   lowering::PagedRoutes paged_;
   std::unique_ptr<ExpertPager> pager_;
   std::deque<Later> later_;
+  std::unique_ptr<HostTable> host_table_;
+  uint32_t last_token_ = 0;  // of those collected
 
   kernels::StepTables tables_;  // sequences 0: plans of one
   std::unique_ptr<SequencePlans> many_;

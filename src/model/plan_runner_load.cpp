@@ -60,13 +60,13 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   }
   const formats::LayoutPolicy layout = weight_layout_policy(device.caps(), options.policy);
   DP_CO_CHECK(check_cache_format(config, options.cache_format));
+  DP_CO_TRY(options.layer_table_on_host, choose_layer_table(options, config, checkpoint, device.caps()));
   DP_CO_CHECK(fill_pool(options, config, checkpoint, device.caps()));
   const uint32_t positions = options.max_sequences != 0 ? options.pool_tokens : options.ctx_len;
   const CacheLengths lengths{
       .ctx_len = positions,
       .ring_len = options.max_sequences != 0 ? options.window_tokens : ring_len_of(options, config)};
-  MemoryEstimate estimate =
-      estimate_memory(config, checkpoint, layout, lengths, options.chunk, options.cache_format);
+  MemoryEstimate estimate = estimate_of(options, config, checkpoint, device.caps(), lengths);
   DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
   DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
@@ -91,8 +91,12 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     DP_CO_CHECK(co_await loader.place_together(together_bytes(runner->config_, checkpoint, layout),
                                                std::min(caps.max_binding_bytes, caps.max_buffer_bytes)));
   }
-  auto bound = co_await bind_weights(loader, runner->graph_, runner->config_, runner->options_.ctx_len,
-                                     runner->options_.rules, expert_slots);
+  auto bound =
+      co_await bind_weights(loader, runner->graph_, runner->config_,
+                            {.ctx_len = runner->options_.ctx_len,
+                             .rules = runner->options_.rules,
+                             .expert_slots = expert_slots,
+                             .host_rows = runner->options_.layer_table_on_host ? runner->step_rows() : 0});
   DP_CO_CHECK_WHILE(bound, "loading %s", checkpoint.name().c_str());
   runner->bound_ = std::move(*bound);
   gpu::PlanBuilder without_plans = builder;
@@ -118,6 +122,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_TRY(runner->built_, std::move(built));
   if (cancelled) co_return fail(ErrorKind::kCancelled, "The caller stopped the compiling of the kernels.");
   runner->weights_ = loader.take_buffers();
+  runner->host_table_ = loader.take_host_table();
   if (expert_slots != 0) {
     auto paging = runner->make_pager(checkpoint, loader.take_paged());
     DP_CO_CHECK(co_await std::move(paging));
@@ -169,7 +174,7 @@ Task<Result<gpu::Buffer*>> PlanRunner::buffer(gpu::PlanBuilder& builder, const c
 Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t vocab = config_.vocab_size;
   const uint64_t sequences = std::max(1u, tables_.sequences);
-  const uint64_t rows = has_many() ? tables_.rows : options_.chunk;
+  const uint64_t rows = step_rows();
   const uint64_t logits_rows = options_.all_logits ? rows : sequences;
   DP_CO_TRY(state_,
             co_await buffer(builder, "step_state", has_many() ? tables_.bytes() : sizeof(kernels::StepState),

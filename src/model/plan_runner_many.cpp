@@ -119,6 +119,7 @@ Task<Result<void>> PlanRunner::make_many() {
                           .breakers = breakers_,
                           .logprobs = logprobs_,
                           .mask = mask_,
+                          .table = host_table_.get(),
                           .caches = cache_.places(),
                           .has_states = !states_.empty(),
                           .window = tables_.has_windows ? read_positions(config_) : 0,

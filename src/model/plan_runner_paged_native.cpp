@@ -69,6 +69,7 @@ Task<Result<void>> PlanRunner::run_now(Later later) {
     case Later::Kind::kDecode: {
       const gpu::Plan& chosen = decode_plan(takes_greedy_plan(settings_), ++host_state_.pos);
       note_end();
+      if (host_table_) DP_CO_CHECK(host_table_->write({&last_token_, 1}));
       DP_CO_TRY(const gpu::Plan* const last, co_await last_part(chosen, 1));
       DP_CO_CHECK(submit(*last, 1, 1, 1));
       break;

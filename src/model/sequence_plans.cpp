@@ -55,7 +55,7 @@ Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
   co_return Result<void>();
 }
 
-uint32_t SequencePlans::max_steps() const { return kMostSteps; }
+uint32_t SequencePlans::max_steps() const { return buffers_.table ? 1 : kMostSteps; }
 
 Result<void> SequencePlans::check_slot(uint32_t slot) const {
   if (slot < tables_.sequences) return {};
@@ -267,6 +267,13 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
     }
   }
   if (!tokens.empty()) DP_CHECK(device_.write(*buffers_.tokens, decoding.size() * kWord, bytes_of(tokens)));
+  if (buffers_.table) {
+    // Whoever has stopped is not asked for again, since its tokens were collected: rows are those of kernels/step/arrange.h.
+    std::vector<uint32_t> all;
+    for (const uint32_t slot : decoding) all.push_back(slots_[slot].last);
+    all.insert(all.end(), tokens.begin(), tokens.end());
+    DP_CHECK(buffers_.table->write(all));
+  }
   return device_.write(*buffers_.state, kernels::StepTables::request(), bytes_of(request));
 }
 
@@ -339,6 +346,9 @@ Task<Result<std::vector<uint32_t>>> SequencePlans::tokens(Ticket ticket) {
             co_await device_.read(readback_, ticket.slot, std::max(count, uint64_t{1}) * kWord));
   std::vector<uint32_t> ids(count);
   std::memcpy(ids.data(), bytes.data(), count * kWord);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != kernels::kNoToken) slots_[i % tables_.sequences].last = ids[i];
+  }
   co_return ids;
 }
 

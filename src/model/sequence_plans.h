@@ -8,6 +8,7 @@
 
 #include "gpu/device.h"
 #include "kernels/common/step_tables.h"
+#include "model/host_table.h"
 #include "model/kv_cache.h"
 #include "model/sequence_runner.h"
 
@@ -20,6 +21,7 @@ struct SequenceBuffers {
   gpu::Buffer *more = nullptr, *breakers = nullptr;  // with all samplers
   gpu::Buffer* logprobs = nullptr;                   // with log-probabilities
   gpu::Buffer* mask = nullptr;                       // with masks
+  HostTable* table = nullptr;                        // of which each step needs its tokens' rows
   gpu::Buffer* block = nullptr;    // one block of all layers of a pool, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
   bool has_states = false;
@@ -52,7 +54,7 @@ class SequencePlans final : public SequenceRunner {
   uint32_t max_rows() const override { return tables_.rows; }
   uint32_t max_pieces() const override { return kernels::kMaxPieces; }
   uint32_t max_steps() const override;
-  uint32_t max_tickets() const override { return tickets_; }
+  uint32_t max_tickets() const override { return buffers_.table ? 1 : tickets_; }
   uint32_t max_block_reads() const override { return block_readback_.size(); }
   bool has_states() const override { return buffers_.has_states; }
   uint32_t window() const override { return buffers_.window; }
@@ -82,6 +84,7 @@ class SequencePlans final : public SequenceRunner {
     GenerationSettings settings;
     bool has_past = false;         // its choices depend on the text before
     std::vector<uint32_t> recent;  // the last tokens of its text
+    uint32_t last = 0;             // chosen, of those collected
   };
   const gpu::Plan& plan(const std::string& name) const;
   Result<void> check_slot(uint32_t slot) const;

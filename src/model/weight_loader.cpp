@@ -126,7 +126,7 @@ uint64_t WeightLoader::most_rows(WeightFormat format, uint32_t k) const {
 Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, WeightFormat format,
                                                           std::vector<Source> sources, uint32_t k,
                                                           Together& together, uint32_t rows_at_once,
-                                                          PagedWeight* paged) {
+                                                          std::vector<PagedWeight::Place>* places) {
   kernels::Weight weight{.format = format, .n = 0, .k = k, .pieces = {}};
   for (const Source& source : sources) weight.n += source.rows;
 
@@ -145,12 +145,12 @@ Task<Result<kernels::Weight>> WeightLoader::place_stacked(std::string label, Wei
     const uint64_t rows = std::min<uint64_t>(rows_a_piece, weight.n - first);
     const WeightLayout layout = weight_layout(format, rows, k);
     DP_CO_TRY(const Place place,
-              co_await make_place(label, layout.total_bytes, !tiled || paged != nullptr, together));
+              co_await make_place(label, layout.total_bytes, !tiled || places != nullptr, together));
     weight.pieces.push_back({.buffer = view_of(place),
                              .first_row = static_cast<uint32_t>(first),
                              .rows = static_cast<uint32_t>(rows)});
-    if (paged) {
-      paged->places.push_back({.buffer = place.buffer, .offset = place.offset});
+    if (places) {
+      places->push_back({.buffer = place.buffer, .offset = place.offset});
       continue;
     }
     WeightStream::Piece piece{.buffer = place.buffer,
@@ -294,7 +294,7 @@ Task<Result<Projection>> WeightLoader::experts(std::vector<formats::StoredTensor
       PagedWeight paged{.tag = use.tag, .name = label, .weight = {}, .n = n, .biases = std::move(biases)};
       for (const Source& source : sources) paged.tensors.push_back(source.tensor);
       DP_CO_TRY(part.weight, co_await place_stacked(label, format, std::move(sources), out.k,
-                                                    weights_together_, n, &paged));
+                                                    weights_together_, n, &paged.places));
       paged.weight = part.weight;
       if (!paged.biases.empty()) {
         DP_CO_TRY(const Place place, co_await make_place(label + ".bias", uint64_t{rows} * sizeof(float),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "gpu/plan_builder.h"
 #include "lowering/bound_weights.h"
 #include "model/expert_pager.h"
+#include "model/host_table.h"
 #include "model/memory_estimate.h"
 #include "model/weight_stream.h"
 
@@ -44,6 +46,9 @@ class WeightLoader {
   Task<Result<Projection>> experts(std::vector<formats::StoredTensor> matrices, ExpertUse use);
   std::vector<PagedWeight> take_paged() { return std::move(paged_); }
   Task<Result<kernels::Weight>> matrix(formats::StoredTensor matrix);
+  // Room for `rows` rows of a matrix, which take_host_table() fills for each step.
+  Task<Result<kernels::Weight>> host_matrix(formats::StoredTensor matrix, uint32_t rows);
+  std::unique_ptr<HostTable> take_host_table() { return std::move(host_table_); }
   // The weights of norms as f32, as the maths has them; several after one another.
   Task<Result<kernels::TensorView>> norms(std::vector<formats::StoredTensor> norms);
   Task<Result<kernels::TensorView>> norm(formats::StoredTensor norm);
@@ -86,10 +91,11 @@ class WeightLoader {
   Result<WeightFormat> format_of(const formats::TensorInfo& tensor, uint32_t k) const;
   Result<WeightFormat> run_format(const formats::TensorInfo& tensor, uint32_t n, uint32_t k) const;
   Task<Result<kernels::TensorView>> floats(std::string name, std::vector<float> numbers);
-  // paged: nothing is streamed, the places are kept there.
+  // places: nothing is streamed, they are kept there.
   Task<Result<kernels::Weight>> place_stacked(std::string label, WeightFormat format,
                                               std::vector<Source> sources, uint32_t k, Together& together,
-                                              uint32_t rows_at_once = 1, PagedWeight* paged = nullptr);
+                                              uint32_t rows_at_once = 1,
+                                              std::vector<PagedWeight::Place>* places = nullptr);
   uint64_t most_rows(WeightFormat format, uint32_t k) const;  // that a binding holds
   Task<Result<gpu::Buffer*>> make_buffer(std::string name, uint64_t bytes, bool zeroed);
   Task<Result<Place>> make_place(std::string name, uint64_t bytes, bool zeroed, Together& together);
@@ -106,6 +112,7 @@ class WeightLoader {
   std::deque<gpu::Buffer> buffers_;               // stay where they are: stream_ points at them
   Together weights_together_, vectors_together_;  // of no bytes: everything has a buffer of its own
   std::vector<PagedWeight> paged_;
+  std::unique_ptr<HostTable> host_table_;
   std::vector<uint64_t> layer_bytes_;  // empty: layers are not placed together
   uint64_t most_together_ = 0;
 };

@@ -203,6 +203,31 @@ TEST_P(WeightStreamTest, PlacesTogether) {
   }
 }
 
+// Scales of an odd number of words, and a token outside the table.
+TEST_P(WeightStreamTest, RowsOfATableOnTheHostComeAsTheTokensAsk) {
+  add("a.weight", DType::kQ8_0, 12, 96);
+  add("b.weight", DType::kQ6_K, 12, 256);
+  open();
+  const std::vector<uint8_t> zeros(256);
+  for (const auto& [name, k, format] :
+       {std::tuple{"a", 96u, WeightFormat::kQ8_0}, {"b", 256u, WeightFormat::kQ6_K}}) {
+    SCOPED_TRACE(name);
+    WeightLoader loader(device(), plan_, *checkpoint_, {.exact = false, .tiles = true}, {});
+    const kernels::Weight room = must(wait(loader.host_matrix({name, {12, k}}, 5)));
+    EXPECT_EQ(room.n, 5u);
+    EXPECT_EQ(room.format, format);
+    run(loader);
+    const auto table = loader.take_host_table();
+    const auto buffers = loader.take_buffers();
+    const std::string tensor = std::string(name) + ".weight";
+    const auto row = [&](uint64_t token) { return rows_of(tensor, token, 1); };
+    const Rows none{.type = row(0).type, .rows = 1, .bytes = zeros.data()};
+    ASSERT_TRUE(table->write(std::vector<uint32_t>{7, 0, 12, 7, 11}));
+    expect(buffers[0], format, k, {row(7), row(0), none, row(7), row(11)});
+    EXPECT_FALSE(table->write(std::vector<uint32_t>(6)));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, WeightStreamTest, testing::Values(true, false),
                          [](const auto& mapped) { return mapped.param ? "mapped" : "read"; });
 

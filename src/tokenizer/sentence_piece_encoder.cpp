@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "base/stable_order.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace doppler::tokenizer {
@@ -15,9 +15,8 @@ SentencePieceEncoder::SentencePieceEncoder(const VocabSpec& spec, const TokenInd
   const auto score = [&spec](uint32_t id) {
     return std::isnan(spec.scores[id]) ? -INFINITY : spec.scores[id];  // keeps the order total
   };
-  std::vector<uint32_t> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, [&](uint32_t a, uint32_t b) { return score(a) > score(b); });
+  const std::vector<uint32_t> order =
+      stable_order(count, [&](uint32_t a, uint32_t b) { return score(a) > score(b); });
   ranks_.assign(count, Merge::kNoRank);
   uint32_t rank = 0;
   for (size_t i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/stable_order.h"
 #include "tokenizer/unicode/unicode.h"
 
 namespace doppler::tokenizer {
@@ -27,17 +28,13 @@ bool stands_alone(std::string_view text, size_t begin, size_t end) {
 }  // namespace
 
 SpecialMatcher::SpecialMatcher(const std::vector<AddedToken>& tokens, bool with_special) {
-  for (const AddedToken& token : tokens) {
-    if (!token.text.empty() && (with_special || !token.special)) sorted_.push_back(&token);
-  }
-  // They lie in one vector: addresses keep equal texts in the order given.
-  std::ranges::sort(sorted_, [](const AddedToken* a, const AddedToken* b) {
-    return a->text != b->text ? a->text < b->text : a < b;
-  });
   // Of equal texts the first stays.
-  const auto same =
-      std::ranges::unique(sorted_, {}, [](const AddedToken* t) -> std::string_view { return t->text; });
-  sorted_.erase(same.begin(), same.end());
+  for (const uint32_t i :
+       stable_order(tokens.size(), [&](uint32_t a, uint32_t b) { return tokens[a].text < tokens[b].text; })) {
+    const AddedToken& token = tokens[i];
+    if (token.text.empty() || (token.special && !with_special)) continue;
+    if (sorted_.empty() || sorted_.back()->text != token.text) sorted_.push_back(&token);
+  }
   size_t at = 0;
   for (unsigned byte = 0; byte <= 256; ++byte) {
     while (at < sorted_.size() && static_cast<unsigned char>(sorted_[at]->text[0]) < byte) ++at;

@@ -78,6 +78,7 @@ Result<LoadOptions> read_load_options(const Json& json) {
   DP_CHECK(read(json, "lane", out.lane));
   DP_CHECK(read(json, "kv", out.kv));
   DP_CHECK(read(json, "expertBytes", out.expert_bytes));
+  DP_CHECK(read(json, "layerTableOnHost", out.layer_table_on_host));
   DP_CHECK(read(json, "ctxLen", out.ctx_len));
   DP_CHECK(read(json, "chunk", out.chunk));
   DP_CHECK(read(json, "chatTemplate", out.chat_template));

@@ -24,6 +24,16 @@ It fits
 $ doppler bench $FLAGS --dry-run --synthetic llama-tiny -o json 2>/dev/null | grep '"fits"'
   "fits": true,
 
+== embeddings of each layer stay in the file
+needs webgpu
+$ doppler run $FLAGS --dry-run --synthetic gemma-4-e2b --ctx 256 2>/dev/null | grep '^of them'
+~of them embeddings of each layer +1\.\d+ GiB
+$ doppler run $FLAGS --dry-run --synthetic gemma-4-e2b --ctx 256 --layer-table-on-host 2>/dev/null | grep '^of them'
+~of them embeddings of each layer +\d\.\d+ MiB \(a step's rows; the table stays in the file\)
+$ doppler run $FLAGS --dry-run --synthetic llama-tiny --layer-table-on-host
+doppler: Embeddings of each layer cannot stay on the host (--layer-table-on-host): the model has none.
+exit 1
+
 == what cannot fit is refused with what would
 needs webgpu
 $ doppler run $FLAGS --dry-run --synthetic llama-3.1-70b:f32 --ctx 131072 >out 2>err

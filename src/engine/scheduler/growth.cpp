@@ -2,6 +2,7 @@
 // blocks, release when the last ticket is collected.
 #include <algorithm>
 
+#include "base/stable_order.h"
 #include "engine/scheduler/scheduler.h"
 
 namespace doppler::engine {
@@ -29,8 +30,13 @@ Result<void> Scheduler::grow(std::vector<Sequence*>& decoding, uint32_t& steps) 
   }
   if (!fits()) {
     const Clock::time_point now = config_.now();
-    std::ranges::stable_sort(
-        decoding, [&](const Sequence* a, const Sequence* b) { return rank(*b, now).below(rank(*a, now)); });
+    const std::vector<Sequence*> given = decoding;
+    decoding.clear();
+    for (const uint32_t i : stable_order(given.size(), [&](uint32_t a, uint32_t b) {
+           return rank(*given[b], now).below(rank(*given[a], now));
+         })) {
+      decoding.push_back(given[i]);
+    }
     uint64_t left = pool.free_count();
     std::erase_if(decoding, [&](const Sequence* s) {
       const uint32_t need = lacking(s);

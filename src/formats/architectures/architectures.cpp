@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "base/altup.h"
+#include "base/stable_order.h"
 #include "base/text.h"
 #include "formats/architectures/rows.h"
 
@@ -21,17 +22,22 @@ constexpr const Architecture* kTable[] = {
     &kBertRow,         &kRobertaRow,    &kModernBertRow, &kNemotronHRow};
 
 // What an unknown name most likely was to be: a name that is spelt nearly so, else the one that begins most like it.
-std::string nearest_of(std::string_view name, std::vector<std::string> known) {
+std::string nearest_of(std::string_view name, const std::vector<std::string>& known) {
   constexpr ptrdiff_t kFewest = 4;  // letters that say something of a family
   const auto shared = [&](const std::string& other) {
     return std::ranges::mismatch(name, other).in1 - name.begin();
   };
-  std::ranges::sort(known, std::ranges::greater(), [&](const std::string& other) {
+  const auto likeness = [&](const std::string& other) {
     // Of equals the last by name: numbers of families grow.
     return std::tuple(shared(other), -static_cast<ptrdiff_t>(other.size()), std::string_view(other));
-  });
-  if (auto spelt = nearest(name, known)) return std::move(*spelt);
-  return shared(known[0]) >= kFewest ? known[0] : "";
+  };
+  std::vector<std::string> likest;
+  for (const uint32_t at : stable_order(
+           known.size(), [&](uint32_t a, uint32_t b) { return likeness(known[a]) > likeness(known[b]); })) {
+    likest.push_back(known[at]);
+  }
+  if (auto spelt = nearest(name, likest)) return std::move(*spelt);
+  return shared(likest[0]) >= kFewest ? likest[0] : "";
 }
 
 Unexpected unknown(const char* what, std::string_view name, const char* where,

@@ -2,9 +2,9 @@
 // longer than the memory that holds it.
 #include "tokenizer/template/print.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "base/stable_order.h"
 #include "tokenizer/template/python_text.h"
 
 namespace doppler::tmpl {
@@ -190,16 +190,17 @@ class JsonWriter {
       DP_TRY(std::string name, key_text(key));
       members.emplace_back(std::move(name), &item);
     }
-    if (style_.sort_keys) {
-      std::sort(members.begin(), members.end(), [](auto& a, auto& b) { return a.first < b.first; });
-    }
+    const auto order = stable_order(members.size(), [&](uint32_t a, uint32_t b) {
+      return style_.sort_keys && members[a].first < members[b].first;
+    });
     DP_CHECK(put("{"));
     for (size_t i = 0; i < members.size(); ++i) {
+      const auto& [name, item] = members[order[i]];
       if (i > 0) DP_CHECK(put(style_.item_separator));
       DP_CHECK(new_line(depth + 1));
-      DP_CHECK(quoted(members[i].first));
+      DP_CHECK(quoted(name));
       DP_CHECK(put(style_.key_separator));
-      DP_CHECK(this->value(*members[i].second, depth + 1));
+      DP_CHECK(this->value(*item, depth + 1));
     }
     DP_CHECK(new_line(depth));
     return put("}");

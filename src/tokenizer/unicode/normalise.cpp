@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stable_order.h"
 #include "tokenizer/unicode/unicode.h"
 #include "tokenizer/unicode/unicode_data.h"
 
@@ -89,12 +90,11 @@ void compose_all(std::vector<char32_t>& text) {
 // By combining class; equal classes stay in order.
 void sort_marks(std::span<char32_t> marks) {
   if (marks.size() < 2) return;
-  std::vector<std::pair<uint64_t, char32_t>> keyed;  // (class, place)
-  for (size_t i = 0; i < marks.size(); ++i) {
-    keyed.emplace_back(static_cast<uint64_t>(combining_class(marks[i])) << 32 | i, marks[i]);
-  }
-  std::ranges::sort(keyed);
-  for (size_t i = 0; i < marks.size(); ++i) marks[i] = keyed[i].second;
+  const std::vector<char32_t> given(marks.begin(), marks.end());
+  const std::vector<uint32_t> order = stable_order(given.size(), [&](uint32_t a, uint32_t b) {
+    return combining_class(given[a]) < combining_class(given[b]);
+  });
+  for (size_t i = 0; i < marks.size(); ++i) marks[i] = given[order[i]];
 }
 
 bool is_quick(std::string_view text, NormalForm form) {
