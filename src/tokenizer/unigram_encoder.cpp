@@ -18,15 +18,19 @@ UnigramEncoder::UnigramEncoder(const VocabSpec& spec, const TokenIndex& index)
     : spec_(spec), index_(index), byte_ids_(byte_tokens(spec, index)) {
   has_bytes_ = std::ranges::find(byte_ids_, kNoToken) == byte_ids_.end();
   double least = INFINITY;
+  std::vector<bool> has_length;
   for (size_t i = 0; i < spec.tokens.size(); ++i) {
     const auto id = static_cast<int32_t>(i);
     if (!is_piece(id) || spec.tokens[i].empty()) continue;
     least = std::min(least, score(id));
-    lengths_.push_back(spec.tokens[i].size());
+    const size_t length = spec.tokens[i].size();
+    if (length >= has_length.size()) has_length.resize(length + 1, false);
+    has_length[length] = true;
     cuts_.add_token(spec.tokens[i]);
   }
-  std::ranges::sort(lengths_);
-  lengths_.erase(std::ranges::unique(lengths_).begin(), lengths_.end());
+  for (size_t length = 0; length < has_length.size(); ++length) {
+    if (has_length[length]) lengths_.push_back(length);
+  }
   unknown_score_ = (std::isfinite(least) ? least : 0) - kUnknownPenalty;
 }
 
