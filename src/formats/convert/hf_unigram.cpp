@@ -68,6 +68,7 @@ Result<Pipeline> read_pipeline(const Json& tokenizer, std::vector<std::string>& 
                        return {};
                      }));
   if (!marks) return no_place("pre_tokenizer without", "Metaspace");
+  if (strips && !out.merges_spaces) return no_place("normalizer without one that merges spaces,", "Strip");
   if (out.merges_spaces && !strips) {
     notes.push_back("tokenizer.json keeps a space at the end of a text, which readers of GGUF drop.");
   }
