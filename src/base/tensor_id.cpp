@@ -99,6 +99,7 @@ constexpr Label kLabels[] = {
     {TensorId::kPostAttentionNormBias, true, "attn_output_norm.bias"},
     {TensorId::kPostFfnNormBias, true, "layer_output_norm.bias"},
     {TensorId::kClassDense, false, "cls"},
+    {TensorId::kClassNorm, false, "cls.norm"},
     {TensorId::kClassOut, false, "cls.output"},
 };
 static_assert(std::size(kLabels) == kTensorIdCount);

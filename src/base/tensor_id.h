@@ -94,6 +94,7 @@ enum class TensorId : uint8_t {
   kPostAttentionNormBias,
   kPostFfnNormBias,
   kClassDense,  // of a model that scores texts
+  kClassNorm,
   kClassOut,
 };
 inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kClassOut) + 1;

@@ -57,14 +57,26 @@ Result<uint32_t> only_token(const tokenizer::Tokenizer& tokenizer, std::string_v
               std::string(word).c_str());
 }
 
+Result<std::vector<uint32_t>> question(const tokenizer::Tokenizer& tokenizer, const std::string& query,
+                                       const std::string& text) {
+  const std::string prompt = std::string(kAsk) + query + "\n<Document>: " + text + std::string(kAnswer);
+  DP_TRY(const std::vector<int32_t> ids,
+         tokenizer.encode(prompt, {.add_special = false, .parse_special = true}));
+  return std::vector<uint32_t>(ids.begin(), ids.end());
+}
+
+// GGUF files of such models have the head's two rows alone, "yes" first, as classes of the last token.
+Task<Result<float>> judged_by_classes(LoadedModel& loaded, std::string query, std::string text) {
+  DP_CO_TRY(const std::vector<uint32_t> tokens, question(*loaded.text.tokenizer, query, text));
+  DP_CO_TRY(const std::vector<float> scores, co_await embed_tokens(*loaded.runner, tokens, {}, 2));
+  co_return sigmoid(double{scores[0]} - double{scores[1]});
+}
+
 Task<Result<float>> judged(LoadedModel& loaded, std::string query, std::string text) {
   const tokenizer::Tokenizer& tokenizer = *loaded.text.tokenizer;
   DP_CO_TRY(const uint32_t yes, only_token(tokenizer, "yes"));
   DP_CO_TRY(const uint32_t no, only_token(tokenizer, "no"));
-  const std::string prompt = std::string(kAsk) + query + "\n<Document>: " + text + std::string(kAnswer);
-  DP_CO_TRY(const std::vector<int32_t> ids,
-            tokenizer.encode(prompt, {.add_special = false, .parse_special = true}));
-  const std::vector<uint32_t> tokens(ids.begin(), ids.end());
+  DP_CO_TRY(const std::vector<uint32_t> tokens, question(tokenizer, query, text));
   double difference = 0;
   const size_t vocab = loaded.runner->config().vocab_size;
   const auto on_rows = [&](uint32_t, uint32_t count, const model::PlanRunner::Rows& rows) {
@@ -136,23 +148,19 @@ Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, st
   }
   if (!formats::is_embedding_model(config))
     co_return co_await judged(loaded, std::string(query), std::string(text));
+  if (!config.bidirectional && config.pooling.n_classes == 2)
+    co_return co_await judged_by_classes(loaded, std::string(query), std::string(text));
   if (config.pooling.n_classes != 1) {
-    co_return fail(ErrorKind::kUnsupported,
-                   "The model %s cannot score texts: it has %u classes; supported is one.",
-                   config.name.c_str(), config.pooling.n_classes);
+    co_return fail(
+        ErrorKind::kUnsupported,
+        "The model %s cannot score texts: it has %u classes; supported is one, and two of a model that "
+        "was trained to answer \"yes\" or \"no\".",
+        config.name.c_str(), config.pooling.n_classes);
   }
-  // Both texts, each with the token behind it that ends a text; of the second type are those of the second.
-  DP_CO_TRY(std::vector<int32_t> ids,
-            tokenizer->encode(query, {.add_special = true, .parse_special = false}));
-  DP_CO_TRY(const std::vector<int32_t> second,
-            tokenizer->encode(text, {.add_special = false, .parse_special = false}));
-  std::vector<uint32_t> types(ids.size(), 0);
-  const int32_t end = ids.empty() ? 0 : ids.back();
-  ids.insert(ids.end(), second.begin(), second.end());
-  ids.push_back(end);
-  types.resize(ids.size(), 1);
-  const std::vector<uint32_t> tokens(ids.begin(), ids.end());
-  DP_CO_TRY(const std::vector<float> score, co_await embed_tokens(*loaded.runner, tokens, types, 1));
+  DP_CO_TRY(tokenizer::EncodedPair pair, tokenizer->encode_pair(query, text));
+  for (uint32_t& type : pair.types) type = std::min(type, std::max(1u, config.n_token_types) - 1);
+  const std::vector<uint32_t> tokens(pair.ids.begin(), pair.ids.end());
+  DP_CO_TRY(const std::vector<float> score, co_await embed_tokens(*loaded.runner, tokens, pair.types, 1));
   co_return sigmoid(double{score[0]});
 }
 

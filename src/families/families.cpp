@@ -48,6 +48,7 @@ constexpr Family kFamilies[] = {{"apertus", build_apertus},
                                 {"qwen3_5_moe", build_qwen3_5},
                                 {"qwen3_moe", build_qwen3},
                                 {"qwen3_next", build_qwen3_5},
+                                {"roberta", build_bert},
                                 {"seed_oss", build_llama},
                                 {"smollm3", build_llama}};
 

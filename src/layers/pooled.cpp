@@ -1,6 +1,35 @@
 #include "layers/pooled.h"
 
 namespace doppler::layers {
+namespace {
+
+constexpr float kFlat = 1e-30f;  // a scale of logits whose exponentials are 1 in f32, whatever q and k are
+
+// What the class head's matrix makes of the mean of all states, [R, H], the same in each row. The matrix is linear, so that the
+// mean may be taken behind it; it is what attention gives whose weights are equal. The last layer's cache is free by then.
+Value mean_through_class_dense(Builder& b, Value h) {
+  const graph::Matrix dense =
+      b.graph.matrix(TensorId::kClassDense, 0, b.config.hidden_dim, b.config.hidden_dim);
+  auto [q, k, v] = b.graph.linear(h, {dense, dense, dense});  // [R, H] each
+  graph::Attention equal = b.attention_numbers(b.config.n_layers - 1);
+  equal.scale = kFlat;
+  equal.sliding_window = 0;
+  return b.graph.attention(q, k, v, equal);
+}
+
+Value class_head(Builder& b, Value h) {
+  const formats::PoolingConfig& pooling = b.config.pooling;
+  if (pooling.has_class_dense) {
+    h = pooling.kind == formats::Pooling::kMean
+            ? mean_through_class_dense(b, h)
+            : b.linear(h, TensorId::kClassDense, 0, b.config.hidden_dim);  // [R, H]
+    h = b.graph.activate(h, pooling.has_class_norm ? ActivationFn::kGeluErf : ActivationFn::kTanh);
+  }
+  if (pooling.has_class_norm) h = b.layer_norm(h, TensorId::kClassNorm, 0);  // [R, H]
+  return b.linear(h, TensorId::kClassOut, 0, pooling.n_classes);             // [R, C]
+}
+
+}  // namespace
 
 void pooled(Builder& b, Value h) {
   const formats::PoolingConfig& pooling = b.config.pooling;
@@ -8,11 +37,7 @@ void pooled(Builder& b, Value h) {
   for (size_t i = 0; i < pooling.dense_dims.size(); ++i) {
     h = b.linear(h, dense[i], 0, pooling.dense_dims[i]);  // [R, D]
   }
-  if (pooling.has_class_dense) {
-    h = b.graph.activate(b.linear(h, TensorId::kClassDense, 0, b.config.hidden_dim), ActivationFn::kTanh);
-  }
-  if (pooling.n_classes != 0) h = b.linear(h, TensorId::kClassOut, 0, pooling.n_classes);
-  b.graph.set_logits(h);
+  b.graph.set_logits(pooling.n_classes != 0 ? class_head(b, h) : h);
 }
 
 }  // namespace doppler::layers

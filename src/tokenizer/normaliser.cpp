@@ -116,12 +116,17 @@ Result<Normaliser> Normaliser::create(std::vector<NormaliserStep> steps) {
   Normaliser out;
   for (const NormaliserStep& step : steps) {
     out.patterns_.push_back(nullptr);
+    out.maps_.push_back(nullptr);
     if (step.kind == Kind::kReplace && step.from.empty()) {
       return fail(ErrorKind::kInvalidInput, "A normaliser of the tokenizer replaces the empty text.");
     }
     if (step.kind == Kind::kReplacePattern) {
       DP_TRY(Regex regex, Regex::compile(step.from));
       out.patterns_.back() = std::make_unique<Regex>(std::move(regex));
+    }
+    if (step.kind == Kind::kCharacterMap) {
+      DP_TRY(CharacterMap map, CharacterMap::create(step.from));
+      out.maps_.back() = std::make_unique<CharacterMap>(std::move(map));
     }
   }
   out.steps_ = std::move(steps);
@@ -178,6 +183,9 @@ std::string Normaliser::apply(std::string_view text, bool at_start) const {
         break;
       case Kind::kSpaceCjk:
         out = space_cjk(out);
+        break;
+      case Kind::kCharacterMap:
+        out = maps_[i]->apply(out);
         break;
     }
   }

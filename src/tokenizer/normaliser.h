@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "tokenizer/character_map.h"
 #include "tokenizer/regex/regex.h"
 #include "tokenizer/vocab.h"
 
@@ -24,7 +25,8 @@ class Normaliser {
 
  private:
   std::vector<NormaliserStep> steps_;
-  std::vector<std::unique_ptr<Regex>> patterns_;  // one a step; null unless kReplacePattern
+  std::vector<std::unique_ptr<Regex>> patterns_;     // one a step; null unless kReplacePattern
+  std::vector<std::unique_ptr<CharacterMap>> maps_;  // one a step; null unless kCharacterMap
 };
 
 }  // namespace doppler::tokenizer

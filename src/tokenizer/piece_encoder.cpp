@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "tokenizer/bpe_encoder.h"
 #include "tokenizer/sentence_piece_encoder.h"
+#include "tokenizer/unigram_encoder.h"
 #include "tokenizer/word_piece_encoder.h"
 
 namespace doppler::tokenizer {
@@ -29,6 +30,9 @@ Result<std::unique_ptr<PieceEncoder>> make_piece_encoder(const VocabSpec& spec, 
       break;
     case VocabKind::kWordPiece:
       encoder = std::make_unique<WordPieceEncoder>(spec, index);
+      break;
+    case VocabKind::kUnigram:
+      encoder = std::make_unique<UnigramEncoder>(spec, index);
       break;
   }
   return encoder;

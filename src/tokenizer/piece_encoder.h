@@ -1,6 +1,6 @@
 // The third part of the pipeline: one piece becomes ids. One class a kind of vocabulary; all are immutable
 // and may be shared between threads. Read next: bpe_encoder.h, sentence_piece_encoder.h,
-// word_piece_encoder.h.
+// unigram_encoder.h, word_piece_encoder.h.
 #pragma once
 
 #include <array>
@@ -16,10 +16,18 @@
 
 namespace doppler::tokenizer {
 
+// The best way to a place in a piece: the token that ends there.
+struct PathEnd {
+  double score;
+  size_t begin;
+  int32_t id;  // kNoToken: a character that no token is
+};
+
 // Buffers that live through one encode() call, so that pieces cost no allocation.
 struct EncodeScratch {
   std::vector<Symbol> symbols;
   std::string text;
+  std::vector<PathEnd> path;
 };
 
 class PieceEncoder {

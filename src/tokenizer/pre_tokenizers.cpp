@@ -93,6 +93,7 @@ constexpr PreTokenizer kTable[] = {
     {"trillion", kGpt2, false, false},
     {"granite-docling", kGpt2, false, false},
     {"modern-bert", kGpt2, false, false},
+    {"roberta-bpe", kGpt2, false, true},
     {"llama-bpe", kLlama3, true, true},
     {"llama3", kLlama3, true, true},
     {"llama-v3", kLlama3, true, true},

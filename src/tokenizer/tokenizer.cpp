@@ -105,8 +105,8 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::create(VocabSpec spec) {
   DP_TRY(Normaliser normaliser, Normaliser::create(kept.normaliser));
   DP_TRY(Splitter splitter, Splitter::create(kept.splits));
   // A piece that may be a token as a whole must stay whole.
-  const bool has_space_marks =
-      kept.kind == VocabKind::kSentencePiece || kept.kind == VocabKind::kCharacterBpe;
+  const bool has_space_marks = kept.kind == VocabKind::kSentencePiece ||
+                               kept.kind == VocabKind::kCharacterBpe || kept.kind == VocabKind::kUnigram;
   tokenizer->pipeline_.reset(new Pipeline{{},
                                           std::move(normaliser),
                                           std::move(splitter),
@@ -189,6 +189,21 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, EncodeOpti
   }
   if (options.add_special) run.ids.insert(run.ids.end(), spec_.suffix_ids.begin(), spec_.suffix_ids.end());
   return std::move(run.ids);
+}
+
+Result<EncodedPair> Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
+  EncodedPair out;
+  DP_TRY(const std::vector<int32_t> before, encode(first));
+  DP_TRY(const std::vector<int32_t> behind, encode(second));
+  for (const auto* ids : {&spec_.prefix_ids, &before, &spec_.pair_ids}) {
+    out.ids.insert(out.ids.end(), ids->begin(), ids->end());
+  }
+  out.types.assign(out.ids.size(), 0);
+  for (const auto* ids : {&behind, &spec_.suffix_ids}) {
+    out.ids.insert(out.ids.end(), ids->begin(), ids->end());
+  }
+  out.types.resize(out.ids.size(), spec_.second_type);
+  return out;
 }
 
 Result<std::string> Tokenizer::decode(std::span<const int32_t> ids, DecodeOptions options) const {

@@ -30,6 +30,12 @@ struct DecodeOptions {
   bool replace_invalid = true;  // bytes that are not UTF-8 become U+FFFD; otherwise they are kept
 };
 
+// Two texts that a model reads at once, with what its vocabulary puts around and between them.
+struct EncodedPair {
+  std::vector<int32_t> ids;
+  std::vector<uint32_t> types;  // one a token: 0, or the second text's
+};
+
 class Tokenizer {
  public:
   static constexpr size_t kMaxTextBytes = size_t{1} << 30;
@@ -40,6 +46,8 @@ class Tokenizer {
 
   // Any bytes may be encoded. The only error is a text longer than kMaxTextBytes.
   Result<std::vector<int32_t>> encode(std::string_view text, EncodeOptions options = {}) const;
+  // Errors: as of encode().
+  Result<EncodedPair> encode_pair(std::string_view first, std::string_view second) const;
   // An id outside of the vocabulary is an error.
   Result<std::string> decode(std::span<const int32_t> ids, DecodeOptions options = {}) const;
 

@@ -1,8 +1,9 @@
 // Fuzz target: any bytes as text for one vocabulary of each kind (the first byte chooses). Byte-level
-// decoding must give the bytes back.
+// decoding must give the bytes back. And any bytes as a map of characters, applied to themselves.
 #include <string>
 
 #include "tokenizer/byte_alphabet.h"
+#include "tokenizer/character_map.h"
 #include "tokenizer/pre_tokenizers.h"
 #include "tokenizer/tokenizer.h"
 
@@ -33,9 +34,9 @@ std::shared_ptr<const Tokenizer> make(int which) {
     add(text, TokenType::kNormal);
   for (const char* part : {"a", "a", "aa", "aa", "\xE2\x96\x81", "a"}) spec.merges.add(part);
   const VocabKind kinds[] = {VocabKind::kByteLevelBpe, VocabKind::kByteLevelBpe, VocabKind::kSentencePiece,
-                             VocabKind::kCharacterBpe, VocabKind::kWordPiece};
+                             VocabKind::kCharacterBpe, VocabKind::kWordPiece,    VocabKind::kUnigram};
   spec.kind = kinds[which];
-  const char* names[] = {"deepseek-llm", "gpt-4o", "gemma4", "gemma4", "bloom"};
+  const char* names[] = {"deepseek-llm", "gpt-4o", "gemma4", "gemma4", "bloom", "gemma4"};
   const auto pre = pre_tokenizer(names[which]);
   for (const char* pattern : pre->patterns) spec.splits.push_back({pattern});
   if (which >= 2) {
@@ -50,10 +51,16 @@ std::shared_ptr<const Tokenizer> make(int which) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::shared_ptr<const Tokenizer> kTokenizers[] = {make(0), make(1), make(2), make(3), make(4)};
+  static const std::shared_ptr<const Tokenizer> kTokenizers[] = {make(0), make(1), make(2),
+                                                                 make(3), make(4), make(5)};
   if (size == 0) return 0;
-  const size_t which = data[0] % 5;
+  const size_t which = data[0] % 7;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (which == 6) {
+    const auto map = CharacterMap::create(text);
+    if (map) (void)map->apply(text);
+    return 0;
+  }
   const auto ids = kTokenizers[which]->encode(text);
   if (!ids) __builtin_trap();
   const auto back = kTokenizers[which]->decode(*ids, {.replace_invalid = false});

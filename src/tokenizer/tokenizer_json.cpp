@@ -35,9 +35,11 @@ class TokenizerJsonReader {
     DP_CHECK(read_normaliser(normaliser_, spec_));
     DP_CHECK(read_pre_tokenizer(pre_tokenizer_, spec_, byte_level_));
     if (byte_level_) spec_.kind = VocabKind::kByteLevelBpe;
+    spec_.second_type = spec_.kind == VocabKind::kWordPiece ? 1 : 0;
     DP_CHECK(read_post_processor(post_processor_, spec_));
     DP_CHECK(read_decoder(decoder_, spec_));
     DP_CHECK(read_config(config_json));
+    if (spec_.pair_ids.empty()) spec_.pair_ids = spec_.suffix_ids;
     return std::move(spec_);
   }
 
@@ -45,9 +47,9 @@ class TokenizerJsonReader {
   Result<> read_model(JsonScanner& scanner) {
     return scanner.object([&](const std::string& key) -> Result<> {
       if (key == "vocab" && scanner.peek() == '{') return read_vocab(scanner);
+      if (key == "vocab" && scanner.peek() == '[') return read_scored_vocab(scanner);
       if (key == "merges" && scanner.peek() == '[') return read_merges(scanner);
       DP_TRY(const std::string_view value, scanner.skip_value());
-      if (key == "vocab" || key == "merges") return {};  // Unigram's list: choose_kind() refuses the type
       DP_TRY(model_[key], parse_json(value, "tokenizer.json"));
       return {};
     });
@@ -63,6 +65,21 @@ class TokenizerJsonReader {
       vocab_texts_.add(token);
       vocab_ids_.push_back(static_cast<int32_t>(id));
       return {};
+    });
+  }
+
+  // Unigram's: [["▁the", -3.5], ...], by id.
+  Result<> read_scored_vocab(JsonScanner& scanner) {
+    return scanner.array([&]() -> Result<> {
+      if (vocab_ids_.size() == kMaxVocabSize) return scanner.expected("the end of a vocabulary this large");
+      if (!scanner.take('[')) return scanner.expected("a token and its score");
+      DP_TRY(const std::string_view token, scanner.string());
+      vocab_texts_.add(token);
+      vocab_ids_.push_back(static_cast<int32_t>(vocab_ids_.size()));
+      if (!scanner.take(',')) return scanner.expected("the score of a token");
+      DP_TRY(const double score, scanner.number());
+      spec_.scores.push_back(static_cast<float>(score));
+      return scanner.take(']') ? Result<>() : scanner.expected("']'");
     });
   }
 
@@ -107,16 +124,30 @@ class TokenizerJsonReader {
       spec_.strip_leading_space = true;
       DP_TRY(const auto longest, get_integer(model_, "max_input_chars_per_word"));
       spec_.max_word_characters = static_cast<size_t>(std::clamp<int64_t>(longest.value_or(100), 1, 1 << 20));
+    } else if (name == "Unigram") {
+      spec_.kind = VocabKind::kUnigram;
+      if (spec_.scores.size() != vocab_ids_.size()) {
+        return fail(ErrorKind::kInvalidInput,
+                    "The Unigram model of tokenizer.json has no list of tokens with scores.");
+      }
+      DP_TRY(const auto unknown, get_integer(model_, "unk_id"));
+      const auto count = static_cast<int64_t>(vocab_ids_.size());
+      if (unknown && (*unknown < 0 || *unknown >= count)) {
+        return fail(ErrorKind::kInvalidInput,
+                    "The Unigram model of tokenizer.json has the \"unk_id\" %lld; its tokens are %lld.",
+                    static_cast<long long>(*unknown), static_cast<long long>(count));
+      }
+      if (unknown) spec_.unk = static_cast<int32_t>(*unknown);
     } else {
-      return fail(
-          ErrorKind::kUnsupported,
-          "The model type \"%s\" of tokenizer.json is not supported; supported are BPE and WordPiece.",
-          printable(name).c_str());
+      return fail(ErrorKind::kUnsupported,
+                  "The model type \"%s\" of tokenizer.json is not supported; supported are BPE, WordPiece "
+                  "and Unigram.",
+                  printable(name).c_str());
     }
     DP_TRY(const auto ignore_merges, get_bool(model_, "ignore_merges"));
     DP_TRY(const auto fuse_unknown, get_bool(model_, "fuse_unk"));
     spec_.ignore_merges = ignore_merges.value_or(false);
-    spec_.fuse_unknown = fuse_unknown.value_or(false);
+    spec_.fuse_unknown = fuse_unknown.value_or(spec_.kind == VocabKind::kUnigram);
     return {};
   }
 
@@ -175,6 +206,7 @@ class TokenizerJsonReader {
         add_vocab_token(vocab_texts_[static_cast<size_t>(source[id])], spec_.types[id]);
       }
     }
+    if (spec_.kind == VocabKind::kUnigram) spec_.scores.resize(count, 0.0f);
     DP_TRY(const auto unknown, get_string(model_, "unk_token"));
     if (unknown) spec_.unk = id_of(*unknown);
     return {};

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "tokenizer/bert_pipeline.h"
 #include "tokenizer/normaliser.h"
@@ -13,6 +14,8 @@ namespace doppler::tokenizer {
 namespace {
 
 using StepKind = NormaliserStep::Kind;
+
+constexpr const char* kWhiteSpace = R"(\s+)";
 
 Result<bool> flag(const Json& node, std::string_view key, bool fallback) {
   DP_TRY(const auto value, get_bool(node, key));
@@ -90,7 +93,44 @@ Result<SplitBehaviour> read_behaviour(const Json& node) {
               printable(name).c_str());
 }
 
-// Spaces become `replacement`, and one may be put in front.
+// What a template of post_processor puts around texts.
+struct Template {
+  size_t texts = 0;
+  std::vector<int32_t> before, between, behind;
+  uint32_t second_type = 0;
+};
+Result<Template> read_template(const Json& processor, const char* key) {
+  const Json* items = find(processor, key);
+  const Json* tokens = find(processor, "special_tokens");
+  Template out;
+  for (const Json& item : items && items->is_array() ? *items : Json::array()) {
+    if (const Json* sequence = find(item, "Sequence")) {
+      DP_TRY(const auto type, get_integer(*sequence, "type_id"));
+      if (++out.texts == 2) {
+        out.between = std::move(out.behind);
+        out.behind.clear();
+        out.second_type = type.value_or(0) > 0 ? 1 : 0;
+      }
+    }
+    const Json* special = find(item, "SpecialToken");
+    if (!special) continue;
+    DP_TRY(const std::string name, text(*special, "id"));
+    const Json* entry = tokens ? find(*tokens, name) : nullptr;
+    const Json* ids = entry ? find(*entry, "ids") : nullptr;
+    if (!ids || !ids->is_array()) {
+      return fail(ErrorKind::kInvalidInput,
+                  "The post_processor of tokenizer.json does not say the ids of \"%s\".",
+                  printable(name).c_str());
+    }
+    for (const Json& node_of_id : *ids) {
+      DP_TRY(const int32_t id, token_id(node_of_id));
+      (out.texts == 0 ? out.before : out.behind).push_back(id);
+    }
+  }
+  return out;
+}
+
+// Spaces become `replacement`, and one may be put in front. Words that a step before it took apart get one each.
 Result<> read_metaspace(const Json& node, VocabSpec& spec) {
   DP_TRY(const auto replacement, get_string(node, "replacement"));
   DP_TRY(const auto scheme, get_string(node, "prepend_scheme"));
@@ -102,8 +142,21 @@ Result<> read_metaspace(const Json& node, VocabSpec& spec) {
                 "The Metaspace step of tokenizer.json replaces spaces by \"%s\", not by U+2581.",
                 printable(mark).c_str());
   }
-  spec.normaliser.push_back({StepKind::kReplace, " ", mark});
   const std::string when = scheme.value_or(old_prefix ? "always" : "never");
+  if (!spec.splits.empty() && spec.splits.back().pattern == kWhiteSpace) {
+    if (when != "always" || spec.splits.size() != 1) {
+      return fail(
+          ErrorKind::kUnsupported,
+          "The Metaspace step of tokenizer.json marks words behind a WhitespaceSplit by the scheme \"%s\"; "
+          "supported there is always, with no other step before it.",
+          printable(when).c_str());
+    }
+    spec.splits.clear();
+    spec.normaliser.push_back({StepKind::kReplacePattern, kWhiteSpace, " "});
+    spec.normaliser.push_back({StepKind::kStripLeft, "", ""});
+    spec.normaliser.push_back({StepKind::kStripRight, "", ""});
+  }
+  spec.normaliser.push_back({StepKind::kReplace, " ", mark});
   if (when == "always") spec.normaliser.push_back({StepKind::kPrependUnlessThere, "", mark});
   if (when == "first") spec.normaliser.push_back({StepKind::kPrependAtStart, "", mark});
   if (splits) spec.splits.push_back({mark, SplitBehaviour::kMergedWithNext});
@@ -128,6 +181,14 @@ Result<> read_normaliser(const Json& root, VocabSpec& spec) {
           steps.push_back({StepKind::kLowercase, "", ""});
         } else if (type == "StripAccents") {
           steps.push_back({StepKind::kStripAccents, "", ""});
+        } else if (type == "Precompiled") {
+          DP_TRY(const std::string encoded, text(node, "precompiled_charsmap"));
+          std::optional<std::string> map = from_base64(encoded);
+          if (!map) {
+            return fail(ErrorKind::kInvalidInput,
+                        "The \"precompiled_charsmap\" of tokenizer.json is no base64 text.");
+          }
+          if (!map->empty()) steps.push_back({StepKind::kCharacterMap, std::move(*map), ""});
         } else if (type == "Prepend") {
           DP_TRY(std::string prefix, text(node, "prepend"));
           steps.push_back({StepKind::kPrepend, "", std::move(prefix)});
@@ -186,7 +247,7 @@ Result<> read_pre_tokenizer(const Json& root, VocabSpec& spec, bool& byte_level)
     } else if (type == "BertPreTokenizer") {
       append_bert_splits(splits);
     } else if (type == "WhitespaceSplit") {
-      splits.push_back({R"(\s+)", SplitBehaviour::kRemoved});
+      splits.push_back({kWhiteSpace, SplitBehaviour::kRemoved});
     } else if (type == "Whitespace") {
       splits.push_back({R"(\w+|[^\w\s]+)", SplitBehaviour::kRemoved, true});
     } else {
@@ -209,32 +270,25 @@ Result<> read_post_processor(const Json& root, VocabSpec& spec) {
         DP_TRY(const int32_t id, token_id((*pair)[1]));
         (key[0] == 'c' ? spec.prefix_ids : spec.suffix_ids).push_back(id);
       }
+      spec.pair_ids = spec.suffix_ids;
+      if (type == "BertProcessing") {
+        spec.second_type = 1;
+      } else {
+        spec.pair_ids.push_back(spec.suffix_ids.back());
+      }
       return {};
     }
     if (type != "TemplateProcessing") {
       return fail(ErrorKind::kUnsupported, "The post_processor \"%s\" of tokenizer.json is not supported.",
                   printable(type).c_str());
     }
-    const Json* single = find(node, "single");
-    const Json* tokens = find(node, "special_tokens");
-    bool before_text = true;
-    for (const Json& item : single && single->is_array() ? *single : Json::array()) {
-      if (find(item, "Sequence")) before_text = false;
-      const Json* special = find(item, "SpecialToken");
-      if (!special) continue;
-      DP_TRY(const std::string name, text(*special, "id"));
-      const Json* entry = tokens ? find(*tokens, name) : nullptr;
-      const Json* ids = entry ? find(*entry, "ids") : nullptr;
-      if (!ids || !ids->is_array()) {
-        return fail(ErrorKind::kInvalidInput,
-                    "The post_processor of tokenizer.json does not say the ids of \"%s\".",
-                    printable(name).c_str());
-      }
-      for (const Json& node_of_id : *ids) {
-        DP_TRY(const int32_t id, token_id(node_of_id));
-        (before_text ? spec.prefix_ids : spec.suffix_ids).push_back(id);
-      }
-    }
+    DP_TRY(const Template single, read_template(node, "single"));
+    DP_TRY(const Template pair, read_template(node, "pair"));
+    spec.prefix_ids.insert(spec.prefix_ids.end(), single.before.begin(), single.before.end());
+    spec.suffix_ids.insert(spec.suffix_ids.end(), single.behind.begin(), single.behind.end());
+    if (pair.texts != 2) return {};
+    spec.pair_ids = pair.between;
+    spec.second_type = pair.second_type;
     return {};
   });
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tokenizer/character_map.h"
 #include "tokenizer/stream_decoder.h"
 #include "tokenizer/vocab_metadata.h"
 
@@ -77,6 +78,51 @@ TEST(TokenizerJson, WordPiece) {
             (std::vector<int32_t>{0}));
 }
 
+// A word of three characters is cheapest whole, then as its longest beginning; what no piece has becomes one unknown token.
+TEST(TokenizerJson, Unigram) {
+  const auto t = from_json(R"({"added_tokens": [{"id": 0, "content": "<s>", "special": true},
+                                                {"id": 1, "content": "</s>", "special": true}],
+    "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace"}]},
+    "post_processor": {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 1]},
+    "decoder": {"type": "Metaspace", "prepend_scheme": "always"},
+    "model": {"type": "Unigram", "unk_id": 2, "vocab": [["<s>", 0], ["</s>", 0], ["<unk>", 0], ["▁", -3], ["a", -4],
+      ["b", -4], ["▁a", -4.5], ["ab", -7], ["▁ab", -9], ["ba", -8.5]]}})");
+  ASSERT_TRUE(t);
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(t->encode("ab").value(), (Ids{6, 5}));  // -8.5, not -9 or -10
+  EXPECT_EQ(t->encode(" b  ab\taba ").value(), (Ids{3, 5, 6, 5, 6, 5, 4}));
+  EXPECT_EQ(t->encode("aéßb").value(), (Ids{6, 2, 5}));  // unknown ones fuse
+  EXPECT_EQ(t->encode("").value(), Ids{});
+  EXPECT_EQ(t->decode(Ids{6, 5, 8}).value(), "ab ab");
+  const auto pair = t->encode_pair("a", "b").value();
+  EXPECT_EQ(pair.ids, (Ids{0, 6, 1, 1, 3, 5, 1}));
+  EXPECT_EQ(pair.types, std::vector<uint32_t>(7, 0));
+}
+
+// An array with one run of bytes, "A", which becomes "a": root, "A" as the root's child, its value.
+TEST(CharacterMap, ReplacesAndChecksWhereItPoints) {
+  constexpr uint32_t kRoot = 256, kChild = kRoot ^ 'A', kOwn = 2, kHasValue = 1u << 8, kIsValue = 1u << 31;
+  const auto map_of = [&](uint32_t value, std::string_view texts) {
+    std::vector<uint32_t> units(512, kIsValue);
+    units[0] = kRoot << 10;
+    units[kChild] = 'A' | kHasValue | kOwn << 10;
+    units[kChild ^ kOwn] = kIsValue | value;
+    const uint32_t size = 512 * 4;
+    std::string bytes(reinterpret_cast<const char*>(&size), 4);
+    bytes.append(reinterpret_cast<const char*>(units.data()), size).append(texts);
+    return CharacterMap::create(bytes);
+  };
+  constexpr std::string_view kTexts("a\0bc\0", 5);
+  EXPECT_EQ(map_of(0, kTexts)->apply("AbÄ\xFF"
+                                     "A"),
+            "abÄ\uFFFDa");
+  EXPECT_EQ(map_of(2, kTexts)->apply("A"), "bc");
+  EXPECT_EQ(map_of(5, kTexts)->apply("A"), "A");  // outside the texts
+  EXPECT_FALSE(map_of(0, "a"));                   // without an end
+  EXPECT_FALSE(CharacterMap::create(""));
+  EXPECT_FALSE(CharacterMap::create(std::string_view("\xFF\xFF\xFF\xFF\0", 5)));
+}
+
 TEST(TokenizerJson, ByteLevelSplitsBeforeMerging) {
   const auto t = from_json(R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
       {"type": "Split", "pattern": {"Regex": "\\p{N}{1,2}"}, "behavior": "Isolated"},
@@ -95,13 +141,25 @@ TEST(TokenizerJson, RefusalsSayWhat) {
   const Row rows[] = {
       {"", "an object"},
       {"{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0", "'}'"},
-      {R"({"model": {"type": "Unigram", "vocab": [["a", 0.5]]}})", "\"Unigram\""},
+      {R"({"model": {"type": "Unigram", "vocab": {"a": 0}}})", "no list of tokens with scores"},
+      {R"({"model": {"type": "Unigram", "vocab": [["a", 0.5, 1]]}})", "']'"},
+      {R"({"model": {"type": "Unigram", "vocab": [["a", 0.5]], "unk_id": 1}})", "\"unk_id\" 1"},
       {R"({"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}})", "-1"},
       {R"({"model": {"type": "BPE", "vocab": {"a": 9999999}, "merges": []}})", "9999999"},
       {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["ab"]}})", "merge"},
       {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a"]]}})", "two texts"},
-      {R"({"normalizer": {"type": "Precompiled"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
-       "\"Precompiled\""},
+      {R"({"normalizer": {"type": "Nmt"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+       "\"Nmt\""},
+      {R"({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "A==="},
+           "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+       "base64"},
+      {R"({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAAA"},
+           "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
+       "has 9 bytes, of which an array takes 8"},
+      {R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"},
+                             {"type": "Metaspace", "prepend_scheme": "never"}]},
+           "model": {"type": "Unigram", "vocab": [["a", -1]]}})",
+       "\"never\""},
       {R"({"pre_tokenizer": {"type": "UnicodeScripts"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
        "\"UnicodeScripts\""},
       {"{\"model\": {\"type\": \"BPE\", \"vocab\": {\"\\ud800\": 0}}}", "surrogate"},

@@ -13,6 +13,8 @@ const char* vocab_kind_name(VocabKind kind) {
       return "character BPE";
     case VocabKind::kWordPiece:
       return "WordPiece";
+    case VocabKind::kUnigram:
+      return "Unigram";
   }
   return "?";
 }
@@ -27,7 +29,8 @@ Result<> check_vocab(const VocabSpec& spec) {
     return fail(ErrorKind::kInvalidInput, "The vocabulary has %zu tokens but %zu token types.", count,
                 spec.types.size());
   }
-  if (spec.kind == VocabKind::kSentencePiece && spec.scores.size() != count) {
+  const bool has_scores = spec.kind == VocabKind::kSentencePiece || spec.kind == VocabKind::kUnigram;
+  if (has_scores && spec.scores.size() != count) {
     return fail(ErrorKind::kInvalidInput, "The vocabulary has %zu tokens but %zu scores.", count,
                 spec.scores.size());
   }
@@ -41,7 +44,7 @@ Result<> check_vocab(const VocabSpec& spec) {
                   "The special token id %d is outside of the vocabulary (%zu tokens).", id, count);
     }
   }
-  for (const auto* ids : {&spec.prefix_ids, &spec.suffix_ids}) {
+  for (const auto* ids : {&spec.prefix_ids, &spec.suffix_ids, &spec.pair_ids}) {
     for (const int32_t id : *ids) {
       if (!inside(id)) {
         return fail(ErrorKind::kInvalidInput,

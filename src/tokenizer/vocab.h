@@ -18,6 +18,7 @@ enum class VocabKind : uint8_t {
   kSentencePiece,  // characters merged by the score of the resulting token; unknown characters as bytes
   kCharacterBpe,   // characters merged by rank, spaces as U+2581, unknown characters as bytes (Gemma 4)
   kWordPiece,      // greedy longest match in each word; tokens that begin a word start with U+2581
+  kUnigram,        // the tokens of the highest sum of scores (Kudo 2018), spaces as U+2581
 };
 const char* vocab_kind_name(VocabKind kind);
 
@@ -56,8 +57,9 @@ struct NormaliserStep {
     kPrependAtStart,      // ... and only before the first text of a prompt, not after a special token
     kStripLeft,
     kStripRight,
-    kCleanText,  // BERT: no control characters, every white space a space
-    kSpaceCjk,   // BERT: spaces around ideographs
+    kCleanText,     // BERT: no control characters, every white space a space
+    kSpaceCjk,      // BERT: spaces around ideographs
+    kCharacterMap,  // SentencePiece's, whose bytes are `from` (character_map.h)
   };
   Kind kind;
   std::string from, to;
@@ -83,14 +85,16 @@ inline constexpr size_t kMaxVocabSize = size_t{1} << 20;
 struct VocabSpec {
   VocabKind kind = VocabKind::kByteLevelBpe;
   TextTable tokens;              // by id, as written in the file
-  std::vector<float> scores;     // kSentencePiece: one a token
+  std::vector<float> scores;     // kSentencePiece, kUnigram: one a token
   std::vector<TokenType> types;  // one a token
   TextTable merges;              // left and right of merge i at 2i and 2i + 1, best first
   std::vector<NormaliserStep> normaliser;
   std::vector<SplitStep> splits;  // applied one after the other, each to the pieces of the one before
   std::vector<AddedToken> added;
   std::vector<int32_t> prefix_ids,
-      suffix_ids;  // around the text with EncodeOptions::add_special: BOS, EOS, ...
+      suffix_ids;                 // around the text with EncodeOptions::add_special: BOS, EOS, ...
+  std::vector<int32_t> pair_ids;  // between two texts that are read at once
+  uint32_t second_type = 0;       // what models with token types read the second one's tokens as
 
   int32_t bos = kNoToken, eos = kNoToken, eot = kNoToken, eom = kNoToken, unk = kNoToken, sep = kNoToken,
           pad = kNoToken;

@@ -23,6 +23,7 @@ constexpr ModelRow kModels[] = {
     {"llama", VocabKind::kSentencePiece, 1, 2, 0, kNoToken, kNoToken, true},
     {"bert", VocabKind::kWordPiece, 101, kNoToken, 100, 102, 0, true},
     {"gemma4", VocabKind::kCharacterBpe, kNoToken, kNoToken, kNoToken, kNoToken, kNoToken, true},
+    {"t5", VocabKind::kUnigram, kNoToken, 1, 2, kNoToken, 0, false},
 };
 
 class MetadataReader {
@@ -37,9 +38,10 @@ class MetadataReader {
       if (*model == row.model) row_ = &row;
     }
     if (!row_) {
-      return fail(ErrorKind::kUnsupported,
-                  "The tokenizer model \"%s\" is not supported; supported are gpt2, llama, bert and gemma4.",
-                  printable(*model).c_str());
+      return fail(
+          ErrorKind::kUnsupported,
+          "The tokenizer model \"%s\" is not supported; supported are gpt2, llama, bert, gemma4 and t5.",
+          printable(*model).c_str());
     }
     spec_.kind = row_->kind;
     DP_CHECK(read_tokens());
@@ -71,7 +73,7 @@ class MetadataReader {
       const int64_t type = (*types)[i];
       spec_.types[i] = type >= 1 && type <= 6 ? static_cast<TokenType>(type) : TokenType::kUndefined;
     }
-    if (spec_.kind == VocabKind::kSentencePiece) {
+    if (spec_.kind == VocabKind::kSentencePiece || spec_.kind == VocabKind::kUnigram) {
       DP_TRY(const auto scores, metadata_.numbers("tokenizer.ggml.scores"));
       if (!scores)
         return fail(ErrorKind::kInvalidInput, "The vocabulary has no scores (key tokenizer.ggml.scores).");
@@ -143,6 +145,8 @@ class MetadataReader {
         spec_.normaliser.push_back({StepKind::kReplace, " ", std::string(kSpaceMark)});
         return {};
       }
+      case VocabKind::kUnigram:
+        return read_unigram_pipeline();
       case VocabKind::kWordPiece:
         append_bert_normaliser({}, spec_.normaliser);
         append_bert_splits(spec_.splits);
@@ -152,14 +156,42 @@ class MetadataReader {
     return {};
   }
 
+  // As SentencePiece has it: the map, then spaces.
+  Result<> read_unigram_pipeline() {
+    DP_TRY(const auto map, metadata_.integers("tokenizer.ggml.precompiled_charsmap"));
+    DP_TRY(const auto merges_spaces, metadata_.boolean("tokenizer.ggml.remove_extra_whitespaces"));
+    DP_TRY(const auto prefix, metadata_.boolean("tokenizer.ggml.add_space_prefix"));
+    if (map && !map->empty()) {
+      std::string bytes;
+      for (const int64_t byte : *map) bytes.push_back(static_cast<char>(byte));
+      spec_.normaliser.push_back({StepKind::kCharacterMap, std::move(bytes), ""});
+    }
+    if (merges_spaces.value_or(false)) {
+      spec_.normaliser.push_back({StepKind::kReplacePattern, " +", " "});
+      spec_.normaliser.push_back({StepKind::kStripLeft, "", ""});
+      spec_.normaliser.push_back({StepKind::kStripRight, "", ""});
+    }
+    spec_.strip_leading_space = prefix.value_or(true);
+    if (spec_.strip_leading_space) spec_.normaliser.push_back({StepKind::kPrepend, "", " "});
+    spec_.normaliser.push_back({StepKind::kReplace, " ", std::string(kSpaceMark)});
+    spec_.fuse_unknown = true;
+    return {};
+  }
+
+  // Of two texts a BERT has its separator between them, and others the end of the first and a separator.
   Result<> read_surroundings(bool adds_bos) {
     DP_TRY(const auto add_bos, metadata_.boolean("tokenizer.ggml.add_bos_token"));
     DP_TRY(const auto add_eos, metadata_.boolean("tokenizer.ggml.add_eos_token"));
     DP_TRY(const auto add_sep, metadata_.boolean("tokenizer.ggml.add_sep_token"));
-    const bool is_bert = spec_.kind == VocabKind::kWordPiece;
+    const bool is_bert = spec_.kind == VocabKind::kWordPiece, is_unigram = spec_.kind == VocabKind::kUnigram;
+    const bool separates = add_sep.value_or(is_bert || is_unigram) && spec_.sep != kNoToken;
+    const bool ends = add_eos.value_or(is_unigram) && spec_.eos != kNoToken;
     if (add_bos.value_or(adds_bos) && spec_.bos != kNoToken) spec_.prefix_ids.push_back(spec_.bos);
-    if (add_sep.value_or(is_bert) && spec_.sep != kNoToken) spec_.suffix_ids.push_back(spec_.sep);
-    if (add_eos.value_or(false) && spec_.eos != kNoToken) spec_.suffix_ids.push_back(spec_.eos);
+    if (separates && (is_bert || !ends)) spec_.suffix_ids.push_back(spec_.sep);
+    if (ends) spec_.suffix_ids.push_back(spec_.eos);
+    spec_.pair_ids = spec_.suffix_ids;
+    if (separates && !is_bert && ends) spec_.pair_ids.push_back(spec_.sep);
+    spec_.second_type = is_bert ? 1 : 0;
     return {};
   }
 

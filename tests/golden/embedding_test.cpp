@@ -46,7 +46,10 @@ constexpr const char* kPairTokenizer = R"({"added_tokens": [
 
 class EmbeddingModel : public testing::TestWithParam<const char*> {
  protected:
-  static std::string folder() { return std::string(EMBEDDING_MODELS_DIR "/") + GetParam(); }
+  static std::string folder() {
+    const std::string name = GetParam();
+    return (name.starts_with("xlmr") ? ENCODERS_DIR "/" : EMBEDDING_MODELS_DIR "/") + name;
+  }
   static References references() { return read_references(folder(), "embedding_refs.safetensors"); }
   static std::unique_ptr<model::PlanRunner> load(const formats::Checkpoint& checkpoint, bool hidden) {
     model::RunnerOptions options{
@@ -100,7 +103,7 @@ TEST_P(EmbeddingModel, StatesAndEmbeddingsMatch) {
 constexpr const char* kCases[] = {"qwen3_embedding", "qwen3_embedding_prefixed",
                                   "gemma_embedding", "bert_mean",
                                   "bert_cls",        "bert_prefixed",
-                                  "modernbert"};
+                                  "modernbert",      "xlmr_cls"};
 INSTANTIATE_TEST_SUITE_P(Models, EmbeddingModel, testing::ValuesIn(kCases),
                          [](const auto& made) { return std::string(made.param); });
 
@@ -111,7 +114,7 @@ TEST_P(ConvertedEmbeddingModel, FilesGiveTheSameEmbeddings) {
   const formats::TemporaryFolder home;
   fs::copy(folder(), home / "hf", fs::copy_options::recursive);
   fs::remove(home / "hf/embedding_refs.safetensors");
-  std::ofstream(home / "hf/tokenizer.json") << kTokenizer;
+  if (!fs::exists(home / "hf/tokenizer.json")) std::ofstream(home / "hf/tokenizer.json") << kTokenizer;
   const auto convert = [&](const char* from, const char* to, formats::OutputKind kind) {
     formats::ConvertOptions options;
     options.to = kind;
@@ -130,7 +133,7 @@ TEST_P(ConvertedEmbeddingModel, FilesGiveTheSameEmbeddings) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ConvertedEmbeddingModel,
-                         testing::Values("qwen3_embedding", "bert_prefixed", "modernbert"),
+                         testing::Values("qwen3_embedding", "bert_prefixed", "modernbert", "xlmr_cls"),
                          [](const auto& made) { return std::string(made.param); });
 
 // A model that scores two texts: BERT with a class of random weights behind its pooler.

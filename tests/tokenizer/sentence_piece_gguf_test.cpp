@@ -289,7 +289,7 @@ TEST(SentencePieceFiles, RefusedBecauseGgufHasNoPlaceForThem) {
   };
   EXPECT_EQ(json("/model/unk_token", "<unk>"), "");
   EXPECT_NE(json("/model/byte_fallback", false).find("no \"byte_fallback\""), std::string::npos);
-  EXPECT_NE(json("/model/type", "Unigram").find("holds a Unigram model"), std::string::npos);
+  EXPECT_NE(json("/model/type", "WordPiece").find("holds a WordPiece model"), std::string::npos);
   EXPECT_NE(json("/normalizer", nullptr).find("neither a byte-level BPE nor"), std::string::npos);
   EXPECT_NE(json("/normalizer", {{"type", "NFKC"}}).find("The normalizer \"NFKC\""), std::string::npos);
   EXPECT_NE(json("/pre_tokenizer", {{"type", "Metaspace"}}).find("splits words"), std::string::npos);

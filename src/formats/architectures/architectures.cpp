@@ -13,13 +13,13 @@ namespace {
 using enum TensorId;
 
 constexpr const Architecture* kTable[] = {
-    &kLlamaRow,        &kMinistral3Row, &kQwen2Row,     &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
-    &kGraniteRow,      &kOlmo2Row,      &kGemmaRow,     &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
-    &kSeedOssRow,      &kApertusRow,    &kExaone4Row,   &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
-    &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,    &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
-    &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row, &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
-    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow, &kGemma4Row,     &kGemma3nRow,   &kGemmaEmbeddingRow,
-    &kBertRow,         &kModernBertRow, &kNemotronHRow};
+    &kLlamaRow,        &kMinistral3Row, &kQwen2Row,      &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
+    &kGraniteRow,      &kOlmo2Row,      &kGemmaRow,      &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
+    &kSeedOssRow,      &kApertusRow,    &kExaone4Row,    &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
+    &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,     &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
+    &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row,  &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
+    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow,  &kGemma4Row,     &kGemma3nRow,   &kGemmaEmbeddingRow,
+    &kBertRow,         &kRobertaRow,    &kModernBertRow, &kNemotronHRow};
 
 // What an unknown name most likely was to be: a name that is spelt nearly so, else the one that begins most like it.
 std::string nearest_of(std::string_view name, const std::vector<std::string>& known) {
@@ -189,7 +189,7 @@ std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
     }
   }
   if (row.has_final_norm) out.push_back({&tensor_row(row, kFinalNorm), 0});
-  for (const TensorId id : {kDense1, kDense2, kClassDense, kClassOut}) {
+  for (const TensorId id : {kDense1, kDense2, kClassDense, kClassNorm, kClassOut}) {
     if (has_tensor(config, id, 0)) out.push_back({&tensor_row(row, id), 0});
   }
   if (!config.tied_embeddings) out.push_back({&tensor_row(row, kOutput), 0});
@@ -257,6 +257,8 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
       return config.pooling.dense_dims.size() > 1;
     case kClassDense:
       return config.pooling.has_class_dense;
+    case kClassNorm:
+      return config.pooling.has_class_norm;
     case kClassOut:
       return config.pooling.n_classes != 0;
     case kAttentionNorm:

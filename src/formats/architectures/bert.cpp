@@ -1,9 +1,11 @@
 // BERT: an encoder with learned positions and token types, norms behind the branches, biases, and a feed-forward layer without
-// gates. Facts: transformers' BertConfig and BertModel; llama.cpp's LLM_ARCH_BERT.
+// gates. RoBERTa (also XLM-RoBERTa and CamemBERT) is the same but for its folders: positions are counted from the id of padding
+// on, and the class head has a matrix of its own. Facts: transformers' models of these names; llama.cpp's LLM_ARCH_BERT.
 #include "base/json.h"
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/json_fields.h"
 #include "formats/architectures/rows.h"
+#include "formats/position_tensors.h"
 
 namespace doppler::formats {
 namespace {
@@ -28,7 +30,13 @@ constexpr TensorRow kOwnTensors[] = {
     {kPostAttentionNorm, "attn_output_norm", "attention.output.LayerNorm", {Dim::kHidden}, /*is_norm=*/true},
     {kUp, "ffn_up", "intermediate.dense", {Dim::kFfn, Dim::kHidden}},
     {kDown, "ffn_down", "output.dense", {Dim::kHidden, Dim::kFfn}},
-    {kPostFfnNorm, "layer_output_norm", "output.LayerNorm", {Dim::kHidden}, /*is_norm=*/true}};
+    {kPostFfnNorm, "layer_output_norm", "output.LayerNorm", {Dim::kHidden}, /*is_norm=*/true},
+    {kClassDense, "cls", "classifier.dense", {Dim::kHidden, Dim::kHidden}},
+    {kClassOut, "cls.output", "classifier.out_proj", {Dim::kClassCount, Dim::kHidden}}};
+constexpr size_t kRobertaHead = 2;  // rows at the end that are RoBERTa's alone
+
+constexpr HuggingFaceType kRobertaTypes[] = {
+    {"xlm-roberta", WindowRule::kNone}, {"roberta", WindowRule::kNone}, {"camembert", WindowRule::kNone}};
 
 Result<void> read(const Json& json, ModelConfig&) {
   DP_TRY(const auto type, get_string(json, "position_embedding_type"));
@@ -36,6 +44,20 @@ Result<void> read(const Json& json, ModelConfig&) {
   return fail(ErrorKind::kUnsupported,
               "Positions of type \"%s\" are not supported; supported are absolute ones.",
               printable(*type).c_str());
+}
+
+// The table's first rows belong to padding and are left out when it is opened (position_tensors.h).
+Result<void> read_roberta(const Json& json, ModelConfig& config) {
+  DP_CHECK(read(json, config));
+  DP_TRY(const uint64_t first, first_position(json));
+  if (first < config.ctx_len) {
+    config.ctx_len -= static_cast<uint32_t>(first);
+    return {};
+  }
+  return fail(ErrorKind::kInvalidInput,
+              "Field \"max_position_embeddings\" is %u; with \"pad_token_id\" %llu it must be above %llu.",
+              config.ctx_len, static_cast<unsigned long long>(first - 1),
+              static_cast<unsigned long long>(first));
 }
 
 }  // namespace
@@ -49,7 +71,7 @@ constinit const Architecture kBertRow = {
     .has_final_norm = false,
     .bidirectional = true,
     .rotates = false,
-    .own_tensors = kOwnTensors,
+    .own_tensors = std::span(kOwnTensors).first<std::size(kOwnTensors) - kRobertaHead>(),
     .gguf = {.architectures = kGguf,
              .pairing = RopePairing::kNeox,
              .norm_epsilon = "attention.layer_norm_epsilon"},
@@ -61,6 +83,30 @@ constinit const Architecture kBertRow = {
                     .keys = kFields,
                     .norm_epsilon = "layer_norm_eps",
                     .prefix = "bert.",
+                    .layers = "encoder.layer."},
+};
+
+constinit const Architecture kRobertaRow = {
+    .family = "roberta",
+    .activation = ActivationFn::kGeluErf,
+    .biases = Biases::kQkv,
+    .layer = kLayer,
+    .model = kBeforeLayers,
+    .has_final_norm = false,
+    .bidirectional = true,
+    .rotates = false,
+    .own_tensors = kOwnTensors,
+    .gguf = {.architectures = kGguf,
+             .pairing = RopePairing::kNeox,
+             .norm_epsilon = "attention.layer_norm_epsilon"},
+    .huggingface = {.model_types = kRobertaTypes,
+                    .pairing = RopePairing::kNeox,
+                    .tied_embeddings = true,
+                    .defaults = kDefaults,
+                    .read = read_roberta,
+                    .keys = kFields,
+                    .norm_epsilon = "layer_norm_eps",
+                    .prefix = "roberta.",
                     .layers = "encoder.layer."},
 };
 

@@ -103,9 +103,10 @@ struct PoolingConfig {
   Pooling kind = Pooling::kNone;     // none: the model writes text
   bool normalise = true;             // to a length of 1
   std::vector<uint32_t> dense_dims;  // outputs of the matrices behind it, two at most
-  // Scores of a text (or of two) instead of an embedding: their count; 0: none. has_class_dense: a matrix and tanh before.
+  // Scores of a text (or of two) instead of an embedding: their count; 0: none. has_class_dense: a matrix and tanh before,
+  // or with has_class_norm the model's activation and a LayerNorm.
   uint32_t n_classes = 0;
-  bool has_class_dense = false;
+  bool has_class_dense = false, has_class_norm = false;
 };
 
 struct ModelConfig {

@@ -126,6 +126,7 @@ constexpr Compared kCompared[] = {
     {"pooling", of<&M::pooling, &PoolingConfig::kind>},
     {"count of classes", of<&M::pooling, &PoolingConfig::n_classes>},
     {"matrix before the classes", of<&M::pooling, &PoolingConfig::has_class_dense>},
+    {"norm before the classes", of<&M::pooling, &PoolingConfig::has_class_norm>},
     {"norm of embeddings", of<&M::pooling, &PoolingConfig::normalise>},
     {"rotary dimension", of<&M::rope, &RopeConfig::rotary_dim>},
     {"rotary dimension of layers that slide", of<&M::local_rope, &RopeConfig::rotary_dim>},

@@ -34,7 +34,8 @@ constexpr TensorRow kOwnTensors[] = {
     {kGate, "ffn_gate", "mlp.Wi_gate", {Dim::kFfn, Dim::kHidden}},
     {kUp, "ffn_up", "mlp.Wi_up", {Dim::kFfn, Dim::kHidden}},
     {kDown, "ffn_down", "mlp.Wo", {Dim::kHidden, Dim::kFfn}},
-    {kFinalNorm, "output_norm", "final_norm", {Dim::kHidden}, /*is_norm=*/true}};
+    {kFinalNorm, "output_norm", "final_norm", {Dim::kHidden}, /*is_norm=*/true},
+    {kClassDense, "cls", "head.dense", {Dim::kHidden, Dim::kHidden}}};
 
 void set_windows(ModelConfig& config, uint32_t pattern) {
   config.is_sliding.resize(config.n_layers);

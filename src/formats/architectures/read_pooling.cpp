@@ -5,6 +5,8 @@
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/gguf_keys.h"
+#include "formats/architectures/rows.h"
+#include "formats/architectures/tensor_names.h"
 #include "formats/embedding_modules.h"
 
 namespace doppler::formats {
@@ -13,18 +15,24 @@ namespace {
 constexpr uint32_t kRank = 4;  // GGUF's pooling_type of models that score
 
 // Numbers of outputs of matrices, by name, as long as there is one.
-Result<void> set_dims(const ShapeLookup& shape_of, const std::string (&dense)[kMostDense],
-                      const std::string& class_dense, const std::string& class_out, PoolingConfig& pooling) {
+Result<void> set_dims(const ShapeLookup& shape_of, ModelConfig& config) {
+  PoolingConfig& pooling = config.pooling;
   const auto rows = [&](const std::string& name) -> uint32_t {
     const std::vector<uint64_t>* shape = shape_of(name);
     if (!shape) return 0;
     return shape->size() < 2 ? 1 : static_cast<uint32_t>(std::min<uint64_t>((*shape)[0], UINT32_MAX));
   };
-  for (const std::string& name : dense) {
-    if (const uint32_t count = rows(name)) pooling.dense_dims.push_back(count);
+  for (const TensorId dense : {TensorId::kDense1, TensorId::kDense2}) {
+    if (const uint32_t count = rows(tensor_name(config, dense, 0))) pooling.dense_dims.push_back(count);
   }
-  pooling.n_classes = rows(class_out);
-  pooling.has_class_dense = pooling.n_classes != 0 && shape_of(class_dense);
+  const bool is_encoder = architecture_of(config).bidirectional;
+  // Of folders no other heads are known.
+  if (is_encoder || config.gguf_names) pooling.n_classes = rows(tensor_name(config, TensorId::kClassOut, 0));
+  const auto is_in_head = [&](TensorId id) {
+    return pooling.n_classes != 0 && shape_of(tensor_name(config, id, 0)) != nullptr;
+  };
+  pooling.has_class_dense = is_in_head(TensorId::kClassDense);
+  pooling.has_class_norm = is_in_head(TensorId::kClassNorm);
   constexpr uint32_t kMostRows = 1u << 18;
   for (const uint32_t count : pooling.dense_dims) {
     if (count > kMostRows) {
@@ -35,19 +43,22 @@ Result<void> set_dims(const ShapeLookup& shape_of, const std::string (&dense)[kM
   return {};
 }
 
+// What a class head reads: the first token's state; or as config.json says, of heads with a norm (ModernBERT's).
+Result<Pooling> read_class_pooling(const Json& json, bool has_norm) {
+  if (!has_norm) return Pooling::kCls;
+  DP_CHECK(require_text(json, "classifier_activation", "gelu"));
+  DP_TRY(const auto name, get_string(json, "classifier_pooling"));
+  if (name.value_or("cls") == "cls") return Pooling::kCls;
+  if (*name == "mean") return Pooling::kMean;
+  return fail(ErrorKind::kUnsupported, "Field \"classifier_pooling\" is \"%s\"; allowed are cls and mean.",
+              printable(*name).c_str());
+}
+
 }  // namespace
 
 Result<void> read_pooling(const Json& json, const ShapeLookup& shape_of, ModelConfig& config) {
   PoolingConfig& pooling = config.pooling;
-  const bool is_encoder = architecture_of(config).bidirectional;
-  DP_CHECK(set_dims(shape_of, {"dense.0.linear.weight", "dense.1.linear.weight"},
-                    config.huggingface_prefix + "pooler.dense.weight", "classifier.weight", pooling));
-  if (!is_encoder) pooling.n_classes = 0;  // other heads than this are not known
-  if (pooling.n_classes != 0 && shape_of("head.dense.weight")) {
-    return fail(
-        ErrorKind::kUnsupported,
-        "A class head with a norm (tensor \"head.dense.weight\") is not supported; supported is BERT's.");
-  }
+  DP_CHECK(set_dims(shape_of, config));
   if (const Json* modules = find(json, kEmbeddingModules)) {
     DP_TRY(const auto name, get_string(*modules, "pooling"));
     DP_TRY(const auto normalise, get_bool(*modules, "normalize"));
@@ -56,39 +67,36 @@ Result<void> read_pooling(const Json& json, const ShapeLookup& shape_of, ModelCo
     }
     pooling.normalise = normalise.value_or(false);
   } else if (pooling.n_classes != 0) {
-    pooling.kind = Pooling::kCls;
+    DP_TRY(pooling.kind, read_class_pooling(json, pooling.has_class_norm));
   }
-  if (pooling.n_classes != 0) {
-    pooling.normalise = false;
-  } else {
-    pooling.has_class_dense = false;
-  }
+  if (pooling.n_classes != 0) pooling.normalise = false;
   if (is_embedding_model(config)) config.tied_embeddings = true;  // there is no head
   return {};
 }
 
 Result<void> read_pooling(const GgufKeys& keys, const ShapeLookup& shape_of, ModelConfig& config) {
   PoolingConfig& pooling = config.pooling;
-  DP_CHECK(
-      set_dims(shape_of, {"dense_2.weight", "dense_3.weight"}, "cls.weight", "cls.output.weight", pooling));
+  DP_CHECK(set_dims(shape_of, config));
   DP_TRY(const auto given, keys.count("pooling_type"));
-  const uint32_t kind = given.value_or(0);
+  const bool is_encoder = architecture_of(config).bidirectional;
+  // Older files of encoders that score do not say so.
+  const uint32_t kind = given.value_or(is_encoder && pooling.n_classes != 0 ? kRank : 0);
   if (kind > kRank) {
     return fail(ErrorKind::kUnsupported, "Key \"%s.pooling_type\" is %u; allowed is 0 to %u.",
                 config.architecture.c_str(), kind, kRank);
   }
-  const bool is_encoder = architecture_of(config).bidirectional;
   if (kind == kRank) {
     if (pooling.n_classes == 0) {
       return fail(ErrorKind::kInvalidInput,
                   "The model scores texts, but has no tensor \"cls.output.weight\".");
     }
-    pooling.kind = is_encoder ? Pooling::kCls : Pooling::kLast;
+    // As llama.cpp takes heads with a norm, whose models are trained so.
+    pooling.kind = pooling.has_class_norm ? Pooling::kMean : is_encoder ? Pooling::kCls : Pooling::kLast;
     pooling.normalise = false;
   } else {
     pooling.kind = kind == 0 && is_encoder ? Pooling::kMean : static_cast<Pooling>(kind);
     pooling.n_classes = 0;
-    pooling.has_class_dense = false;
+    pooling.has_class_dense = pooling.has_class_norm = false;
   }
   if (is_embedding_model(config)) config.tied_embeddings = true;
   return {};

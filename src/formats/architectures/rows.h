@@ -10,7 +10,7 @@ extern const Architecture kApertusRow, kErnie45Row, kExaone4Row, kGemmaRow, kGem
     kQwen2Row, kQwen3Row, kQwen35Row, kSeedOssRow, kSmolLm3Row, kMixtralRow, kQwen2MoeRow, kQwen3MoeRow,
     kGptOssRow, kErnie45MoeRow, kHunyuanV1MoeRow, kGlm4MoeRow, kMiniMaxM2Row, kQwen35MoeRow, kLfm2MoeRow,
     kDeepSeekRow, kMistral4Row, kQwen3NextRow, kGemma4Row, kGemma3nRow, kGemmaEmbeddingRow, kBertRow,
-    kModernBertRow, kNemotronHRow;
+    kModernBertRow, kNemotronHRow, kRobertaRow;
 
 // The tensors of a layer that normalises before attention and before the feed-forward layer, and nowhere else.
 inline constexpr TensorId kPreNormLayer[] = {

@@ -183,6 +183,7 @@ constexpr TensorRow kUsual[] = {
      .gguf_suffix = "",
      .huggingface_suffix = ""},
     {kClassDense, "cls", "pooler.dense", {kHidden, kHidden}},
+    {kClassNorm, "cls.norm", "head.norm", {kHidden}, /*is_norm=*/true},
     {kClassOut, "cls.output", "classifier", {kClassCount, kHidden}},
 };
 
@@ -216,8 +217,12 @@ uint32_t part_rows_of(const ModelConfig& config, const TensorRow& row, uint32_t 
   return is_of_delta ? c.n_value_heads / c.n_key_heads : head_dim_of(config, layer);
 }
 
-// What is no part of the model that published checkpoints have a prefix for.
-bool stands_alone(TensorId id) { return id == kDense1 || id == kDense2 || id == kClassOut; }
+// What is no part of the model that published checkpoints have a prefix for; BERT's pooler is.
+bool stands_alone(const TensorRow& row) {
+  const bool is_pooler = row.huggingface.starts_with("pooler.");
+  return row.id == kDense1 || row.id == kDense2 || (row.id == kClassDense && !is_pooler) ||
+         row.id == kClassNorm || row.id == kClassOut;
+}
 
 }  // namespace
 
@@ -233,7 +238,7 @@ std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, 
   const TensorRow& row = tensor_row(architecture, id);
   const std::string_view name = config.gguf_names ? row.gguf : row.huggingface;
   std::string prefix;
-  if (!config.gguf_names && !stands_alone(id)) {
+  if (!config.gguf_names && !stands_alone(row)) {
     prefix = id == kOutput ? config.huggingface_head_prefix : config.huggingface_prefix;
   }
   if (is_in_layer(id)) {

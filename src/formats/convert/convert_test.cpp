@@ -181,7 +181,7 @@ TEST(Convert, RefusesWhatItCannotKeep) {
   EXPECT_EQ(refusal("tokenizer.json", "\"id\": 4", "\"id\": 9"),
             "tokenizer.json gives token \"<s>\" the id 9; 0 to 5 are allowed.");
   EXPECT_NE(refusal("tokenizer.json", "1,3", "1,2").find("has no name in GGUF"), std::string::npos);
-  EXPECT_NE(refusal("tokenizer.json", "\"BPE\"", "\"Unigram\"").find("holds a Unigram model"),
+  EXPECT_NE(refusal("tokenizer.json", "\"BPE\"", "\"WordPiece\"").find("holds a WordPiece model"),
             std::string::npos);
 }
 

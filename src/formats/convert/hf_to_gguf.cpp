@@ -35,8 +35,11 @@ bool is_left_out(std::string_view name) {
 // Of encoders: what predicts words, and what older checkpoints carry along.
 bool is_left_out_of_encoder(std::string_view name) {
   return name.find("cls.") != std::string_view::npos || name.find("pooler.") != std::string_view::npos ||
-         name.starts_with("head.") || name.starts_with("decoder.") || name.ends_with("position_ids");
+         name.starts_with("head.") || name.starts_with("lm_head.") || name.starts_with("decoder.") ||
+         name.ends_with("position_ids");
 }
+
+bool is_of_head(TensorId id) { return id == TensorId::kClassDense || id == TensorId::kClassOut; }
 
 class TensorOutliner {
  public:
@@ -69,7 +72,7 @@ class TensorOutliner {
       shape[0] *= row.parts;
       DP_CHECK(add(tensor, nullptr, std::move(shape)));
       // Checkpoints with biases that config.json does not speak of are read with them.
-      if (!is_in_layer(row.id) || row.is_norm || row.is_vector) continue;
+      if (!(is_in_layer(row.id) || is_of_head(row.id)) || row.is_norm || row.is_vector) continue;
       std::vector<uint64_t> outputs = row.shape.extents(config_, tensor.layer);
       outputs.pop_back();
       DP_CHECK(add(tensor, ".bias", std::move(outputs)));
@@ -101,7 +104,8 @@ class TensorOutliner {
     const std::string name = tensor_name(config_, row.id, placed.layer, suffix);
     const TensorInfo* tensor = model_.find(name);
     const bool is_bias = suffix && std::string_view(suffix) == ".bias";
-    if (is_bias && (row_.biases == Biases::kNone || (!tensor && !must_have_bias(config_, row.id)))) return {};
+    const bool may_have_bias = row_.biases != Biases::kNone || is_of_head(row.id);
+    if (is_bias && (!may_have_bias || (!tensor && !must_have_bias(config_, row.id)))) return {};
     if (!tensor) {
       return fail(ErrorKind::kInvalidInput, "%s has no tensor \"%s\".", model_.name().c_str(), name.c_str());
     }

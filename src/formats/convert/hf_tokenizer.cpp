@@ -12,15 +12,38 @@ namespace {
 
 struct Surroundings {
   bool bos = false, eos = false;
+  std::optional<std::string> sep;  // stands before the second of two texts, behind the first one's end
 };
+
+// Of a template the texts of the special tokens between its two texts.
+std::vector<std::string> between_texts(const Json* pair) {
+  std::vector<std::string> between;
+  size_t texts = 0;
+  for (const Json& item : pair && pair->is_array() ? *pair : Json::array()) {
+    if (find(item, "Sequence")) ++texts;
+    const Json* special = find(item, "SpecialToken");
+    const Json* id = special ? find(*special, "id") : nullptr;
+    if (texts == 1 && id && id->is_string()) between.push_back(id->get<std::string>());
+  }
+  return between;
+}
 
 // What text gets in front and behind: the special tokens of tokenizer.json's template for one text, or, where it has
 // none, what tokenizer_config.json says. SentencePiece models without a tokenizer.json begin with BOS.
 Result<Surroundings> read_surroundings(const Json* tokenizer, const Json& config) {
-  Surroundings out{.bos = !tokenizer, .eos = false};
-  const Json* step =
-      tokenizer ? find_step(find(*tokenizer, "post_processor"), "TemplateProcessing", "processors") : nullptr;
+  Surroundings out{.bos = !tokenizer, .eos = false, .sep = {}};
+  const Json* processor = tokenizer ? find(*tokenizer, "post_processor") : nullptr;
+  if (const Json* roberta = find_step(processor, "RobertaProcessing", "processors")) {
+    const Json* sep = find(*roberta, "sep");  // ["</s>", 2]
+    if (sep && sep->is_array() && !sep->empty() && (*sep)[0].is_string())
+      out.sep = (*sep)[0].get<std::string>();
+    out.bos = out.eos = true;
+    return out;
+  }
+  const Json* step = find_step(processor, "TemplateProcessing", "processors");
   const Json* single = step ? find(*step, "single") : nullptr;
+  const std::vector<std::string> between = between_texts(step ? find(*step, "pair") : nullptr);
+  if (between.size() == 2) out.sep = between[1];
   bool from_template = false;
   if (single && single->is_array() && !single->empty()) {
     out.bos = find((*single)[0], "SpecialToken") != nullptr;
@@ -30,7 +53,9 @@ Result<Surroundings> read_surroundings(const Json* tokenizer, const Json& config
   if (from_template) return out;
   DP_TRY(const auto bos, get_bool(config, "add_bos_token"));
   DP_TRY(const auto eos, get_bool(config, "add_eos_token"));
-  return Surroundings{bos.value_or(out.bos), eos.value_or(out.eos)};
+  out.bos = bos.value_or(out.bos);
+  out.eos = eos.value_or(out.eos);
+  return out;
 }
 
 // A token id that config.json gives as a number or, for several end tokens, as a list.
@@ -100,15 +125,17 @@ Task<Result<>> add_hf_tokenizer(const Checkpoint& model, uint32_t vocab_size, Gg
   }
   const Json* const json = text ? &tokenizer : nullptr;
   HfPieces pieces;
-  if (json && (is_byte_level(tokenizer) || !piece_model)) {
-    const Json* bpe = find(tokenizer, "model");
-    DP_CO_TRY(const auto type, get_string(bpe ? *bpe : tokenizer, "type"));
-    if (!bpe || type.value_or("") != "BPE") {
-      co_return fail(ErrorKind::kUnsupported, "tokenizer.json holds a %s model; only BPE is converted.",
-                     printable(type.value_or("nameless")).c_str());
-    }
+  const Json* const model_of_json = json ? find(tokenizer, "model") : nullptr;
+  const std::string type = model_of_json ? step_type(*model_of_json) : "";
+  const bool is_read = json && (is_byte_level(tokenizer) || !piece_model);
+  if (is_read && type != "BPE" && type != "Unigram") {
+    co_return fail(ErrorKind::kUnsupported,
+                   "tokenizer.json holds a %s model; only BPE and Unigram are converted.",
+                   type.empty() ? "nameless" : printable(type).c_str());
   }
-  if (json && is_byte_level(tokenizer)) {
+  if (type == "Unigram") {
+    DP_CO_TRY(pieces, add_unigram(tokenizer, vocab_size, header, notes));
+  } else if (json && is_byte_level(tokenizer)) {
     DP_CO_TRY(pieces.vocabulary, add_byte_level(tokenizer, vocab_size, header));
   } else {
     DP_CO_TRY(pieces, add_sentence_pieces({piece_model, json, &config}, vocab_size, header, notes));
@@ -129,6 +156,11 @@ Task<Result<>> add_hf_tokenizer(const Checkpoint& model, uint32_t vocab_size, Gg
   DP_CO_TRY(const Surroundings around, read_surroundings(json, config));
   header.add_bool("tokenizer.ggml.add_bos_token", around.bos);
   header.add_bool("tokenizer.ggml.add_eos_token", around.eos);
+  const auto sep = around.sep ? pieces.vocabulary.find(*around.sep) : std::nullopt;
+  if (sep) {
+    header.add_u32("tokenizer.ggml.seperator_token_id", *sep);  // spelled so in the format
+    header.add_bool("tokenizer.ggml.add_sep_token", true);
+  }
   auto adding_template = add_chat_template(model, header);
   DP_CO_CHECK(co_await std::move(adding_template));
   auto adding_defaults = add_sampling_defaults(model, header);

@@ -1,5 +1,5 @@
-// What the two kinds of tokenizer that hf_tokenizer.cpp translates have in common: tokens by id, and the steps of a
-// tokenizer.json. Read next: hf_byte_level.cpp, hf_sentence_piece.cpp.
+// What the kinds of tokenizer that hf_tokenizer.cpp translates have in common: tokens by id, and the steps of a
+// tokenizer.json. Read next: hf_byte_level.cpp, hf_sentence_piece.cpp, hf_unigram.cpp.
 #pragma once
 
 #include <optional>
@@ -71,5 +71,9 @@ struct HfPieces {
 };
 Result<HfPieces> add_sentence_pieces(const HfPieceFiles& files, uint32_t vocab_size, GgufHeader& header,
                                      std::vector<std::string>& notes);
+
+// A Unigram model of a tokenizer.json.
+Result<HfPieces> add_unigram(const Json& tokenizer, uint32_t vocab_size, GgufHeader& header,
+                             std::vector<std::string>& notes);
 
 }  // namespace doppler::formats

@@ -64,6 +64,11 @@ void GgufHeader::add_f32s(std::string_view key, std::span<const float> values) {
   for (const float value : values) append(metadata_, value);
 }
 
+void GgufHeader::add_bytes(std::string_view key, std::string_view bytes) {
+  begin_array(key, GgufType::kU8, bytes.size());
+  metadata_.insert(metadata_.end(), bytes.begin(), bytes.end());
+}
+
 void GgufHeader::add_bools(std::string_view key, std::span<const uint8_t> values) {
   begin_array(key, GgufType::kBool, values.size());
   for (const uint8_t value : values) append(metadata_, value);

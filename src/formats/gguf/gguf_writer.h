@@ -25,6 +25,7 @@ class GgufHeader {
   void add_strings(std::string_view key, std::span<const std::string> values);
   void add_i32s(std::string_view key, std::span<const int32_t> values);
   void add_f32s(std::string_view key, std::span<const float> values);
+  void add_bytes(std::string_view key, std::string_view bytes);           // an array of u8
   void add_bools(std::string_view key, std::span<const uint8_t> values);  // 0 or 1 each
   // Every field of `file` as it stands there, byte for byte, but those whose keys are in `without`; also its version
   // and alignment. To be called first.
