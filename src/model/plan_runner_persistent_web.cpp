@@ -1,0 +1,20 @@
+// WebAssembly has no lane persistent: its kernel and what surrounds it are 21 KB of the module with gzip, and workgroups that
+// wait for one another can stop a browser's GPU process. Who asks for it is told. Of the rest nothing is ever called.
+#include "base/log.h"
+#include "model/plan_runner.h"
+
+namespace doppler::model {
+
+Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder&) {
+  log(LogLevel::kWarning,
+      "decode_layers.persistent is not used: WebAssembly does not have it. Decoding goes by the chain of "
+      "dispatches.");
+  persistent_refused_ = true;
+  co_return Result<void>();
+}
+
+Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder&) { co_return Result<void>(); }
+Result<void> PlanRunner::request_fault(uint32_t) { return {}; }
+Task<Result<void>> PlanRunner::check_fault(uint32_t) { co_return Result<void>(); }
+
+}  // namespace doppler::model
