@@ -33,7 +33,11 @@ constexpr char kSubgroupProbe[] = R"(
 constexpr uint32_t kProbeBias = 1024;  // the shader keeps a minimum as the maximum of this minus the value
 constexpr uint32_t kProbeWorkgroups = 64;  // enough to meet every size a driver mixes
 
-constexpr std::chrono::microseconds kPollPause(20);  // of wgpu-native, whose steps take milliseconds
+// Between two questions to wgpu-native whether something is done: a part of the time that it has taken so far, so that the
+// answer is late by that part at most. Asked every 20 us all the time, the asking thread drove llvmpipe's two threads onto one
+// of two cores.
+constexpr int kPauseFraction = 16;
+constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(1000);
 
 constexpr char kDp4aProbe[] = R"(
 @group(0) @binding(0) var<storage, read_write> x: array<u32, 2>;
@@ -255,12 +259,15 @@ void NativeDevice::wait_some(uint64_t microseconds) {
     api().InstanceProcessEvents(adapter_.instance());
     return;
   }
-  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::microseconds(microseconds);
   while (!errors_.lost()) {
     api().DevicePoll(device_, /*wait=*/false, nullptr);
     if (waits_.empty() || waits_.front().state->fired.load(std::memory_order_acquire)) return;
-    if (std::chrono::steady_clock::now() >= end) return;
-    std::this_thread::sleep_for(kPollPause);
+    const auto now = Clock::now();
+    if (now >= end) return;
+    const auto taken = std::chrono::duration_cast<std::chrono::microseconds>(now - waits_.front().begin);
+    std::this_thread::sleep_for(std::clamp(taken / kPauseFraction, kShortestPause, kLongestPause));
   }
 }
 

@@ -53,6 +53,7 @@ struct WaitState {
 struct NativeWait {
   std::shared_ptr<WaitState> state;
   WGPUFuture future = {};
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   Completion<bool> completion;  // true: fired, false: the device was lost first
 };
 
