@@ -12,6 +12,26 @@ uint32_t steps_of(const ProfileSettings& settings) {
   return settings.cadence.batch == 0 ? model::kDefaultBatch : settings.cadence.batch;
 }
 
+Result<double> step_wall(uint32_t tickets, const std::function<Result<model::Ticket>()>& queue,
+                         const std::function<Result<void>(model::Ticket)>& collect) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> walls;
+  for (uint32_t i = 0; i <= kWallRepetitions; ++i) {
+    const auto start = Clock::now();
+    std::vector<model::Ticket> queued;
+    uint32_t steps = 0;
+    for (uint32_t t = 0; t < tickets; ++t) {
+      DP_TRY(const model::Ticket ticket, queue());
+      queued.push_back(ticket);
+      steps += ticket.count;
+    }
+    for (const model::Ticket& ticket : queued) DP_CHECK(collect(ticket));
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (i > 0) walls.push_back(seconds / steps);  // the first warms up
+  }
+  return median(walls);
+}
+
 Result<PlanProfile> PlanTimer::time(const gpu::Plan& plan, const StepShape& shape,
                                     const std::function<Result<void>()>& prepare) {
   std::vector<std::vector<double>> samples(plan.entries.size());

@@ -15,6 +15,10 @@ inline constexpr uint32_t kWallRepetitions = 3;
 // Decode steps of a ticket whose wall clock is taken.
 uint32_t steps_of(const ProfileSettings& settings);
 
+// Seconds of one decode step: the median of some runs of `tickets`, which are queued ahead as generation does it.
+Result<double> step_wall(uint32_t tickets, const std::function<Result<model::Ticket>()>& queue,
+                         const std::function<Result<void>(model::Ticket)>& collect);
+
 class PlanTimer {
  public:
   // All outlive the timer.

@@ -86,24 +86,11 @@ class Profiler {
     return {};
   }
 
-  // Of one step, queued ahead as generation does it.
   Result<double> decode_wall() {
-    std::vector<double> walls;
-    for (uint32_t i = 0; i <= kWallRepetitions; ++i) {
-      const auto start = Clock::now();
-      std::vector<model::Ticket> tickets;
-      uint32_t steps = 0;
-      for (uint32_t t = 0; t < model::kTickets && t < runner_.max_tickets(); ++t) {
-        DP_TRY(const model::Ticket ticket,
-               runner_.decode(steps_of(settings_), settings_.cadence.readback_interval));
-        tickets.push_back(ticket);
-        steps += ticket.count;
-      }
-      for (const model::Ticket& ticket : tickets) DP_CHECK(collect(ticket));
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (i > 0) walls.push_back(seconds / steps);  // the first warms up
-    }
-    return median(walls);
+    return step_wall(
+        std::min(model::kTickets, runner_.max_tickets()),
+        [&] { return runner_.decode(steps_of(settings_), settings_.cadence.readback_interval); },
+        [&](model::Ticket ticket) { return collect(ticket); });
   }
 
   Model::Impl& impl_;

@@ -1,7 +1,6 @@
 // Profiles the decode step of many streams: each has a prompt of its own in blocks of its own, evaluated before. It talks to
 // the plans without a scheduler, since every step must be the same.
 #include <algorithm>
-#include <chrono>
 
 #include "bench/plan_timer.h"
 #include "bench/profile.h"
@@ -9,8 +8,6 @@
 
 namespace doppler::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 class StreamProfiler {
  public:
@@ -74,23 +71,11 @@ class StreamProfiler {
     return {};
   }
 
-  // Of one step, queued ahead as the scheduler does it.
   Result<double> decode_wall() {
-    std::vector<double> walls;
-    for (uint32_t i = 0; i <= kWallRepetitions; ++i) {
-      const auto start = Clock::now();
-      std::vector<model::Ticket> tickets;
-      uint32_t steps = 0;
-      for (uint32_t t = 0; t < std::min(model::kTickets, plans_.max_tickets()); ++t) {
-        DP_TRY(const model::Ticket ticket, plans_.decode(slots_, steps_of(settings_)));
-        tickets.push_back(ticket);
-        steps += ticket.count;
-      }
-      for (const model::Ticket& ticket : tickets) DP_CHECK(collect(ticket));
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      if (i > 0) walls.push_back(seconds / steps);  // the first warms up
-    }
-    return median(walls);
+    return step_wall(
+        std::min(model::kTickets, plans_.max_tickets()),
+        [&] { return plans_.decode(slots_, steps_of(settings_)); },
+        [&](model::Ticket ticket) { return collect(ticket); });
   }
 
   gpu::Device& device_;

@@ -9,15 +9,8 @@
 
 namespace {
 
-using rivals::Clock, rivals::Generated, rivals::Stream, rivals::Tokens, rivals::Values;
+using rivals::Clock, rivals::Freeing, rivals::Generated, rivals::Stream, rivals::Tokens, rivals::Values;
 
-template <auto Free>
-struct Freeing {
-  template <typename T>
-  void operator()(T* handle) const {
-    Free(handle);
-  }
-};
 using Model = std::unique_ptr<doppler_model, Freeing<doppler_model_free>>;
 using Session = std::unique_ptr<doppler_session, Freeing<doppler_session_free>>;
 using Scheduler = std::unique_ptr<doppler_scheduler, Freeing<doppler_scheduler_free>>;

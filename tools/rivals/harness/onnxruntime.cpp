@@ -49,15 +49,8 @@ OgaResult* OgaGenerator_GetNextTokens(const OgaGenerator*, const int32_t**, size
 namespace {
 
 namespace fs = std::filesystem;
-using rivals::Clock, rivals::Generated, rivals::Stream, rivals::Tokens, rivals::Values;
+using rivals::Clock, rivals::Freeing, rivals::Generated, rivals::Stream, rivals::Tokens, rivals::Values;
 
-template <auto Free>
-struct Freeing {
-  template <typename T>
-  void operator()(T* handle) const {
-    Free(handle);
-  }
-};
 using Config = std::unique_ptr<OgaConfig, Freeing<OgaDestroyConfig>>;
 using Model = std::unique_ptr<OgaModel, Freeing<OgaDestroyModel>>;
 using Params = std::unique_ptr<OgaGeneratorParams, Freeing<OgaDestroyGeneratorParams>>;

@@ -19,6 +19,15 @@ using Values = std::map<std::string, std::string>;
 using Tokens = std::vector<int32_t>;
 using Clock = std::chrono::steady_clock;
 
+// Of std::unique_ptr: the engine's own function frees its handles.
+template <auto Free>
+struct Freeing {
+  template <typename T>
+  void operator()(T* handle) const {
+    Free(handle);
+  }
+};
+
 inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
