@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "engine/generator.h"
-#include "engine/scheduler/scheduler.h"
 #include "golden_helpers.h"
+#include "many_answers.h"
 #include "model/plan_runner.h"
 
 namespace doppler {
@@ -136,20 +136,8 @@ TEST_P(Recurrent, EachOfManySequencesIsAnsweredAsAlone) {
   auto scheduler =
       engine::Scheduler::create(*runner->sequences(), {.vocab_size = runner->config().vocab_size});
   ASSERT_TRUE(scheduler) << scheduler.error().message();
-  std::vector<std::shared_ptr<engine::Stream>> streams;
-  for (const Tokens& prompt : prompts) {
-    engine::Request request;
-    request.tokens = prompt;
-    request.settings.max_tokens = kNew;
-    auto stream = (*scheduler)->submit(std::move(request));
-    ASSERT_TRUE(stream) << stream.error().message();
-    streams.push_back(*stream);
-  }
-  while (true) {
-    const auto more = gpu::run_to_completion(device(), (*scheduler)->turn());
-    ASSERT_TRUE(more) << more.error().message();
-    if (!*more) break;
-  }
+  const auto streams = answer_together(**scheduler, prompts, kNew);
+  ASSERT_EQ(streams.size(), std::size(prompts));
   for (size_t i = 0; i < streams.size(); ++i) {
     EXPECT_EQ(streams[i]->take(), wanted[i]) << "prompt " << i;
     EXPECT_EQ(streams[i]->timings().cached_tokens, 0u);

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/generator.h"
-#include "engine/scheduler/scheduler.h"
 #include "golden_helpers.h"
+#include "many_answers.h"
 #include "model/plan_runner.h"
 
 namespace doppler {
@@ -159,20 +159,8 @@ TEST_P(ManyWindows, EachOfManySequencesIsAnsweredAsAlone) {
   ASSERT_TRUE(scheduler) << scheduler.error().message();
   const Tokens more = joined(joined(text_, fresh(*alone, text_).tokens), {7, 9});
   const auto expect_alone = [&](const std::vector<Tokens>& prompts, uint32_t cached) {
-    std::vector<std::shared_ptr<engine::Stream>> streams;
-    for (const Tokens& prompt : prompts) {
-      engine::Request request;
-      request.tokens = prompt;
-      request.settings.max_tokens = kNew;
-      auto stream = (*scheduler)->submit(std::move(request));
-      ASSERT_TRUE(stream) << stream.error().message();
-      streams.push_back(*stream);
-    }
-    while (true) {
-      const auto goes_on = gpu::run_to_completion(device(), (*scheduler)->turn());
-      ASSERT_TRUE(goes_on) << goes_on.error().message();
-      if (!*goes_on) break;
-    }
+    const auto streams = answer_together(**scheduler, prompts, kNew);
+    ASSERT_EQ(streams.size(), prompts.size());
     for (size_t i = 0; i < streams.size(); ++i) {
       EXPECT_EQ(streams[i]->take(), fresh(*alone, prompts[i]).tokens) << i;
       EXPECT_GE(streams[i]->timings().cached_tokens, cached) << i;

@@ -60,9 +60,7 @@ Result<void> read_roberta(const Json& json, ModelConfig& config) {
               static_cast<unsigned long long>(first));
 }
 
-}  // namespace
-
-constinit const Architecture kBertRow = {
+constexpr Architecture kEncoder = {
     .family = "bert",
     .activation = ActivationFn::kGeluErf,
     .biases = Biases::kQkv,
@@ -86,28 +84,19 @@ constinit const Architecture kBertRow = {
                     .layers = "encoder.layer."},
 };
 
-constinit const Architecture kRobertaRow = {
-    .family = "roberta",
-    .activation = ActivationFn::kGeluErf,
-    .biases = Biases::kQkv,
-    .layer = kLayer,
-    .model = kBeforeLayers,
-    .has_final_norm = false,
-    .bidirectional = true,
-    .rotates = false,
-    .own_tensors = kOwnTensors,
-    .gguf = {.architectures = kGguf,
-             .pairing = RopePairing::kNeox,
-             .norm_epsilon = "attention.layer_norm_epsilon"},
-    .huggingface = {.model_types = kRobertaTypes,
-                    .pairing = RopePairing::kNeox,
-                    .tied_embeddings = true,
-                    .defaults = kDefaults,
-                    .read = read_roberta,
-                    .keys = kFields,
-                    .norm_epsilon = "layer_norm_eps",
-                    .prefix = "roberta.",
-                    .layers = "encoder.layer."},
-};
+constexpr Architecture roberta() {
+  Architecture row = kEncoder;
+  row.family = "roberta";
+  row.own_tensors = kOwnTensors;
+  row.huggingface.model_types = kRobertaTypes;
+  row.huggingface.read = read_roberta;
+  row.huggingface.prefix = "roberta.";
+  return row;
+}
+
+}  // namespace
+
+constinit const Architecture kBertRow = kEncoder;
+constinit const Architecture kRobertaRow = roberta();
 
 }  // namespace doppler::formats
