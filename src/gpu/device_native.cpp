@@ -34,8 +34,7 @@ constexpr uint32_t kProbeBias = 1024;  // the shader keeps a minimum as the maxi
 constexpr uint32_t kProbeWorkgroups = 64;  // enough to meet every size a driver mixes
 
 // Between two questions to wgpu-native whether something is done: a part of the time that it has taken so far, so that the
-// answer is late by that part at most. Asked every 20 us all the time, the asking thread drove llvmpipe's two threads onto one
-// of two cores.
+// answer is late by that part at most. Asked every 20 us all the time, the asking thread took a fifth of a core from llvmpipe.
 constexpr int kPauseFraction = 16;
 constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(1000);
 
