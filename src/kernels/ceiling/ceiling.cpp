@@ -19,9 +19,10 @@ constexpr uint32_t kRepeats = 4;  // dispatches of one replay, timed one by one
 constexpr double kEnoughNs =
     20e6;  // of repetitions together: clocks have risen, the host's clock is fine enough
 constexpr uint32_t kMostReplays = 256;
-// Clocks of an idle GPU rise for some hundred milliseconds: three windows in a row that gain less than 3 % are steady.
+// Clocks of an idle GPU rise for some hundred milliseconds: three windows in a row that gain less than 3 % are steady. Behind the
+// load of a large model an H200 stays at its low clocks for more than 400 ms before they rise, so a second passes at least.
 constexpr uint32_t kSteadyWindows = 3;
-constexpr double kSteadyRatio = 0.97, kMostWarmUpNs = 2e9;
+constexpr double kSteadyRatio = 0.97, kLeastWarmUpNs = 1e9, kMostWarmUpNs = 3e9;
 constexpr uint32_t kChain = 256;  // dispatches of the short chain; the long one has twice as many
 constexpr uint32_t kChainRepetitions = 7;
 constexpr float kMultiplier = 0.999f, kAddend = 0.001f;  // runs to 1, so no denormals
@@ -87,7 +88,10 @@ class Trial {
   // Runs the plan until the clocks have risen: until windows of kEnoughNs no longer get faster.
   Task<Result<void>> warm_up() {
     double before = 0, together = 0;
-    for (uint32_t steady = 0; steady < kSteadyWindows && together < kMostWarmUpNs;) {
+    const auto done = [&](uint32_t steady) {
+      return together >= kMostWarmUpNs || (steady >= kSteadyWindows && together >= kLeastWarmUpNs);
+    };
+    for (uint32_t steady = 0; !done(steady);) {
       double window = 0;
       uint32_t replays = 0;
       for (; window < kEnoughNs; ++replays) {

@@ -39,15 +39,21 @@ struct NarrowSizes {
 // would run half empty without, since each split's sums are written and read again.
 NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& piece, uint32_t units) {
   constexpr uint32_t kMostSplits = 16, kLeastSteps = 2, kFewSteps = 4;
-  constexpr uint32_t kHead = 65536;  // weight rows: larger workgroups share more of x
-  // Workgroups of two subgroups that an H200 runs at once, by the registers they need; and half of them.
-  constexpr uint32_t kAtOnce = 528, kAtOnceOfOne = 924, kHalf = 264;
+  // Weight rows: larger workgroups share more of x. With four tiles of x that pays for fewer of them, and for weights that take
+  // longer to unpack (8B, 64 rows: gate and up, and down in tile_q6, 3 us a layer each).
+  constexpr uint32_t kHead = 65536, kManyRowsOfFourTiles = 16384;
+  // Workgroups of two subgroups that an H200 runs at once, by the registers they need; and half of them. With one tile: 16 rows
+  // of 28672 x 4096 in 896 workgroups take 3 us more than in 448.
+  constexpr uint32_t kAtOnce = 528, kAtOnceOfOne = 792, kHalf = 264;
   const gpu::Caps& caps = ctx.plan.caps();
   NarrowSizes sizes{.tiles = (ctx.max_rows + kFragment - 1) / kFragment};
   // Units of 16-bit weights fill twice the registers.
   const uint32_t rows = weight_format_info(op.weight.format).quantised() ? kManyRows : kFewRows;
+  const bool four =
+      piece.rows >= kHead ||
+      (sizes.tiles == 4 && (piece.rows >= kManyRowsOfFourTiles || op.weight.format == WeightFormat::kTileQ6));
   sizes.rows = tunable(ctx.policy, op.choice, "rows", rows, {kFewRows, kManyRows});
-  sizes.subgroups = tunable(ctx.policy, op.choice, "subgroups", piece.rows < kHead ? 2 : 4, {1, 2, 4, 8});
+  sizes.subgroups = tunable(ctx.policy, op.choice, "subgroups", four ? 4 : 2, {1, 2, 4, 8});
   while (sizes.subgroups > 1 && (sizes.workgroup_bytes() > caps.max_workgroup_bytes ||
                                  sizes.subgroups * 32 > caps.max_invocations)) {
     sizes.subgroups /= 2;
