@@ -46,7 +46,9 @@ std::string op_kind(std::string_view op_label) {
 void set_floor(Group& group, std::string_view kernel, const kernels::Ceilings& ceilings) {
   double peak = ceilings.f32_operations_per_second;
   if (kernel.find(".dp4a") != std::string_view::npos) peak = ceilings.dp4a_operations_per_second;
-  if (kernel.find(".matrix") != std::string_view::npos) peak = 0;
+  for (const std::string_view part : {".matrix", ".narrow"}) {
+    if (kernel.find(part) != std::string_view::npos) peak = ceilings.matrix_operations_per_second;
+  }
   const double read = ceilings.read_bytes_per_second;
   group.bytes_floor = read > 0 ? static_cast<double>(group.bytes) / read : 0;
   group.operations_floor = peak > 0 ? static_cast<double>(group.operations) / peak : 0;

@@ -162,9 +162,7 @@ std::string profile_text(const ProfileReport& report) {
       format_text("%s\n%s on %s; lane %s, cache %s; %s\n", kNotToBeQuoted, model_label(f).c_str(),
                   device_line(f.caps).c_str(), f.lane.c_str(), f.kv.c_str(), origin_line(f.origin).c_str());
   out += changes_lines(f);
-  out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
-                     f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
-                     f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
+  out += ceilings_line(f.ceilings);
   if (f.experts.slots != 0) out += engine::paging_line(f.experts) + "\n";
   for (const PlanProfile& plan : report.plans) {
     out += format_text("\n== %s: %u rows at depth %u, %zu commands, median of %u\n", plan.plan.c_str(),

@@ -122,9 +122,7 @@ std::string markdown_tail(const Report& report) {
     if (row.experts.slots != 0) out += row.test.name() + ", " + engine::paging_line(row.experts) + "\n";
   }
   if (!f.loads.empty()) return out;
-  out += format_text("ceilings: read %.1f GB/s, f32 %.1f and dp4a %.1f G operations/s, dispatch %.2f us\n",
-                     f.ceilings.read_bytes_per_second / 1e9, f.ceilings.f32_operations_per_second / 1e9,
-                     f.ceilings.dp4a_operations_per_second / 1e9, f.ceilings.dispatch_ns / 1e3);
+  out += ceilings_line(f.ceilings);
   return out;
 }
 
@@ -328,10 +326,20 @@ Json model_json(const RunFacts& facts) {
           {"bytes", facts.model_bytes},   {"n_layers", facts.n_layers}};
 }
 
+std::string ceilings_line(const kernels::Ceilings& c) {
+  std::string operations = format_text("f32 %.3g, dp4a %.3g", c.f32_operations_per_second / 1e12,
+                                       c.dp4a_operations_per_second / 1e12);
+  if (c.matrix_operations_per_second > 0)
+    operations += format_text(", matrix %.3g", c.matrix_operations_per_second / 1e12);
+  return format_text("ceilings: read %.1f GB/s; %s T operations/s; dispatch %.2f us\n",
+                     c.read_bytes_per_second / 1e9, operations.c_str(), c.dispatch_ns / 1e3);
+}
+
 Json ceilings_json(const kernels::Ceilings& ceilings) {
   return {{"read_bytes_per_second", ceilings.read_bytes_per_second},
           {"f32_operations_per_second", ceilings.f32_operations_per_second},
           {"dp4a_operations_per_second", ceilings.dp4a_operations_per_second},
+          {"matrix_operations_per_second", ceilings.matrix_operations_per_second},
           {"dispatch_ns", ceilings.dispatch_ns},
           {"by_timestamps", ceilings.by_timestamps}};
 }

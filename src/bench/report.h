@@ -67,6 +67,8 @@ std::string tail_text(const Report& report, Format format);
 // Parts of the JSON that other reports of the same run share.
 Json device_json(const gpu::Caps& caps);
 Json model_json(const RunFacts& facts);
+// A line, and a field of each JSON.
+std::string ceilings_line(const kernels::Ceilings& ceilings);
 Json ceilings_json(const kernels::Ceilings& ceilings);
 // "NVIDIA H200 (580.159.04), dawn vulkan": where figures belong.
 std::string device_line(const gpu::Caps& caps);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <vector>
 
+#include "base/half.h"
 #include "kernels/ceiling/ceiling_parts.h"
 
 namespace doppler::kernels {
@@ -30,14 +31,14 @@ constexpr uint32_t kDotOperand = 0x01FF02FEu;
 
 struct DeviceShapes {
   std::vector<CeilingShape> read;  // the best of them counts
-  CeilingShape arithmetic;
+  CeilingShape arithmetic, matrix;
   bool contiguous = false;
 };
 
 // Rounds: about a millisecond on a large GPU, some hundred on a small one.
 DeviceShapes shapes_for(const gpu::Caps& caps) {
-  if (caps.type == gpu::AdapterType::kCpu) return {{{64, 64, 0}}, {64, 64, 64}, true};
-  return {{{1024, 256, 0}, {4096, 256, 0}, {16384, 256, 0}}, {4096, 256, 256}, false};
+  if (caps.type == gpu::AdapterType::kCpu) return {{{64, 64, 0}}, {64, 64, 64}, {}, true};
+  return {{{1024, 256, 0}, {4096, 256, 0}, {16384, 256, 0}}, {4096, 256, 256}, {1056, 128, 1024}, false};
 }
 
 uint64_t read_bytes_for(const gpu::Caps& caps) {
@@ -195,6 +196,24 @@ Task<Result<double>> measure_arithmetic(gpu::Device& device, const CeilingShape&
   co_return ns > 0 ? static_cast<double>(trial.plan().entries.front().operations) / ns * 1e9 : 0;
 }
 
+Task<Result<double>> measure_matrix(gpu::Device& device, const CeilingShape& shape) {
+  constexpr uint32_t kNumbers = 5 * 16 * 16, kResultBytes = 4 * 16 * 16 * 4;
+  auto creating = device.create_buffer({.name = "ceiling fragments", .bytes = kNumbers * 2});
+  DP_CO_TRY(const gpu::Buffer seed, co_await std::move(creating));
+  const std::vector<uint16_t> numbers(kNumbers, f32_to_f16(kAddend));
+  DP_CO_CHECK(device.write(seed, 0, {reinterpret_cast<const uint8_t*>(numbers.data()), kNumbers * 2}));
+  Trial trial(device);
+  CeilingMatrix op{.seed = trial.builder().external(seed), .shape = shape};
+  const uint64_t subgroups = uint64_t{shape.groups} * shape.workgroup / device.caps().subgroup_min;
+  op.out = trial.builder().scratch("fragments", subgroups * kResultBytes);
+  DP_CO_CHECK(trial.record_all(op, kRepeats));
+  auto building = trial.build();
+  DP_CO_CHECK(co_await std::move(building));
+  auto timing = trial.best_ns();
+  DP_CO_TRY(const double ns, co_await std::move(timing));
+  co_return ns > 0 ? static_cast<double>(trial.plan().entries.front().operations) / ns * 1e9 : 0;
+}
+
 // Always by the host's clock, since a chain has to run as one: the difference of two lengths, so that what a
 // submit and a wait cost cancels out.
 Task<Result<double>> measure_dispatch(gpu::Device& device) {
@@ -228,6 +247,10 @@ Task<Result<Ceilings>> measure_ceilings(gpu::Device& device) {
   if (device.caps().dp4a) {
     auto dotting = measure_arithmetic(device, shapes.arithmetic, /*dp4a=*/true);
     DP_CO_TRY(out.dp4a_operations_per_second, co_await std::move(dotting));
+  }
+  if (device.caps().matrix_f16 && device.caps().subgroup_min == device.caps().subgroup_max) {
+    auto multiplying = measure_matrix(device, shapes.matrix);
+    DP_CO_TRY(out.matrix_operations_per_second, co_await std::move(multiplying));
   }
   auto launching = measure_dispatch(device);
   DP_CO_TRY(out.dispatch_ns, co_await std::move(launching));

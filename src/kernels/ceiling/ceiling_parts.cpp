@@ -5,6 +5,7 @@
 #include "kernels/ceiling/ceiling_empty.wgsl.h"
 #include "kernels/ceiling/ceiling_f32.wgsl.h"
 #include "kernels/ceiling/ceiling_fill.wgsl.h"
+#include "kernels/ceiling/ceiling_matrix.wgsl.h"
 #include "kernels/ceiling/ceiling_read.wgsl.h"
 #include "kernels/common/dispatch.h"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr uint64_t kVectorBytes = 16;
 constexpr uint64_t kOperationsPerRound = 64;  // of an invocation, as the two WGSL files spell them out
 constexpr uint64_t kPerMultiplyAdd = 2, kPerDot = 8;
+constexpr uint64_t kFragment = 16, kProducts = 4;  // of a round of ceiling_matrix.wgsl
 
 uint64_t invocations(const CeilingShape& shape) { return uint64_t{shape.groups} * shape.workgroup; }
 
@@ -63,6 +65,23 @@ Result<void> record(Context& ctx, const CeilingArithmetic& op) {
   launch.grid = {.x = op.shape.groups};
   launch.operations =
       invocations(op.shape) * op.shape.rounds * kOperationsPerRound * (op.dp4a ? kPerDot : kPerMultiplyAdd);
+  return dispatch(ctx, launch);
+}
+
+Result<void> record(Context& ctx, const CeilingMatrix& op) {
+  const uint32_t subgroups = op.shape.workgroup / ctx.plan.caps().subgroup_min;
+  const uint64_t products = uint64_t{op.shape.groups} * subgroups * kProducts;
+  DP_CHECK(check_view(op.seed, (1 + kProducts) * kFragment * kFragment * 2, "seed of ceiling_matrix"));
+  DP_CHECK(check_view(op.out, products * kFragment * kFragment * 4, "out of ceiling_matrix"));
+  Launch launch{.variant = "ceiling.matrix",
+                .entry = "ceiling/ceiling_matrix",
+                .layout = wgsl::ceiling_matrix::kLayout};
+  launch.matrix = true;
+  launch.consts = {u32_const("WORKGROUP", op.shape.workgroup), u32_const("SUBGROUPS", subgroups),
+                   u32_const("ROUNDS", op.shape.rounds)};
+  launch.bindings = {op.seed, op.out};
+  launch.grid = {.x = op.shape.groups};
+  launch.operations = products * op.shape.rounds * kPerMultiplyAdd * kFragment * kFragment * kFragment;
   return dispatch(ctx, launch);
 }
 

@@ -6,7 +6,8 @@
 
 namespace doppler::kernels {
 
-// How a device is filled: workgroups, invocations of each, rounds of 64 operations an invocation.
+// How a device is filled: workgroups, invocations of each, rounds of 64 operations an invocation
+// or of four products a subgroup.
 struct CeilingShape {
   uint32_t groups = 1, workgroup = 64, rounds = 64;
 };
@@ -41,6 +42,15 @@ struct CeilingArithmetic {
   bool dp4a = false;
 };
 Result<void> record(Context& ctx, const CeilingArithmetic& op);
+
+// Chains of products of 16 x 16 fragments, four a subgroup: a round is one product of each. For devices with matrix units
+// (Caps::matrix_f16) whose subgroups have one size.
+struct CeilingMatrix {
+  TensorView seed;  // f16 [5, 16, 16]: a left fragment, four right ones
+  TensorView out;   // f32 [subgroups of the grid, 4, 16, 16]
+  CeilingShape shape;
+};
+Result<void> record(Context& ctx, const CeilingMatrix& op);
 
 // One invocation adds 1 to a counter: the shortest dispatch that depends on the one before.
 struct CeilingEmpty {

@@ -2,6 +2,7 @@
 // multiplication happens; and the figures are plausible.
 #include "kernels/ceiling/ceiling.h"
 
+#include "base/half.h"
 #include "kernels/ceiling/ceiling_parts.h"
 #include "kernels/testing/kernel_harness.h"
 
@@ -76,18 +77,37 @@ TEST(Ceiling, TheArithmeticKernelsRunEveryRound) {
   }
 }
 
+TEST(Ceiling, TheMatrixKernelRunsEveryRound) {
+  const gpu::Caps& caps = device().caps();
+  if (!caps.matrix_f16 || caps.subgroup_min != caps.subgroup_max)
+    return note_refusal("ceiling.matrix", "this device has no f16 subgroup matrices");
+  const uint32_t subgroups = 2 * 64 / caps.subgroup_min;
+  KernelRun run;
+  std::vector<uint16_t> seed(5 * 256, f32_to_f16(1));
+  for (size_t i = 256; i < seed.size(); ++i) seed[i] = f32_to_f16(static_cast<float>(i / 256));
+  const TensorView out = run.output(uint64_t{subgroups} * 1024 * 4);
+  const CeilingMatrix op{
+      .seed = run.input(seed), .out = out, .shape = {.groups = 2, .workgroup = 64, .rounds = 3}};
+  ASSERT_TRUE(run.record([&](Context& ctx) { return record(ctx, op); }));
+  run.replay();
+  const std::vector<float> got = run.read<float>(out, uint64_t{subgroups} * 1024);
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 48 * static_cast<float>(i % 1024 / 256 + 1)) << i;
+}
+
 // Bounds from no device that could be meant: a slow virtual CPU, ten of the fastest GPUs.
 TEST(Ceiling, FiguresArePlausible) {
   const auto measured = gpu::run_to_completion(device(), measure_ceilings(device()));
   ASSERT_TRUE(measured) << measured.error().message();
-  printf("read %.3g B/s, f32 %.3g, dp4a %.3g operations/s, dispatch %.0f ns, timestamps %d\n",
+  printf("read %.3g B/s, f32 %.3g, dp4a %.3g, matrix %.3g operations/s, dispatch %.0f ns, timestamps %d\n",
          measured->read_bytes_per_second, measured->f32_operations_per_second,
-         measured->dp4a_operations_per_second, measured->dispatch_ns, measured->by_timestamps);
+         measured->dp4a_operations_per_second, measured->matrix_operations_per_second, measured->dispatch_ns,
+         measured->by_timestamps);
   EXPECT_GT(measured->read_bytes_per_second, 1e7);
   EXPECT_LT(measured->read_bytes_per_second, 1e14);
   EXPECT_GT(measured->f32_operations_per_second, 1e7);
   EXPECT_LT(measured->f32_operations_per_second, 1e15);
   EXPECT_EQ(measured->dp4a_operations_per_second > 0, device().caps().dp4a);
+  EXPECT_LT(measured->matrix_operations_per_second, 1e17);
   EXPECT_GE(measured->dispatch_ns, 0);
 }
 

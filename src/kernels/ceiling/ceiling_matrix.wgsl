@@ -1,0 +1,29 @@
+// Four independent chains of products on the matrix units a subgroup, a product of each in a round, all in registers. The right
+// fragments differ, or one chain would do for all. Nothing shared; the sums are exact while they are whole and below 2^24.
+//!import common/fragments
+@group(0) @binding(0) var<storage, read> seed: array<f16>;  // a left fragment, then four right ones
+@group(0) @binding(1) var<storage, read_write> results: array<f32>;  // four fragments a subgroup
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32) {
+  let left = subgroupMatrixLoad<Left>(&seed, 0u, false, 16u);
+  let right0 = subgroupMatrixLoad<Right>(&seed, 256u, false, 16u);
+  let right1 = subgroupMatrixLoad<Right>(&seed, 512u, false, 16u);
+  let right2 = subgroupMatrixLoad<Right>(&seed, 768u, false, 16u);
+  let right3 = subgroupMatrixLoad<Right>(&seed, 1024u, false, 16u);
+  var a: Sum;
+  var b: Sum;
+  var c: Sum;
+  var d: Sum;
+  for (var i = 0u; i < ROUNDS; i++) {
+    a = subgroupMatrixMultiplyAccumulate(left, right0, a);
+    b = subgroupMatrixMultiplyAccumulate(left, right1, b);
+    c = subgroupMatrixMultiplyAccumulate(left, right2, c);
+    d = subgroupMatrixMultiplyAccumulate(left, right3, d);
+  }
+  let to = (group.x * SUBGROUPS + subgroup) * 1024u;
+  subgroupMatrixStore(&results, to, a, false, 16u);
+  subgroupMatrixStore(&results, to + 256u, b, false, 16u);
+  subgroupMatrixStore(&results, to + 512u, c, false, 16u);
+  subgroupMatrixStore(&results, to + 768u, d, false, 16u);
+}
