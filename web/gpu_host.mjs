@@ -19,7 +19,9 @@ const kComputeStage = 4;
 // By BindKind (src/gpu/bind_kind.h).
 const kBindTypes = ['uniform', 'read-only-storage', 'storage'];
 
-const kFeatures = ['shader-f16', 'subgroups'];
+// Matrix units: Node, and Chromium where experiments are allowed.
+const kMatrix = 'chromium-experimental-subgroup-matrix';
+const kFeatures = ['shader-f16', 'subgroups', kMatrix];
 const kLimits = ['maxBufferSize', 'maxStorageBufferBindingSize', 'maxStorageBuffersPerShaderStage',
   'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY',
   'maxComputeWorkgroupStorageSize', 'maxComputeWorkgroupsPerDimension'];
@@ -52,6 +54,15 @@ export async function describeAdapter(gpu, { powerPreference = 'high-performance
     languageFeatures: [...(gpu.wgslLanguageFeatures ?? [])].sort(),
   };
 }
+
+// Products of 16 x 16 fragments of f16 with sums in f32, as src/gpu/caps.h wants them.
+/** @param {any} config */
+const isOurFragment = (config) => config.componentType === 'f16' && config.resultComponentType === 'f32'
+  && [config.M, config.N, config.K].every((size) => size === 16);
+
+/** @param {any} device @param {any} info */
+export const hasMatrixUnits = (device, info) => device.features.has(kMatrix)
+  && [...(info.subgroupMatrixConfigs ?? [])].some(isOurFragment);
 
 export class GpuHost {
   /** @type {any[]} */ #buffers = [];
@@ -140,6 +151,7 @@ export class GpuHost {
       subgroups: device.features.has('subgroups'),
       subgroup_min: info.subgroupMinSize ?? 0,
       subgroup_max: info.subgroupMaxSize ?? 0,
+      matrix_f16: hasMatrixUnits(device, info),
       dp4a: Boolean(this.gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product')),
       max_buffer_bytes: device.limits.maxBufferSize,
       max_binding_bytes: device.limits.maxStorageBufferBindingSize,

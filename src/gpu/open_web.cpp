@@ -47,6 +47,7 @@ Caps caps_from(const Json& host) {
     log(LogLevel::kWarning, "%s has subgroups but does not tell their size; Doppler does without.",
         caps.adapter.c_str());
   }
+  caps.matrix_f16 = flag(host, "matrix_f16") && caps.f16 && caps.subgroups;
   caps.max_buffer_bytes = number(host, "max_buffer_bytes") / 4 * 4;
   caps.max_binding_bytes = number(host, "max_binding_bytes") / 4 * 4;
   caps.max_storage_buffers = small_number(host, "max_storage_buffers");

@@ -9,6 +9,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync, truncateSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import test from 'node:test';
+import { hasMatrixUnits } from '../../web/gpu_host.mjs';
 import { Doppler } from '../../web/node.mjs';
 import { caseFolders, readFloats, readIntegers, serveFolder } from './references.mjs';
 import { failingAllocation, spiedGpu } from './spied_gpu.mjs';
@@ -275,6 +276,19 @@ check('a name of Hugging Face is found through the hub', '', async () => {
     await assert.rejects(Doppler.load('some/model:Q4_K_M', { hubUrl: server.address }), { kind: 'invalid-input', message: /Q4_K_M/ });
   } finally {
     server.close();
+  }
+});
+
+check('matrix units are used where the device has the feature, and fragments of 16 x 16 x 16 in f16 with sums in f32', '', async () => {
+  const feature = 'chromium-experimental-subgroup-matrix';
+  const ours = { componentType: 'f16', resultComponentType: 'f32', M: 16, N: 16, K: 16 };
+  /** @param {string[]} features @param {object[] | undefined} configs */
+  const has = (features, configs) => hasMatrixUnits({ features: new Set(features) }, { subgroupMatrixConfigs: configs });
+  assert.equal(has([feature], [{ ...ours, K: 8 }, ours]), true);
+  assert.equal(has([], [ours]), false);
+  assert.equal(has([feature], undefined), false);
+  for (const other of [{ ...ours, M: 8 }, { ...ours, componentType: 'f32' }, { ...ours, resultComponentType: 'f16' }]) {
+    assert.equal(has([feature], [other]), false, JSON.stringify(other));
   }
 });
 
