@@ -5,7 +5,8 @@ namespace doppler::layers {
 bool Builder::is_sliding(uint32_t layer) const { return formats::is_sliding_layer(config, layer); }
 
 Value Builder::norm(Value x, TensorId weight, uint32_t layer) {
-  return graph.rms_norm(x, graph.vector(weight, layer, graph.info(x).columns), config.norm_eps);
+  const float eps = config.norm_eps / (config.residual_scale * config.residual_scale);
+  return graph.rms_norm(x, graph.vector(weight, layer, graph.info(x).columns), eps);
 }
 
 Value Builder::layer_norm(Value x, TensorId weight, uint32_t layer) {
@@ -34,10 +35,7 @@ std::array<Value, 3> Builder::qkv(Value h, uint32_t layer) {
                           graph.matrix(TensorId::kK, layer, kv, hidden), graph.matrix(v, layer, kv, hidden)});
 }
 
-Value Builder::join(Value x, Value branch) {
-  if (config.residual_scale != 1) branch = graph.scale(branch, {.factor = config.residual_scale});
-  return graph.add(x, branch);
-}
+Value Builder::join(Value x, Value branch) { return graph.add(x, branch); }
 
 Value Builder::rope(Value x, uint32_t layer) {
   if (!formats::is_rotated_layer(config, layer)) return x;

@@ -18,7 +18,7 @@ struct Builder {
   Graph& graph;
   const ModelConfig& config;
 
-  // RMSNorm by a vector of as many values as x has columns.
+  // RMSNorm by a vector of as many values as x has columns; with a residual scale, of the residual stream alone.
   Value norm(Value x, TensorId weight, uint32_t layer);  // [R, n]
   // RMSNorm of each head by a vector of head_dim values.
   Value head_norm(Value x, TensorId weight, uint32_t layer);           // [R, n]
@@ -30,7 +30,8 @@ struct Builder {
   std::array<Value, 3> qkv(Value h, uint32_t layer);  // [R, Q], [R, K], [R, K]; v may be another k
   // Rotates by the frequencies that the layer's attention goes with (is_sliding), if the layer rotates.
   Value rope(Value x, uint32_t layer);
-  // x + branch, scaled where the config says so.
+  // x + branch. With a residual scale s in the config the stream is kept divided by s, so that branches are added as they are:
+  // the embedding is divided by s, and the stream's norms have an epsilon of eps / s^2.
   Value join(Value x, Value branch);
   // Attention as the config says, over the layer's cache.
   Value attention(Value q, Value k, Value v, uint32_t layer);  // [R, Q]

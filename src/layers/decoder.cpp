@@ -12,7 +12,7 @@ graph::Matrix table_of(Builder& b) {
 }  // namespace
 
 Value embedding(Builder& b, float embedding_scale) {
-  const Value x = b.graph.embed(table_of(b), embedding_scale);  // [R, H]
+  const Value x = b.graph.embed(table_of(b), embedding_scale / b.config.residual_scale);  // [R, H]
   b.graph.mark_hidden(x);
   return x;
 }

@@ -299,15 +299,23 @@ Result<Wanted> Lowering::wanted(Value value) {
 
 Result<Rows> Lowering::rows_for(Value value, std::string_view name, bool may_skip_f32) {
   DP_TRY(const Wanted forms, wanted(value));
+  Rows out;
+  if (forms.f32 || (forms.q8 && !may_skip_f32)) {
+    out.f32 = scratch(name, rows_[value.index] * columns(value));
+  }
+  DP_CHECK(add_product_forms(value, name, out));
+  return out;
+}
+
+Result<void> Lowering::add_product_forms(Value value, std::string_view name, Rows& out) {
+  DP_TRY(const Wanted forms, wanted(value));
   if (forms.q8 || forms.f16) report_.note_applied("producer_forms");
   const std::string label(name);
   const auto k = static_cast<uint32_t>(columns(value));
   const uint32_t rows = rows_[value.index];
-  Rows out;
-  if (forms.f32 || (forms.q8 && !may_skip_f32)) out.f32 = scratch(label, uint64_t{rows} * k);
   if (forms.q8) out.q8 = ctx_.plan.scratch(label + ".q8", kernels::q8_bytes(rows, k));
   if (forms.f16) out.f16 = ctx_.plan.scratch(label + ".f16", kernels::f16_bytes(rows, k));
-  return out;
+  return {};
 }
 
 bool Lowering::is_logits(Value value) const {

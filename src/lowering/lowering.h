@@ -102,6 +102,8 @@ class Lowering {
   // Buffers for a value in the forms that its readers take. f32 is there too where a producer of 8 bits writes it anyway,
   // unless that producer may leave it out.
   Result<Rows> rows_for(Value value, std::string_view name, bool may_skip_f32 = false);
+  // The forms of them that products alone read: 8 bits and f16 tiles.
+  Result<void> add_product_forms(Value value, std::string_view name, Rows& out);
   // True if a value is the logits, or becomes them in place.
   bool is_logits(Value value) const;
   // A buffer for all outputs of a linear node beside one another; the logits' own for those.

@@ -6,7 +6,15 @@ namespace doppler::lowering {
 
 Result<Outcome> lower_tile_argmax(Lowering& l, uint32_t index) {
   if (!l.io().greedy || l.io().logits_rows != LogitsRows::kLast) return not_matched();
-  if (l.node(index).outputs[0] != l.graph().logits()) return not_matched();
+  // A positive factor and a soft cap keep the order of the logits.
+  std::optional<uint32_t> scale;
+  Value logits = l.node(index).outputs[0];
+  if (logits != l.graph().logits()) {
+    scale = l.only_reader(logits, OpKind::kScale);
+    if (!scale || std::get<graph::Scale>(l.node(*scale).operation).factor <= 0) return not_matched();
+    logits = l.node(*scale).outputs[0];
+  }
+  if (logits != l.graph().logits()) return not_matched();
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));
   const Projection& head = *resolved->projection;
   if (head.parts.size() != 1 || head.has_bias()) return refused("the head has a bias or several weights");
@@ -18,6 +26,7 @@ Result<Outcome> lower_tile_argmax(Lowering& l, uint32_t index) {
   const TensorView best = ctx.plan.scratch("best", count * kernels::kBestBytes);
   DP_CHECK(
       record_products(l, index, [&](const Projection::Part&) { return kernels::TileArgmax{.best = best}; }));
+  if (scale) l.cover(*scale);
   l.set_logits({.all = {}, .best = best, .best_count = count});
   return applied();
 }

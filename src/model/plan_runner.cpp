@@ -259,8 +259,8 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
     const gpu::BufferSlice layer{
         .buffer = hidden_->id(), .offset = i * layer_bytes, .bytes = count * config_.hidden_dim * 4};
     DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read_buffer(layer));
-    const std::vector<float> values = floats_of(bytes);
-    rows.hidden.insert(rows.hidden.end(), values.begin(), values.end());
+    // The stream is kept divided by the residual scale (layers/builder.h).
+    for (const float value : floats_of(bytes)) rows.hidden.push_back(value * config_.residual_scale);
   }
   co_return rows;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <numbers>
 
 #include "kernels/linear/record_linear.h"
 #include "kernels/linear/test_weights.h"
@@ -142,8 +143,23 @@ TEST(LinearPair, IsBothProducts) {
   EXPECT_EQ(run.read<float>(pair, kFirst + kSecond), run.read<float>(apart, kFirst + kSecond));
 }
 
+double activated(double v, ActivationFn activation) {
+  switch (activation) {
+    case ActivationFn::kSilu:
+      return v / (1 + std::exp(-v));
+    case ActivationFn::kGeluTanh:
+      return v / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
+    case ActivationFn::kGeluErf:
+      return v / 2 * (1 + std::erf(v / std::numbers::sqrt2));
+    default:
+      return 1 / (1 + std::exp(-v));
+  }
+}
+
 // The gate of what another kernel made, in f32 and 8 bits: of the sums that the product alone would store.
-TEST(GateOf, MultipliesByTheSigmoidOfTheSums) {
+class GateOfTest : public ::testing::TestWithParam<ActivationFn> {};
+
+TEST_P(GateOfTest, MultipliesByTheActivatedSums) {
   constexpr uint32_t kK = 256, kN = 96;
   const TestWeight test = random_weight(WeightFormat::kTileQ4, kN, kK, 1);
   KernelRun run(forced_matvec(WeightFormat::kTileQ4, ".dp4a.tile"), 1);
@@ -154,18 +170,24 @@ TEST(GateOf, MultipliesByTheSigmoidOfTheSums) {
   ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
     const Rows rows{.f32 = x};
     DP_CHECK(record_linear(ctx, Linear{.weight = weight, .x = rows, .y = Store{.y = sums}}));
-    return record_linear(
-        ctx, Linear{.weight = weight, .x = rows, .y = GateOf{.x = of, .y = {.f32 = y, .q8 = y_q8}}});
+    return record_linear(ctx,
+                         Linear{.weight = weight,
+                                .x = rows,
+                                .y = GateOf{.x = of, .y = {.f32 = y, .q8 = y_q8}, .activation = GetParam()}});
   }));
   run.replay();
   std::vector<double> want;
   for (const float sum : run.read<float>(sums, kN)) {
-    want.push_back(gated[want.size()] / (1 + std::exp(-double{sum})));
+    want.push_back(gated[want.size()] * activated(sum, GetParam()));
   }
   const std::vector<float> got = run.read<float>(y, kN);
   EXPECT_LT(rel_l2(got, want), 1e-6);
   expect_q8(run.read<uint8_t>(y_q8, q8_bytes(1, kN)), got, 1, 1, kN);
 }
+
+INSTANTIATE_TEST_SUITE_P(Activations, GateOfTest,
+                         ::testing::Values(ActivationFn::kNone, ActivationFn::kSilu, ActivationFn::kGeluTanh,
+                                           ActivationFn::kGeluErf));
 
 // x of a residual and a branch with a norm of its own, then its norm and a product: alone, as a pair, and gated.
 class AddRmsNormTest : public ::testing::Test {

@@ -98,6 +98,11 @@ Result<void> check_gate_of(const Context& ctx, const Linear& op, const GateOf& g
   if (op.bias.valid() || gate.y.f16.valid()) {
     return fail(ErrorKind::kInternal, "The gate of %s has a bias, or writes f16.", ctx.op_label.c_str());
   }
+  if (gate.activation == ActivationFn::kTanh || gate.activation == ActivationFn::kRelu) {
+    return fail(ErrorKind::kInternal,
+                "The gate of %s has the activation %s, which the product does not know.",
+                ctx.op_label.c_str(), activation_name(gate.activation));
+  }
   DP_CHECK(check_view(gate.x, sizeof(float) * n, "what is gated by " + ctx.op_label));
   if (gate.y.q8.valid()) DP_CHECK(check_view(gate.y.q8, q8_bytes(1, n), "y.q8 of " + ctx.op_label));
   if (!gate.y.f32.valid() && gate.y.q8.valid()) return {};
@@ -220,6 +225,7 @@ Product product_of(const Linear& op, const ProductRow& row, Choice& choice) {
     product.y_f16 = gate->y.f16;
   } else if (const auto* gate_of = std::get_if<GateOf>(&op.y)) {
     product.gated = gate_of->x;
+    product.gate_of = gate_of->activation;
     product.y = gate_of->y.f32;
     product.y_q8 = gate_of->y.q8;
   } else {

@@ -125,7 +125,8 @@ struct Product {
   uint32_t y_stride = 0, y_column = 0;  // as in Store
   const DeferredNorm* next = nullptr;   // behind the residual
   TensorView best = {};
-  TensorView gated = {};  // x of GateOf
+  TensorView gated = {};                       // x of GateOf
+  ActivationFn gate_of = ActivationFn::kNone;  // its activation
 };
 
 // x as two bindings: f32 and anything, or the planes of q8.

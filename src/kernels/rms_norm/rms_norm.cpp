@@ -24,14 +24,25 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
   const uint32_t out_rows = rows_of_y(ctx, op.rows);
   if (op.n == 0) return fail(ErrorKind::kInternal, "rms_norm of rows of 0 values.");
   DP_CHECK(check_view(op.x, ctx.max_rows * row_bytes, "x of rms_norm"));
-  DP_CHECK(check_view(op.weight, row_bytes, "weight of rms_norm"));
-  if (op.y.f32.valid() || !op.y.f16.valid()) {
+  const bool has_norm = op.weight.valid() || !op.add.valid();
+  if (has_norm) DP_CHECK(check_view(op.weight, row_bytes, "weight of rms_norm"));
+  if (!has_norm && op.y.f32.valid()) {
+    return fail(ErrorKind::kInternal, "rms_norm without a norm was given a second f32 output.");
+  }
+  if (op.y.f32.valid() || (has_norm && !op.y.f16.valid())) {
     DP_CHECK(check_view(op.y.f32, out_rows * row_bytes, "y of rms_norm"));
   }
   if (op.add.valid()) DP_CHECK(check_view(op.add, ctx.max_rows * row_bytes, "add of rms_norm"));
   if (op.add_weight.valid()) {
     if (!op.add.valid()) return fail(ErrorKind::kInternal, "rms_norm was given add_weight, but no add.");
     DP_CHECK(check_view(op.add_weight, row_bytes, "add_weight of rms_norm"));
+  }
+  const bool has_scale = op.sum_scale.valid();
+  if (has_scale) {
+    if (!op.add.valid() || op.rows != SelectedRows::kAll) {
+      return fail(ErrorKind::kInternal, "rms_norm scales sums of all rows alone.");
+    }
+    DP_CHECK(check_view(op.sum_scale, sizeof(float), "sum_scale of rms_norm"));
   }
   if (op.y.q8.valid()) {
     if (op.n % 32 != 0) {
@@ -55,6 +66,8 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
                    f32_const("EPS", op.eps),
                    bool_const("HAS_ADD", op.add.valid()),
                    bool_const("HAS_ADD_NORM", op.add_weight.valid()),
+                   bool_const("HAS_SCALE", has_scale),
+                   bool_const("HAS_NORM", has_norm),
                    bool_const("HAS_Q8", op.y.q8.valid()),
                    bool_const("HAS_F16", op.y.f16.valid()),
                    bool_const("HAS_F32", op.y.f32.valid()),
@@ -65,15 +78,17 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
     launch.substitutions.emplace_back("rms_norm/selected_row_last", "rms_norm/selected_row_sampled");
     add_tables(launch, ctx.tables);
   }
+  if (has_scale) launch.substitutions.emplace_back("rms_norm/selected_row_last", "rms_norm/scaled_rows");
   launch.subgroups = (row->needs & kNeedSubgroups) != 0;
-  launch.bindings = {ctx.state,
+  const TensorView some_weight = has_norm ? op.weight : op.add;
+  launch.bindings = {has_scale ? op.sum_scale : ctx.state,
                      op.x,
                      op.add.valid() ? op.add : op.weight,
-                     op.weight,
+                     some_weight,
                      op.y.f32.valid() ? op.y.f32 : unused_binding(ctx),
                      op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
                      op.y.f16.valid() ? op.y.f16 : unused_binding(ctx),
-                     op.add_weight.valid() ? op.add_weight : op.weight};
+                     op.add_weight.valid() ? op.add_weight : some_weight};
   launch.grid = {.x = op.rows == SelectedRows::kSampled ? out_rows : 1,
                  .rows_axis = 0,
                  .rows_per_group = op.rows != SelectedRows::kAll || ctx.max_rows == 1 ? 0u : 1u};

@@ -26,19 +26,22 @@ fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
       var value = x[in_row * N + i];
       if (HAS_ADD) {
         value += select(add[in_row * N + i], add[in_row * N + i] * add_scale * add_weight[i], HAS_ADD_NORM);
+        if (HAS_SCALE) { value *= sum_scale(); }
         x[in_row * N + i] = value;
       }
       squares += value * value;
     }
   }
-  let scale = inverseSqrt(row_sum(t, subgroup, subgroup_size, squares) / f32(N) + EPS);
+  var scale = 1.0;
+  if (HAS_NORM) { scale = inverseSqrt(row_sum(t, subgroup, subgroup_size, squares) / f32(N) + EPS); }
   for (var base = 0u; base < N; base += kStride) {
     let first = base + t * 4u;
     var values = vec4f();
     for (var j = 0u; j < 4u; j++) {
       let i = first + j;
       if (i < N) {
-        values[j] = x[in_row * N + i] * scale * weight[i];
+        values[j] = x[in_row * N + i];
+        if (HAS_NORM) { values[j] *= scale * weight[i]; }
         if (HAS_F32) { y[group * N + i] = values[j]; }
       }
     }

@@ -5,7 +5,7 @@
 //!import common/q8_store
 //!import common/f16_store
 //!import rms_norm/rms_norm_row
-@group(0) @binding(0) var<storage, read> state: StepState;
+@group(0) @binding(0) var<storage, read> state: RmsNormState;
 @group(0) @binding(1) var<storage, read_write> x: array<f32>;
 @group(0) @binding(2) var<storage, read> add: array<f32>;
 @group(0) @binding(3) var<storage, read> weight: array<f32>;

@@ -17,14 +17,17 @@ struct Case {
   bool q8 = false;
   bool last_row_only = false;
   bool add_norm = false;
+  bool norm = true;
+  bool scale = false;
 };
 
 class RmsNormTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
-  const auto [n, rows, add, q8, last, add_norm] = GetParam();
+  const auto [n, rows, add, q8, last, add_norm, norm, scaled] = GetParam();
   constexpr uint32_t kMaxRows = 5;
   constexpr float kEps = 1e-5f;
+  constexpr float kSumScale = 0.37f;
   const std::vector<float> x = random_floats(size_t{kMaxRows} * n, 1);
   const std::vector<float> residual = random_floats(size_t{kMaxRows} * n, 2);
   const std::vector<float> weight = random_floats(n, 3);
@@ -35,13 +38,14 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
     const uint32_t out_rows = last ? 1 : kMaxRows;
     const TensorView y_view = run.output(uint64_t{out_rows} * n * 4);
     RmsNorm op{.x = x_view,
-               .weight = run.input(weight),
-               .y = {.f32 = y_view},
+               .weight = norm ? run.input(weight) : TensorView{},
+               .y = {.f32 = norm ? y_view : TensorView{}},
                .n = n,
                .eps = kEps,
                .rows = last ? SelectedRows::kLast : SelectedRows::kAll};
     if (add) op.add = run.input(residual);
     if (add_norm) op.add_weight = run.input(add_weight);
+    if (scaled) op.sum_scale = run.input(std::vector<float>{kSumScale});
     if (q8) op.y.q8 = run.output(q8_bytes(out_rows, n));
     if (q8) op.y.f16 = run.output(f16_bytes(out_rows, n));
     if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
@@ -60,14 +64,15 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
       for (uint32_t i = 0; i < n; ++i) {
         double& value = sums[size_t{row} * n + i];
         if (add) value += residual[size_t{row} * n + i] * (add_norm ? add_scale * add_weight[i] : 1.0);
+        if (scaled) value *= double{kSumScale};
         squares += value * value;
       }
       const double scale = 1 / std::sqrt(squares / n + double{kEps});
       for (uint32_t i = 0; i < n; ++i) {
-        want[(last ? 0 : size_t{row} * n) + i] = sums[size_t{row} * n + i] * scale * weight[i];
+        want[(last ? 0 : size_t{row} * n) + i] = sums[size_t{row} * n + i] * (norm ? scale * weight[i] : 1.0);
       }
     }
-    const std::vector<float> y = run.read<float>(y_view, uint64_t{made} * n);
+    const std::vector<float> y = run.read<float>(norm ? y_view : x_view, uint64_t{made} * n);
     EXPECT_LT(rel_l2(y, want), 1e-6);
     const std::vector<float> stream = run.read<float>(x_view, x.size());
     for (size_t i = 0; i < x.size(); ++i) {
@@ -79,6 +84,7 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
     }
     if (q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(out_rows, n) / 2), y, made, n);
     if (q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(out_rows, n)), y, out_rows, made, n);
+    if (!norm) return;
     const std::vector<uint32_t> all = run.read<uint32_t>(y_view, uint64_t{out_rows} * n);
     for (size_t i = size_t{made} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
   });
@@ -86,12 +92,15 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, RmsNormTest,
-    ::testing::Values(Case{1, 1}, Case{7, 3}, Case{63, 5, true}, Case{257, 2}, Case{1021, 3, true},
-                      Case{96, 5, true, true}, Case{2048, 2, true, true}, Case{4096, 1},
-                      Case{16384, 2, true, true}, Case{16383, 1}, Case{160, 4, false, true, true},
-                      Case{65, 3, true, false, true}, Case{33, 1, false, false, true},
-                      Case{64, 5, true, true, false, true}, Case{1152, 2, true, true, false, true},
-                      Case{257, 3, true, false, true, true}, Case{16383, 1, true, false, false, true}));
+    ::testing::Values(
+        Case{1, 1}, Case{7, 3}, Case{63, 5, true}, Case{257, 2}, Case{1021, 3, true}, Case{96, 5, true, true},
+        Case{2048, 2, true, true}, Case{4096, 1}, Case{16384, 2, true, true}, Case{16383, 1},
+        Case{160, 4, false, true, true}, Case{65, 3, true, false, true}, Case{33, 1, false, false, true},
+        Case{64, 5, true, true, false, true}, Case{1152, 2, true, true, false, true},
+        Case{257, 3, true, false, true, true}, Case{16383, 1, true, false, false, true},
+        Case{1536, 2, true, true, false, true, false}, Case{65, 3, true, false, false, true, false},
+        Case{96, 4, true, true, false, true, true, true}, Case{257, 2, true, false, false, false, true, true},
+        Case{1536, 3, true, true, false, true, false, true}));
 
 TEST(RmsNorm, RefusesQ8OfABrokenBlock) {
   KernelRun run;

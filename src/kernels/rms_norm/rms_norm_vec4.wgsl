@@ -6,7 +6,7 @@
 //!import common/row_sum_subgroup
 //!import common/q8_store
 //!import common/f16_store
-@group(0) @binding(0) var<storage, read> state: StepState;
+@group(0) @binding(0) var<storage, read> state: RmsNormState;
 @group(0) @binding(1) var<storage, read_write> x: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> add: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> weight: array<vec4<f32>>;
@@ -51,18 +51,23 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32
       let quad = t + e * WORKGROUP;
       if (quad < kQuads) {
         values[e] += select(added[e], added[e] * add_scale * add_weight[quad], HAS_ADD_NORM);
+        if (HAS_SCALE) { values[e] *= sum_scale(); }
         x[row_at + quad] = values[e];
       }
     }
   }
-  var squares = 0.0;
-  for (var e = 0u; e < kEach; e++) { squares += dot(values[e], values[e]); }
-  let scale = inverseSqrt(row_sum(t, subgroup, subgroup_size, squares) / f32(N) + EPS);
+  var scale = 1.0;
+  if (HAS_NORM) {
+    var squares = 0.0;
+    for (var e = 0u; e < kEach; e++) { squares += dot(values[e], values[e]); }
+    scale = inverseSqrt(row_sum(t, subgroup, subgroup_size, squares) / f32(N) + EPS);
+  }
   for (var e = 0u; e < kEach; e++) {
     let quad = t + e * WORKGROUP;
     var value = vec4f();
     if (quad < kQuads) {
-      value = values[e] * scale * weight[quad];
+      value = values[e];
+      if (HAS_NORM) { value *= scale * weight[quad]; }
       if (HAS_F32) { y[group.x * kQuads + quad] = value; }
       if (HAS_F16) { store_f16_quad(group.x, quad * 4u, value); }
     }

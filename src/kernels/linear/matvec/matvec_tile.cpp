@@ -124,8 +124,7 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
     } else if (op.gated.valid()) {
       launch.entry = "linear/matvec/matvec_tile_gate_of";
       launch.layout = wgsl::matvec_tile_gate_of::kLayout;
-      add_consts({u32_const("N", piece.rows),
-                  u32_const("ACTIVATE", static_cast<uint32_t>(ActivationFn::kSilu)),
+      add_consts({u32_const("N", piece.rows), u32_const("ACTIVATE", static_cast<uint32_t>(op.gate_of)),
                   bool_const("HAS_Y", op.y.valid()), bool_const("HAS_Q8", op.y_q8.valid()),
                   u32_const("Q8_PLANE1", q8_plane1_offset(1, outputs) / 4)});
       launch.bindings = {views.weights,
