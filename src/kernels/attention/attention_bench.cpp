@@ -102,7 +102,8 @@ void time_streams(const StreamsShape& shape) {
   std::vector<uint32_t> blocks(size_t{tables.sequences} * tables.blocks);
   for (uint32_t slot = 0; slot < shape.slots; ++slot) {
     image.row(slot) = {slot, kPosition};
-    for (uint32_t i = 0; i < tables.blocks; ++i) blocks[size_t{slot} * tables.blocks + i] = i * shape.slots + slot;
+    for (uint32_t i = 0; i < tables.blocks; ++i)
+      blocks[size_t{slot} * tables.blocks + i] = i * shape.slots + slot;
   }
   std::memcpy(image.bytes.data() + tables.blocks_table(), blocks.data(), blocks.size() * 4);
   const uint64_t row = uint64_t{shape.n_heads} * shape.head_dim;
@@ -138,8 +139,8 @@ void time_streams(const StreamsShape& shape) {
     const double us = wall.count() / kDispatches;
     if (best == 0 || us < best) best = us;
   }
-  std::printf("%-14s behind %u  %-34s %8.1f us a layer\n", shape.name, kPosition, run.choices().front().variant.c_str(),
-              best);
+  std::printf("%-14s behind %u  %-34s %8.1f us a layer\n", shape.name, kPosition,
+              run.choices().front().variant.c_str(), best);
   std::fflush(stdout);
 }
 
