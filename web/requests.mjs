@@ -14,13 +14,12 @@ const kOptions = {
   dry_allowed_length: 'dryAllowedLength', dry_range: 'dryRange', dry_breakers: 'dryBreakers',
 };
 // Of a chat, for the core to read (src/web/web_chat.h).
-const kChat = new Set(['messages', 'tools', 'tool_choice', 'chat_template_kwargs', 'reasoning_effort']);
+const kChat = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'chat_template_kwargs', 'reasoning_effort']);
 // What an answer must be, for the core to read (src/openai/grammar_fields.h).
 const kGrammar = new Set(['response_format', 'grammar', 'json_schema', 'guided_json', 'guided_regex', 'guided_grammar', 'guided_choice',
   'structured_outputs']);
 // Read elsewhere, or without effect on the answer.
-const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata',
-  'parallel_tool_calls']);
+const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata']);
 const kFinishReasons = { 'end-of-text': 'stop', 'stop-string': 'stop', 'token-limit': 'length', 'context-full': 'length',
   cancelled: 'cancelled' };
 

@@ -30,6 +30,8 @@ struct Request {
   int32_t priority = 0;         // 0 to 7; higher ones begin earlier
   double deadline_seconds = 0;  // to begin within; then it ends with an error. 0: none
   bool show_special = false;    // special tokens are part of the text, as those that open a tool call
+  bool cache_prompt =
+      true;  // false: what earlier requests evaluated is not used, nor this by later ones; forks share it
   // Called by the engine's thread when try_next() has news, perhaps after the stream's end; must return soon. Forks have
   // it. With it submit() and cancel() do not wait: what the request cannot be, the stream tells.
   std::function<void()> on_news = {};

@@ -31,7 +31,9 @@ bool StreamLine::deliver() {
   const std::vector<kernels::LogProbEntry> logprobs = stream_->take_logprobs();
   const std::vector<uint32_t> tokens = stream_->take();
   const bool ended = stream_->ended();
-  if (tokens.empty() && !ended) return false;
+  const uint32_t evaluated = stream_->timings().evaluated_tokens;
+  const bool is_further = std::exchange(told_evaluated_, evaluated) != evaluated;
+  if (tokens.empty() && !ended && !is_further) return false;
   {
     const std::lock_guard lock(mutex_);
     arrived_.tokens.insert(arrived_.tokens.end(), tokens.begin(), tokens.end());

@@ -35,6 +35,7 @@ class StreamLine {
   void fail(Error error);  // there: it did not begin
 
   std::shared_ptr<engine::Stream> stream_;  // the scheduler's thread alone
+  uint32_t told_evaluated_ = 0;             // there: of the prompt, at the last delivery
   const std::function<void()> on_news_;
   std::mutex mutex_;
   std::condition_variable came_;

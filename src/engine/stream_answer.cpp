@@ -66,7 +66,7 @@ Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
   }
   if (segments_ == 0) {
     timings.cached_tokens = arrived.timings.cached_tokens;
-    timings.evaluated_tokens = timings.prompt_tokens - timings.cached_tokens;
+    timings.evaluated_tokens = arrived.timings.evaluated_tokens;
     timings.queued_seconds = arrived.timings.queued_seconds;
   }
   Taken out;
@@ -77,7 +77,8 @@ Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
   }
   timings.forced_tokens +=
       arrived.timings.forced_tokens - std::exchange(forced_, arrived.timings.forced_tokens);
-  if (answer_.result().tokens.size() > 1) timings.decode_seconds = seconds(first_token_at_, now);
+  if (!arrived.tokens.empty() && answer_.result().tokens.size() > 1)
+    timings.decode_seconds = seconds(first_token_at_, now);
   if (!answer_.ended() && arrived.error) return forward(Error(*arrived.error));
   if (!answer_.ended() && arrived.ended) {
     const StopReason reason = arrived.reason.value_or(StopReason::kCancelled);

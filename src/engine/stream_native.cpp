@@ -1,5 +1,6 @@
 // Streams of many sequences behind the public API: a request's way to the scheduler's thread, and its tokens' way to text.
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/json.h"
@@ -86,9 +87,7 @@ Result<std::optional<std::string>> Stream::Impl::next() {
 Result<StreamPiece> Stream::Impl::try_next() {
   if (answer.ended()) return StreamPiece{.ended = true};
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  const engine::Arrived arrived = of->take();
-  if (arrived.tokens.empty() && !arrived.ended) return StreamPiece{};
-  DP_TRY(std::string text, accept(of, arrived));
+  DP_TRY(std::string text, accept(of, of->take()));
   return StreamPiece{.text = std::move(text), .ended = answer.ended()};
 }
 
@@ -133,6 +132,13 @@ Scheduler::~Scheduler() = default;
 
 namespace {
 
+// Words that no other request's keys have: prefixes are shared among equal ones.
+std::vector<uint32_t> extras_of_its_own() {
+  static std::atomic<uint64_t> next{1};
+  const uint64_t number = next++;
+  return {static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32)};
+}
+
 Result<std::vector<uint32_t>> tokens_of(const Model::Impl& model, const Request& request) {
   if (const auto* ids = std::get_if<std::vector<int32_t>>(&request.prompt)) {
     return Model::Impl::checked_ids(*ids);
@@ -162,6 +168,7 @@ Result<Stream> Scheduler::submit(Request request) {
   }
   DP_TRY(std::vector<uint32_t> tokens, tokens_of(*impl_->model, request));
   engine::Request asked{.tokens = {}, .settings = {}, .client = request.client, .priority = request.priority};
+  if (!request.cache_prompt) asked.extras = extras_of_its_own();
   if (request.deadline_seconds > 0) {
     asked.deadline = engine::Clock::now() + std::chrono::duration_cast<engine::Clock::duration>(
                                                 std::chrono::duration<double>(request.deadline_seconds));

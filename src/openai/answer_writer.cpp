@@ -8,40 +8,41 @@
 namespace doppler::openai {
 namespace {
 
-Json usage_json(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.generated_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.generated_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
-}
-
 // Both of OpenAI's old APIs: chunks of one shape, of which the last may have the usage, and "[DONE]".
 class ChunkWriter : public AnswerWriter {
  public:
-  explicit ChunkWriter(bool includes_usage) : includes_usage_(includes_usage) {}
+  explicit ChunkWriter(const Told& told) : told_(told) {}
 
   std::string end(const std::vector<ChoiceAnswer>&, const Usage& usage) override {
     std::string out;
-    if (includes_usage_) {
+    if (told_.usage) {
       Json last = chunk(Json::array());
+      if (told_.timings) last["timings"] = timings_json(usage);
       last["usage"] = usage_json(usage);
       out = data_line(last);
     }
     return out + "data: [DONE]\n\n";
   }
   std::string error(const Error& error) override { return data_line(error_body(error)) + "data: [DONE]\n\n"; }
+  std::string progress(uint32_t choice, const ChoiceAnswer& answer, double seconds) override {
+    Json out = chunk(Json::array({nothing_new(choice)}));
+    out["prompt_progress"] =
+        progress_json(usage_of(answer.timings), answer.timings.evaluated_tokens, seconds);
+    return data_line(out);
+  }
 
  protected:
   virtual const char* id_prefix() const = 0;
   virtual const char* chunk_object() const = 0;
+  virtual Json nothing_new(uint32_t choice) const = 0;  // a choice of a chunk without text
 
   void begin_chunks(const AnswerHead& head, uint32_t choices) {
     head_ = head;
-    told_.assign(choices, 0);
+    told_tokens_.assign(choices, 0);
   }
   // The tokens that came since the choice's last chunk: each is told once, with the next text or the end.
   std::span<const ToldToken> news(uint32_t choice, const ChoiceAnswer& answer) {
-    const size_t from = std::exchange(told_[choice], answer.tokens.size());
+    const size_t from = std::exchange(told_tokens_[choice], answer.tokens.size());
     return std::span(answer.tokens).subspan(from);
   }
 
@@ -52,17 +53,24 @@ class ChunkWriter : public AnswerWriter {
             {"model", head_.model},
             {"choices", std::move(choices)}};
   }
+  std::string choice_line(Json choice, const ChoiceAnswer& answer) const {
+    Json out = chunk(Json::array({std::move(choice)}));
+    if (told_.timings) out["timings"] = timings_json(usage_of(answer.timings));
+    return data_line(out);
+  }
   Json body(const AnswerHead& head, const char* object, Json choices, const Usage& usage) const {
-    return {{"id", id_prefix() + head.id},   {"object", object},
-            {"created", head.created},       {"model", head.model},
-            {"choices", std::move(choices)}, {"usage", usage_json(usage)}};
+    Json out = {{"id", id_prefix() + head.id},   {"object", object},
+                {"created", head.created},       {"model", head.model},
+                {"choices", std::move(choices)}, {"usage", usage_json(usage)}};
+    if (told_.timings) out["timings"] = timings_json(usage);
+    return out;
   }
 
   AnswerHead head_;
 
  private:
-  const bool includes_usage_;
-  std::vector<size_t> told_;  // tokens of each choice, with their log-probabilities
+  const Told told_;
+  std::vector<size_t> told_tokens_;  // of each choice, with their log-probabilities
 };
 
 const char* chat_finish(const ChoiceAnswer& answer) {
@@ -77,7 +85,9 @@ class ChatWriter : public ChunkWriter {
   std::string begin(const AnswerHead& head, uint32_t choices) override {
     begin_chunks(head, choices);
     std::string out;
-    for (uint32_t i = 0; i < choices; ++i) out += delta(i, {}, {{"role", "assistant"}, {"content", ""}});
+    for (uint32_t i = 0; i < choices; ++i) {
+      out += delta(i, {}, {}, {{"role", "assistant"}, {"content", ""}});
+    }
     return out;
   }
 
@@ -85,25 +95,25 @@ class ChatWriter : public ChunkWriter {
     const std::span<const ToldToken> tokens = news(choice, answer);
     switch (event.kind) {
       case AnswerEvent::Kind::kText:
-        return delta(choice, tokens, {{"content", event.text}});
+        return delta(choice, answer, tokens, {{"content", event.text}});
       case AnswerEvent::Kind::kReasoning:
-        return delta(choice, tokens, {{"reasoning_content", event.text}});
+        return delta(choice, answer, tokens, {{"reasoning_content", event.text}});
       case AnswerEvent::Kind::kCall:
         // Id and name come once: clients join what repeats.
-        return call_delta(choice, tokens,
+        return call_delta(choice, answer, tokens,
                           {{"index", answer.calls.size() - 1},
                            {"id", answer.calls.back().id},
                            {"type", "function"},
                            {"function", {{"name", event.text}, {"arguments", ""}}}});
       case AnswerEvent::Kind::kArguments:
-        return call_delta(choice, tokens,
+        return call_delta(choice, answer, tokens,
                           {{"index", answer.calls.size() - 1}, {"function", {{"arguments", event.text}}}});
     }
     return {};
   }
 
   std::string end_choice(uint32_t choice, const ChoiceAnswer& answer) override {
-    return delta(choice, news(choice, answer), Json::object(), chat_finish(answer));
+    return delta(choice, answer, news(choice, answer), Json::object(), chat_finish(answer));
   }
 
   Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& answers, const Usage& usage) override {
@@ -129,19 +139,23 @@ class ChatWriter : public ChunkWriter {
   const char* id_prefix() const override { return "chatcmpl-"; }
   const char* chunk_object() const override { return "chat.completion.chunk"; }
 
-  std::string delta(uint32_t choice, std::span<const ToldToken> tokens, Json delta,
-                    const char* finish = nullptr) const {
-    Json choices = Json::array();
-    choices.push_back({{"index", choice},
-                       {"delta", std::move(delta)},
-                       {"logprobs", logprobs_json(Endpoint::kChatCompletions, tokens)},
-                       {"finish_reason", finish ? Json(finish) : Json()}});
-    return data_line(chunk(std::move(choices)));
+  Json nothing_new(uint32_t choice) const override {
+    return {{"index", choice}, {"delta", Json::object()}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
   }
-  std::string call_delta(uint32_t choice, std::span<const ToldToken> tokens, Json call) const {
+
+  std::string delta(uint32_t choice, const ChoiceAnswer& answer, std::span<const ToldToken> tokens,
+                    Json delta, const char* finish = nullptr) const {
+    return choice_line({{"index", choice},
+                        {"delta", std::move(delta)},
+                        {"logprobs", logprobs_json(Endpoint::kChatCompletions, tokens)},
+                        {"finish_reason", finish ? Json(finish) : Json()}},
+                       answer);
+  }
+  std::string call_delta(uint32_t choice, const ChoiceAnswer& answer, std::span<const ToldToken> tokens,
+                         Json call) const {
     Json calls = Json::array();
     calls.push_back(std::move(call));
-    return delta(choice, tokens, {{"tool_calls", std::move(calls)}});
+    return delta(choice, answer, tokens, {{"tool_calls", std::move(calls)}});
   }
 };
 
@@ -154,10 +168,10 @@ class CompletionWriter : public ChunkWriter {
     return {};
   }
   std::string event(uint32_t choice, const AnswerEvent& event, const ChoiceAnswer& answer) override {
-    return piece(choice, news(choice, answer), event.text, nullptr);
+    return piece(choice, answer, event.text, nullptr);
   }
   std::string end_choice(uint32_t choice, const ChoiceAnswer& answer) override {
-    return piece(choice, news(choice, answer), "", finish_reason(answer.stop));
+    return piece(choice, answer, "", finish_reason(answer.stop));
   }
   Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& answers, const Usage& usage) override {
     Json choices = Json::array();
@@ -174,14 +188,17 @@ class CompletionWriter : public ChunkWriter {
   const char* id_prefix() const override { return "cmpl-"; }
   const char* chunk_object() const override { return "text_completion"; }
 
-  std::string piece(uint32_t choice, std::span<const ToldToken> tokens, const std::string& text,
-                    const char* finish) const {
-    Json choices = Json::array();
-    choices.push_back({{"index", choice},
-                       {"text", text},
-                       {"logprobs", logprobs_json(Endpoint::kCompletions, tokens)},
-                       {"finish_reason", finish ? Json(finish) : Json()}});
-    return data_line(chunk(std::move(choices)));
+  Json nothing_new(uint32_t choice) const override {
+    return {{"index", choice}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+  }
+
+  std::string piece(uint32_t choice, const ChoiceAnswer& answer, const std::string& text,
+                    const char* finish) {
+    return choice_line({{"index", choice},
+                        {"text", text},
+                        {"logprobs", logprobs_json(Endpoint::kCompletions, news(choice, answer))},
+                        {"finish_reason", finish ? Json(finish) : Json()}},
+                       answer);
   }
 };
 
@@ -204,11 +221,11 @@ void ChoiceAnswer::add(const AnswerEvent& event) {
   }
 }
 
-std::unique_ptr<AnswerWriter> make_chat_writer(bool includes_usage) {
-  return std::make_unique<ChatWriter>(includes_usage);
+std::unique_ptr<AnswerWriter> make_chat_writer(const Told& told) {
+  return std::make_unique<ChatWriter>(told);
 }
-std::unique_ptr<AnswerWriter> make_completion_writer(bool includes_usage) {
-  return std::make_unique<CompletionWriter>(includes_usage);
+std::unique_ptr<AnswerWriter> make_completion_writer(const Told& told) {
+  return std::make_unique<CompletionWriter>(told);
 }
 
 Json error_body(const std::string& message, const char* type, const char* code) {

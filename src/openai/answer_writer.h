@@ -14,6 +14,7 @@
 #include "openai/formats/output_parser.h"
 #include "openai/served_request.h"
 #include "openai/token_probs.h"
+#include "openai/usage.h"
 
 namespace doppler::openai {
 
@@ -27,13 +28,9 @@ struct ChoiceAnswer {
   std::vector<ToolCall> calls;
   StopReason stop = StopReason::kEndOfText;
   std::vector<ToldToken> tokens;  // so far, where log-probabilities were asked for
+  Timings timings;                // so far
 
   void add(const AnswerEvent& event);
-};
-
-struct Usage {
-  uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0;
-  double queued_seconds = 0, ttft_seconds = 0, decode_seconds = 0;
 };
 
 // What is known before the first token.
@@ -51,6 +48,10 @@ class AnswerWriter {
   // ---- Of a stream: each gives the bytes to send, in this order.
   virtual std::string content_type() const { return "text/event-stream"; }
   virtual std::string begin(const AnswerHead& head, uint32_t choices) = 0;
+  // More of the choice's prompt is evaluated: `answer` has its timings.
+  virtual std::string progress(uint32_t, const ChoiceAnswer&, double /*seconds since its evaluation began*/) {
+    return {};
+  }
   // `answer` has all that came of the choice, this event too.
   virtual std::string event(uint32_t choice, const AnswerEvent& event, const ChoiceAnswer& answer) = 0;
   virtual std::string end_choice(uint32_t choice, const ChoiceAnswer& answer) = 0;
@@ -66,8 +67,8 @@ class AnswerWriter {
   virtual void keep(const AnswerHead&, const std::vector<ChoiceAnswer>&, const Usage&) {}
 };
 
-std::unique_ptr<AnswerWriter> make_chat_writer(bool includes_usage);
-std::unique_ptr<AnswerWriter> make_completion_writer(bool includes_usage);
+std::unique_ptr<AnswerWriter> make_chat_writer(const Told& told);
+std::unique_ptr<AnswerWriter> make_completion_writer(const Told& told);
 
 // {"error": {"message", "type", "param", "code"}}
 Json error_body(const Error& error);

@@ -158,6 +158,8 @@ Result<Json> read_conversation(const Json& messages) {
 Result<ChatFields> read_chat_fields(const Json& body) {
   ChatFields out;
   DP_CHECK(read_tools(body, &out));
+  DP_TRY(const auto parallel, get_bool(body, "parallel_tool_calls"));
+  out.one_call = !parallel.value_or(true);
   DP_CHECK(read_template_arguments(body, &out));
   const Json* messages = find(body, "messages");
   DP_TRY(out.messages, read_conversation(messages ? *messages : Json()));

@@ -16,6 +16,7 @@ struct ChatFields {
   Json tools;                     // null: none, or none may be called; else as templates read them
   ToolChoice tool_choice = ToolChoice::kAuto;
   std::string tool_name;                     // of kNamed
+  bool one_call = false;                     // "parallel_tool_calls": false
   Json template_arguments = Json::object();  // further variables of the template
 };
 // Errors: kInvalidInput or kUnsupported, naming the field.

@@ -42,7 +42,7 @@ Json completion_body(const CompletionAnswer& answer) {
     usage.cached_tokens = answer.choices[0].timings.cached_tokens;
   }
   const bool chat = answer.endpoint == Endpoint::kChatCompletions;
-  const auto writer = chat ? make_chat_writer(false) : make_completion_writer(false);
+  const auto writer = chat ? make_chat_writer({}) : make_completion_writer({});
   return writer->whole({.id = answer.id, .model = answer.model, .created = answer.created}, choices, usage);
 }
 

@@ -27,16 +27,16 @@ constexpr Ignored kIgnored[] = {
     {"safety_identifier", nullptr},
     {"prompt_cache_key", nullptr},
     {"prompt_cache_retention", nullptr},
-    {"prediction", nullptr},           // makes answers faster, not other
-    {"parallel_tool_calls", nullptr},  // says something about tools only
+    {"prediction", nullptr},  // makes answers faster, not other
     {"echo", "false"},
     {"best_of", "1"},
     {"suffix", R"("")"},
     {"modalities", R"(["text"])"},
 };
 
-constexpr std::string_view kOfChats[] = {"messages",    "max_completion_tokens", "tools",
-                                         "tool_choice", "chat_template_kwargs",  "reasoning_effort"};
+constexpr std::string_view kOfChats[] = {"messages",        "max_completion_tokens", "tools",
+                                         "tool_choice",     "parallel_tool_calls",   "chat_template_kwargs",
+                                         "reasoning_effort"};
 
 bool is_nothing(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
 

@@ -19,6 +19,10 @@ constexpr const char* kRead[] = {"model",
                                  "stream_options",
                                  "tools",
                                  "tool_choice",
+                                 "parallel_tool_calls",
+                                 "cache_prompt",
+                                 "timings_per_token",
+                                 "return_progress",
                                  "chat_template_kwargs",
                                  "reasoning_effort",
                                  "echo",
@@ -26,18 +30,8 @@ constexpr const char* kRead[] = {"model",
                                  "safety_identifier"};
 
 // Fields that OpenAI's clients send and that change nothing here.
-constexpr const char* kHarmless[] = {"metadata",
-                                     "store",
-                                     "service_tier",
-                                     "prompt_cache_key",
-                                     "prompt_cache_retention",
-                                     "prediction",
-                                     "parallel_tool_calls",
-                                     "cache_prompt",
-                                     "verbosity",
-                                     "return_progress",
-                                     "timings_per_token",
-                                     "add_generation_prompt"};
+constexpr const char* kHarmless[] = {
+    "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention", "prediction"};
 
 // Fields that are refused unless they ask for nothing.
 struct Refused {
@@ -53,6 +47,7 @@ constexpr Refused kRefused[] = {
     {"modalities", R"(["text"])", "Only text is written here."},
     {"audio", "null", "Only text is written here."},
     {"web_search_options", "null", "Nothing is searched for here."},
+    {"add_generation_prompt", "true", "An answer is always asked for."},
 };
 
 bool is_nothing(const Json& value) { return value.is_null() || (value.is_structured() && value.empty()); }
@@ -138,8 +133,11 @@ Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const Gen
   DP_CHECK(read_flag(body, "stream", &out.is_streamed));
   if (const Json* options = find(body, "stream_options"); options && !options->is_null()) {
     if (!options->is_object()) return wrong("stream_options", "an object", *options);
-    DP_CHECK(read_flag(*options, "include_usage", &out.includes_usage));
+    DP_CHECK(read_flag(*options, "include_usage", &out.told.usage));
   }
+  DP_CHECK(read_flag(body, "timings_per_token", &out.told.timings));
+  DP_CHECK(read_flag(body, "return_progress", &out.told.progress));
+  DP_CHECK(read_flag(body, "cache_prompt", &out.caches_prompt));
   DP_TRY(const auto user, get_string(body, "user"));
   DP_TRY(const auto identifier, get_string(body, "safety_identifier"));
   out.client = identifier ? *identifier : user.value_or("");

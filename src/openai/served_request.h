@@ -18,6 +18,13 @@ namespace doppler::openai {
 
 inline constexpr uint32_t kMaxPrompts = 64;
 
+// What is told beside the answer.
+struct Told {
+  bool usage = false;     // in a last chunk of a stream
+  bool timings = false;   // in each chunk of a stream, and in a whole answer
+  bool progress = false;  // while the prompt of a stream is evaluated
+};
+
 struct ServedRequest {
   using Prompt = std::variant<std::string, std::vector<int32_t>>;
 
@@ -28,7 +35,9 @@ struct ServedRequest {
   GenerateOptions options;
   bool has_seed = false;
   uint32_t choices = 1;  // of each prompt
-  bool is_streamed = false, includes_usage = false, echoes = false;
+  bool is_streamed = false, echoes = false;
+  bool caches_prompt = true;  // Request::cache_prompt
+  Told told;
   std::string client;                // who asks, as the client says ("user")
   std::vector<std::string> ignored;  // fields that are not known
 };

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "openai/usage.h"
+
 namespace doppler::openai {
 namespace {
 
@@ -20,16 +22,48 @@ TEST(ServedRequest, UnknownFieldsAreNamedAndIgnored) {
       "dry_multiplier": 0.5, "typical_p": 0.9, "reasoning_effort": "none", "chat_template_kwargs": {"x": 1})");
   ASSERT_TRUE(request) << request.error().sentence();
   EXPECT_EQ(request->ignored, (std::vector<std::string>{"no_such_field"}));
-  EXPECT_TRUE(request->is_streamed && request->includes_usage);
+  EXPECT_TRUE(request->is_streamed && request->told.usage);
   EXPECT_EQ(request->options.sampling.dry_multiplier, 0.5f);
   EXPECT_EQ(request->options.sampling.typical_p, 0.9f);
   EXPECT_EQ(to_text(request->chat.template_arguments),
             R"({"reasoning_effort":"none","enable_thinking":false,"x":1})");
 }
 
+TEST(ServedRequest, WhatIsToldBesideTheAnswerIsAskedFor) {
+  const auto plain = chat("");
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE(plain->caches_prompt && !plain->told.timings && !plain->told.progress && !plain->chat.one_call);
+  const auto all = chat(
+      R"("cache_prompt": false, "timings_per_token": true, "return_progress": true, "parallel_tool_calls": false)");
+  ASSERT_TRUE(all) << all.error().sentence();
+  EXPECT_TRUE(!all->caches_prompt && all->told.timings && all->told.progress && all->chat.one_call);
+  EXPECT_TRUE(all->ignored.empty());
+}
+
+TEST(Usage, RatesAreOfTheTimesTheyStandBeside) {
+  const Json told = timings_json({.prompt_tokens = 100,
+                                  .cached_tokens = 20,
+                                  .generated_tokens = 11,
+                                  .queued_seconds = 1,
+                                  .ttft_seconds = 1.5,
+                                  .decode_seconds = 2});
+  EXPECT_EQ(
+      to_text(told),
+      R"({"cache_n":20,"prompt_n":80,"prompt_ms":500.0,"prompt_per_token_ms":6.25,"prompt_per_second":160.0,)"
+      R"("predicted_n":11,"predicted_ms":2000.0,"predicted_per_token_ms":200.0,"predicted_per_second":5.0})");
+  const Json nothing = timings_json({});
+  EXPECT_EQ(nothing["prompt_per_second"], 0.0);
+  EXPECT_EQ(nothing["predicted_per_second"], 0.0);
+}
+
 TEST(ServedRequest, ErrorsNameTheField) {
   const char* const cases[][2] = {
       {R"("temperature": "hot")", "temperature"},
+      {R"("cache_prompt": 1)", "cache_prompt"},
+      {R"("timings_per_token": "yes")", "timings_per_token"},
+      {R"("return_progress": [1])", "return_progress"},
+      {R"("parallel_tool_calls": 0)", "parallel_tool_calls"},
+      {R"("add_generation_prompt": false)", "add_generation_prompt"},
       {R"("stream": 1)", "stream"},
       {R"("n": 0)", "n"},
       {R"("stop": [""])", "stop"},

@@ -1,5 +1,6 @@
 #include "server/generation.h"
 
+#include <algorithm>
 #include <ctime>
 #include <random>
 
@@ -78,9 +79,13 @@ Result<void> Generation::submit(ReadyModel& model) {
     return fail(ErrorKind::kUnsupported, "The model %s gives %s of texts and writes none.",
                 model.name.c_str(), model.model.info().gives_scores ? "scores" : "embeddings");
   }
+  begun_at_ = std::chrono::steady_clock::now();
   if (!request_.has_seed) request_.options.sampling.seed = random_seed();
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
-  Request request{.options = request_.options, .client = std::hash<std::string>()(client), .on_news = news()};
+  Request request{.options = request_.options,
+                  .client = std::hash<std::string>()(client),
+                  .cache_prompt = request_.caches_prompt,
+                  .on_news = news()};
   if (request_.endpoint == openai::Endpoint::kChatCompletions) {
     DP_TRY(batch::ChatStart chat,
            start_chat(model.model.impl().loaded->text, request_.chat, request_.options.grammar));
@@ -143,11 +148,14 @@ void Generation::pull() {
     emit(i, std::exchange(choice.forced, {}));
     auto piece = choice.stream->try_next();
     if (!piece) return fail_with(piece.error());
-    if (request_.options.logprobs)
-      openai::tell_tokens(choice.stream->so_far(), token_text_, &answers_[i].tokens);
+    const auto& so_far = choice.stream->so_far();
+    const uint32_t evaluated = std::exchange(answers_[i].timings, so_far.timings).evaluated_tokens;
+    if (evaluated != so_far.timings.evaluated_tokens) tell_progress(i);
+    if (request_.options.logprobs) openai::tell_tokens(so_far, token_text_, &answers_[i].tokens);
     emit(i, choice.parser.push(piece->text));
-    if (!piece->ended) continue;
+    if (!piece->ended && !choice.parser.is_closed()) continue;
     emit(i, choice.parser.finish());
+    if (piece->ended) answers_[i].stop = so_far.stop;
     finish_choice(i);
   }
   if (live_ == 0 && !has_ended_) finish();
@@ -160,31 +168,34 @@ void Generation::emit(uint32_t choice, std::vector<AnswerEvent> events) {
   }
 }
 
+// Of the choices of a prompt the first alone evaluates it.
+void Generation::tell_progress(uint32_t choice) {
+  if (!request_.is_streamed || !request_.told.progress || choice % request_.choices != 0) return;
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begun_at_;
+  const openai::ChoiceAnswer& answer = answers_[choice];
+  exchange_->write(writer_->progress(choice, answer, since.count() - answer.timings.queued_seconds));
+}
+
+// The stream has ended, or the answer has without it.
 void Generation::finish_choice(uint32_t index) {
-  Choice& choice = choices_[index];
-  const auto generation = choice.stream->finish();  // it has ended: this does not wait
-  if (generation) {
-    answers_[index].stop = generation->stop;
-    choice.timings = generation->timings;
-  }
-  choice.stream.reset();
+  choices_[index].stream.reset();
   --live_;
   if (request_.is_streamed) exchange_->write(writer_->end_choice(index, answers_[index]));
 }
 
 void Generation::finish() {
   for (uint32_t i = 0; i < choices_.size(); ++i) {
-    const Timings& t = choices_[i].timings;
+    const Timings& t = answers_[i].timings;
     usage_.generated_tokens += t.generated_tokens;
     usage_.forced_tokens += t.forced_tokens;
+    usage_.decode_seconds = std::max(usage_.decode_seconds, t.decode_seconds);
     // The choices of a prompt share its evaluation.
     if (i % request_.choices == 0) usage_.cached_tokens += t.cached_tokens;
   }
-  const Timings& first = choices_.front().timings;
+  const Timings& first = answers_.front().timings;
   usage_.prompt_tokens = head_.prompt_tokens;
   usage_.queued_seconds = first.queued_seconds;
   usage_.ttft_seconds = first.ttft_seconds;
-  usage_.decode_seconds = first.decode_seconds;
   writer_->keep(head_, answers_, usage_);
   // The log has it when the client has its answer.
   const auto self = shared_from_this();

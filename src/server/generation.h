@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   Result<void> submit_prompt(ReadyModel& model, std::vector<int32_t> ids, Request request);
   void pull();
   void emit(uint32_t choice, std::vector<openai::AnswerEvent> events);
+  void tell_progress(uint32_t choice);
   void finish_choice(uint32_t choice);
   void finish();
   void fail_with(const Error& error);
@@ -39,7 +41,6 @@ class Generation : public std::enable_shared_from_this<Generation> {
     std::optional<Stream> stream;  // none: it has ended
     openai::OutputParser parser = {};
     std::vector<openai::AnswerEvent> forced = {};  // told before the first piece
-    Timings timings = {};
   };
 
   const std::shared_ptr<Exchange> exchange_;
@@ -53,6 +54,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::vector<Choice> choices_;
   std::vector<openai::ChoiceAnswer> answers_;
   openai::Usage usage_;
+  std::chrono::steady_clock::time_point begun_at_;
   size_t live_ = 0;
   bool has_ended_ = false;
 };

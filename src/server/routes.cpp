@@ -10,6 +10,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", answer_chat},
     {"POST", "/v1/completions", answer_completions},
     {"POST", "/v1/embeddings", answer_embeddings},
+    {"POST", "/v1/rerank", answer_rerank},
     {"POST", "/v1/responses", answer_responses},
     {"GET", "/v1/responses/*", answer_response},
     {"DELETE", "/v1/responses/*", answer_delete_response},

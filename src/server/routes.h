@@ -29,6 +29,7 @@ void answer_model(Service& service, const Call& call);
 void answer_chat(Service& service, const Call& call);
 void answer_completions(Service& service, const Call& call);
 void answer_embeddings(Service& service, const Call& call);
+void answer_rerank(Service& service, const Call& call);
 void answer_upload(Service& service, const Call& call);
 void answer_files(Service& service, const Call& call);
 void answer_file(Service& service, const Call& call);

@@ -47,6 +47,14 @@ void reply_error(Exchange& exchange, const Error& error) {
 
 void reply_json(Exchange& exchange, const Json& body) { exchange.reply(200, to_text(body)); }
 
+std::vector<std::string> unknown_fields(const Json& body, std::span<const std::string_view> known) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : body.items()) {
+    if (std::ranges::find(known, name) == known.end()) out.push_back(name);
+  }
+  return out;
+}
+
 Result<Json> body_of(const Exchange& exchange) {
   const std::string& text = exchange.request().body;
   if (text.empty()) return Json::object();

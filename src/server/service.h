@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,8 @@ void reply_error(Exchange& exchange, int status, const std::string& message, con
                  const char* code = nullptr, HttpFields fields = {});
 void reply_error(Exchange& exchange, const Error& error);
 void reply_json(Exchange& exchange, const Json& body);
+// The fields of a body that are not among those.
+std::vector<std::string> unknown_fields(const Json& body, std::span<const std::string_view> known);
 // The request's body, an object. Errors: what it is instead.
 Result<Json> body_of(const Exchange& exchange);
 

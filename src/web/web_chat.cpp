@@ -82,6 +82,7 @@ Result<Json> begin_chat(const engine::TextModel& text, const Json& body, bool ha
                {{"calls", prompt.parser.calls ? prompt.parser.calls->name : ""},
                 {"begins", prompt.parser.begins_in_reasoning},
                 {"tools", prompt.parser.tools},
+                {"one_call", prompt.parser.one_call},
                 {"special", prompt.shows_special},
                 {"forced", prompt.forced}}}};
   if (asked.kind != GrammarKind::kNone) out["grammar"] = grammar_json(prompt.grammar);
@@ -97,6 +98,7 @@ Result<ChatReader> ChatReader::create(const engine::TextModel& text, const Json&
   DP_TRY(const auto calls, get_string(reading, "calls"));
   DP_TRY(const auto begins, get_bool(reading, "begins"));
   DP_TRY(auto tools, get_string(reading, "tools"));
+  DP_TRY(const auto one_call, get_bool(reading, "one_call"));
   DP_TRY(const auto special, get_bool(reading, "special"));
   DP_TRY(auto forced, get_string(reading, "forced"));
   const openai::ReasoningFormat* reasoning = openai::reasoning_format_of(text.template_source);
@@ -104,7 +106,8 @@ Result<ChatReader> ChatReader::create(const engine::TextModel& text, const Json&
   out.parser_ = openai::OutputParser({.calls = openai::call_format_named(calls.value_or("")),
                                       .reasoning = reasoning ? &reasoning->marks : nullptr,
                                       .begins_in_reasoning = begins.value_or(false),
-                                      .tools = std::move(tools).value_or("")});
+                                      .tools = std::move(tools).value_or(""),
+                                      .one_call = one_call.value_or(false)});
   out.forced_ = std::move(forced).value_or("");
   out.shows_special_ = special.value_or(false);
   return out;

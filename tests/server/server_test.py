@@ -1,6 +1,6 @@
 """`doppler serve` with the shipped model: each API whole and streamed, errors by name, limits, clients that misbehave, an
 orderly end. One server for all of it, since loading takes longest.
-  python3 server_test.py --doppler PROGRAM [--embedding-model FOLDER] [unittest options]"""
+  python3 server_test.py --doppler PROGRAM [--embedding-model FOLDER] [--scoring-model FOLDER] [unittest options]"""
 
 import base64
 import json
@@ -16,7 +16,7 @@ import unittest
 from served import Served
 
 DOPPLER = "doppler"
-EMBEDDING_MODEL = ""
+EMBEDDING_MODEL = SCORING_MODEL = ""
 KEY = "secret-key"
 FLAGS = ("--ctx", "512", "--parallel", "4", "--queue", "8", "--few-samplers", "--head-timeout", "2", "--body-timeout", "2",
          "--body", "64K", "--temp", "0", "--any-name")
@@ -42,6 +42,8 @@ def setUpModule():
         with open(os.path.join(folder.name, "tokenizer.json"), "w", encoding="utf-8") as file:
             json.dump(TOKENIZER, file)
         models = ("-m", "vectors=" + folder.name)
+    if SCORING_MODEL:
+        models += ("-m", "scores=" + SCORING_MODEL)
     ServerCase.served = Served(DOPPLER, *FLAGS, *models)
     # It answers before the model is there.
     ServerCase.first_health = ServerCase.served.ask("GET", "/health")
@@ -125,6 +127,31 @@ class OpenAI(ServerCase):
         self.assertEqual((stopped["choices"][0]["text"], stopped["choices"][0]["finish_reason"]), ("", "stop"))
         biased = self.good(TEXT, {"prompt": "Once", "max_tokens": 2, "logit_bias": {"300": 100}})
         self.assertEqual(biased["choices"][0]["text"], self.good("/detokenize", {"tokens": [300, 300]})["content"])
+
+    def test_timings_are_told_where_they_are_asked_for(self):
+        whole = self.good(TEXT, {"prompt": "Once", "max_tokens": 4, "timings_per_token": True})
+        timings = whole["timings"]
+        self.assertEqual((timings["prompt_n"] + timings["cache_n"], timings["predicted_n"]), (whole["usage"]["prompt_tokens"], 4))
+        self.assertNotIn("timings", self.good(TEXT, {"prompt": "Once", "max_tokens": 1}))
+        for path, body in ((TEXT, {"prompt": "Once", "max_tokens": 4}), (CHAT, chat())):
+            events = self.served.events(path, {**body, "stream": True, "timings_per_token": True})[:-1]
+            told = [event["timings"]["predicted_n"] for event in events]
+            self.assertEqual((told, told[-1]), (sorted(told), body["max_tokens"]))
+
+    def test_progress_of_a_prompt_is_told(self):
+        body = {"prompt": list(range(300, 700)), "max_tokens": 2, "stream": True, "return_progress": True}
+        events = self.served.events(TEXT, body)[:-1]
+        progress = [event["prompt_progress"] for event in events if "prompt_progress" in event]
+        self.assertEqual((progress[-1]["total"], progress[-1]["processed"]), (400, 400))
+        self.assertGreater(progress[-1]["time_ms"], 0)
+        self.assertNotIn("prompt_progress", json.dumps(self.served.events(TEXT, {**body, "return_progress": False})))
+
+    def test_a_prompt_may_be_kept_apart(self):
+        prompt = {"prompt": list(range(900, 1200)), "max_tokens": 1}
+        cached = lambda **fields: self.good(TEXT, {**prompt, **fields})["usage"]["prompt_tokens_details"]["cached_tokens"]
+        self.assertEqual((cached(cache_prompt=False), cached(cache_prompt=False), cached()), (0, 0, 0))
+        self.assertGreater(cached(), 200)
+        self.assertEqual(cached(cache_prompt=False), 0)
 
     def test_log_probabilities(self):
         fields = {"logprobs": True, "top_logprobs": 2, "max_tokens": 4}
@@ -411,6 +438,29 @@ class Embeddings(ServerCase):
         self.assertIn("embeddings", self.refused(TEXT, {"model": "vectors", "prompt": [5]})["message"])
 
 
+class Rerank(ServerCase):
+    BODY = {"model": "scores", "query": "Who lives in the tree?",
+            "documents": ["The fox sleeps.", {"text": "The crow lives in the tree."}, "A stone."]}
+
+    def setUp(self):
+        if not SCORING_MODEL:
+            self.skipTest("no --scoring-model")
+
+    def test_the_best_come_first(self):
+        whole = self.good("/v1/rerank", self.BODY)["results"]
+        scores = [result["relevance_score"] for result in whole]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        self.assertEqual(sorted(result["index"] for result in whole), [0, 1, 2])
+        best = self.good("/v1/rerank", {**self.BODY, "top_n": 1, "return_documents": True})["results"]
+        texts = ["The fox sleeps.", "The crow lives in the tree.", "A stone."]
+        self.assertEqual(best, [{**whole[0], "document": {"text": texts[whole[0]["index"]]}}])
+
+    def test_what_cannot_be_scored_is_refused(self):
+        for fields in ({"query": 1}, {"documents": []}, {"documents": [1]}, {"documents": [{"text": None}]}, {"top_n": 0},
+                       {"model": "storyteller"}):
+            self.refused("/v1/rerank", {**self.BODY, **fields})
+
+
 class Ends(unittest.TestCase):
     def test_a_batch_goes_on_after_a_kill(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -443,12 +493,15 @@ class Ends(unittest.TestCase):
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    if "--doppler" in arguments:
-        at = arguments.index("--doppler")
-        DOPPLER = os.path.abspath(arguments[at + 1])
+
+    def path_of(flag, otherwise):
+        if flag not in arguments:
+            return otherwise
+        at = arguments.index(flag)
+        path = os.path.abspath(arguments[at + 1])
         del arguments[at:at + 2]
-    if "--embedding-model" in arguments:
-        at = arguments.index("--embedding-model")
-        EMBEDDING_MODEL = os.path.abspath(arguments[at + 1])
-        del arguments[at:at + 2]
+        return path
+
+    DOPPLER = path_of("--doppler", DOPPLER)
+    EMBEDDING_MODEL, SCORING_MODEL = path_of("--embedding-model", ""), path_of("--scoring-model", "")
     unittest.main(argv=[sys.argv[0], *arguments])

@@ -148,7 +148,7 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
                       .pos = s->fed,
                       .tokens = std::span(s->tokens()).subspan(s->fed, rows[i]),
                       .sample = last});
-    out.members.push_back({.sequence = s, .chooses = last});
+    out.members.push_back({.sequence = s, .chooses = last, .fed_to = s->fed + rows[i]});
   }
   DP_TRY(out.ticket, runner_.step(slots, pieces));
   for (Sequence* s : decoding) {
@@ -190,7 +190,8 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, uin
 
 void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                          std::span<const kernels::LogProbEntry> logprobs) {
-  for (const auto& [sequence, chooses] : in_flight.members) {
+  for (const auto& [sequence, chooses, fed_to] : in_flight.members) {
+    sequence->stream->note_fed(std::min(fed_to, sequence->prompt_len));
     const bool has_logprobs = sequence->request.settings.sampling.logprobs != 0;
     for (uint32_t step = 0; chooses && step < in_flight.ticket.count; ++step) {
       const size_t at = size_t{step} * runner_.max_sequences() + sequence->slot;
@@ -200,7 +201,7 @@ void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> to
     }
     publish(*sequence);
   }
-  for (const auto& [sequence, chooses] : in_flight.members) {
+  for (const auto& [sequence, chooses, fed_to] : in_flight.members) {
     if (--sequence->in_flight == 0 && sequence->leaving()) release(*sequence);
   }
 }

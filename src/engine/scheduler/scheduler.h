@@ -73,7 +73,8 @@ class Scheduler {
   struct InFlight {
     struct Member {
       Sequence* sequence;
-      bool chooses;  // or else it only fed a piece of its prompt
+      bool chooses;         // or else it only fed a piece of its prompt
+      uint32_t fed_to = 0;  // positions of its prompt behind this ticket
     };
     model::Ticket ticket;
     std::vector<Member> members;

@@ -155,6 +155,22 @@ TEST(Scheduler, CancelledStreamsEndAtOnceWhereverTheyAre) {
   EXPECT_EQ(stays->reason(), StopReason::kTokenLimit);
 }
 
+TEST(Scheduler, AStreamTellsHowFarItsPromptIs) {
+  Script s({.sequences = 2, .ctx_len = 128, .blocks = 128, .rows = 20});
+  const StreamPtr first = s.submit(ask(text(50), 3));
+  std::vector<uint32_t> evaluated;
+  while (s.turn()) {
+    const uint32_t now = first->timings().evaluated_tokens;
+    if (evaluated.empty() || evaluated.back() != now) evaluated.push_back(now);
+  }
+  EXPECT_EQ(evaluated, (std::vector<uint32_t>{20, 40, 50}));
+  const StreamPtr again = s.submit(ask(text(50), 3));
+  s.run();
+  const StreamTimings& timings = again->timings();
+  EXPECT_GT(timings.cached_tokens, 0u);
+  EXPECT_EQ(timings.cached_tokens + timings.evaluated_tokens, 50u);
+}
+
 TEST(Scheduler, ADeadlineThatPassesInTheQueueIsAnError) {
   Script s({.sequences = 1});
   s.submit(ask(text(5), 50));

@@ -2,6 +2,7 @@
 // scheduler's turns run. Tokens only: text, stop strings and templates are their caller's matter.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -34,7 +35,8 @@ struct Request {
 
 struct StreamTimings {
   uint32_t prompt_tokens = 0;
-  uint32_t cached_tokens = 0;  // of the prompt, found in blocks: not evaluated
+  uint32_t cached_tokens = 0;     // of the prompt, found in blocks: not evaluated
+  uint32_t evaluated_tokens = 0;  // of the prompt, so far
   uint32_t generated_tokens = 0;
   uint32_t forced_tokens = 0;  // of these, appended without a step each
   uint32_t preemptions = 0;    // how often its blocks were taken away and computed again
@@ -69,6 +71,12 @@ class Stream {
 
  private:
   friend class Scheduler;
+  // The prompt is there up to this position.
+  void note_fed(uint32_t positions) {
+    if (positions <= timings_.cached_tokens) return;
+    timings_.evaluated_tokens = std::max(timings_.evaluated_tokens, positions - timings_.cached_tokens);
+  }
+
   uint64_t id_;
   std::vector<uint32_t> sequence_;
   uint32_t taken_ = 0;

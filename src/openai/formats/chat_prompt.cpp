@@ -54,6 +54,7 @@ Result<ChatPrompt> chat_prompt(const ChatFields& chat, const Grammar& grammar, c
   DP_TRY(out.text, use.render(shown));
   out.parser.calls = calls;
   if (has_tools) out.parser.tools = to_text(chat.tools);
+  out.parser.one_call = chat.one_call;
   if (const ReasoningFormat* reasoning = reasoning_format_of(use.source)) {
     out.parser.reasoning = &reasoning->marks;
     out.parser.begins_in_reasoning = trim(out.text).ends_with(trim(reasoning->marks.opening));

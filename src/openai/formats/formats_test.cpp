@@ -162,6 +162,27 @@ const Case kCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Texts, Formats, testing::ValuesIn(kCases));
 
+TEST(OutputParser, WhereOneCallIsAllowedASecondEndsTheAnswer) {
+  const std::pair<const char*, std::string> texts[] = {
+      {"hermes",
+       "A <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}</tool_call>\n"
+       "<tool_call>{\"name\": \"g\", \"arguments\": {}}</tool_call> B"},
+      {"mistral",
+       "A [TOOL_CALLS][{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": {}}]"},
+  };
+  for (const auto& [format, text] : texts) {
+    for (const bool one : {true, false}) {
+      OutputParser parser({.calls = call_format_named(format), .tools = kTools, .one_call = one});
+      const auto events = parser.push(text);
+      EXPECT_EQ(parser.is_closed(), one) << format;
+      const std::string all = shown({events, parser.finish()});
+      EXPECT_EQ(all.starts_with("A|f({\"a\":1})") || all.starts_with("A|f({\"a\": 1})"), true) << all;
+      EXPECT_EQ(all.find("g(") == std::string::npos, one) << all;
+      EXPECT_EQ(all.find('B') == std::string::npos, one || std::string_view(format) != "hermes") << all;
+    }
+  }
+}
+
 TEST(CallFormat, TheTemplateShowsIt) {
   const char* const cases[][2] = {
       {"<tool_call>\n{{ call }}", "hermes"},

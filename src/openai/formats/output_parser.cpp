@@ -10,7 +10,12 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 }  // namespace
 
 void AnswerEvents::add(AnswerEvent::Kind kind, std::string_view text) {
-  if (text.empty()) return;
+  if (text.empty() || is_closed_) return;
+  if (kind == AnswerEvent::Kind::kCall) {
+    is_closed_ = one_call_ && has_call_;
+    if (is_closed_) return;
+    has_call_ = true;
+  }
   if (!events_.empty() && events_.back().kind == kind && kind != AnswerEvent::Kind::kCall) {
     events_.back().text += text;
   } else {
@@ -19,6 +24,7 @@ void AnswerEvents::add(AnswerEvent::Kind kind, std::string_view text) {
 }
 
 OutputParser::OutputParser(Setup setup) : setup_(std::move(setup)) {
+  if (setup_.one_call) events_.allow_one_call();
   if (setup_.calls && !setup_.calls->answer_opening.empty()) {
     begin_call("");
   } else if (setup_.reasoning && setup_.begins_in_reasoning) {

@@ -29,9 +29,13 @@ class AnswerEvents {
  public:
   void add(AnswerEvent::Kind kind, std::string_view text);
   std::vector<AnswerEvent> take() { return std::exchange(events_, {}); }
+  // From now on a second call ends the answer: neither it nor what is behind it is taken.
+  void allow_one_call() { one_call_ = true; }
+  bool is_closed() const { return is_closed_; }
 
  private:
   std::vector<AnswerEvent> events_;
+  bool one_call_ = false, has_call_ = false, is_closed_ = false;
 };
 
 enum class Taken : uint8_t {
@@ -65,6 +69,7 @@ class OutputParser {
     const ReasoningMarks* reasoning = nullptr;  // null: nor is reasoning
     bool begins_in_reasoning = false;           // the prompt ends behind the opening mark
     std::string tools;                          // JSON text of the tools that may be called
+    bool one_call = false;                      // a second call ends the answer, and is not told
   };
   explicit OutputParser(Setup setup);
   // No format at all: everything is text.
@@ -73,6 +78,8 @@ class OutputParser {
   std::vector<AnswerEvent> push(std::string_view text);
   // The answer has ended: what was held back.
   std::vector<AnswerEvent> finish();
+  // Nothing more comes of it, whatever is pushed.
+  bool is_closed() const { return events_.is_closed(); }
 
  private:
   enum class Mode : uint8_t { kText, kReasoning, kCall };

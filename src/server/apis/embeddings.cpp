@@ -95,14 +95,6 @@ struct Embedded {
   double seconds = 0;
 };
 
-std::vector<std::string> unknown_fields(const Json& body) {
-  std::vector<std::string> out;
-  for (const auto& [key, value] : body.items()) {
-    if (std::ranges::find(kFields, key) == std::end(kFields)) out.push_back(key);
-  }
-  return out;
-}
-
 // Null: the client left.
 Result<std::optional<Embedded>> embed_all(ReadyModel& ready, const Asked& asked, const Exchange& exchange) {
   const auto start = std::chrono::steady_clock::now();
@@ -157,7 +149,7 @@ void answer(Service& service, const Call& call, const char* field, bool truncate
   if (!body) return reply_error(*call.exchange, body.error());
   auto asked = read_asked(*body, field, truncates);
   if (!asked) return reply_error(*call.exchange, asked.error());
-  service.note_ignored(unknown_fields(*body));
+  service.note_ignored(unknown_fields(*body, kFields));
   const std::string name = asked->model;
   service.with_model(
       call.exchange, name,

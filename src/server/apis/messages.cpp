@@ -105,6 +105,8 @@ Result<void> add_tools(const Json& body, Json* out) {
   }
   const Json* choice = find(body, "tool_choice");
   if (!choice || choice->is_null()) return {};
+  DP_TRY(const auto one_call, get_bool(*choice, "disable_parallel_tool_use"));
+  if (one_call) (*out)["parallel_tool_calls"] = !*one_call;
   DP_TRY(const auto type, get_string(*choice, "type"));
   DP_TRY(const auto name, get_string(*choice, "name"));
   if (type == "tool" && name) {
@@ -170,7 +172,7 @@ Result<openai::ServedRequest> read_messages(const Exchange& exchange, const Gene
   return openai::read_served(openai::Endpoint::kChatCompletions, chat, defaults);
 }
 
-Json usage_json(const openai::Usage& usage) {
+Json usage_of_messages(const openai::Usage& usage) {
   return {{"input_tokens", usage.prompt_tokens - usage.cached_tokens},
           {"cache_creation_input_tokens", 0},
           {"cache_read_input_tokens", usage.cached_tokens},
@@ -217,7 +219,7 @@ class MessagesWriter : public openai::AnswerWriter {
   std::string end(const std::vector<ChoiceAnswer>& choices, const openai::Usage& usage) override {
     return event_text("message_delta",
                       {{"delta", {{"stop_reason", stop_reason(choices[0])}, {"stop_sequence", nullptr}}},
-                       {"usage", usage_json(usage)}}) +
+                       {"usage", usage_of_messages(usage)}}) +
            event_text("message_stop", Json::object());
   }
 
@@ -250,7 +252,7 @@ class MessagesWriter : public openai::AnswerWriter {
     return {{"id", "msg_" + head.id},        {"type", "message"},
             {"role", "assistant"},           {"model", head.model},
             {"content", std::move(content)}, {"stop_reason", std::move(stop)},
-            {"stop_sequence", nullptr},      {"usage", usage_json(usage)}};
+            {"stop_sequence", nullptr},      {"usage", usage_of_messages(usage)}};
   }
   static std::string event_text(const char* name, Json fields) {
     Json event = {{"type", name}};

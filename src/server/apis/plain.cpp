@@ -28,10 +28,10 @@ void generate(Service& service, const Call& call, Endpoint endpoint) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
   auto request = openai::read_served(endpoint, *body, service.options().defaults);
-  const bool usage = request && request->includes_usage;
+  const openai::Told told = request ? request->told : openai::Told();
   service.generate(call.exchange, std::move(request),
-                   endpoint == Endpoint::kCompletions ? openai::make_completion_writer(usage)
-                                                      : openai::make_chat_writer(usage));
+                   endpoint == Endpoint::kCompletions ? openai::make_completion_writer(told)
+                                                      : openai::make_chat_writer(told));
 }
 
 // The body and the text of its field "model".
