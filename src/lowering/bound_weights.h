@@ -18,6 +18,8 @@ struct Projection {
     uint32_t matrices = 1;     // of experts: how many the weight stacks
   };
   std::vector<Part> parts;
+  // Of two parts: their biases once more, f32 [n], for one dispatch (LinearPair); invalid: neither has one.
+  kernels::TensorView pair_bias;
   uint32_t n = 0;  // outputs of all parts together
   uint32_t k = 0;
   uint32_t n_experts = 0;  // of experts: how many each matrix has here, or slots for them

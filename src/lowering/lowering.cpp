@@ -261,7 +261,8 @@ Result<std::string> Lowering::refuse_prologue(uint32_t index, PrologueKind kind)
   const bool once = kind == PrologueKind::kAddRmsNorm || kind == PrologueKind::kSplitPartials;
   if (once && parts.size() == 2 && is_on("paired_products")) {
     return kernels::refuse_pair(ctx, parts[0].weight, resolved->choices[0], parts[1].weight,
-                                resolved->choices[1], kind);
+                                resolved->choices[1],
+                                {.prologue = kind, .has_bias = resolved->projection->has_bias()});
   }
   if (once && parts.size() > 1) return std::string("the product that reads it is more than one dispatch");
   for (size_t i = 0; i < parts.size(); ++i) {

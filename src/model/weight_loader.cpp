@@ -190,6 +190,8 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<formats::StoredTen
   Projection out;
   out.k = k;
   const std::string fused = fused_name(matrices);
+  std::vector<float> all_biases;
+  std::string all_labels;
   uint64_t all_rows = 0;
   for (const formats::StoredTensor& matrix : matrices) all_rows += rows_of(matrix);
   for (size_t i = 0; i < matrices.size();) {
@@ -245,11 +247,17 @@ Task<Result<Projection>> WeightLoader::projection(std::vector<formats::StoredTen
     DP_CO_TRY(part.weight, co_await place_stacked(label, format, std::move(sources), k, weights_together_));
     if (!biases.empty()) {
       biases.resize(rows, 0.0f);
+      all_biases.resize(out.n, 0.0f);
+      all_biases.insert(all_biases.end(), biases.begin(), biases.end());
       DP_CO_TRY(part.bias, co_await floats(label + ".bias", biases));
     }
+    all_labels += (all_labels.empty() ? "" : "+") + label;
     out.n += rows;
     out.parts.push_back(std::move(part));
   }
+  if (all_biases.empty() || out.parts.size() != 2) co_return out;
+  all_biases.resize(out.n, 0.0f);
+  DP_CO_TRY(out.pair_bias, co_await floats(all_labels + ".bias", all_biases));
   co_return out;
 }
 

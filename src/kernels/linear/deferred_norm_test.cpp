@@ -120,28 +120,40 @@ INSTANTIATE_TEST_SUITE_P(Formats, DeferredNormTest,
                          });
 
 // q and k beside v: the same numbers as two dispatches, bit for bit. The first ends with half a tile.
-TEST(LinearPair, IsBothProducts) {
-  constexpr uint32_t kK = 256, kFirst = 80, kSecond = 48;
+void expect_both_products(bool has_bias) {
+  constexpr uint32_t kK = 256, kFirst = 80, kSecond = 48, kBoth = kFirst + kSecond;
   const TestWeight first = random_weight(WeightFormat::kTileQ4, kFirst, kK, 1);
   const TestWeight second = random_weight(WeightFormat::kTileQ6, kSecond, kK, 2);
   Policy policy = forced_matvec(WeightFormat::kTileQ4, ".dp4a.tile");
   policy.forced.merge(forced_matvec(WeightFormat::kTileQ6, ".dp4a.tile").forced);
   KernelRun run(policy, 1);
   const Weight a = upload(run, first), b = upload(run, second);
-  const TensorView x = run.input(random_floats(kK, 3)), pair = run.output((kFirst + kSecond) * 4),
-                   apart = run.output((kFirst + kSecond) * 4);
+  const TensorView x = run.input(random_floats(kK, 3)), pair = run.output(kBoth * 4),
+                   apart = run.output(kBoth * 4);
+  TensorView bias, first_bias, second_bias;
+  if (has_bias) {
+    const std::vector<float> values = random_floats(kBoth, 4);
+    bias = run.input(values);
+    first_bias = run.input(std::vector<float>(values.begin(), values.begin() + kFirst));
+    second_bias = run.input(std::vector<float>(values.begin() + kFirst, values.end()));
+  }
   ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
-    constexpr uint32_t kStride = kFirst + kSecond;
     const Rows rows{.f32 = x};
-    EXPECT_EQ(pair_refusal(ctx, a, b, PrologueKind::kRows), "");
-    DP_CHECK(record_linear(ctx, LinearPair{.first = a, .second = b, .x = rows, .y = pair}));
-    DP_CHECK(record_linear(ctx, Linear{.weight = a, .x = rows, .y = Store{.y = apart, .y_stride = kStride}}));
-    return record_linear(
-        ctx, Linear{.weight = b, .x = rows, .y = Store{.y = apart, .y_stride = kStride, .y_column = kFirst}});
+    EXPECT_EQ(pair_refusal(ctx, a, b, {.has_bias = has_bias}), "");
+    DP_CHECK(record_linear(ctx, LinearPair{.first = a, .second = b, .x = rows, .bias = bias, .y = pair}));
+    DP_CHECK(record_linear(
+        ctx, Linear{.weight = a, .x = rows, .bias = first_bias, .y = Store{.y = apart, .y_stride = kBoth}}));
+    return record_linear(ctx, Linear{.weight = b,
+                                     .x = rows,
+                                     .bias = second_bias,
+                                     .y = Store{.y = apart, .y_stride = kBoth, .y_column = kFirst}});
   }));
   run.replay();
-  EXPECT_EQ(run.read<float>(pair, kFirst + kSecond), run.read<float>(apart, kFirst + kSecond));
+  EXPECT_EQ(run.read<float>(pair, kBoth), run.read<float>(apart, kBoth));
 }
+
+TEST(LinearPair, IsBothProducts) { expect_both_products(/*has_bias=*/false); }
+TEST(LinearPair, HasBothBiases) { expect_both_products(/*has_bias=*/true); }
 
 double activated(double v, ActivationFn activation) {
   switch (activation) {
@@ -283,7 +295,7 @@ TEST_F(AddRmsNormTest, IsMadeByAPair) {
   const AddRmsNorm x = upload_inputs(run, kK);
   const TensorView y = run.output((kN + kSecond) * 4);
   ASSERT_TRUE(run.record([&](Context& ctx) -> Result<void> {
-    EXPECT_EQ(pair_refusal(ctx, w1, w2, PrologueKind::kAddRmsNorm), "");
+    EXPECT_EQ(pair_refusal(ctx, w1, w2, {.prologue = PrologueKind::kAddRmsNorm}), "");
     return record_linear(ctx, LinearPair{.first = w1, .second = w2, .x = x, .y = y});
   }));
   run.replay();

@@ -303,13 +303,16 @@ Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoic
   DP_CHECK(check_weight(ctx, op.first));
   DP_CHECK(check_weight(ctx, op.second));
   DP_CHECK(check_prologue(ctx, op.x, op.first.k));
-  const std::string refused = refuse_pair(ctx, op.first, first, op.second, second, kind_of(op.x));
+  if (op.bias.valid()) DP_CHECK(check_view(op.bias, outputs * sizeof(float), "bias of " + ctx.op_label));
+  const std::string refused = refuse_pair(ctx, op.first, first, op.second, second,
+                                          {.prologue = kind_of(op.x), .has_bias = op.bias.valid()});
   if (!refused.empty()) {
     return fail(ErrorKind::kInternal, "%s and %s of %s cannot be one dispatch: %s.", name_of(first).c_str(),
                 name_of(second).c_str(), ctx.op_label.c_str(), refused.c_str());
   }
   Choice noted = first.choice;
-  const Linear reader{.weight = op.first, .x = op.x, .y = Store{.y = op.y}};  // the product points into it
+  const Linear reader{
+      .weight = op.first, .x = op.x, .bias = op.bias, .y = Store{.y = op.y}};  // the product points into it
   Product a = product_of(reader, *first.row, noted);
   DP_CHECK(convert_input(ctx, a));
   DP_CHECK(record_matvec_tile_pair(ctx, a, op.second, *second.row));

@@ -128,10 +128,15 @@ struct LinearPair {
   const Weight& first;
   const Weight& second;
   Prologue x;
-  TensorView y;  // f32 [first.n + second.n]
+  TensorView bias;  // optional f32 [first.n + second.n]
+  TensorView y;     // f32 [first.n + second.n]
+};
+struct PairNeeds {
+  PrologueKind prologue = PrologueKind::kRows;
+  bool has_bias = false;
 };
 std::string refuse_pair(const Context& ctx, const Weight& first, const ProductChoice& first_choice,
-                        const Weight& second, const ProductChoice& second_choice, PrologueKind kind);
+                        const Weight& second, const ProductChoice& second_choice, const PairNeeds& needs);
 Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoice& second,
                     const LinearPair& op);
 

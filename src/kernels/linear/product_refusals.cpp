@@ -55,6 +55,11 @@ std::string refuse_workgroups(uint64_t outputs, const gpu::Caps& caps) {
   return outputs / kQ8Block <= caps.max_workgroups ? "" : "it needs more workgroups than this device has";
 }
 
+std::string refuse_buffers(uint32_t count, const gpu::Caps& caps) {
+  if (caps.max_storage_buffers >= count) return "";
+  return format_text("it binds %u storage buffers, this device allows %u", count, caps.max_storage_buffers);
+}
+
 // x is made by every workgroup: `outputs` are those of the whole dispatch.
 std::string refuse_add_norm(const Context& ctx, const Weight& weight, const ProductChoice& choice,
                             uint64_t outputs) {
@@ -69,10 +74,8 @@ std::string refuse_add_norm(const Context& ctx, const Weight& weight, const Prod
        refuse_reads(outputs / kTileRows * weight.k * 4 * sizeof(float))});
   if (!reason.empty()) return reason;
   if (choice.reads() != InputForm::kQ8) return name_of(choice) + " does not read x in 8 bits";
-  if (caps.max_storage_buffers < kBuffers) {
-    return format_text("it binds %u storage buffers, this device allows %u", kBuffers,
-                       caps.max_storage_buffers);
-  }
+  const std::string too_many = refuse_buffers(kBuffers, caps);
+  if (!too_many.empty()) return too_many;
   const uint32_t invocations = std::min(kMostTileInvocations, caps.max_invocations);
   if (weight.k / kQ8Block > invocations) {
     return format_text("%u columns are more than the blocks of %u invocations", weight.k, invocations);
@@ -144,7 +147,8 @@ std::string refuse_epilogue(const Context&, const Weight& weight, const ProductC
 }
 
 std::string refuse_pair(const Context& ctx, const Weight& first, const ProductChoice& first_choice,
-                        const Weight& second, const ProductChoice& second_choice, PrologueKind kind) {
+                        const Weight& second, const ProductChoice& second_choice, const PairNeeds& needs) {
+  constexpr uint32_t kBuffers = 9;  // of matvec_tile_pair
   const uint64_t outputs = uint64_t{first.n} + second.n;
   const std::string reason =
       first_of({refuse_unless_tiled(first_choice), refuse_unless_tiled(second_choice), refuse_pieces(first),
@@ -153,8 +157,11 @@ std::string refuse_pair(const Context& ctx, const Weight& first, const ProductCh
   if (first.k != second.k || first_choice.reads() != second_choice.reads()) {
     return "the two products read different forms of x";
   }
-  if (kind == PrologueKind::kSplitPartials) return "a pair of products does not reduce splits";
-  if (kind != PrologueKind::kAddRmsNorm) return refuse_workgroups(outputs, ctx.plan.caps());
+  if (needs.prologue == PrologueKind::kSplitPartials) return "a pair of products does not reduce splits";
+  if (needs.prologue != PrologueKind::kAddRmsNorm) {
+    return first_of({refuse_buffers(kBuffers, ctx.plan.caps()), refuse_workgroups(outputs, ctx.plan.caps())});
+  }
+  if (needs.has_bias) return "a pair of products that makes its input has no bias";
   return first_of({refuse_add_norm(ctx, first, first_choice, outputs),
                    refuse_add_norm(ctx, second, second_choice, outputs)});
 }

@@ -177,6 +177,7 @@ struct PairRefusal {
   Asked first, second;
   const char* reason = "";
   Limits limits = {};
+  bool has_bias = false;
 };
 
 constexpr Asked kSecond{.n = 32, .format = kQ6};
@@ -198,6 +199,8 @@ const PairRefusal kPairRefusals[] = {
     {kRows, {.k = 128}, kSecond, "the two products read different forms of x"},
     {kRows, {}, kSecond, kTooManyGroups, {.workgroups = 5}},
     {kAddNorm, {}, kSecond, kTooManyGroups, {.workgroups = 5}},
+    {kRows, {}, kSecond, "", {}, true},
+    {kAddNorm, {}, kSecond, "a pair of products that makes its input has no bias", {}, true},
     {kPartials, {}, kSecond, "a pair of products does not reduce splits"},
     {kAddNorm,
      {.n = 32768, .k = 2048},
@@ -209,7 +212,9 @@ TEST(ProductRefusals, OfPairsHaveAReasonEach) {
   for (const PairRefusal& row : kPairRefusals) {
     SCOPED_TRACE(format_text("row %td", &row - kPairRefusals));
     Asking asking({row.first, row.second}, row.limits);
-    EXPECT_EQ(pair_refusal(asking.ctx, row.first.weight(), row.second.weight(), row.kind), row.reason);
+    EXPECT_EQ(pair_refusal(asking.ctx, row.first.weight(), row.second.weight(),
+                           {.prologue = row.kind, .has_bias = row.has_bias}),
+              row.reason);
   }
 }
 

@@ -38,10 +38,11 @@ std::string epilogue_refusal(const Context& ctx, const Weight& weight, EpilogueK
   return choice ? refuse_epilogue(ctx, weight, *choice, kind) : choice.error().sentence();
 }
 
-std::string pair_refusal(const Context& ctx, const Weight& first, const Weight& second, PrologueKind kind) {
+std::string pair_refusal(const Context& ctx, const Weight& first, const Weight& second,
+                         const PairNeeds& needs) {
   const Result<ProductChoice> a = resolve_product(ctx, first), b = resolve_product(ctx, second);
   if (!a || !b) return (a ? b : a).error().sentence();
-  return refuse_pair(ctx, first, *a, second, *b, kind);
+  return refuse_pair(ctx, first, *a, second, *b, needs);
 }
 
 Policy forced_matvec(WeightFormat format, std::string_view suffix) {

@@ -15,7 +15,8 @@ std::string prologue_refusal(const Context& ctx, const Weight& weight, PrologueK
                              ActivationFn gate = ActivationFn::kNone);
 std::string epilogue_refusal(const Context& ctx, const Weight& weight, EpilogueKind kind,
                              ActivationFn gate = ActivationFn::kNone);
-std::string pair_refusal(const Context& ctx, const Weight& first, const Weight& second, PrologueKind kind);
+std::string pair_refusal(const Context& ctx, const Weight& first, const Weight& second,
+                         const PairNeeds& needs);
 
 // A policy that takes this matvec of a format: "matvec.<format><suffix>".
 Policy forced_matvec(WeightFormat format, std::string_view suffix);

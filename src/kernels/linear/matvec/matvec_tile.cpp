@@ -185,7 +185,7 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weig
   launch.consts = tile_consts(shape);
   for (const gpu::WgslConst& value :
        {u32_const("FIRST_ROWS", a.n), bool_const("NORMED", op.square_sums.valid()),
-        f32_const("NORM_EPS", op.norm_eps)}) {
+        f32_const("NORM_EPS", op.norm_eps), bool_const("HAS_BIAS", op.bias.valid())}) {
     launch.consts.push_back(value);
   }
   launch.bindings = {views.weights,
@@ -195,6 +195,7 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weig
                      x.x,
                      x.scales,
                      op.square_sums.valid() ? op.square_sums : views.weights,
+                     op.bias.valid() ? op.bias : views.weights,
                      op.y};
   launch.grid = {.x = (a.n + b.n) / shape.rows};
   launch.fixed_bytes = piece_bytes(a, a.pieces[0]) + piece_bytes(b, b.pieces[0]);

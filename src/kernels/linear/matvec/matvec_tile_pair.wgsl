@@ -1,5 +1,6 @@
 // y = x W^T for one row of x and two weights in different tile formats, the second's outputs after the first's: q and k
-// beside v. x may be the input of an RMS norm whose division is still to be done (NORMED).
+// beside v. x may be the input of an RMS norm whose division is still to be done (NORMED), and both
+// may have a bias.
 // Map: a workgroup makes ROWS outputs of one of them, see linear/matvec/tile_sum.
 // Error: as matvec_tile.
 // Read next: linear/matvec/tile_sum, linear/matvec/tile_norm.
@@ -14,7 +15,8 @@
 @group(0) @binding(4) var<storage, read> x: array<XElement>;
 @group(0) @binding(5) var<storage, read> x_scales: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read> square_sums: array<f32>;
-@group(0) @binding(7) var<storage, read_write> y: array<f32>;
+@group(0) @binding(7) var<storage, read> bias: array<f32>;  // of both
+@group(0) @binding(8) var<storage, read_write> y: array<f32>;
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -25,5 +27,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   } else {
     sum = second_reduce_slices(local, vec2<f32>(second_slice_sum(row - FIRST_ROWS, local, group.x), 0.0)).x;
   }
-  if (local < ROWS) { y[row] = sum * norm_factor(); }
+  if (local < ROWS) {
+    var value = sum * norm_factor();
+    if (HAS_BIAS) { value += bias[row]; }
+    y[row] = value;
+  }
 }
