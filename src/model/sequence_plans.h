@@ -26,6 +26,7 @@ struct SequenceBuffers {
   std::vector<CachePlace> caches;  // keys and values of each layer
   bool has_states = false;
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
+  uint32_t prompt_share = kPiecesBesideDecoding;
 
   uint64_t block_bytes(bool in_windows) const {  // of all layers of that pool
     uint64_t bytes = 0;
@@ -56,6 +57,7 @@ class SequencePlans final : public SequenceRunner {
   uint32_t max_steps() const override;
   uint32_t max_tickets() const override { return buffers_.table ? 1 : tickets_; }
   uint32_t max_block_reads() const override { return block_readback_.size(); }
+  uint32_t prompt_share() const override { return buffers_.prompt_share; }
   bool has_states() const override { return buffers_.has_states; }
   uint32_t window() const override { return buffers_.window; }
   uint32_t window_block_count() const override { return buffers_.window_blocks; }

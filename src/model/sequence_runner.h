@@ -24,7 +24,7 @@ struct Piece {
   bool sample = false;  // the prompt ends here: its last row chooses the slot's first token
 };
 
-// Rows of prompts beside decoding slots that plans are made for: the scheduler's usual share.
+// Rows of prompts beside decoding slots that plans of few rows are made for.
 inline constexpr uint32_t kPiecesBesideDecoding = 32;
 
 class SequenceRunner {
@@ -40,6 +40,8 @@ class SequenceRunner {
   virtual uint32_t max_steps() const = 0;        // of decode()
   virtual uint32_t max_tickets() const = 0;      // tickets whose tokens may be outstanding at a time
   virtual uint32_t max_block_reads() const = 0;  // read_block() calls that may be outstanding at a time
+  // Rows of prompts beside decoding slots in a step that takes two to three times as long as one without.
+  virtual uint32_t prompt_share() const { return kPiecesBesideDecoding; }
 
   // Layers that see a window may have a pool of blocks and a table of each slot of their own, so that what no step reads any
   // more can be given to others. A step reads so many positions for each row, its own the last. 0: they have no such pool.

@@ -26,18 +26,15 @@ Scheduler::Scheduler(model::SequenceRunner& runner, SchedulerConfig config)
 
 Result<std::unique_ptr<Scheduler>> Scheduler::create(model::SequenceRunner& runner, SchedulerConfig config) {
   const std::pair<const char*, uint64_t> at_least_one[] = {
-      {"vocab-size", config.vocab_size},
-      {"tickets-ahead", config.tickets_ahead},
-      {"prefill-share", config.prefill_share},
-      {"decode-steps", config.decode_steps},
-      {"quantum", config.quantum},
-      {"max-waiting", config.max_waiting},
-      {"aging", config.aging.count() > 0},
+      {"vocab-size", config.vocab_size},     {"tickets-ahead", config.tickets_ahead},
+      {"decode-steps", config.decode_steps}, {"quantum", config.quantum},
+      {"max-waiting", config.max_waiting},   {"aging", config.aging.count() > 0},
   };
   for (const auto& [name, value] : at_least_one) {
     if (value == 0)
       return fail(ErrorKind::kInvalidInput, "The scheduler's %s is 0; at least 1 is needed.", name);
   }
+  if (config.prefill_share == 0) config.prefill_share = runner.prompt_share();
   if (runner.max_rows() <= runner.max_sequences()) {
     return fail(ErrorKind::kInvalidInput,
                 "A step has %u rows; %u sequences that decode and a row of a prompt need %u.",
@@ -94,10 +91,13 @@ Result<bool> Scheduler::queue_step() {
   std::ranges::copy_if(running_, std::back_inserter(decoding), &Sequence::may_decode);
   const auto decode_rows = static_cast<uint32_t>(decoding.size());
   const uint32_t rows_left = runner_.max_rows() - decode_rows;
-  const uint32_t budget = decoding.empty() ? rows_left : std::min(config_.prefill_share, rows_left);
-  DP_CHECK(admit(budget));
-
   const auto in_prefill = [](const Sequence* s) { return s->phase == Phase::kPrefill; };
+  const auto evaluating = static_cast<size_t>(std::ranges::count_if(running_, in_prefill));
+  const uint32_t budget = prompt_budget({.share = config_.prefill_share,
+                                         .rows_left = rows_left,
+                                         .decoding = decoding.size(),
+                                         .prompts = evaluating + waiting_.size()});
+  DP_CHECK(admit(budget));
   uint32_t steps = 1;
   if (!decoding.empty()) {
     // While a guided sequence waits for its last token, a step of the others is queued, so that the device does not.

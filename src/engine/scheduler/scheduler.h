@@ -32,7 +32,7 @@ namespace doppler::engine {
 struct SchedulerConfig {
   uint32_t vocab_size = 0;
   uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
-  uint32_t prefill_share = kPrefillShare;
+  uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
   uint32_t decode_steps = model::kDefaultBatch;      // of a ticket, where nobody waits
   uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
   Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority

@@ -155,6 +155,36 @@ TEST(Scheduler, CancelledStreamsEndAtOnceWhereverTheyAre) {
   EXPECT_EQ(stays->reason(), StopReason::kTokenLimit);
 }
 
+TEST(StepPolicy, PromptsHaveMoreRowsWhereMoreOfThemWait) {
+  const struct {
+    BudgetNeeds needs;
+    uint32_t rows;
+  } cases[] = {
+      {{.share = 8, .rows_left = 100, .decoding = 0, .prompts = 1}, 100},
+      {{.share = 8, .rows_left = 100, .decoding = 4, .prompts = 1}, 8},
+      {{.share = 8, .rows_left = 100, .decoding = 4, .prompts = 4}, 8},
+      {{.share = 8, .rows_left = 100, .decoding = 4, .prompts = 7}, 14},
+      {{.share = 8, .rows_left = 100, .decoding = 1, .prompts = 50}, 8 * kMostShares},
+      {{.share = 8, .rows_left = 5, .decoding = 1, .prompts = 50}, 5},
+  };
+  for (const auto& c : cases) EXPECT_EQ(prompt_budget(c.needs), c.rows) << c.rows;
+}
+
+// Many prompts at once beside one stream: they take a quarter of the steps that a share each would take.
+TEST(Scheduler, ManyPromptsBesideFewStreamsAreEvaluatedSooner) {
+  Script s({.sequences = 8, .ctx_len = 200, .blocks = 400, .rows = 72}, {.prefill_share = 8});
+  const StreamPtr first = s.submit(ask(text(4, 1), 150));
+  s.run_to(*first, 3);
+  const size_t before = s.runner.calls.size();
+  std::vector<StreamPtr> others;
+  for (uint32_t i = 0; i < 7; ++i) others.push_back(s.submit(ask(text(64, 2 + i), 2, /*client=*/i)));
+  for (const StreamPtr& other : others) s.run_to(*other, 1);
+  EXPECT_LE(s.runner.calls.size() - before, 7u * 64u / 8u / 2u);
+  for (size_t i = before; i < s.runner.calls.size(); ++i)
+    EXPECT_LE(s.runner.calls[i].piece_rows, 8u * kMostShares);
+  s.run();
+}
+
 TEST(Scheduler, AStreamTellsHowFarItsPromptIs) {
   Script s({.sequences = 2, .ctx_len = 128, .blocks = 128, .rows = 20});
   const StreamPtr first = s.submit(ask(text(50), 3));
@@ -252,9 +282,9 @@ TEST(Scheduler, BadConfigurationsAreOneSentence) {
   EXPECT_EQ(no_rows.error().message(),
             "A step has 8 rows; 8 sequences that decode and a row of a prompt need 9.");
   TestSequenceRunner runner({});
-  const auto no_share = Scheduler::create(runner, {.vocab_size = 97, .prefill_share = 0});
-  ASSERT_FALSE(no_share);
-  EXPECT_EQ(no_share.error().message(), "The scheduler's prefill-share is 0; at least 1 is needed.");
+  const auto no_tickets = Scheduler::create(runner, {.vocab_size = 97, .tickets_ahead = 0});
+  ASSERT_FALSE(no_tickets);
+  EXPECT_EQ(no_tickets.error().message(), "The scheduler's tickets-ahead is 0; at least 1 is needed.");
 }
 
 TEST(Scheduler, AnErrorOfTheDeviceEndsAllStreams) {

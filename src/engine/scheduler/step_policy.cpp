@@ -4,6 +4,14 @@
 
 namespace doppler::engine {
 
+uint32_t prompt_budget(const BudgetNeeds& needs) {
+  if (needs.decoding == 0) return needs.rows_left;
+  const uint64_t fair = uint64_t{needs.share} * needs.prompts / needs.decoding;
+  const uint64_t most = uint64_t{needs.share} * kMostShares;
+  const uint64_t rows = std::clamp<uint64_t>(fair, needs.share, most);
+  return static_cast<uint32_t>(std::min<uint64_t>(rows, needs.rows_left));
+}
+
 std::vector<uint32_t> split_rows(std::span<const PromptNeed> needs, uint32_t budget, uint32_t max_pieces) {
   std::vector<uint32_t> rows(needs.size(), 0);
   std::vector<size_t> firsts;  // the oldest prompt of each client

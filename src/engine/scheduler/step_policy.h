@@ -10,12 +10,20 @@
 
 namespace doppler::engine {
 
-// Rows of prompts in a step in which others decode. A row of prefill costs 1/32 to 1/50 of a decode step of one slot on
-// an H200 (README.md: 1,850 and 80,420 tok/s for llama-3.2-1b, 850 and 30,231 for 3b, 509 and 16,288 for 8b). Behind
-// 32,000 tokens such a step takes 24.8 ms instead of 5.3 (8 streams of the 8b): attention's part grows with the depth.
-inline constexpr uint32_t kPrefillShare = model::kPiecesBesideDecoding;
+// Where more prompts wait than slots decode, a step takes up to so many times the usual share of their rows.
+inline constexpr uint32_t kMostShares = 4;
 // Decode steps of a ticket while others wait for a slot or blocks: a sequence that ends holds them for so long.
 inline constexpr uint32_t kShortSteps = 4;
+
+struct BudgetNeeds {
+  uint32_t share = 0;      // SequenceRunner::prompt_share()
+  uint32_t rows_left = 0;  // of the step, beside the decoding slots
+  size_t decoding = 0;     // slots
+  size_t prompts = 0;      // that are being evaluated, or wait in the queue
+};
+// Rows of prompts in a step: all that are left where nobody decodes; else the share, once for each prompt a decoding slot, so
+// that the few who decode do not keep the many from their first token.
+uint32_t prompt_budget(const BudgetNeeds& needs);
 
 struct PromptNeed {
   uint64_t client = 0;
