@@ -12,9 +12,10 @@ import { wasmPath } from './wasm_node.mjs';
 
 export { DopplerError };
 
-// As natively: kernels are tested, so they run without Dawn's bounds checks, and may have the matrix units, which are still an
-// experiment of Dawn's.
-const kDawnOptions = ['enable-dawn-features=allow_unsafe_apis,disable_robustness,disable_polyfills_on_integer_div_and_mod'];
+// As natively (kDawnEnabledToggles): kernels are tested, so they run without Dawn's bounds checks, may have the matrix units, which are
+// still an experiment of Dawn's, and f16 on NVIDIA, where Dawn is careful about old drivers.
+const kDawnOptions = ['enable-dawn-features=allow_unsafe_apis,vulkan_enable_f16_on_nvidia,disable_workgroup_init,disable_robustness,'
+  + 'disable_polyfills_on_integer_div_and_mod'];
 
 /** Dawn ends the process badly when it is collected before it: kept. @type {any} */
 let keptGpu = null;
