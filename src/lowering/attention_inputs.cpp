@@ -65,7 +65,9 @@ kernels::Attention attention_op(const Lowering& l, uint32_t index) {
                         .softcap = a.softcap,
                         .sinks = sinks,
                         .max_keys = l.io().max_keys,
-                        .single_rows = l.io().single_rows};
+                        .single_rows = l.io().single_rows,
+                        .each_row = l.io().attends_each_row,
+                        .own_sequences = l.io().single_rows == l.rows(node.inputs[0])};
   if (a.bidirectional && a.sliding_window != 0) {  // to either side
     op.ahead = a.sliding_window / 2;
     op.window = op.ahead + 1;

@@ -48,6 +48,7 @@ struct StepIo {
   // their own (kernels::Attention::single_rows).
   kernels::TensorView sampled_state;
   uint32_t single_rows = 0;
+  bool attends_each_row = false;  // likewise all rows, also those of pieces
   PersistentIo persistent;
   PagedRoutes paged = {};
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream

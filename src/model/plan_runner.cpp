@@ -291,9 +291,26 @@ const gpu::Plan& PlanRunner::plan(std::string_view name) const {
   return it == built_.plans.end() ? built_.plans.front() : *it;  // names are those of record_plans()
 }
 
+// On a CPU, and in the exact lane, products of 17 to 64 rows are those of larger chunks.
+bool PlanRunner::has_narrow_plans() const {
+  return options_.policy.name != "exact" && device_.caps().type != gpu::AdapterType::kCpu;
+}
+
+// Of several rows of one sequence, the largest first.
+std::vector<PlanRunner::RowClass> PlanRunner::row_classes() const {
+  constexpr uint32_t kSkinny = kernels::kMaxSkinnyRows, kNarrow = kernels::kMaxNarrowRows;
+  std::vector<RowClass> classes = {{"prefill", options_.chunk}};
+  if (options_.chunk > kNarrow && has_narrow_plans()) classes.push_back({"narrow", kNarrow});
+  if (options_.chunk > kSkinny) classes.push_back({"skinny", kSkinny});
+  return classes;
+}
+
 const gpu::Plan& PlanRunner::plan_of_rows(std::string_view kind, uint32_t rows) const {
-  const bool skinny = rows <= kernels::kMaxSkinnyRows && options_.chunk > kernels::kMaxSkinnyRows;
-  return plan(std::string(skinny ? "skinny" : "prefill") + std::string(kind));
+  std::string_view name;
+  for (const RowClass& of : row_classes()) {
+    if (rows <= of.rows) name = of.name;
+  }
+  return plan(std::string(name) + std::string(kind));
 }
 
 const gpu::Plan& PlanRunner::decode_plan(bool greedy, uint32_t keys) const {

@@ -200,7 +200,13 @@ class PlanRunner final : public StepRunner {
   Result<Ticket> submit_mark();
   Result<Ticket> submit(const gpu::Plan& plan, uint32_t rows, uint32_t times, uint32_t sampled);
   const gpu::Plan& plan(std::string_view name) const;
-  // "prefill.greedy", or "skinny.greedy" where there are at most kMaxSkinnyRows.
+  struct RowClass {
+    std::string_view name;
+    uint32_t rows = 0;  // at most
+  };
+  bool has_narrow_plans() const;
+  std::vector<RowClass> row_classes() const;
+  // "prefill.greedy", or "narrow.greedy" or "skinny.greedy" where there are so few rows.
   const gpu::Plan& plan_of_rows(std::string_view kind, uint32_t rows) const;
 
   // Views of the shared buffers, valid while recording.

@@ -278,10 +278,12 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
       .paged = paged_,
       .hidden = row.logits_rows == LogitsRows::kAll ? views_.hidden : kernels::TensorView{}};
   if (has_many()) {
-    // What a sequence gets must not depend on its company: the same products in all plans.
+    // What a sequence gets must not depend on its company: the same products in all plans, the same attention of pieces.
     if (options_.policy.name == "exact") ctx.least_rows = kernels::kMaxNarrowRows + 1;
     io.sampled_state = views_.state.sub(kernels::StepTables::sampled_state(), sizeof(kernels::StepState));
     io.single_rows = row.logits_rows == LogitsRows::kAll ? row.max_rows : tables_.sequences;
+    // Tiles of few rows walk over all keys one after the other (kernels/attention/variants.cpp).
+    io.attends_each_row = row.max_rows <= kernels::kMaxNarrowRows && has_narrow_plans();
   }
   reports_.push_back({.plan = row.name});
   lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, reports_.back());
@@ -335,31 +337,28 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
 
 std::vector<PlanRunner::PlanRow> PlanRunner::plan_rows() const {
   if (has_many()) return many_plan_rows();
-  const uint32_t chunk = options_.chunk, skinny = kernels::kMaxSkinnyRows;
   std::vector<PlanRow> rows;
-  if (options_.all_logits) {
-    rows = {{"prefill.logits", chunk, LogitsRows::kAll, false},
-            {"skinny.logits", skinny, LogitsRows::kAll, false}};
-  } else {
-    rows = {{"prefill", chunk, LogitsRows::kNone},
-            {"prefill.greedy", chunk},
-            {"prefill.sample", chunk, LogitsRows::kLast, false},
-            {"skinny", skinny, LogitsRows::kNone},
-            {"skinny.greedy", skinny},
-            {"skinny.sample", skinny, LogitsRows::kLast, false},
-            {"decode.greedy", 1},
-            {"decode.sample", 1, LogitsRows::kLast, false},
-            {"decode.short.greedy", 1, LogitsRows::kLast, true, kernels::kShortKeys},
-            {"decode.short.sample", 1, LogitsRows::kLast, false, kernels::kShortKeys},
-            {"decode.long.greedy", 1, LogitsRows::kLast, true, 0, true},
-            {"decode.long.sample", 1, LogitsRows::kLast, false, 0, true}};
+  for (const RowClass& of : row_classes()) {
+    const std::string name(of.name);
+    if (options_.all_logits) {
+      rows.push_back({name + ".logits", of.rows, LogitsRows::kAll, false});
+      continue;
+    }
+    rows.push_back({name, of.rows, LogitsRows::kNone});
+    rows.push_back({name + ".greedy", of.rows});
+    rows.push_back({name + ".sample", of.rows, LogitsRows::kLast, false});
   }
+  if (options_.all_logits) return rows;
+  rows.insert(rows.end(), {{"decode.greedy", 1},
+                           {"decode.sample", 1, LogitsRows::kLast, false},
+                           {"decode.short.greedy", 1, LogitsRows::kLast, true, kernels::kShortKeys},
+                           {"decode.short.sample", 1, LogitsRows::kLast, false, kernels::kShortKeys},
+                           {"decode.long.greedy", 1, LogitsRows::kLast, true, 0, true},
+                           {"decode.long.sample", 1, LogitsRows::kLast, false, 0, true}});
   std::erase_if(rows, [&](const PlanRow& row) {
     // The lane persistent has decode.greedy and decode.sample to fall back to.
     if (row.max_keys >= options_.ctx_len && !exchange_) return true;
-    if (row.only_persistent && (!exchange_ || options_.ctx_len <= kernels::kShortKeys)) return true;
-    // The chunk is no larger then, and its plans have the same kernels.
-    return row.name.starts_with("skinny") && chunk <= skinny;
+    return row.only_persistent && (!exchange_ || options_.ctx_len <= kernels::kShortKeys);
   });
   return rows;
 }

@@ -27,12 +27,12 @@ std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequenc
   return classes;
 }
 
-// Rows that plans with pieces are made for: those of a chunk beside all slots, and what the scheduler lets prompts have
-// beside decoding slots, where that is few enough for products of few rows.
+// Rows that plans with pieces are made for: those of a chunk beside all slots, and as many as products of few rows take, where
+// that leaves rows beside the slots.
 std::vector<uint32_t> piece_classes_of(const kernels::StepTables& tables) {
-  const uint32_t beside = tables.sequences + kPiecesBesideDecoding;
-  if (beside > kernels::kMaxNarrowRows || beside >= tables.rows) return {tables.rows};
-  return {beside, tables.rows};
+  constexpr uint32_t kFew = kernels::kMaxNarrowRows;
+  if (tables.sequences >= kFew || kFew >= tables.rows) return {tables.rows};
+  return {kFew, tables.rows};
 }
 
 // With matrix units 32 rows of a prompt take nearly as long as 256: 16.6 and 20.7 ms on an H200 (8B in Q4_K), 512 take 31.7.

@@ -97,8 +97,15 @@ std::string shape_text(const Attention& op) {
 
 // y with f32 where the row cannot write another form without it.
 Rows complete_rows(Context& ctx, const Attention& op, const AttentionChoice& choice, Rows y) {
-  const bool matrix = choice.prefill && choice.prefill->kernel == PrefillKernel::kMatrix && !choice.singles;
-  if (!y.f32.valid() && (!matrix || y.q8.valid())) {
+  bool skips_f32 = false;
+  if (choice.decode) {
+    skips_f32 = writes_f16_alone(op, *choice.decode, y);
+  } else if (!choice.singles) {
+    const AttentionPrefillRow& row = *choice.prefill;
+    skips_f32 = row.kernel == PrefillKernel::kEachRow ? writes_f16_alone(op, each_row(row), y)
+                                                      : row.kernel == PrefillKernel::kMatrix && !y.q8.valid();
+  }
+  if (!y.f32.valid() && !skips_f32) {
     y.f32 = ctx.plan.scratch("attn_y", row_floats(op) * sizeof(float) * ctx.max_rows);
   }
   return y;
@@ -128,9 +135,11 @@ Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& o
   const gpu::Caps& caps = ctx.plan.caps();
   const bool has_pieces = single_rows(ctx, op).beside_pieces;
   if (ctx.max_rows > 1 || op.single_rows != 0) {
-    const bool skinny = op.single_rows != 0 ? !has_pieces : op.ahead == 0 && ctx.max_rows <= kMaxSkinnyRows;
+    const uint32_t most = caps.type == gpu::AdapterType::kCpu ? kMaxSkinnyRows : kMaxNarrowRows;
+    const bool skinny = op.single_rows != 0 ? !has_pieces : op.ahead == 0 && ctx.max_rows <= most;
     DP_TRY(Resolved<AttentionPrefillRow> resolved, resolve_rows(ctx, op, skinny));
-    AttentionChoice choice{.choice = std::move(resolved.choice), .prefill = resolved.row};
+    AttentionChoice choice{
+        .choice = std::move(resolved.choice), .prefill = resolved.row, .rotates = resolved.row->rope};
     if (has_pieces) {
       DP_TRY(Resolved<AttentionPrefillRow> singles, resolve_rows(ctx, op, true));
       choice.singles = singles.row;

@@ -4,11 +4,13 @@
 // says what to load next, so splits without keys are read too, since the buffer holds them, and dropped.
 // Barrier: between the parts, each relative to its own maximum, and the first QUADS invocations, which reduce them. For
 // 8-bit blocks (common/forms.h; HAS_Q8 wants a head_dim that is a multiple of 32) each of these makes all four
-// quads of its block and writes one: cheaper than a second barrier.
+// quads of its block and writes one: cheaper than a second barrier. HAS_F16: y is f16 in tiles alone, bound as y_q8, and
+// head_dim a multiple of 16.
 // Error: f32 sums. Read next: attention_decode_range, which says what splits have keys.
 //!import attention/attention_decode_range
 //!import attention/attention_normalise
 //!import common/q8_block
+//!import common/f16_quad
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> partials: array<vec4f>;
 @group(0) @binding(2) var<storage, read> sinks: array<f32>;
@@ -74,6 +76,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   for (var p = 0u; p < PARTS; p++) { factors[p] *= normaliser; }
   if (HAS_Q8) {
     put_of_block(head, quad, factors);
+  } else if (HAS_F16) {
+    put_f16(group.y, group.x * HEAD_DIM + 4u * quad, reduced(quad, factors));
   } else {
     put(head, quad, reduced(quad, factors));
   }
@@ -90,6 +94,13 @@ fn put(head: u32, quad: u32, value: vec4f) {
     let d = 4u * quad + i;
     if (d < HEAD_DIM) { result[head * HEAD_DIM + d] = value[i]; }
   }
+}
+
+fn put_f16(row: u32, column: u32, value: vec4f) {
+  let words = f16_quad(value);
+  let at = 2u * f16_quad_at(row, column);
+  y_q8[at] = words.x;
+  y_q8[at + 1u] = words.y;
 }
 
 fn put_of_block(head: u32, quad: u32, factors: array<f32, PARTS>) {

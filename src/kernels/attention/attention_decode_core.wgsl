@@ -85,12 +85,12 @@ fn attend(row: u32, group: u32, split: u32, thread: u32, invocation: u32) {
   let first_head = row * N_HEADS + kv_head * GROUP + first_in_group;
 
   // All loads of the first tile and of prepare() are under way before anything waits for one.
-  let early = load_before(first_head, heads, kv_head, thread);
+  let early = load_before(row, first_head, heads, kv_head, thread);
   var k: array<Eight, KEYS * VECTORS>;
   var values: array<Eight, KEYS * VECTORS>;
   load_tile(&k, &values, row, kv_head, begin, worker, rank);
 
-  prepare(early, kv_head, end == seen.end && first_in_group == 0u && row_position(row) < CTX_LEN, thread);
+  prepare(row, early, kv_head, end == seen.end && first_in_group == 0u && row_position(row) < CTX_LEN, thread);
   var q_low: array<vec4f, HEADS * VECTORS>;
   var q_high: array<vec4f, HEADS * VECTORS>;
   var low: array<vec4f, HEADS * VECTORS>;

@@ -1,5 +1,6 @@
 // Decode attention with subgroup operations that also does what rope/ does: rotates q and the newest key, and writes
-// the newest key and value into the cache. See attention_decode_core. Twin of attention_decode_subgroup.
+// the newest key and value into the cache. See attention_decode_core. Twin of attention_decode_subgroup. Several rows (z of
+// the grid) are of a sequence each: a row's newest key is of no use to the others.
 // The newest key and value are used from workgroup memory, rounded as the cache rounds them; the first workgroup of the
 // kv head whose keys include them writes them. Other workgroups may load the old row meanwhile, and drop it.
 // Barriers in prepare(): rotated, then newest.
@@ -38,18 +39,20 @@ struct Early {
   steps: array<vec2u, ROTATED_EACH>,
 }
 
-fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early {
+fn load_before(row: u32, first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early {
   var early: Early;
+  let base = row * (N_HEADS + 2u * N_KV_HEADS) * HEAD_DIM;
+  let first_of_row = first_head - row * N_HEADS;
   for (var e = 0u; e < ROTATED_EACH; e++) {
     let i = min(thread + e * WORKGROUP, ROTATED - 1u);
     let h = i / PAIRS;
     let pair = i % PAIRS;
-    var head = first_head + min(h, heads - 1u);
+    var head = first_of_row + min(h, heads - 1u);
     if (h >= HEADS) { head = N_HEADS + (h - HEADS) * N_KV_HEADS + kv_head; }
     let places = pair_places(pair);
     let x = min(places.x, HEAD_DIM - 1u);
     let y = min(places.y, HEAD_DIM - 1u);
-    early.values[e] = vec2f(qkv[head * HEAD_DIM + x], qkv[head * HEAD_DIM + y]);
+    early.values[e] = vec2f(qkv[base + head * HEAD_DIM + x], qkv[base + head * HEAD_DIM + y]);
     if (HAS_NORMS) {
       let weights = select(0u, HEAD_DIM, h == HEADS);
       early.weights[e] = vec2f(sinks[weights + x], sinks[weights + y]);
@@ -59,8 +62,8 @@ fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early 
   return early;
 }
 
-fn prepare(early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
-  let position = state.pos;
+fn prepare(row: u32, early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
+  let position = row_position(row);
   var squares: array<f32, HEADS + 1u>;
   for (var h = 0u; h <= HEADS; h++) { squares[h] = 0.0; }
   for (var e = 0u; e < ROTATED_EACH; e++) {
@@ -107,11 +110,11 @@ fn prepare(early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
                          scale * vec4f(rotated[at + 4u], rotated[at + 5u], rotated[at + 6u], rotated[at + 7u]));
     newest[i] = eight;
     if (writes_newest) {
-      let row = cache_row(0u, kv_head, position) * D8;
+      let at = cache_row(row, kv_head, position) * D8;
       if (i < D8) {
-        k_cache[row + i] = eight;
+        k_cache[at + i] = eight;
       } else {
-        v_cache[row + i - D8] = eight;
+        v_cache[at + i - D8] = eight;
       }
     }
   }
@@ -142,5 +145,6 @@ fn value_at(loaded: Eight, column: u32, is_newest: bool) -> Eight {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
         @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) invocation: u32) {
-  attend(0u, group.x, group.y, subgroup * subgroup_size + invocation, invocation);
+  if (group.z >= single_rows()) { return; }
+  attend(group.z, group.x, group.y, subgroup * subgroup_size + invocation, invocation);
 }

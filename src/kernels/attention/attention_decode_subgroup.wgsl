@@ -3,8 +3,8 @@
 //!import attention/attention_decode_core
 //!import attention/attention_decode_stored
 
-fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> u32 { return 0u; }
-fn prepare(early: u32, kv_head: u32, writes_newest: bool, thread: u32) {}
+fn load_before(row: u32, first_head: u32, heads: u32, kv_head: u32, thread: u32) -> u32 { return 0u; }
+fn prepare(row: u32, early: u32, kv_head: u32, writes_newest: bool, thread: u32) {}
 
 fn q_at(head: u32, d: u32) -> f32 {
   if (d >= HEAD_DIM) {

@@ -1,5 +1,6 @@
 // Where decode attention with subgroup operations puts four neighbouring values of a head: f32 y, which it binds as
-// `result`. Siblings with the same function: attention_quad_y_q8, attention_quad_partial.
+// `result`. Siblings with the same function: attention_quad_y_q8, attention_quad_y_f16,
+// attention_quad_partial.
 //!import attention/attention_normalise
 
 fn put_quad(split: u32, head: u32, quad: u32, found: Quad, is_active: bool) {

@@ -23,12 +23,15 @@ struct OutputForm {
 };
 constexpr OutputForm kPutY = {"attention/attention_output_y", "attention/attention_quad_y"};
 constexpr OutputForm kPutQ8 = {"attention/attention_output_y_q8", "attention/attention_quad_y_q8"};
+// Of kernels with subgroup operations alone.
+constexpr OutputForm kPutF16 = {"attention/attention_output_y", "attention/attention_quad_y_f16"};
 constexpr OutputForm kPutPartial = {"attention/attention_output_partial", "attention/attention_quad_partial"};
 
+// other: y in 8 bits or f16, where the form puts it.
 struct Output {
   OutputForm form;
   TensorView result;
-  TensorView q8;
+  TensorView other;
 };
 
 void choose_output(const Output& output, Launch& launch) {
@@ -37,6 +40,7 @@ void choose_output(const Output& output, Launch& launch) {
 }
 
 // Constants and grid of the kernels that take each row of q on its own.
+gpu::WgslConst f16_columns(const Attention& op) { return u32_const("F16_COLUMNS", row_floats(op)); }
 gpu::WgslConst q8_plane1(const Context& ctx, const Attention& op) {
   return u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, static_cast<uint32_t>(row_floats(op))) / 4);
 }
@@ -69,11 +73,16 @@ Result<void> record_combine(Context& ctx, const Attention& op, const SplitPartia
   for (const gpu::WgslConst& value :
        {u32_const("SPLITS", parts.splits), u32_const("KEYS_PER_SPLIT", parts.keys_per_split),
         u32_const("PARTS", std::clamp(sharing, 1u, std::min(kCombineParts, parts.splits))),
-        bool_const("HAS_Q8", y.q8.valid()), q8_plane1(ctx, op), all_heads(ctx, op)}) {
+        bool_const("HAS_Q8", y.q8.valid()), bool_const("HAS_F16", y.f16.valid()), f16_columns(op),
+        q8_plane1(ctx, op), all_heads(ctx, op)}) {
     launch.consts.push_back(value);
   }
-  launch.bindings = {ctx.state, parts.partials, op.sinks.valid() ? op.sinks : op.q, y.f32,
-                     y.q8.valid() ? y.q8 : unused_binding(ctx)};
+  const TensorView unused = unused_binding(ctx);
+  launch.bindings = {ctx.state, parts.partials, op.sinks.valid() ? op.sinks : op.q,
+                     y.f32.valid() ? y.f32 : unused,
+                     y.q8.valid()    ? y.q8
+                     : y.f16.valid() ? y.f16
+                                     : unused};
   launch.grid = grid_of_rows(ctx, op, op.n_heads, 0);
   launch.bytes = row_floats(op) * sizeof(float) * (parts.splits + 1);
   launch.operations = 2 * row_floats(op) * parts.splits;
@@ -83,7 +92,7 @@ Result<void> record_combine(Context& ctx, const Attention& op, const SplitPartia
 }  // namespace
 
 SingleRows single_rows(const Context& ctx, const Attention& op) {
-  const bool beside_pieces = op.single_rows != 0 && op.single_rows < ctx.max_rows;
+  const bool beside_pieces = op.single_rows != 0 && op.single_rows < ctx.max_rows && !op.each_row;
   return {.most = beside_pieces ? op.single_rows : ctx.max_rows, .beside_pieces = beside_pieces};
 }
 
@@ -100,6 +109,11 @@ AttentionDecodeRow tuned_row(const Policy& policy, Choice& choice, const Attenti
   return tuned;
 }
 
+bool writes_f16_alone(const Attention& op, const AttentionDecodeRow& row, const Rows& y) {
+  return y.f16.valid() && !y.f32.valid() && !y.q8.valid() && row.kernel == DecodeKernel::kSubgroup &&
+         op.cache.head_dim % 16 == 0;
+}
+
 SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeSizes& sizes) {
   return {.partials = {},
           .splits = sizes.splits,
@@ -114,7 +128,9 @@ Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choic
                              const AttentionDecodeRow& chosen, const AttentionOutput& y_of_reader) {
   AttentionDecodeRow tuned = tuned_row(ctx.policy, choice, chosen);
   // Rows of several sequences fill a device by themselves; so many splits as for a few would be as many partial results.
-  if (given.single_rows != 0) tuned.rows = std::max(tuned.rows, single_rows(ctx, given).most);
+  constexpr uint32_t kRowsOfSplits = 8;  // of one sequence: a plan's rows are not all there
+  const uint32_t rows = given.single_rows != 0 ? single_rows(ctx, given).most : ctx.max_rows / kRowsOfSplits;
+  tuned.rows = std::max(tuned.rows, rows);
   const AttentionDecodeRow* row = &tuned;
   if (given.rope && !row->rope) DP_CHECK(record(ctx, *given.rope));
   Attention op = given;
@@ -126,10 +142,13 @@ Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choic
   const auto* left = std::get_if<SplitPartials>(&y_of_reader);
   const Rows y = left ? Rows{} : std::get<Rows>(y_of_reader);
   const bool q8_inside = y.q8.valid() && op.cache.head_dim % 32 == 0;
+  const bool f16_inside = writes_f16_alone(op, *row, y);
   SplitPartials parts = left ? *left : partials_of(ctx, op, sizes);
   if (is_split && !left) parts.partials = ctx.plan.scratch("attention partials", parts.bytes());
   const Output output = is_split ? Output{kPutPartial, parts.partials, {}}
-                                 : Output{q8_inside ? kPutQ8 : kPutY, y.f32, q8_inside ? y.q8 : TensorView{}};
+                        : f16_inside
+                            ? Output{kPutF16, unused_binding(ctx), y.f16}
+                            : Output{q8_inside ? kPutQ8 : kPutY, y.f32, q8_inside ? y.q8 : TensorView{}};
 
   const bool subgroup = row->kernel == DecodeKernel::kSubgroup;
   Launch launch{.variant = row->name};
@@ -143,7 +162,8 @@ Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choic
         u32_const("SPLITS", sizes.splits), u32_const("KEYS_PER_SPLIT", sizes.keys_per_split),
         u32_const("WORKGROUP", sizes.workgroup), u32_const("VECTORS", sizes.vectors),
         u32_const("INVOCATIONS_PER_KEY", sizes.invocations_per_key),
-        u32_const(subgroup ? "KEYS" : "KEYS_EACH", sizes.keys), q8_plane1(ctx, op), all_heads(ctx, op)}) {
+        u32_const(subgroup ? "KEYS" : "KEYS_EACH", sizes.keys), f16_columns(op), q8_plane1(ctx, op),
+        all_heads(ctx, op)}) {
     launch.consts.push_back(value);
   }
   if (subgroup) {
@@ -159,11 +179,12 @@ Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choic
     launch.entry = "attention/attention_decode_rope";
     launch.layout = wgsl::attention_decode_rope::kLayout;
     for (const gpu::WgslConst& value :
-         {u32_const("N_KV_HEADS", op.cache.n_kv_heads), u32_const("ROTARY_DIM", rope.rotary_dim),
-          bool_const("INTERLEAVED", rope.interleaved), f32_const("ATTENTION_FACTOR", rope.attention_factor),
-          bool_const("HAS_NORMS", rope.norms.valid()), f32_const("NORM_EPS", rope.norm_eps)}) {
+         {u32_const("ROTARY_DIM", rope.rotary_dim), bool_const("INTERLEAVED", rope.interleaved),
+          f32_const("ATTENTION_FACTOR", rope.attention_factor), bool_const("HAS_NORMS", rope.norms.valid()),
+          f32_const("NORM_EPS", rope.norm_eps)}) {
       launch.consts.push_back(value);
     }
+    if (ctx.tables.sequences == 0) launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));
     launch.bindings = {ctx.state,
                        rope.qkv,
                        rope.rotary_dim > 0 ? rope.table : rope.qkv,
@@ -173,7 +194,7 @@ Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choic
                        : op.sinks.valid() ? op.sinks
                                           : rope.qkv,
                        output.result,
-                       output.q8.valid() ? output.q8 : unused_binding(ctx)};
+                       output.other.valid() ? output.other : unused_binding(ctx)};
   } else {
     launch.bindings = {ctx.state,
                        op.q,
@@ -181,17 +202,18 @@ Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choic
                        op.cache.v,
                        op.sinks.valid() ? op.sinks : op.q,
                        output.result,
-                       output.q8.valid() ? output.q8 : unused_binding(ctx)};
+                       output.other.valid() ? output.other : unused_binding(ctx)};
   }
   launch.grid = grid_of_rows(ctx, op, op.cache.n_kv_heads * sizes.head_chunks, sizes.splits);
   add_costs(op, launch);
   DP_CHECK(dispatch(ctx, launch));
   if (left) return {};
   if (is_split) {
-    DP_CHECK(
-        record_combine(ctx, op, parts, row->name, {.f32 = y.f32, .q8 = q8_inside ? y.q8 : TensorView{}}));
+    DP_CHECK(record_combine(
+        ctx, op, parts, row->name,
+        {.f32 = y.f32, .q8 = q8_inside ? y.q8 : TensorView{}, .f16 = f16_inside ? y.f16 : TensorView{}}));
   }
-  return record_other_forms(ctx, op, y, q8_inside, false);
+  return record_other_forms(ctx, op, y, q8_inside, f16_inside);
 }
 
 }  // namespace doppler::kernels

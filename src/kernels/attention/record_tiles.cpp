@@ -38,7 +38,7 @@ void add_shared(const Context& ctx, const Attention& op, Launch& launch) {
                    f32_const("SOFTCAP", op.softcap),
                    bool_const("HAS_SOFTCAP", op.softcap > 0),
                    bool_const("HAS_SINKS", op.sinks.valid())};
-  add_tables(launch, ctx.tables, op.cache.in_windows);
+  add_tables(launch, ctx.tables, op.cache.in_windows, op.each_row);
   add_ring(launch, op.cache.ring_len);
   if (ctx.tables.sequences != 0) {
     launch.substitutions.emplace_back("attention/attention_one_run", "attention/attention_many_runs");

@@ -26,6 +26,8 @@ void add_costs(const Attention& op, Launch& launch);
 
 // The row with the constants that tuning found better for this device and shape.
 AttentionDecodeRow tuned_row(const Policy& policy, Choice& choice, const AttentionDecodeRow& row);
+// Whether a row writes y as f16 tiles itself, which it does where no other form is asked for.
+bool writes_f16_alone(const Attention& op, const AttentionDecodeRow& row, const Rows& y);
 SplitPartials partials_of(const Context& ctx, const Attention& op, const DecodeSizes& sizes);
 
 // The forms of y that the kernel did not write itself.

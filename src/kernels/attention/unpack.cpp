@@ -39,7 +39,7 @@ Result<Attention> unpacked(Context& ctx, const Attention& op, bool each_row) {
   launch.consts = {u32_const("D8", op.cache.padded_head_dim() / 8), u32_const("CTX_LEN", op.cache.ctx_len),
                    u32_const("WINDOW", op.window == 0 ? UINT32_MAX : op.window),
                    u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), kWorkgroup, kWorkgroup))};
-  add_tables(launch, ctx.tables, op.cache.in_windows);
+  add_tables(launch, ctx.tables, op.cache.in_windows, op.each_row);
   add_ring(launch, op.cache.ring_len);
   if (many) launch.consts.push_back(u32_const("N_KV_HEADS", op.cache.n_kv_heads));
   if (row_runs) {

@@ -127,6 +127,7 @@ constexpr Lane kSub = Lane::kSubgroups;
 // With 128 and 128 to 256 keys deep, gemma-3-1b lost 12 % and llama-3.2-1b 2.5 % of their tok/s on an H200; with 512
 // neither gained. Eight keys at once instead of four: 1,810 to 1,839 and 1,029 to 1,039 tok/s (.single).
 constexpr uint32_t kDecodeWorkgroup = 256;
+constexpr uint32_t kRowsWorkgroup = 128;  // of each of several rows: attention_decode.subgroup.split
 
 // rotated, newest, gathered, and the parts' maxima, sums and sums of squares, of attention_decode_rope.wgsl.
 uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
@@ -137,27 +138,40 @@ uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
   return floats * sizeof(float) + newest;
 }
 
-std::string rope_fits(const Attention& op, const gpu::Caps& caps, bool splits) {
+// row: the workgroup and heads that it would have.
+std::string rope_fits(const Attention& op, const gpu::Caps& caps, const AttentionDecodeRow& row) {
   if (op.cache.format == CacheFormat::kQ8_0) return "blocks of a cache in q8_0 are made by rope_kv";
   if (!op.rope) return "q and the cache are rotated already";
   if (op.rope->norms.valid() && op.sinks.valid()) return "sinks and norms of q and k share a binding";
   std::string reason = fits_registers(op, caps);
   if (!reason.empty()) return reason;
-  AttentionDecodeRow row;
-  row.kernel = DecodeKernel::kSubgroup;
-  row.splits = splits;
-  row.workgroup = kDecodeWorkgroup;
-  row.heads = splits ? kSplitHeads : 1;
   const uint64_t bytes = rope_workgroup_bytes(decode_sizes(row, op, caps), op);
   if (bytes <= caps.max_workgroup_bytes) return "";
   return format_text("it needs %llu bytes of workgroup memory, this device has %u",
                      static_cast<unsigned long long>(bytes), caps.max_workgroup_bytes);
 }
 
-std::string with_rope(const Attention& op, const gpu::Caps& caps) { return rope_fits(op, caps, true); }
+AttentionDecodeRow rope_row(bool splits, uint32_t workgroup, uint32_t heads) {
+  AttentionDecodeRow row;
+  row.kernel = DecodeKernel::kSubgroup;
+  row.splits = splits;
+  row.workgroup = workgroup;
+  row.heads = heads;
+  return row;
+}
+
+std::string with_rope(const Attention& op, const gpu::Caps& caps) {
+  return rope_fits(op, caps, rope_row(true, kDecodeWorkgroup, kSplitHeads));
+}
+
+// Of attention_skinny: a row that reads keys which another one of the step writes cannot wait for it.
+std::string own_sequences_with_rope(const Attention& op, const gpu::Caps& caps) {
+  if (!op.own_sequences) return "rows of one sequence read each other's keys";
+  return rope_fits(op, caps, rope_row(true, kRowsWorkgroup, 0));
+}
 
 std::string short_with_rope(const Attention& op, const gpu::Caps& caps) {
-  std::string reason = rope_fits(op, caps, false);
+  std::string reason = rope_fits(op, caps, rope_row(false, kDecodeWorkgroup, 1));
   return reason.empty() ? only_short(op, caps) : reason;
 }
 
@@ -220,7 +234,7 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
       .lane = kSub,
       .needs = kNeedSubgroups,
       .refuse = fits_registers},
-     {.kernel = DecodeKernel::kSubgroup, .splits = true, .workgroup = 128, .keys_at_once = 4}},
+     {.kernel = DecodeKernel::kSubgroup, .splits = true, .workgroup = kRowsWorkgroup, .keys_at_once = 4}},
     {{.name = "attention_decode.portable.single", .refuse = only_short},
      {.kernel = DecodeKernel::kWorkgroup, .workgroup = 128}},
     {{.name = "attention_decode.portable"},
@@ -266,9 +280,14 @@ const std::array<AttentionPrefillRow, 4> kPrefill = {{
 
 // Tiles have 16 to 64 rows of q and walk over all keys one after the other, as many workgroups as heads: few rows of a
 // long cache leave nearly the whole device idle. As in decode, splits of the keys for each row fill it.
-const std::array<AttentionPrefillRow, 6> kSkinny = {{
+const std::array<AttentionPrefillRow, 7> kSkinny = {{
     {{.name = "attention_skinny.cpu", .refuse = only_cpu_each_row},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.cpu"}},
+    {{.name = "attention_skinny.rope.split",
+      .lane = kSub,
+      .needs = kNeedSubgroups,
+      .refuse = own_sequences_with_rope},
+     {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.subgroup.split", .rope = true}},
     {{.name = "attention_skinny.split", .lane = kSub, .needs = kNeedSubgroups, .refuse = fits_registers},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.subgroup.split"}},
     {{.name = "attention_skinny.portable.split"},
@@ -294,6 +313,7 @@ AttentionDecodeRow each_row(const AttentionPrefillRow& row) {
   AttentionDecodeRow decode = *std::ranges::find(kDecode, row.decode, &AttentionDecodeRow::name);
   decode.name = row.name;
   decode.rows = kLeastSkinnyRows;
+  decode.rope = row.rope;
   return decode;
 }
 

@@ -60,13 +60,14 @@ struct PrefillConstants {
   uint32_t keys = 0;             // of a tile; a multiple of 4 * workgroup / (rows / 4)
   uint32_t chunk = 0;            // dimensions staged at once, a multiple of 8
   uint32_t value_vec4s = 0;      // of workgroup memory for values
-  std::string_view decode = {};  // of kEachRow, which has no other numbers: the row of decode
+  std::string_view decode = {};  // of kEachRow: the row of decode, which has all other numbers
+  bool rope = false;             // of kEachRow: rotates and fills the cache too
 };
 struct AttentionPrefillRow : Variant<Attention>, PrefillConstants {};
 std::span<const AttentionPrefillRow> attention_prefill_variants();
 // Of the dispatch before a variant that does not read a cache in q8_0 (recording.h, unpacked()).
 std::span<const Variant<Attention>> attention_unpack_variants();
-// Of plans for 2 to kMaxSkinnyRows rows.
+// Of plans of few rows, and of rows of sequences of their own.
 std::span<const AttentionPrefillRow> attention_skinny_variants();
 // What a row of kEachRow takes for each row of q: its row of decode, under its own name.
 AttentionDecodeRow each_row(const AttentionPrefillRow& row);

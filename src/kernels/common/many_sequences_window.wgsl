@@ -1,6 +1,6 @@
 // Where the rows of a step stand, in a layer with a window whose blocks are of a pool of their own: as many_sequences, by
 // the other table. Entries of blocks that were given back are not read.
-// The kernel binds `state`. Const besides those of step_tables: N_KV_HEADS.
+// The kernel binds `state`. Consts besides those of step_tables: N_KV_HEADS, ALL_SINGLE.
 //!import common/step_tables
 
 fn row_position(row: u32) -> u32 { return select(kNowhere, position_of_row(row), row < state.rows); }
@@ -12,4 +12,4 @@ fn cache_row(row: u32, kv_head: u32, position: u32) -> u32 {
   return (block * N_KV_HEADS + kv_head) * BLOCK_LEN + position % BLOCK_LEN;
 }
 
-fn single_rows() -> u32 { return state.single_rows; }
+fn single_rows() -> u32 { return select(state.single_rows, state.rows, ALL_SINGLE); }

@@ -3,7 +3,7 @@
 
 namespace doppler::kernels {
 
-void add_tables(Launch& launch, const StepTables& tables, bool in_windows) {
+void add_tables(Launch& launch, const StepTables& tables, bool in_windows, bool all_single) {
   if (tables.sequences == 0) return;
   launch.substitutions.emplace_back("common/step_state", "common/step_tables");
   const char* const many = in_windows ? "common/many_sequences_window" : "common/many_sequences";
@@ -13,6 +13,7 @@ void add_tables(Launch& launch, const StepTables& tables, bool in_windows) {
   launch.consts.push_back(u32_const("TABLE_ROWS", tables.rows));
   launch.consts.push_back(u32_const("TABLE_BLOCKS", tables.blocks));
   launch.consts.push_back(u32_const("BLOCK_LEN", tables.block_len));
+  launch.consts.push_back(bool_const("ALL_SINGLE", all_single));
 }
 
 void add_ring(Launch& launch, uint32_t ring_len) {

@@ -10,7 +10,8 @@ namespace doppler::kernels {
 // Adds the constants TABLE_SEQUENCES, TABLE_ROWS, TABLE_BLOCKS and BLOCK_LEN, and puts common/step_tables in place of
 // common/step_state and common/many_sequences in place of common/one_sequence, which asks for N_KV_HEADS too. Nothing for
 // plans of one sequence. in_windows: of a cache whose blocks are in the table of layers with windows, common/many_sequences_window.
-void add_tables(Launch& launch, const StepTables& tables, bool in_windows = false);
+// all_single (ALL_SINGLE): rows of pieces are attended each on its own too.
+void add_tables(Launch& launch, const StepTables& tables, bool in_windows = false, bool all_single = false);
 
 // Adds the constant RING_LEN, and puts common/one_sequence_ring in place of common/one_sequence. Nothing for 0.
 void add_ring(Launch& launch, uint32_t ring_len);
