@@ -3,6 +3,7 @@
 #include "kernels/rms_norm/rms_norm.h"
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
+#include "lowering/sum_around.h"
 
 namespace doppler::lowering {
 namespace {
@@ -16,70 +17,77 @@ std::optional<uint32_t> scale_of(const Lowering& l, Value sum) {
 }
 
 // Why the norm of a sum needs a dispatch of its own; "" if it does not.
-std::string refuse_norm(const Lowering& l, uint32_t norm, Value sum, std::optional<float> branch_eps,
-                        bool has_scale) {
-  if (branch_eps && std::get<graph::RmsNorm>(l.node(norm).operation).eps != *branch_eps) {
+std::string refuse_norm(const Lowering& l, uint32_t norm, const SumAround& around) {
+  if (around.branch_norm && std::get<graph::RmsNorm>(l.node(norm).operation).eps != around.branch_eps(l)) {
     return "the two norms differ in epsilon";
   }
   if (l.selected_rows(norm) == kernels::SelectedRows::kAll) return "";
-  if (has_scale) return "the norm is of selected rows of a scaled sum";
-  return l.readers(sum).size() > 1 ? "others read more than the selected rows of the sum" : "";
+  if (around.scale) return "the norm is of selected rows of a scaled sum";
+  return l.readers(around.sum).size() > 1 ? "others read more than the selected rows of the sum" : "";
 }
 
 }  // namespace
 
-Result<Outcome> lower_add_rms_norm(Lowering& l, uint32_t index) {
+std::optional<SumAround> find_sum_around(const Lowering& l, uint32_t index) {
   // The summand: the input of a norm that only the sum reads, or the add's own second input.
-  const bool has_branch_norm = l.node(index).kind() == OpKind::kRmsNorm;
+  const bool is_norm = l.node(index).kind() == OpKind::kRmsNorm;
   std::optional<uint32_t> add = index;
-  if (has_branch_norm) add = l.only_reader(l.node(index).outputs[0], OpKind::kAdd);
-  if (!add) return not_matched();
-  Value sum = l.node(*add).outputs[0];
-  const std::optional<uint32_t> scale = scale_of(l, sum);
-  if (scale) sum = l.node(*scale).outputs[0];
-  std::optional<uint32_t> norm = norm_of(l, sum);
-  std::optional<float> branch_eps;
-  if (has_branch_norm) branch_eps = std::get<graph::RmsNorm>(l.node(index).operation).eps;
-  if (norm) {
-    std::string apart = refuse_norm(l, *norm, sum, branch_eps, scale.has_value());
-    if (!apart.empty() && !has_branch_norm && !scale) return refused(std::move(apart));
-    if (!apart.empty()) {
-      l.note_refused("add_rms_norm", *norm, apart);
-      norm.reset();
-    }
-  }
-  if (!norm && !has_branch_norm && !scale) return not_matched();
+  if (is_norm) add = l.only_reader(l.node(index).outputs[0], OpKind::kAdd);
+  if (!add) return std::nullopt;
+  SumAround found{.add = *add, .branch = {}, .x = {}, .sum = l.node(*add).outputs[0]};
+  if (is_norm) found.branch_norm = index;
+  found.scale = scale_of(l, found.sum);
+  if (found.scale) found.sum = l.node(*found.scale).outputs[0];
+  found.norm = norm_of(l, found.sum);
+  const bool has_more = is_norm || found.scale;
+  if (!found.norm && !has_more) return std::nullopt;
+  if (found.norm) found.norm_apart = refuse_norm(l, *found.norm, found);
+  if (!found.norm_apart.empty() && !has_more) found.refusal = found.norm_apart;
+  found.branch = is_norm ? l.node(index).inputs[0] : l.node(*add).inputs[1];
+  found.x = other_input(l, *add, is_norm ? l.node(index).outputs[0] : found.branch);
+  if (found.refusal.empty()) found.refusal = refuse_in_place(l, *add, found.x);
+  return found;
+}
 
-  const Value branch = has_branch_norm ? l.node(index).inputs[0] : l.node(*add).inputs[1];
-  const Value x = other_input(l, *add, has_branch_norm ? l.node(index).outputs[0] : branch);
-  std::string reason = refuse_in_place(l, *add, x);
-  if (!reason.empty()) return refused(std::move(reason));
-
-  kernels::RmsNorm op{.x = l.form_as<Rows>(x)->f32, .n = l.graph().info(sum).columns};
-  DP_TRY(op.add, l.f32_of(branch));
-  if (has_branch_norm) {
-    op.add_weight = l.weights().vectors[l.node(index).vectors[0].index];
-    op.eps = *branch_eps;
+Result<Outcome> lower_add_rms_norm(Lowering& l, uint32_t index) {
+  std::optional<SumAround> found = find_sum_around(l, index);
+  if (!found) return not_matched();
+  if (!found->refusal.empty()) return refused(std::move(found->refusal));
+  if (!found->norm_apart.empty()) {
+    l.note_refused("add_rms_norm", *found->norm, found->norm_apart);
+    found->norm.reset();
   }
-  if (scale) op.sum_scale = l.weights().vectors[l.node(*scale).vectors[0].index];
-  Rows sum_forms{.f32 = op.x};
-  if (norm) {
-    op.weight = l.weights().vectors[l.node(*norm).vectors[0].index];
-    op.eps = std::get<graph::RmsNorm>(l.node(*norm).operation).eps;
-    op.rows = l.selected_rows(*norm);
-    DP_TRY(op.y, l.rows_for(l.node(*norm).outputs[0], "normed"));
-    l.set_form(l.node(*norm).outputs[0], op.y);
-    l.cover(*norm);
+
+  kernels::RmsNorm op{.x = l.form_as<Rows>(found->x)->f32, .n = l.graph().info(found->sum).columns};
+  if (const auto* sums = l.form_as<SplitSums>(found->branch)) {
+    op.add_sums = *sums;
   } else {
-    DP_CHECK(l.add_product_forms(sum, "sum", op.y));
+    DP_TRY(op.add, l.f32_of(found->branch));
+  }
+  if (found->branch_norm) {
+    op.add_weight = l.weights().vectors[l.node(*found->branch_norm).vectors[0].index];
+    op.eps = found->branch_eps(l);
+  }
+  if (found->scale) op.sum_scale = l.weights().vectors[l.node(*found->scale).vectors[0].index];
+  Rows sum_forms{.f32 = op.x};
+  if (found->norm) {
+    const Node& norm = l.node(*found->norm);
+    op.weight = l.weights().vectors[norm.vectors[0].index];
+    op.eps = std::get<graph::RmsNorm>(norm.operation).eps;
+    op.rows = l.selected_rows(*found->norm);
+    DP_TRY(op.y, l.rows_for(norm.outputs[0], "normed"));
+    l.set_form(norm.outputs[0], op.y);
+    l.cover(*found->norm);
+  } else {
+    DP_CHECK(l.add_product_forms(found->sum, "sum", op.y));
     sum_forms.q8 = op.y.q8;
     sum_forms.f16 = op.y.f16;
   }
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, op));
-  l.set_form(sum, sum_forms);
-  l.cover(*add);
-  if (scale) l.cover(*scale);
+  l.set_form(found->sum, sum_forms);
+  l.cover(found->add);
+  if (found->scale) l.cover(*found->scale);
   return applied();
 }
 

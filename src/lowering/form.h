@@ -1,5 +1,6 @@
 // Where and how a value of the graph lies while a plan is recorded. Producers choose it by what their readers take; a form
-// that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, Heads, LaterProduct) is made by its reader.
+// that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, SplitSums, Heads, LaterProduct) is made by
+// its reader.
 #pragma once
 
 #include <variant>
@@ -15,6 +16,7 @@ using kernels::AddRmsNorm;
 using kernels::DeferredNorm;
 using kernels::Rows;
 using kernels::SplitPartials;
+using kernels::SplitSums;
 
 // Columns [column, column + n) of f32 rows of `stride`: one of the outputs of a product of several matrices.
 struct Columns {
@@ -43,6 +45,6 @@ struct LaterProduct {
 
 // monostate: not made yet.
 using Form = std::variant<std::monostate, Rows, Columns, Heads, DeferredNorm, AddRmsNorm, SplitPartials,
-                          Routed, LaterProduct>;
+                          SplitSums, Routed, LaterProduct>;
 
 }  // namespace doppler::lowering

@@ -72,6 +72,7 @@ struct Setup {
   const char* attention = "";  // the variant of attention_decode that tuning names
   uint32_t ctx_len = 64;
   uint32_t tokens = 16;  // before one is nearly as good as another, where sums are made in another order
+  uint32_t chunk = kChunk;
 };
 
 const Setup kExact = {llama, "exact"};
@@ -88,6 +89,8 @@ const Setup kQ8TilesGemma = {gemma3_q8, "dp4a", {{"matvec.tile_q8", "matvec.tile
 const Setup kQ8 = {tiny_q4_k_m, "dp4a"};
 const Setup kExperts = {mixtral_bf16, "dp4a", {{"expert_matvec.tile_bf16", "expert_matvec.tile_bf16.tile"}}};
 const Setup kQ8TilesQwen = {qwen3_5_q8, "dp4a", {{"matvec.tile_q8", "matvec.tile_q8.dp4a.tile"}}};
+// Chunks of so many rows that their products are made on the matrix units, which split the columns.
+const Setup kOnMatrixUnits = {storyteller, "matrix", {}, "", 256, 16, 12};
 const Setup kTogether = {storyteller, "persistent", {}, "", 256};
 
 struct Row {
@@ -107,6 +110,7 @@ const Row kRows[] = {
     {"delta_step", &kQ8TilesQwen, "decode.greedy", kQ8Bound},
     {"output_gate_epilogue", &kQ8TilesQwen, "decode.greedy", kQ8Bound},
     {"deferred_rms_norm", &kTiles, "decode.greedy", kF32Bound},
+    {"split_sums", &kOnMatrixUnits, "prefill.greedy", kQ8Bound},
     {"residual_epilogue", &kExact, "decode.greedy", kF32Bound},
     {"paired_products", &kQ8Tiles, "decode.greedy", kQ8Bound},
     {"add_rms_norm_prologue", &kQ8TilesGemma, "decode.greedy", kQ8Bound},
@@ -135,7 +139,7 @@ struct Generated {
 
 model::RunnerOptions runner_options(const Setup& setup) {
   model::RunnerOptions options{
-      .policy = must(kernels::make_policy(setup.lane)), .ctx_len = setup.ctx_len, .chunk = kChunk};
+      .policy = must(kernels::make_policy(setup.lane)), .ctx_len = setup.ctx_len, .chunk = setup.chunk};
   options.cache_format = kernels::CacheFormat::kF32;
   options.policy.forced = setup.forced;
   if (*setup.attention) {
@@ -206,6 +210,9 @@ TEST_P(RuleOnAndOff, GivesTheSame) {
   const gpu::Caps& caps = device().caps();
   if (!caps.dp4a && std::string_view(row.setup->lane) != "exact") {
     GTEST_SKIP() << "weights lie in tiles only for devices with dp4a";
+  }
+  if (!caps.matrix_f16 && std::string_view(row.setup->lane) == "matrix") {
+    GTEST_SKIP() << "the device has no matrix units";
   }
   if (!caps.subgroups && *row.setup->attention) GTEST_SKIP() << "the device has no subgroups";
   const Generated& on = with_all_rules(row);

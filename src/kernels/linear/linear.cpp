@@ -128,6 +128,12 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
     return check_view(argmax->best, kBestBytes * best_count(op.weight), "best of " + ctx.op_label);
   }
   if (const auto* gate = std::get_if<GateOf>(&op.y)) return check_gate_of(ctx, op, *gate);
+  if (const auto* left = std::get_if<LeaveSums>(&op.y)) {
+    if (op.bias.valid()) {
+      return fail(ErrorKind::kInternal, "%s leaves its sums, and has a bias.", ctx.op_label.c_str());
+    }
+    return check_view(left->sums.partials, left->sums.bytes(), "the sums of " + ctx.op_label);
+  }
   const auto& defer = std::get<AddResidualDeferNorm>(op.y);
   DP_CHECK(check_columns(ctx, defer.y, n, 0, 0));
   DP_CHECK(check_view(defer.norm.buffer, DeferredNorm::bytes(n, defer.norm.q8),
@@ -228,6 +234,8 @@ Product product_of(const Linear& op, const ProductRow& row, Choice& choice) {
     product.gate_of = gate_of->activation;
     product.y = gate_of->y.f32;
     product.y_q8 = gate_of->y.q8;
+  } else if (const auto* left = std::get_if<LeaveSums>(&op.y)) {
+    product.left = &left->sums;
   } else {
     product.y = std::get<TileArgmax>(op.y).y;
     product.best = std::get<TileArgmax>(op.y).best;
@@ -252,6 +260,16 @@ Result<ProductChoice> resolve_product(const Context& ctx, const Weight& weight, 
                                             shape_text(shape), ctx.plan.caps(), ctx.policy)));
   return ProductChoice{
       .row = resolved.row, .choice = std::move(resolved.choice), .gate = gate, .max_rows = ctx.max_rows};
+}
+
+std::optional<SplitSums> left_sums(Context& ctx, const Weight& weight, const ProductChoice& choice) {
+  if (!refuse_epilogue(ctx, weight, choice, EpilogueKind::kLeaveSums).empty()) return std::nullopt;
+  Choice noted = choice.choice;
+  const Product product{.weight = weight, .row = *choice.row, .choice = noted};
+  const SplitSums sums =
+      choice.row->algorithm == Algorithm::kNarrow ? narrow_sums(ctx, product) : matrix_sums(ctx, product);
+  if (sums.splits < 2) return std::nullopt;
+  return sums;
 }
 
 uint32_t best_count(const Weight& weight) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -85,8 +86,20 @@ struct TileArgmax {
   TensorView best;
   TensorView y = {};
 };
-using Epilogue = std::variant<Store, AddResidual, AddResidualDeferNorm, Gate, TileArgmax, GateOf>;
-enum class EpilogueKind : uint8_t { kStore, kAddResidual, kDeferredNorm, kGate, kTileArgmax, kGateOf };
+// The sums of each split of the columns, as left_sums() lays them out: whoever reads y adds them up. Without bias.
+struct LeaveSums {
+  SplitSums sums;
+};
+using Epilogue = std::variant<Store, AddResidual, AddResidualDeferNorm, Gate, TileArgmax, GateOf, LeaveSums>;
+enum class EpilogueKind : uint8_t {
+  kStore,
+  kAddResidual,
+  kDeferredNorm,
+  kGate,
+  kTileArgmax,
+  kGateOf,
+  kLeaveSums
+};
 
 struct Linear {
   const Weight& weight;
@@ -117,6 +130,9 @@ std::string refuse_prologue(const Context& ctx, const Weight& weight, const Prod
                             PrologueKind kind);
 std::string refuse_epilogue(const Context& ctx, const Weight& weight, const ProductChoice& choice,
                             EpilogueKind kind);
+// The layout of LeaveSums, without a buffer. Nothing where the variant writes y itself: it does not split the columns, or the
+// weight has several pieces.
+std::optional<SplitSums> left_sums(Context& ctx, const Weight& weight, const ProductChoice& choice);
 // Errors: a prologue or epilogue that is refused, views that are missing or too small, columns that do not fit.
 // May record more than one dispatch: pieces; a form of x or y that the variant does not read or write itself is made by
 // a dispatch before or behind it.

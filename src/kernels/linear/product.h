@@ -97,6 +97,9 @@ inline bool writes_q8(const ProductRow& row) {
   return row.algorithm == Algorithm::kTiled || (row.algorithm == Algorithm::kOnce && row.q8) ||
          row.algorithm == Algorithm::kFew || row.algorithm == Algorithm::kNarrow;
 }
+inline bool splits_columns(const ProductRow& row) {
+  return row.algorithm == Algorithm::kMatrix || row.algorithm == Algorithm::kNarrow;
+}
 inline bool is_tiled(const ProductChoice& choice) { return choice.row->algorithm == Algorithm::kTiled; }
 inline std::string name_of(const ProductChoice& choice) { return std::string(choice.row->name); }
 
@@ -125,6 +128,7 @@ struct Product {
   uint32_t y_stride = 0, y_column = 0;  // as in Store
   const DeferredNorm* next = nullptr;   // behind the residual
   TensorView best = {};
+  const SplitSums* left = nullptr;             // LeaveSums
   TensorView gated = {};                       // x of GateOf
   ActivationFn gate_of = ActivationFn::kNone;  // its activation
 };
@@ -136,13 +140,7 @@ struct XViews {
 };
 XViews x_views(const Product& op, uint32_t max_rows);
 
-// Sums of each split of a piece's columns, still to be added up: [split][row of x][weight row], strides in numbers, both
-// multiples of four.
-struct SplitSums {
-  TensorView partials;
-  uint32_t splits = 1, row_stride = 0, split_stride = 0;
-};
-// Adds them up and does what `op` wants done with the sums, in a dispatch of its own.
+// Adds up the sums of each split of a piece's columns and does what `op` wants done with them, in a dispatch of its own.
 Result<void> record_sum(Context& ctx, const Product& op, const WeightPiece& piece, const SplitSums& sums);
 
 // What a dispatch that makes one piece's outputs moves and computes, for profiles.
@@ -166,5 +164,8 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op);
 Result<void> record_matmul_narrow(Context& ctx, const Product& op);
 Result<void> record_matmul(Context& ctx, const Product& op);
 Result<void> record_matmul_matrix(Context& ctx, const Product& op);
+// What these leave of a weight in one piece, without a buffer; splits of 1: they write y themselves.
+SplitSums narrow_sums(Context& ctx, const Product& op);
+SplitSums matrix_sums(const Context& ctx, const Product& op);
 
 }  // namespace doppler::kernels

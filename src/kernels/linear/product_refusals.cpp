@@ -142,6 +142,9 @@ std::string refuse_epilogue(const Context&, const Weight& weight, const ProductC
       return refuse_gate(weight, choice);
     case EpilogueKind::kTileArgmax:
       return refuse_unless_tiled(choice);
+    case EpilogueKind::kLeaveSums:
+      return first_of({splits_columns(*choice.row) ? "" : name_of(choice) + " does not split the columns",
+                       refuse_pieces(weight)});
   }
   return "";
 }

@@ -17,8 +17,9 @@ enum class SelectedRows : uint8_t {
 };
 
 struct RmsNorm {
-  TensorView x;    // f32 [rows, n]
-  TensorView add;  // optional f32 [rows, n]: x += add first (x is then written too)
+  TensorView x;        // f32 [rows, n]
+  TensorView add;      // optional f32 [rows, n]: x += add first (x is then written too)
+  SplitSums add_sums;  // or, with splits, in place of it what a product left to be added up
   TensorView
       add_weight;  // optional f32 [n], with add: x += add / sqrt(mean(add^2) + eps) * add_weight instead
   TensorView sum_scale;  // optional f32 [1], with add and all rows: the sum times it is x

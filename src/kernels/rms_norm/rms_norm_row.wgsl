@@ -3,6 +3,13 @@
 // passes, so that it reads back only what it wrote itself.
 const kStride = WORKGROUP * 4u;
 
+// What is added, of ADD_SPLITS splits of a product's columns.
+fn added(row: u32, i: u32) -> f32 {
+  var sum = 0.0;
+  for (var split = 0u; split < ADD_SPLITS; split++) { sum += add[split * ADD_SPLIT + row * ADD_ROW + i]; }
+  return sum;
+}
+
 fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
   var in_row = group;
   if (SELECTS) {
@@ -14,7 +21,8 @@ fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
     var add_squares = 0.0;
     for (var base = t * 4u; base < N; base += kStride) {
       for (var i = base; i < min(base + 4u, N); i++) {
-        add_squares += add[in_row * N + i] * add[in_row * N + i];
+        let value = added(in_row, i);
+        add_squares += value * value;
       }
     }
     add_scale = inverseSqrt(row_sum(t, subgroup, subgroup_size, add_squares) / f32(N) + EPS);
@@ -25,7 +33,8 @@ fn normalise_row(group: u32, t: u32, subgroup: u32, subgroup_size: u32) {
     for (var i = base; i < min(base + 4u, N); i++) {
       var value = x[in_row * N + i];
       if (HAS_ADD) {
-        value += select(add[in_row * N + i], add[in_row * N + i] * add_scale * add_weight[i], HAS_ADD_NORM);
+        let summand = added(in_row, i);
+        value += select(summand, summand * add_scale * add_weight[i], HAS_ADD_NORM);
         if (HAS_SCALE) { value *= sum_scale(); }
         x[in_row * N + i] = value;
       }

@@ -19,17 +19,42 @@ struct Case {
   bool add_norm = false;
   bool norm = true;
   bool scale = false;
+  uint32_t splits = 0;  // of what is added
 };
+
+constexpr Case of_splits(Case c, uint32_t splits) {
+  c.splits = splits;
+  return c;
+}
+
+// What a product leaves of [rows, n] values: longer rows than are read, and one more of them. Numbers of few bits, so that
+// `added`, their sums, does not depend on the order.
+SplitSums split_sums(KernelRun& run, std::vector<double>& added, uint32_t n, uint32_t splits) {
+  const auto rows = static_cast<uint32_t>(added.size() / n);
+  SplitSums sums{.splits = splits, .row_stride = (n + 7) / 4 * 4};
+  sums.split_stride = sums.row_stride * (rows + 1);
+  std::vector<float> parts = random_floats(size_t{splits} * sums.split_stride, 5);
+  for (float& part : parts) part = std::round(part * 256) / 256;
+  for (size_t i = 0; i < added.size(); ++i) {
+    added[i] = 0;
+    for (uint32_t split = 0; split < splits; ++split) {
+      added[i] += double{parts[split * size_t{sums.split_stride} + i / n * sums.row_stride + i % n]};
+    }
+  }
+  sums.partials = run.input(parts);
+  return sums;
+}
 
 class RmsNormTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
-  const auto [n, rows, add, q8, last, add_norm, norm, scaled] = GetParam();
+  const auto [n, rows, add, q8, last, add_norm, norm, scaled, splits] = GetParam();
   constexpr uint32_t kMaxRows = 5;
   constexpr float kEps = 1e-5f;
   constexpr float kSumScale = 0.37f;
   const std::vector<float> x = random_floats(size_t{kMaxRows} * n, 1);
   const std::vector<float> residual = random_floats(size_t{kMaxRows} * n, 2);
+  std::vector<double> added(residual.begin(), residual.end());
   const std::vector<float> weight = random_floats(n, 3);
   const std::vector<float> add_weight = random_floats(n, 4);
   for_each_variant("rms_norm", rms_norm_variants(), [&](const Policy& policy) {
@@ -43,7 +68,8 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
                .n = n,
                .eps = kEps,
                .rows = last ? SelectedRows::kLast : SelectedRows::kAll};
-    if (add) op.add = run.input(residual);
+    if (add && splits == 0) op.add = run.input(residual);
+    if (splits != 0) op.add_sums = split_sums(run, added, n, splits);
     if (add_norm) op.add_weight = run.input(add_weight);
     if (scaled) op.sum_scale = run.input(std::vector<float>{kSumScale});
     if (q8) op.y.q8 = run.output(q8_bytes(out_rows, n));
@@ -58,12 +84,12 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
       if (last && row + 1 != rows) continue;
       double squares = 0, add_squares = 0;
       for (uint32_t i = 0; i < n; ++i) {
-        add_squares += double{residual[size_t{row} * n + i]} * residual[size_t{row} * n + i];
+        add_squares += added[size_t{row} * n + i] * added[size_t{row} * n + i];
       }
       const double add_scale = 1 / std::sqrt(add_squares / n + double{kEps});
       for (uint32_t i = 0; i < n; ++i) {
         double& value = sums[size_t{row} * n + i];
-        if (add) value += residual[size_t{row} * n + i] * (add_norm ? add_scale * add_weight[i] : 1.0);
+        if (add) value += added[size_t{row} * n + i] * (add_norm ? add_scale * add_weight[i] : 1.0);
         if (scaled) value *= double{kSumScale};
         squares += value * value;
       }
@@ -100,7 +126,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{257, 3, true, false, true, true}, Case{16383, 1, true, false, false, true},
         Case{1536, 2, true, true, false, true, false}, Case{65, 3, true, false, false, true, false},
         Case{96, 4, true, true, false, true, true, true}, Case{257, 2, true, false, false, false, true, true},
-        Case{1536, 3, true, true, false, true, false, true}));
+        Case{1536, 3, true, true, false, true, false, true}, of_splits({96, 4, true, true}, 3),
+        of_splits({2048, 5, true, true, false, true}, 2), of_splits({257, 3, true, false, true}, 16),
+        of_splits({65, 2, true, false, false, true, false}, 2)));
+
+TEST(RmsNorm, RefusesSumsOfTooFewRows) {
+  KernelRun run({}, 5);
+  const TensorView any = run.input(std::vector<float>(4096));
+  const SplitSums sums{.partials = any, .splits = 2, .row_stride = 32, .split_stride = 4 * 32};
+  const Result<void> recorded = run.try_record([&](Context& ctx) {
+    return record(ctx, RmsNorm{.x = any, .add_sums = sums, .weight = any, .y = {.f32 = any}, .n = 32});
+  });
+  ASSERT_FALSE(recorded);
+  EXPECT_EQ(recorded.error().sentence(), "rms_norm was given sums of 4 rows of 32 for 5 of 32 values.");
+}
 
 TEST(RmsNorm, RefusesQ8OfABrokenBlock) {
   KernelRun run;

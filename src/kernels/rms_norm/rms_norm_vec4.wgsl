@@ -18,6 +18,13 @@
 const kQuads = N / 4u;
 const kEach = (kQuads + WORKGROUP - 1u) / WORKGROUP;
 
+// What is added, of ADD_SPLITS splits of a product's columns.
+fn added_quad(row: u32, quad: u32) -> vec4f {
+  var sum = vec4f();
+  for (var split = 0u; split < ADD_SPLITS; split++) { sum += add[(split * ADD_SPLIT + row * ADD_ROW) / 4u + quad]; }
+  return sum;
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32,
         @builtin(subgroup_size) subgroup_size: u32, @builtin(subgroup_invocation_id) subgroup_invocation: u32) {
@@ -39,7 +46,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32
     var add_squares = 0.0;
     for (var e = 0u; e < kEach; e++) {
       let quad = t + e * WORKGROUP;
-      if (quad < kQuads) { added[e] = add[row_at + quad]; }
+      if (quad < kQuads) { added[e] = added_quad(in_row, quad); }
       add_squares += dot(added[e], added[e]);
     }
     var add_scale = 1.0;

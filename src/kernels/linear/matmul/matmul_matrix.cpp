@@ -4,7 +4,6 @@
 
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/matmul/matmul_matrix_bindings.wgsl.h"
-#include "kernels/linear/matmul/matmul_split_sum.wgsl.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/weight_fragments.h"
 
@@ -76,49 +75,40 @@ struct Target {
   uint32_t stride = 0;  // of a row
 };
 
-Result<void> record_split_sum(Context& ctx, const Product& op, const WeightPiece& piece, TensorView partials,
-                              uint32_t splits, const Target& target) {
-  constexpr uint32_t kWorkgroup = 64, kEach = 4;  // outputs of an invocation
-  const wgsl::matmul_split_sum::Params params{.rows = piece.rows,
-                                              .first_row = piece.first_row,
-                                              .y_first = target.first,
-                                              .y_stride = target.stride,
-                                              .y_split = ctx.max_rows * piece.rows};
-  Launch launch{.variant = "matmul.split_sum",
-                .entry = "linear/matmul/matmul_split_sum",
-                .layout = wgsl::matmul_split_sum::kLayout};
-  launch.consts = {u32_const("WORKGROUP", kWorkgroup), u32_const("SPLITS", splits),
-                   bool_const("HAS_BIAS", op.bias.valid()), bool_const("ACCUMULATE", op.accumulate)};
-  launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
-  launch.bindings = {partials, op.bias.valid() ? op.bias : partials, target.y};
-  launch.grid = {
-      .x = (piece.rows + kWorkgroup * kEach - 1) / (kWorkgroup * kEach), .rows_axis = 1, .rows_per_group = 1};
-  launch.bytes = uint64_t{4} * piece.rows * (splits + (op.accumulate ? 2 : 1));
-  return dispatch(ctx, launch);
+uint32_t units_of(const Weight& weight, const WeightPiece& piece) {
+  return weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
+}
+
+SplitSums sums_of(uint32_t splits, uint32_t max_rows, const WeightPiece& piece) {
+  return {.splits = splits, .row_stride = piece.rows, .split_stride = max_rows * piece.rows};
+}
+
+MatrixSizes sizes_of(const Context& ctx, const Product& op, const WeightPiece& piece) {
+  const bool may_split = op.gate == ActivationFn::kNone && piece.rows % 4 == 0;  // linear_sum.wgsl
+  return choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units_of(op.weight, piece),
+                      may_split ? kMostSplits : 1);
 }
 
 Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
   const Weight& weight = op.weight;
   const bool gated = op.gate != ActivationFn::kNone;
-  const bool may_split = !gated && piece.rows % 4 == 0;  // matmul_split_sum.wgsl
-  const uint32_t units = weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
-  const MatrixSizes sizes =
-      choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units, may_split ? kMostSplits : 1);
-  const Target target{.y = op.y,
-                      .first = op.y_column + piece.first_row,
-                      .stride = op.y_stride != 0 ? op.y_stride
-                                : gated          ? weight.n / 2
-                                                 : weight.n};
-  Target made = target;
-  const uint64_t outputs = uint64_t{ctx.max_rows} * piece.rows;
+  const uint32_t units = units_of(weight, piece);
+  const MatrixSizes sizes = sizes_of(ctx, op, piece);
+  Target made{.y = op.y,
+              .first = op.y_column + piece.first_row,
+              .stride = op.y_stride != 0 ? op.y_stride
+                        : gated          ? weight.n / 2
+                                         : weight.n};
   const bool split = sizes.splits > 1;
-  if (split) made = {ctx.plan.scratch("splits", outputs * sizes.splits * sizeof(float)), 0, piece.rows};
+  SplitSums sums = op.left ? *op.left : sums_of(sizes.splits, ctx.max_rows, piece);
+  if (split && !op.left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
+  if (split) made = {sums.partials, 0, sums.row_stride};
 
   const wgsl::matmul_matrix_bindings::Params params{.rows = piece.rows,
                                                     .first_row = piece.first_row,
                                                     .y_first = made.first,
                                                     .y_stride = made.stride,
-                                                    .y_split = ctx.max_rows * piece.rows,
+                                                    .y_split = sums.split_stride,
                                                     .k_tiles = weight.k / 16,
                                                     .units = units,
                                                     .split_units = sizes.split_units,
@@ -158,11 +148,16 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                                                                : 1);
   launch.operations = uint64_t{2} * piece.rows * weight.k;
   DP_CHECK(dispatch(ctx, launch));
-  if (!split) return {};
-  return record_split_sum(ctx, op, piece, made.y, sizes.splits, target);
+  if (!split || op.left) return {};
+  return record_sum(ctx, op, piece, sums);
 }
 
 }  // namespace
+
+SplitSums matrix_sums(const Context& ctx, const Product& op) {
+  const WeightPiece& piece = op.weight.pieces.front();
+  return sums_of(sizes_of(ctx, op, piece).splits, ctx.max_rows, piece);
+}
 
 Result<void> record_matmul_matrix(Context& ctx, const Product& op) {
   for (const WeightPiece& piece : op.weight.pieces) DP_CHECK(record_piece(ctx, op, piece));

@@ -79,22 +79,28 @@ struct Target {
   uint32_t split = 0;   // numbers of a split of the columns
 };
 
+uint32_t units_of(const Weight& weight, const WeightPiece& piece) {
+  return weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
+}
+
+// Whole fragments are stored: of all rows of x and weight rows that the workgroups make.
+SplitSums sums_of(const NarrowSizes& sizes, const WeightPiece& piece) {
+  const uint32_t stride = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows() * sizes.group_rows();
+  return {.splits = sizes.splits, .row_stride = stride, .split_stride = sizes.tiles * kFragment * stride};
+}
+
 Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
   const Weight& weight = op.weight;
   const bool gated = op.gate != ActivationFn::kNone;
-  const uint32_t units = weight_layout(weight.format, piece.rows, weight.k).padded_k / kUnit;
+  const uint32_t units = units_of(weight, piece);
   const NarrowSizes sizes = choose_sizes(ctx, op, piece, units);
   const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
-  const bool split = sizes.splits > 1 || gated || op.y.bytes < kFragmentBytes;
+  const bool split = op.left || sizes.splits > 1 || gated || op.y.bytes < kFragmentBytes;
+  SplitSums sums = op.left ? *op.left : sums_of(sizes, piece);
+  if (split && !op.left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
   Target target{
       .y = op.y, .first = op.y_column + piece.first_row, .stride = op.y_stride != 0 ? op.y_stride : weight.n};
-  if (split) {
-    const uint32_t stride = groups * sizes.group_rows();
-    const uint32_t numbers = sizes.tiles * kFragment * stride;
-    target = {.y = ctx.plan.scratch("splits", uint64_t{numbers} * sizes.splits * sizeof(float)),
-              .stride = stride,
-              .split = numbers};
-  }
+  if (split) target = {.y = sums.partials, .stride = sums.row_stride, .split = sums.split_stride};
 
   const wgsl::matmul_narrow_bindings::Params params{.rows = piece.rows,
                                                     .first_row = piece.first_row,
@@ -129,15 +135,16 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                                                                : 1);
   launch.operations = uint64_t{2} * piece.rows * weight.k;
   DP_CHECK(dispatch(ctx, launch));
-  if (!split) return {};
-  return record_sum(ctx, op, piece,
-                    {.partials = target.y,
-                     .splits = sizes.splits,
-                     .row_stride = target.stride,
-                     .split_stride = target.split});
+  if (!split || op.left) return {};
+  return record_sum(ctx, op, piece, sums);
 }
 
 }  // namespace
+
+SplitSums narrow_sums(Context& ctx, const Product& op) {
+  const WeightPiece& piece = op.weight.pieces.front();
+  return sums_of(choose_sizes(ctx, op, piece, units_of(op.weight, piece)), piece);
+}
 
 Result<void> record_matmul_narrow(Context& ctx, const Product& op) {
   for (const WeightPiece& piece : op.weight.pieces) DP_CHECK(record_piece(ctx, op, piece));

@@ -1,0 +1,25 @@
+// A sum of the residual stream and what stands around it, which add_rms_norm makes in one dispatch: found for that rule and
+// for what leaves its summand to it.
+#pragma once
+
+#include "lowering/lowering.h"
+
+namespace doppler::lowering {
+
+struct SumAround {
+  uint32_t add = 0;                                  // node
+  Value branch;                                      // the summand, before its norm
+  Value x;                                           // what it is added to, in place
+  Value sum;                                         // behind the scale, where there is one
+  std::optional<uint32_t> branch_norm, scale, norm;  // nodes
+  std::string norm_apart;                            // why the norm of the sum has a dispatch of its own
+  std::string refusal;                               // why all of it cannot be one dispatch; "" if it can
+
+  float branch_eps(const Lowering& l) const {
+    return std::get<graph::RmsNorm>(l.node(*branch_norm).operation).eps;
+  }
+};
+// index: an add node, or the norm of a summand. Nothing: there is no more around the sum than its residual.
+std::optional<SumAround> find_sum_around(const Lowering& l, uint32_t index);
+
+}  // namespace doppler::lowering
