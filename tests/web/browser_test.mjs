@@ -1,7 +1,8 @@
-// The package in headless Chromium, on its software adapter: what Node cannot show. By ctest:
+// The package in a headless browser: what Node cannot show. By ctest:
+//   DOPPLER_CHROMIUM or DOPPLER_FIREFOX  the browser
 //   DOPPLER_MODEL    the default model; DOPPLER_NATIVE the native program, whose tokens are compared
-//   DOPPLER_WASM     the module, DOPPLER_CHROMIUM the browser; GOLDEN_DIR the unpacked tests/data/families_llama
-// Exit status 77: there is no WebGPU adapter. Read next: page_server.mjs.
+//   DOPPLER_WASM     the module; GOLDEN_DIR the unpacked tests/data/families_llama
+// Exit status 77: there is no browser, or none with a WebGPU adapter. Read next: page_server.mjs, firefox.mjs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,10 +11,15 @@ import { dirname, join } from 'node:path';
 import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
+import { launchFirefox } from './firefox.mjs';
 import { kChromiumFlags, PageServer } from './page_server.mjs';
 
-const kNoDevice = 77;
-const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, GOLDEN_DIR = '' } = process.env;
+const kSkipped = 77;
+const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, DOPPLER_FIREFOX, GOLDEN_DIR = '' } = process.env;
+if (!DOPPLER_CHROMIUM && !DOPPLER_FIREFOX) {
+  console.log('skipped: there is no Firefox; tools/setup firefox installs it');
+  process.exit(kSkipped);
+}
 const kPiece = 8 << 20; // piece_store.mjs
 const kStory = '/story/storyteller.gguf';
 const kStoryPieces = [`${kStory} 0-${kPiece - 1}`, `${kStory} ${kPiece}-15548927`];
@@ -22,8 +28,9 @@ const kLane = 'portable'; // the fewest kernels, and what every browser runs
 const server = new PageServer({ package: fileURLToPath(new URL('../../web', import.meta.url)), wasm: DOPPLER_WASM,
   models: { story: dirname(DOPPLER_MODEL), ...Object.fromEntries([...'abcd'].map((name) => [name, join(GOLDEN_DIR, 'llama')])) } });
 const address = await server.start();
-const browser = await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kChromiumFlags });
-/** @type {import('playwright-core').BrowserContext} */ let context;
+const browser = DOPPLER_FIREFOX ? await launchFirefox(DOPPLER_FIREFOX)
+  : await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kChromiumFlags });
+/** @type {any} */ let context; // of Playwright, or of firefox.mjs
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 async function openPage() {
@@ -69,9 +76,9 @@ const storyHash = createHash('sha256').update(readFileSync(DOPPLER_MODEL)).diges
   if (!device.available) {
     console.log(`skipped: ${device.reason}`);
     await browser.close();
-    process.exit(kNoDevice);
+    process.exit(kSkipped);
   }
-  console.log(`adapter: ${device.adapter}, features: ${device.features.join(' ')}`);
+  console.log(`${browser.version()}, adapter: ${device.adapter}, features: ${device.features.join(' ')}`);
 }
 
 after(async () => {
