@@ -216,6 +216,16 @@ check('a full storage loses the models used longest ago, but none in use; a piec
 });
 
 if (DOPPLER_FIREFOX) {
+  check('the self test of the lane fast asks models of the formats in use, and passes', async (page) => {
+    const { lane, selfTest } = await page.evaluate(async (source) => {
+      const doppler = await Doppler.load(source, { ctx: 64, chunk: 16, selfTest: true });
+      await doppler.unload();
+      return doppler.info;
+    }, kStory);
+    assert.deepEqual([lane, selfTest.formats.map(({ format }) => format)], ['fast', ['q4_k', 'q6_k']]);
+    assert.ok(selfTest.passed, selfTest.text);
+  });
+
   check('a token does not wait until Firefox looks, every 100 ms, whether the GPU is done', async (page) => {
     const speed = await page.evaluate(async () => {
       // What a GPU gets; on a CPU such looks are not worth their price (gpu_host.mjs).
