@@ -68,6 +68,13 @@ const isOurFragment = (config) => config.componentType === 'f16' && config.resul
 export const hasMatrixUnits = (device, info) => device.features.has(kMatrix)
   && [...(info.subgroupMatrixConfigs ?? [])].some(isOurFragment);
 
+/** Firefox says only that there was an error; what and where is in the compiler's messages. @param {any} module @param {string} said */
+async function whatIsWrong(module, said) {
+  const { messages } = await module.getCompilationInfo();
+  const first = messages.find(({ type }) => type === 'error')?.message.trim() ?? '';
+  return said.includes(first) ? said : `${said}: ${first}`;
+}
+
 export class GpuHost {
   /** @type {any[]} */ #buffers = [];
   /** @type {any[]} */ #pipelines = [];
@@ -226,7 +233,7 @@ export class GpuHost {
       compute: { module, entryPoint: 'main', constants },
     });
     const [pipeline, invalid] = await Promise.allSettled([compiling, scope]);
-    if (invalid.status === 'fulfilled' && invalid.value) throw new Error(invalid.value.message);
+    if (invalid.status === 'fulfilled' && invalid.value) throw new Error(await whatIsWrong(module, invalid.value.message));
     if (pipeline.status === 'rejected') throw pipeline.reason;
     this.#pipelines[id] = pipeline.value;
     this.#layouts[id] = layout;

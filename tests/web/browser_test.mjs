@@ -244,6 +244,17 @@ if (DOPPLER_FIREFOX) {
     console.log(`${speed.toFixed(1)} tok/s, a token at a time`);
     assert.ok(speed > 15, `${speed} tok/s`); // without looks 10; with them 190 on two idle cores
   });
+
+  check('of a kernel that does not compile the reason is told, which Firefox keeps in the messages of the compiler', async (page) => {
+    const told = await page.evaluate(async () => {
+      const { createShaderModule } = GPUDevice.prototype;
+      GPUDevice.prototype.createShaderModule = function ({ label, code }) {
+        return createShaderModule.call(this, { label, code: code.replace('fn main', 'fn main_(x: f17) {} fn main') });
+      };
+      return Doppler.load(new URL('/a/', location.href), { ctx: 64, workerUrl: false }).then(() => 'loaded', ({ kind, message }) => `${kind}: ${message}`);
+    });
+    assert.match(told, /^device: Pipeline "[^"]+" does not compile in this browser: .*f17/s);
+  });
 }
 
 check('grammars come from their package in a worker, and again behind a schema that ends its program', async (page) => {
