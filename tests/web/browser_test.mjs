@@ -176,6 +176,14 @@ check('abort, a full storage and a wrong address are errors of their kind', asyn
   assert.equal(kinds[3], 1);
 });
 
+check('a page may have the package, and so its worker, from another origin', async (page) => {
+  const told = await page.evaluate(async (origin) => {
+    const { Doppler: other } = await import(`${origin}/doppler.mjs`);
+    return other.load('/story/none.gguf').catch(({ kind, message }) => `${kind}: ${message}`);
+  }, address.replace('127.0.0.1', 'localhost'));
+  assert.match(told, /^io: There is no file/); // which the worker found out
+});
+
 check('a full storage loses the models used longest ago, but none in use; a piece that cannot be written stops no load', async (page) => {
   const found = await page.evaluate(async () => {
     const { openSource } = await import('/sources.mjs');
