@@ -9,7 +9,8 @@ export const browser = {
     if (gpu) return gpu;
     throw new DopplerError('device', globalThis.isSecureContext === false
       ? 'This page has no WebGPU, since it came neither by https nor from localhost.'
-      : 'This browser has no WebGPU: Chrome from 113, Safari from 26 and Firefox from 141 (not on Linux) have it.');
+      : 'This browser has no WebGPU: Chrome from 113, Safari from 26 and Firefox from 141 have it; Firefox on Linux where ' +
+        'dom.webgpu.enabled is set to true in about:config.');
   },
   async compile(address) {
     const answer = await fetch(address ?? new URL('./doppler_core.wasm', import.meta.url));

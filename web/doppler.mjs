@@ -176,12 +176,13 @@ const kWorkerFile = './worker.mjs';
 
 /** @param {string | URL} [address] @returns {Worker} */
 function startWorker(address) {
-  try {
-    if (address) return new Worker(address, { type: 'module' });
-    return new Worker(new URL('./worker.mjs', import.meta.url), { type: 'module' }); // bundlers know this form by its text
-  } catch { // a worker's script must be of the page's origin; what it imports need not be
+  // A worker's script must be of the page's origin; what it imports need not be.
+  const { protocol, origin } = new URL(address ?? import.meta.url, document.baseURI);
+  if (protocol.startsWith('http') && origin !== globalThis.origin) {
     const file = address ? new URL(address, document.baseURI) : new URL(kWorkerFile, import.meta.url);
     const script = new Blob([`import ${JSON.stringify(file.href)};`], { type: 'text/javascript' });
     return new Worker(URL.createObjectURL(script), { type: 'module' });
   }
+  if (address) return new Worker(address, { type: 'module' });
+  return new Worker(new URL('./worker.mjs', import.meta.url), { type: 'module' }); // bundlers know this form by its text
 }

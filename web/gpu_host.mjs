@@ -25,6 +25,10 @@ const kFeatures = ['shader-f16', 'subgroups', kMatrix];
 const kLimits = ['maxBufferSize', 'maxStorageBufferBindingSize', 'maxStorageBuffersPerShaderStage',
   'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY',
   'maxComputeWorkgroupStorageSize', 'maxComputeWorkgroupsPerDimension'];
+// Firefox looks every 100 ms whether the GPU is done (https://bugzilla.mozilla.org/show_bug.cgi?id=1870699) and at each
+// submit, hence empty ones while something is waited for. Not on CPUs: Mesa's lavapipe holds a submit back until it is done.
+const kLooksSeldom = /Firefox\//.test(globalThis.navigator?.userAgent ?? '');
+const kLookMs = 4; // the least that browsers wait between timers
 const kCpuAdapters = /llvmpipe|swiftshader|software|basic render/i;
 
 async function requestAdapter(gpu, powerPreference, provider) {
@@ -63,6 +67,13 @@ const isOurFragment = (config) => config.componentType === 'f16' && config.resul
 /** @param {any} device @param {any} info */
 export const hasMatrixUnits = (device, info) => device.features.has(kMatrix)
   && [...(info.subgroupMatrixConfigs ?? [])].some(isOurFragment);
+
+/** Firefox says only that there was an error; what and where is in the compiler's messages. @param {any} module @param {string} said */
+async function whatIsWrong(module, said) {
+  const { messages } = await module.getCompilationInfo();
+  const first = messages.find(({ type }) => type === 'error')?.message.trim() ?? '';
+  return said.includes(first) ? said : `${said}: ${first}`;
+}
 
 export class GpuHost {
   /** @type {any[]} */ #buffers = [];
@@ -117,7 +128,7 @@ export class GpuHost {
       dp_gpu_submit: (works, count, from, offset, to, bytes) =>
         this.#submit(works, count, from >>> 0, offset, to, bytes),
       dp_gpu_read: (ticket, buffer, bytes) => core.answer(ticket, () => this.#read(buffer, bytes >>> 0)),
-      dp_gpu_idle: (ticket) => core.answer(ticket, () => this.#device.queue.onSubmittedWorkDone()),
+      dp_gpu_idle: (ticket) => core.answer(ticket, () => this.#idle()),
     };
   }
 
@@ -222,7 +233,7 @@ export class GpuHost {
       compute: { module, entryPoint: 'main', constants },
     });
     const [pipeline, invalid] = await Promise.allSettled([compiling, scope]);
-    if (invalid.status === 'fulfilled' && invalid.value) throw new Error(invalid.value.message);
+    if (invalid.status === 'fulfilled' && invalid.value) throw new Error(await whatIsWrong(module, invalid.value.message));
     if (pipeline.status === 'rejected') throw pipeline.reason;
     this.#pipelines[id] = pipeline.value;
     this.#layouts[id] = layout;
@@ -252,7 +263,7 @@ export class GpuHost {
       this.#unpaced += data.length;
       if (this.#unpaced >= kPaceBytes) {
         this.#unpaced = 0;
-        await queue.onSubmittedWorkDone();
+        await this.#idle();
       }
     }
   }
@@ -294,9 +305,20 @@ export class GpuHost {
     this.#device.queue.submit([encoder.finish()]);
   }
 
+  #idle() {
+    return this.#seen(this.#device.queue.onSubmittedWorkDone());
+  }
+
+  /** What is done when the GPU is. @template T @param {Promise<T>} done @returns {Promise<T>} */
+  #seen(done) {
+    if (!kLooksSeldom || this.isCpu) return done;
+    const looks = setInterval(() => this.#device?.queue.submit([]), kLookMs);
+    return done.finally(() => clearInterval(looks));
+  }
+
   async #read(id, bytes) {
     const buffer = this.#buffers[id];
-    await buffer.mapAsync(kMapRead, 0, bytes);
+    await this.#seen(buffer.mapAsync(kMapRead, 0, bytes));
     const copy = new Uint8Array(buffer.getMappedRange(0, bytes)).slice();
     buffer.unmap();
     return copy;

@@ -90,12 +90,16 @@ export class Grammars {
 /** JSON is written without blanks but one behind "," and ":": small models go on with blanks for ever. @param {any} compiler @param {Grammar} grammar */
 async function compile(compiler, { kind, text, source }) {
   if (kind === 'json-schema') return compiler.compileJSONSchema(text, false, -1, undefined, false);
-  if (kind === 'regex') return compiler.compileStructuralTag({ type: 'structural_tag', format: { type: 'regex', pattern: text } });
+  if (kind === 'regex') return compiler.compileStructuralTag({ type: 'structural_tag', format: { type: 'regex', pattern: inItsEscapes(text) } });
   if (!text.includes('::=')) {
     throw new DopplerError('unsupported', `${source} is, or with tools becomes, a grammar in Lark; here JSON schemas, regular expressions and GBNF can be used.`);
   }
   return compiler.compileGrammar(text);
 }
+
+/** The package knows \u{7C}; of \x{7C} and \x7C it takes the letter x. @param {string} pattern */
+const inItsEscapes = (pattern) => pattern.replace(/\\(?:x\{(\w+)\}|x([\da-fA-F]{2})|.)/gsu,
+  (escape, long, short) => (long || short ? `\\u{${long ?? short}}` : escape));
 
 /** The tokens in the letters of byte-level vocabularies, which spell any bytes. @param {Uint8Array} packed */
 function spellings(packed) {

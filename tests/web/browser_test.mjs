@@ -1,7 +1,8 @@
-// The package in headless Chromium, on its software adapter: what Node cannot show. By ctest:
+// The package in a headless browser: what Node cannot show. By ctest:
+//   DOPPLER_CHROMIUM or DOPPLER_FIREFOX  the browser
 //   DOPPLER_MODEL    the default model; DOPPLER_NATIVE the native program, whose tokens are compared
-//   DOPPLER_WASM     the module, DOPPLER_CHROMIUM the browser; GOLDEN_DIR the unpacked tests/data/families_llama
-// Exit status 77: there is no WebGPU adapter. Read next: page_server.mjs.
+//   DOPPLER_WASM     the module; GOLDEN_DIR the unpacked tests/data/families_llama
+// Exit status 77: there is no browser, or none with a WebGPU adapter. Read next: page_server.mjs, firefox.mjs.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,10 +11,15 @@ import { dirname, join } from 'node:path';
 import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
+import { launchFirefox } from './firefox.mjs';
 import { kChromiumFlags, PageServer } from './page_server.mjs';
 
-const kNoDevice = 77;
-const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, GOLDEN_DIR = '' } = process.env;
+const kSkipped = 77;
+const { DOPPLER_MODEL = '', DOPPLER_NATIVE = '', DOPPLER_WASM = '', DOPPLER_CHROMIUM, DOPPLER_FIREFOX, GOLDEN_DIR = '' } = process.env;
+if (!DOPPLER_CHROMIUM && !DOPPLER_FIREFOX) {
+  console.log('skipped: there is no Firefox; tools/setup firefox installs it');
+  process.exit(kSkipped);
+}
 const kPiece = 8 << 20; // piece_store.mjs
 const kStory = '/story/storyteller.gguf';
 const kStoryPieces = [`${kStory} 0-${kPiece - 1}`, `${kStory} ${kPiece}-15548927`];
@@ -22,8 +28,9 @@ const kLane = 'portable'; // the fewest kernels, and what every browser runs
 const server = new PageServer({ package: fileURLToPath(new URL('../../web', import.meta.url)), wasm: DOPPLER_WASM,
   models: { story: dirname(DOPPLER_MODEL), ...Object.fromEntries([...'abcd'].map((name) => [name, join(GOLDEN_DIR, 'llama')])) } });
 const address = await server.start();
-const browser = await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kChromiumFlags });
-/** @type {import('playwright-core').BrowserContext} */ let context;
+const browser = DOPPLER_FIREFOX ? await launchFirefox(DOPPLER_FIREFOX)
+  : await chromium.launch({ executablePath: DOPPLER_CHROMIUM, args: kChromiumFlags });
+/** @type {any} */ let context; // of Playwright, or of firefox.mjs
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 async function openPage() {
@@ -69,9 +76,9 @@ const storyHash = createHash('sha256').update(readFileSync(DOPPLER_MODEL)).diges
   if (!device.available) {
     console.log(`skipped: ${device.reason}`);
     await browser.close();
-    process.exit(kNoDevice);
+    process.exit(kSkipped);
   }
-  console.log(`adapter: ${device.adapter}, features: ${device.features.join(' ')}`);
+  console.log(`${browser.version()}, adapter: ${device.adapter}, features: ${device.features.join(' ')}`);
 }
 
 after(async () => {
@@ -169,6 +176,14 @@ check('abort, a full storage and a wrong address are errors of their kind', asyn
   assert.equal(kinds[3], 1);
 });
 
+check('a page may have the package, and so its worker, from another origin', async (page) => {
+  const told = await page.evaluate(async (origin) => {
+    const { Doppler: other } = await import(`${origin}/doppler.mjs`);
+    return other.load('/story/none.gguf').catch(({ kind, message }) => `${kind}: ${message}`);
+  }, address.replace('127.0.0.1', 'localhost'));
+  assert.match(told, /^io: There is no file/); // which the worker found out
+});
+
 check('a full storage loses the models used longest ago, but none in use; a piece that cannot be written stops no load', async (page) => {
   const found = await page.evaluate(async () => {
     const { openSource } = await import('/sources.mjs');
@@ -207,6 +222,48 @@ check('a full storage loses the models used longest ago, but none in use; a piec
   assert.equal(found.cached, 0);
   assert.equal(typeof found.persisted, 'boolean');
 });
+
+if (DOPPLER_FIREFOX) {
+  check('the self test of the lane fast asks models of the formats in use, and passes', async (page) => {
+    const { lane, selfTest } = await page.evaluate(async (source) => {
+      const doppler = await Doppler.load(source, { ctx: 64, chunk: 16, selfTest: true });
+      await doppler.unload();
+      return doppler.info;
+    }, kStory);
+    assert.deepEqual([lane, selfTest.formats.map(({ format }) => format)], ['fast', ['q4_k', 'q6_k']]);
+    assert.ok(selfTest.passed, selfTest.text);
+  });
+
+  check('a token does not wait until Firefox looks, every 100 ms, whether the GPU is done', async (page) => {
+    const speed = await page.evaluate(async () => {
+      // What a GPU gets; on a CPU such looks are not worth their price (gpu_host.mjs).
+      const gpu = { wgslLanguageFeatures: navigator.gpu.wgslLanguageFeatures, async requestAdapter(options) {
+        const adapter = await navigator.gpu.requestAdapter(options);
+        return { info: { isFallbackAdapter: false }, features: adapter.features, limits: adapter.limits,
+          requestDevice: (wanted) => adapter.requestDevice(wanted) };
+      } };
+      const doppler = await Doppler.load(new URL('/a/', location.href), { lane: 'exact', ctx: 64, chunk: 16, selfTest: false, device: { gpu } });
+      const request = { prompt: [1, 2, 3], max_tokens: 24, temperature: 0, ignore_eos: true, batch: 1 };
+      await doppler.complete(request); // the kernels are compiled
+      const { timings } = await doppler.complete(request);
+      await doppler.unload();
+      return timings.decode_tokens_per_second;
+    });
+    console.log(`${speed.toFixed(1)} tok/s, a token at a time`);
+    assert.ok(speed > 15, `${speed} tok/s`); // without looks 10; with them 190 on two idle cores
+  });
+
+  check('of a kernel that does not compile the reason is told, which Firefox keeps in the messages of the compiler', async (page) => {
+    const told = await page.evaluate(async () => {
+      const { createShaderModule } = GPUDevice.prototype;
+      GPUDevice.prototype.createShaderModule = function ({ label, code }) {
+        return createShaderModule.call(this, { label, code: code.replace('fn main', 'fn main_(x: f17) {} fn main') });
+      };
+      return Doppler.load(new URL('/a/', location.href), { ctx: 64, workerUrl: false }).then(() => 'loaded', ({ kind, message }) => `${kind}: ${message}`);
+    });
+    assert.match(told, /^device: Pipeline "[^"]+" does not compile in this browser: .*f17/s);
+  });
+}
 
 check('grammars come from their package in a worker, and again behind a schema that ends its program', async (page) => {
   const found = await page.evaluate(async (address) => {

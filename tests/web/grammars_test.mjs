@@ -51,5 +51,7 @@ test('GBNF, choices and regular expressions hold for completions; what cannot be
   await assert.rejects(ask({ grammar: 'start: "a"' }), { kind: 'unsupported', message: /Lark/ });
   await assert.rejects(ask({ guided_regex: 'a', grammar: 'root ::= "a"' }), { kind: 'invalid-input', message: /one grammar/ });
   assert.match(await ask({ guided_choice: ['yes', 'no'] }), /^(yes|no)$/);
+  assert.match(await ask({ guided_choice: ['a fox (red)', 'a fox (red)?'] }), /^a fox \(red\)\??$/);
+  assert.match(await ask({ guided_regex: 'a\\x7Cb\\\\x{2}' }), /^a\|b\\xx$/);
   assert.match(await ask({ guided_regex: '[a-c]{3}-[0-9]{2}' }), /^[a-c]{3}-\d\d$/);
 });

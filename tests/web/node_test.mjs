@@ -11,6 +11,7 @@ import { join, relative } from 'node:path';
 import test from 'node:test';
 import { hasMatrixUnits } from '../../web/gpu_host.mjs';
 import { Doppler } from '../../web/node.mjs';
+import { formatsInUse } from '../../web/self_test.mjs';
 import { caseFolders, readFloats, readIntegers, serveFolder } from './references.mjs';
 import { failingAllocation, spiedGpu } from './spied_gpu.mjs';
 
@@ -157,6 +158,12 @@ check('the self test passes, names a kernel that computes wrong, and replaces it
     assert.deepEqual(Object.keys(info.selfTest.replaced), ['attention_decode']);
     assert.ok(!info.variants.includes(kWrongKernel));
   });
+});
+
+check('the self test asks models of the formats in use, also of those that are in tiles on the GPU', '', async () => {
+  assert.deepEqual(formatsInUse(['embed.portable', 'matvec.q4_0.cpu']), ['q4_0']);
+  assert.deepEqual(formatsInUse(['matmul.tile_q4.cpu', 'matvec.tile_q6.cpu.dp4a', 'matvec.tile_f16.tile']), ['f16', 'q4_k', 'q6_k']);
+  assert.deepEqual(formatsInUse(['matvec.tile_bf16.tile']), ['f16']);
 });
 
 check('a device that is lost in mid-sentence is made again, and the sentence goes on', '', async () => {

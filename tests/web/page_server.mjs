@@ -56,7 +56,10 @@ export class PageServer {
     if (!existsSync(path)) return response.writeHead(404).end();
     const bytes = readFileSync(path);
     const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
-    if (!from) return response.writeHead(200, { 'Content-Type': kTypes[extname(path)] ?? 'application/octet-stream' }).end(bytes);
+    if (!from) {
+      const type = kTypes[extname(path)] ?? 'application/octet-stream';
+      return response.writeHead(200, { 'Content-Type': type, 'Access-Control-Allow-Origin': '*' }).end(bytes);
+    }
     const [first, last] = [Number(from), Math.min(Number(to), bytes.length - 1)];
     await this.gate(pathname, first);
     if (request.socket.destroyed) return;

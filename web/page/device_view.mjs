@@ -46,7 +46,8 @@ export function deviceView({ host }) {
 function deviceFacts(device) {
   if (!device.available) {
     return [h('p', { class: 'error' }, device.reason),
-      h('p', { class: 'facts' }, 'WebGPU is in Chrome and Edge 113, Safari 26 and Firefox 141 (Windows) or 145 (macOS).')];
+      h('p', { class: 'facts' }, 'WebGPU is in Chrome and Edge 113, Safari 26 and Firefox 141 (Windows) or 145 (macOS); '
+        + 'Firefox on Linux has it where dom.webgpu.enabled is set to true in about:config.')];
   }
   const kBytes = /Size$/;
   const limits = Object.entries(device.limits).sort(([a], [b]) => a.localeCompare(b));
