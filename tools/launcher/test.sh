@@ -76,7 +76,6 @@ prepare_web() {
     return
   fi
   "$ROOT/tools/setup" web || echo "test: without a browser its tests are left out"
-  "$ROOT/tools/setup" firefox || echo "test: without Firefox its tests are skipped"
 }
 
 build_fuzz() {
