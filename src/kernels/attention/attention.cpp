@@ -126,6 +126,17 @@ Result<Resolved<AttentionPrefillRow>> resolve_rows(const Context& ctx, const Att
   return resolved;
 }
 
+// Whether rows of one sequence are attended each on its own. 17 to 64 rows: where there are no matrix units, on a GPU. 8B on an
+// H100, us a layer of 32 rows behind 127, 1,023 and 8,191 keys: row by row 29, 57, 265, in tiles on the matrix units 20, 46, 264.
+bool goes_row_by_row(const Context& ctx, const Attention& op) {
+  if (op.ahead != 0 || ctx.max_rows > kMaxNarrowRows) return false;
+  if (ctx.max_rows <= kMaxSkinnyRows) return true;
+  if (ctx.plan.caps().type == gpu::AdapterType::kCpu) return false;
+  const auto tiles = resolve("attention_prefill", attention_prefill_variants(), op, shape_text(op),
+                             ctx.plan.caps(), ctx.policy);
+  return !tiles || tiles->row->kernel != PrefillKernel::kMatrix;
+}
+
 }  // namespace
 
 Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& op) {
@@ -135,8 +146,7 @@ Result<AttentionChoice> resolve_attention(const Context& ctx, const Attention& o
   const gpu::Caps& caps = ctx.plan.caps();
   const bool has_pieces = single_rows(ctx, op).beside_pieces;
   if (ctx.max_rows > 1 || op.single_rows != 0) {
-    const uint32_t most = caps.type == gpu::AdapterType::kCpu ? kMaxSkinnyRows : kMaxNarrowRows;
-    const bool skinny = op.single_rows != 0 ? !has_pieces : op.ahead == 0 && ctx.max_rows <= most;
+    const bool skinny = op.single_rows != 0 ? !has_pieces : goes_row_by_row(ctx, op);
     DP_TRY(Resolved<AttentionPrefillRow> resolved, resolve_rows(ctx, op, skinny));
     AttentionChoice choice{
         .choice = std::move(resolved.choice), .prefill = resolved.row, .rotates = resolved.row->rope};

@@ -1,7 +1,7 @@
 // Attention of the rows of this step over the cache, causal or, of encoders' whole texts, seeing ahead; grouped heads
 // (query head h reads kv head h / (n_heads / n_kv_heads)). Prefill: tiles with online softmax (Milakov and Gimelshein 2018; Dao et al.
-// 2022), on the matrix units where there are any. A few rows (at most kMaxNarrowRows, on a CPU kMaxSkinnyRows): each as in
-// decode, where the device can. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
+// 2022), on the matrix units where there are any. A few rows (at most kMaxSkinnyRows, on a GPU without matrix units
+// kMaxNarrowRows): each as in decode, where the device can. Decode: split over the cache, then a combine (flash-decoding), so that long contexts use the whole
 // device. Error bound: relative L2 < 1e-5 against double precision on the cache as stored;
 // attention_prefill.matrix, which rounds q and the probabilities to f16, and a cache in q8_0 that is copied to f16 first
 // (attention_unpack.wgsl): 1e-3.
