@@ -21,7 +21,8 @@ constexpr const char* kUsage =
     "plan_digest_test                                    compares all digests with tests/plans/digests.txt\n"
     "plan_digest_test list [MODEL]                       prints the digests of all models or of one\n"
     "plan_digest_test dump MODEL LANE FIXTURE [PLAN]     prints the commands of these plans\n"
-    "plan_digest_test wgsl MODEL LANE FIXTURE PLAN AT    prints the WGSL of command AT\n";
+    "plan_digest_test wgsl MODEL LANE FIXTURE PLAN AT    prints the WGSL of command AT\n"
+    "plan_digest_test write MODEL LANE FIXTURE FOLDER    writes the WGSL of each pipeline there\n";
 constexpr size_t kMostPrinted = 20;
 
 std::string committed_path() { return std::string(DOPPLER_SOURCE_DIR) + "/tests/plans/digests.txt"; }
@@ -148,6 +149,33 @@ int dump(const Case& wanted, const DumpOptions& options) {
   return 0;
 }
 
+// For compilers that need no GPU: KERNEL.PIPELINE.wgsl each.
+int write(const Case& wanted, const std::string& folder) {
+  const auto checkpoint = open_model(wanted.model);
+  if (!checkpoint) {
+    complain(checkpoint.error().message());
+    return 1;
+  }
+  int status = 0;
+  record(
+      wanted, **checkpoint,
+      [&](gpu::PlanText& text, std::span<const gpu::Plan> plans) {
+        for (const gpu::Plan& plan : plans) {
+          const std::vector<gpu::CommandText> commands = text.commands(plan);
+          for (size_t i = 0; i < commands.size(); ++i) {
+            if (commands[i].pipeline.empty()) continue;
+            std::string path = folder + "/" + commands[i].label + "." + commands[i].pipeline + ".wgsl";
+            std::ofstream(path, std::ios::binary) << text.wgsl(plan, i);
+          }
+        }
+      },
+      [&](std::string_view, const std::string& sentence) {
+        complain(sentence);
+        status = 1;
+      });
+  return status;
+}
+
 int run(std::span<char*> arguments) {
   set_log_level(LogLevel::kError);
   std::vector<std::string> words(arguments.begin() + 1, arguments.end());
@@ -155,10 +183,13 @@ int run(std::span<char*> arguments) {
   const std::string verb = words[0];
   words.resize(6);
   if (verb == "list") return list(words[1]);
-  if (verb == "dump" || verb == "wgsl") {
+  if (verb == "dump" || verb == "wgsl" || verb == "write") {
     const auto fixture = std::ranges::find(fixtures(), std::string_view(words[3]), &Fixture::name);
     const std::optional<int64_t> at = parse_int(words[5]);
-    if (fixture != fixtures().end() && (verb == "dump" || at)) {
+    if (fixture != fixtures().end() && verb == "write" && !words[4].empty()) {
+      return write({.model = words[1], .lane = words[2], .fixture = &*fixture}, words[4]);
+    }
+    if (fixture != fixtures().end() && (verb == "dump" || (verb == "wgsl" && at))) {
       return dump({.model = words[1], .lane = words[2], .fixture = &*fixture},
                   {.plan = words[4], .wgsl_of = verb == "dump" ? SIZE_MAX : static_cast<size_t>(*at)});
     }
