@@ -11,6 +11,7 @@ import test from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 const kModels = ['llama-3.1-8b:q4_k_m', 'gemma-3-1b:q4_k_m', 'storyteller', 'families_moe/mixtral/bf16'];
+const kLanes = ['fast', 'persistent'];
 const kMatrix = 'enable chromium_experimental_subgroup_matrix';
 
 test('the WGSL of an H200 compiles in Node', async () => {
@@ -24,7 +25,9 @@ test('the WGSL of an H200 compiles in Node', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'doppler-wgsl-'));
   let withMatrix = 0;
   try {
-    for (const model of kModels) execFileSync(process.env.DOPPLER_PLANS ?? '', ['write', model, 'fast', 'h200', folder]);
+    for (const model of kModels) {
+      for (const lane of kLanes) execFileSync(process.env.DOPPLER_PLANS ?? '', ['write', model, lane, 'h200', folder]);
+    }
     for (const file of readdirSync(folder)) {
       const code = readFileSync(join(folder, file), 'utf8');
       if (code.includes(kMatrix)) withMatrix += 1;

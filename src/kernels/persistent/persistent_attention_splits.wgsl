@@ -23,10 +23,10 @@ struct Early {
 
 fn cached_key(at: u32) -> Eight { return cache[keys_at + at]; }
 fn cached_value(at: u32) -> Eight { return cache[values_at + at]; }
-fn load_before(first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early {
+fn load_before(row: u32, first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early {
   return Early(head_of_layer(first_head), heads);
 }
-fn prepare(early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
+fn prepare(row: u32, early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
   bring_heads(early.first_head, early.heads, kv_head, writes_newest, thread);
 }
 fn q4_at(first_head: u32, heads: u32, h: u32, d: u32) -> vec4f { return head_quad_at(h, d); }
