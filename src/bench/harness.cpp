@@ -85,9 +85,10 @@ class Runner {
   Result<void> evaluate(std::span<const uint32_t> tokens, bool sample) {
     for (size_t at = 0; at < tokens.size();) {
       const size_t count = std::min<size_t>(steps_.chunk(), tokens.size() - at);
-      const bool last = sample && at + count == tokens.size();
-      DP_TRY(const model::Ticket ticket, steps_.prefill(tokens.subspan(at, count), last));
-      if (last) in_flight_.push_back(ticket);
+      std::optional<uint32_t> next = model::token_behind(tokens, at + count);
+      if (!next && !sample) next = tokens.front();
+      DP_TRY(const model::Ticket ticket, steps_.prefill(tokens.subspan(at, count), next));
+      if (!next) in_flight_.push_back(ticket);
       at += count;
     }
     scheduled_ = 1;
@@ -99,7 +100,8 @@ class Runner {
     while (in_flight_.size() < most && scheduled_ < wanted) {
       const uint32_t left = wanted - scheduled_;
       const uint32_t steps = std::min(cadence_.batch, left);
-      DP_TRY(const model::Ticket ticket, steps_.decode(steps, std::min(submits, left / steps)));
+      DP_TRY(const model::Ticket ticket,
+             steps_.decode(steps, std::min(submits, left / steps), steps_.can_draft()));
       scheduled_ += ticket.count;
       in_flight_.push_back(ticket);
     }
@@ -109,8 +111,9 @@ class Runner {
   Result<void> collect() {
     const model::Ticket ticket = in_flight_.front();
     in_flight_.pop_front();
-    DP_TRY([[maybe_unused]] const std::vector<uint32_t> tokens,
+    DP_TRY(const std::vector<uint32_t> tokens,
            gpu::run_to_completion(*impl_.device, steps_.tokens(ticket)));
+    scheduled_ -= ticket.count - static_cast<uint32_t>(tokens.size());  // drafts that were wrong
     return {};
   }
 

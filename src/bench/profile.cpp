@@ -45,7 +45,7 @@ class Profiler {
     for (uint32_t i = 0; i < settings_.warmups + kWallRepetitions; ++i) {
       DP_CHECK(begin());
       const auto start = Clock::now();
-      DP_TRY(const model::Ticket ticket, runner_.prefill(tokens, /*sample=*/true));
+      DP_TRY(const model::Ticket ticket, runner_.prefill(tokens, std::nullopt));
       DP_CHECK(collect(ticket));
       if (i >= settings_.warmups)
         walls.push_back(std::chrono::duration<double>(Clock::now() - start).count());
@@ -78,9 +78,9 @@ class Profiler {
     const std::vector<uint32_t> tokens = make_prompt(settings_.depth, impl_.info.vocab_size, 0);
     for (size_t at = 0; at < tokens.size();) {
       const size_t count = std::min<size_t>(runner_.chunk(), tokens.size() - at);
-      const bool last = at + count == tokens.size();
-      DP_TRY(const model::Ticket ticket, runner_.prefill(std::span(tokens).subspan(at, count), last));
-      if (last) DP_CHECK(collect(ticket));
+      const std::optional<uint32_t> next = model::token_behind(tokens, at + count);
+      DP_TRY(const model::Ticket ticket, runner_.prefill(std::span(tokens).subspan(at, count), next));
+      if (!next) DP_CHECK(collect(ticket));
       at += count;
     }
     return {};
@@ -89,7 +89,9 @@ class Profiler {
   Result<double> decode_wall() {
     return step_wall(
         std::min(model::kTickets, runner_.max_tickets()),
-        [&] { return runner_.decode(steps_of(settings_), settings_.cadence.readback_interval); },
+        [&] {
+          return runner_.decode(steps_of(settings_), settings_.cadence.readback_interval, /*drafts=*/false);
+        },
         [&](model::Ticket ticket) { return collect(ticket); });
   }
 

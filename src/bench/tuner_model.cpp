@@ -174,9 +174,9 @@ class ModelTrial final : public Trial {
         prompt(std::min(device_.caps().type == gpu::AdapterType::kCpu ? kDepthOfCpu : kDepth, room));
     for (size_t at = 0; at < tokens.size();) {
       const size_t count = std::min<size_t>(runner_->chunk(), tokens.size() - at);
-      const bool last = at + count == tokens.size();
-      DP_TRY(const model::Ticket ticket, runner_->prefill(std::span(tokens).subspan(at, count), last));
-      if (last) DP_CHECK(collect(ticket));
+      const std::optional<uint32_t> next = model::token_behind(tokens, at + count);
+      DP_TRY(const model::Ticket ticket, runner_->prefill(std::span(tokens).subspan(at, count), next));
+      if (!next) DP_CHECK(collect(ticket));
       at += count;
     }
     return {};
@@ -187,7 +187,8 @@ class ModelTrial final : public Trial {
     for (uint32_t done = 0; done < steps;) {
       const uint32_t left = steps - done;
       DP_TRY(const model::Ticket ticket, runner_->decode(std::min(left, model::kDefaultBatch * 2),
-                                                         std::max(1u, left / (model::kDefaultBatch * 2))));
+                                                         std::max(1u, left / (model::kDefaultBatch * 2)),
+                                                         /*drafts=*/false));
       DP_CHECK(collect(ticket));
       done += ticket.count;
     }
@@ -200,7 +201,7 @@ class ModelTrial final : public Trial {
       const std::vector<uint32_t> tokens = prompt(rows_);
       DP_CHECK(begin());
       const auto start = Clock::now();
-      DP_TRY(const model::Ticket ticket, runner_->prefill(tokens, /*sample=*/true));
+      DP_TRY(const model::Ticket ticket, runner_->prefill(tokens, std::nullopt));
       DP_CHECK(collect(ticket));
       const double taken = seconds_since(start);
       if (taken <= kLongSample || rows_ <= kLeastRows) return taken / rows_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "doppler/doppler.h"
+#include "engine/draft_policy.h"
 #include "model/step_runner.h"
 #include "tokenizer/tokenizer.h"
 
@@ -17,6 +18,7 @@ struct GeneratorConfig {
   uint32_t batch = model::kDefaultBatch;  // decode steps of a submit, where the options do not say
   uint32_t prompt_rows = 0;               // tokens of a prompt at a time; 0: the runner's chunk
   bool show_special = false;              // special tokens are part of the text
+  DraftUse drafts = DraftUse::kNever;     // where the runner can
   double chunk_seconds =
       kChunkSeconds;  // a chunk of the prompt that takes longer makes the next ones smaller
 };

@@ -50,6 +50,7 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
     }
   }
   sequence_ = std::move(prompt);
+  drafts_before_ = runner_.draft_counts();
   answer_.emplace(tokenizer_, config_.stop_tokens, options_, config_.show_special);
   answer_->result().timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
   limit_ = options_.max_tokens == 0 ? kMaxTokens : options_.max_tokens;
@@ -93,6 +94,7 @@ Result<void> Generator::queue_prompt() {
   model::GenerationSettings settings = settings_of(options_, config_, tokenizer_, segment);
   settings.generated = known;
   DP_CHECK(runner_.begin(settings, std::span(sequence_).first(kept)));
+  draft_policy_ = DraftPolicy(runner_.can_draft() ? config_.drafts : DraftUse::kNever);
   if (segments_ == 0 && scheduled_ == 0) {
     answer_->result().timings.evaluated_tokens = static_cast<uint32_t>(sequence_.size() - kept);
     answer_->result().timings.cached_tokens = static_cast<uint32_t>(kept);
@@ -108,16 +110,16 @@ Result<void> Generator::queue_prompt() {
 Result<void> Generator::feed() {
   while (fed_ < sequence_.size() && in_flight_.size() < chunks_) {
     const size_t count = std::min<size_t>(rows_, sequence_.size() - fed_);
-    const bool last = fed_ + count == sequence_.size();
-    DP_TRY(model::Ticket ticket, runner_.prefill(std::span(sequence_).subspan(fed_, count), last));
+    const std::optional<uint32_t> next = model::token_behind(sequence_, fed_ + count);
+    DP_TRY(model::Ticket ticket, runner_.prefill(std::span(sequence_).subspan(fed_, count), next));
     const auto begin = sequence_.begin() + static_cast<ptrdiff_t>(fed_);
     cached_tokens_.insert(cached_tokens_.end(), begin, begin + static_cast<ptrdiff_t>(count));
     fed_ += count;
-    if (!last) {
+    if (next) {
       DP_TRY(ticket, runner_.mark());
     }
     in_flight_.push_back(ticket);
-    if (!last) continue;
+    if (next) continue;
     scheduled_ = 1;
     return queue_decode(1);  // the first token does not wait until more is recorded
   }
@@ -142,8 +144,9 @@ Result<void> Generator::queue_decode(size_t ahead) {
          scheduled_ < segment_limit_ && sequence_.size() - seen_ + scheduled_ <= runner_.ctx_len()) {
     const uint32_t left = segment_limit_ - scheduled_;
     const uint32_t steps = std::min(options_.batch, left);
+    const uint32_t submits = std::min(options_.readback_interval, left / steps);
     DP_TRY(const model::Ticket ticket,
-           runner_.decode(steps, std::min(options_.readback_interval, left / steps)));
+           runner_.decode(steps, submits, draft_policy_.choose(steps * submits)));
     scheduled_ += ticket.count;
     in_flight_.push_back(ticket);
   }
@@ -183,7 +186,8 @@ Task<Result<std::optional<std::string>>> Generator::step() {
   if (ticket.has_logprobs) {
     DP_CO_TRY(logprobs, co_await runner_.logprobs(ticket));
   }
-  last_token_at_ = Clock::now();
+  const Clock::time_point before = std::exchange(last_token_at_, Clock::now());
+  note_drafts(ticket, static_cast<uint32_t>(tokens.size()), seconds(before, last_token_at_));
   if (answer.result().tokens.empty()) {
     first_token_at_ = last_token_at_;
     answer.result().timings.ttft_seconds = seconds(started_, first_token_at_);
@@ -202,6 +206,16 @@ Task<Result<std::optional<std::string>>> Generator::step() {
     text += answer.flush();
   }
   co_return Piece(std::move(text));
+}
+
+// Tokens of steps that drafted may be fewer than were scheduled.
+void Generator::note_drafts(const model::Ticket& ticket, uint32_t tokens, double taken) {
+  scheduled_ -= ticket.count - tokens;
+  if (!answer_->result().tokens.empty()) draft_policy_.note(ticket.drafts, tokens, taken);
+  const model::DraftCounts counts = runner_.draft_counts();
+  Timings& timings = answer_->result().timings;
+  timings.drafted_tokens = static_cast<uint32_t>(counts.drafted - drafts_before_.drafted);
+  timings.accepted_tokens = static_cast<uint32_t>(counts.accepted - drafts_before_.accepted);
 }
 
 // Takes the tokens of one submit; ends at a stop.

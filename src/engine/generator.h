@@ -43,6 +43,7 @@ class Generator {
   Result<void> feed();
   Result<void> note_chunk();
   Result<void> queue_decode(size_t ahead);
+  void note_drafts(const model::Ticket& ticket, uint32_t tokens, double taken);
   Result<std::string> accept(std::span<const uint32_t> tokens,
                              std::span<const kernels::LogProbEntry> logprobs);
   Result<bool> slide();
@@ -70,6 +71,8 @@ class Generator {
   bool caller_stopped_ = false;
   bool exhausted_ = false;        // the context is full: tickets in flight hold no more tokens
   std::optional<Answer> answer_;  // once started
+  DraftPolicy draft_policy_;
+  model::DraftCounts drafts_before_;  // the runner's, when this generation started
   std::chrono::steady_clock::time_point started_, first_token_at_, last_token_at_;
 };
 

@@ -57,6 +57,14 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   out.parts = {.all_samplers = options.all_samplers,
                .logprobs = options.logprobs,
                .masks = options.grammars && options.sequences > 1};
+  if (options.draft == "on") {
+    out.drafting = model::Drafting::kOn;
+  } else if (options.draft == "off") {
+    out.drafting = model::Drafting::kOff;
+  } else if (options.draft != "auto") {
+    return fail(ErrorKind::kInvalidInput, "Drafts \"%s\" are not known; allowed are auto, on and off.",
+                printable(options.draft).c_str());
+  }
   out.chunk = options.chunk;
   out.tickets = options.ring;
   out.expert_bytes = options.expert_bytes;

@@ -64,10 +64,8 @@ Result<void> Session::Impl::begin(std::vector<uint32_t> tokens, const GenerateOp
 Result<void> Session::Impl::begin_generator(std::span<const uint32_t> generated) {
   reloads = model->reloads;
   const bool is_cpu = model->device->caps().type == gpu::AdapterType::kCpu;
-  const engine::GeneratorConfig config{.vocab_size = model->info.vocab_size,
-                                       .stop_tokens = model->loaded->text.stop_tokens,
-                                       .batch = engine::default_batch(*model->loaded),
-                                       .prompt_rows = is_cpu ? engine::kCpuPromptRows : 0};
+  engine::GeneratorConfig config = engine::generator_config(*model->loaded);
+  if (is_cpu) config.prompt_rows = engine::kCpuPromptRows;
   generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->cached_tokens,
                     cancelled);
   auto started = generator->start(begun_prompt, begun_options, generated);

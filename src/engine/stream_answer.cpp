@@ -16,7 +16,9 @@ double seconds(std::chrono::steady_clock::time_point from, std::chrono::steady_c
 GeneratorConfig generator_config(const LoadedModel& loaded) {
   return {.vocab_size = loaded.runner->config().vocab_size,
           .stop_tokens = loaded.text.stop_tokens,
-          .batch = default_batch(loaded)};
+          .batch = default_batch(loaded),
+          .drafts = loaded.runner->options().drafting == model::Drafting::kOn ? DraftUse::kAlways
+                                                                              : DraftUse::kWhereFaster};
 }
 
 StreamAnswer::StreamAnswer(const LoadedModel& loaded, std::vector<uint32_t> prompt, GenerateOptions options,

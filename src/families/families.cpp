@@ -70,10 +70,10 @@ Result<void> check_has_forward_pass(const formats::ModelConfig& config) {
   return {};
 }
 
-Result<graph::Graph> build_graph(const formats::ModelConfig& config) {
+Result<graph::Graph> build_graph(const formats::ModelConfig& config, bool drafts) {
   DP_TRY(const Family* family, find_family(config));
   graph::Graph graph;
-  Builder builder{.graph = graph, .config = config};
+  Builder builder{.graph = graph, .config = config, .drafts = drafts};
   family->build(builder);
   DP_CHECK_WHILE(graph.error(), "building the graph of %s", config.family.c_str());
   return graph;

@@ -8,7 +8,9 @@ namespace {
 // What an operation is called with besides values and weights; empty: nothing.
 struct Attributes {
   std::string operator()(const Embed& op) const {
-    return op.scale == 1 ? "" : format_text("scale %g", static_cast<double>(op.scale));
+    std::string text = op.is_next ? "next tokens" : "";
+    if (op.scale != 1) text += format_text("%sscale %g", text.empty() ? "" : ", ", static_cast<double>(op.scale));
+    return text;
   }
   std::string operator()(const RmsNorm& op) const {
     return format_text("eps %g", static_cast<double>(op.eps));
@@ -92,6 +94,7 @@ struct Attributes {
   std::string operator()(const AltupMatch& op) const { return op.is_mean ? "mean" : ""; }
   std::string operator()(const AltupPredict&) const { return ""; }
   std::string operator()(const AltupCorrect&) const { return ""; }
+  std::string operator()(const Concat&) const { return ""; }
 
  private:
   static std::string scan(uint32_t n_heads, uint32_t n_key_heads, uint32_t key_dim, uint32_t value_dim) {

@@ -37,7 +37,7 @@ const char* op_name(OpKind kind) {
       "route",      "expert_linear", "expert_sum",   "causal_conv",   "gated_delta",   "mamba2",
       "gated_norm", "output_gate",   "every_expert", "head_part",     "latent_heads",  "multiply",
       "slice",      "sparsify",      "altup_match",  "altup_predict", "altup_correct", "layer_norm",
-      "positions",  "activate"};
+      "positions",  "activate",      "concat"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -94,13 +94,19 @@ std::vector<Value> Graph::add_node(Node node, std::span<const uint32_t> columns)
 
 Value Graph::add_one(Node node, uint32_t columns) { return add_node(std::move(node), {&columns, 1}).front(); }
 
-Value Graph::embed(Matrix table, float scale) {
-  return add_one({.operation = Embed{.scale = scale},
+Value Graph::embed(Matrix table, float scale) { return add_embed(table, {.scale = scale}); }
+
+Value Graph::embed_next(Matrix table, float scale) {
+  return add_embed(table, {.scale = scale, .is_next = true});
+}
+
+Value Graph::add_embed(Matrix table, Embed embed) {
+  return add_one({.operation = embed,
                   .inputs = {},
                   .outputs = {},
                   .matrices = {table},
                   .vectors = {},
-                  .op_label = info(table).label()},
+                  .op_label = (embed.is_next ? "next." : "") + info(table).label()},
                  info(table).shape[1]);
 }
 

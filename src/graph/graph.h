@@ -11,6 +11,7 @@
 // not looked at. Read next: ops.h, families/llama.cpp.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <span>
@@ -63,6 +64,7 @@ class Graph {
   Vector vectors(TensorId tensor, uint32_t layer, uint32_t count, uint32_t n);  // [count, n], read in f32
 
   Value embed(Matrix table, float scale);             // of the step's tokens: [R, k of the table]
+  Value embed_next(Matrix table, float scale);        // of the tokens behind them
   Value rms_norm(Value x, Vector weight, float eps);  // [R, n]
   Value head_norm(Value x, Vector weight,
                   float eps);  // RMSNorm of each head of as many columns as the weight
@@ -112,6 +114,7 @@ class Graph {
   Value multiply(Value x, Vector weight);                                           // of n values, or of one
   Value slice(Value x, uint32_t first, uint32_t columns);
   Value sparsify(Value x, float deviations);
+  Value concat(Value x, Value y);  // [R, columns of x and of y]
   using Streams = std::array<Value, kAltupStreams>;
   Streams altup_streams(const Streams& x);  // the first, and projections of it that get its magnitude
   Value altup_mean(const Streams& x);       // likewise of the streams, and the mean of all
@@ -139,6 +142,10 @@ class Graph {
   Value expert_sum(Value x, Value routes, std::optional<Value> shared = std::nullopt,
                    std::optional<Value> gate = std::nullopt);  // [R, n]
   Value logits_rows(Value x);  // the rows that get logits: all, the last or none, as the plan says
+  // From here on nodes are of the next-token layer: it reads the rows' hidden values and the tokens behind them, which are
+  // chosen by the logits.
+  void begin_next() { next_begin_ = static_cast<uint32_t>(nodes_.size()); }
+  void set_next_logits(Value logits) { next_logits_ = logits; }
   // What the model gives: logits, or a text model's states that will be pooled.
   void set_logits(Value logits) { logits_ = logits; }
   // The residual stream: what enters the first layer, then what each layer leaves.
@@ -152,6 +159,9 @@ class Graph {
   uint32_t value_count() const { return static_cast<uint32_t>(values_.size()); }
   std::span<const Value> hidden() const { return hidden_; }
   Value logits() const { return logits_; }
+  // The first node of the next-token layer, or how many nodes there are; and its logits, invalid where there is none.
+  uint32_t next_begin() const { return std::min(next_begin_, static_cast<uint32_t>(nodes_.size())); }
+  Value next_logits() const { return next_logits_; }
   // Indices of the nodes that read a value, in order.
   std::vector<uint32_t> readers(Value value) const;
   const Result<void>& error() const { return error_; }
@@ -165,6 +175,7 @@ class Graph {
   uint32_t declare(TensorId tensor, uint32_t layer, std::vector<uint32_t> shape);
   std::vector<Value> add_node(Node node, std::span<const uint32_t> columns);
   Value add_one(Node node, uint32_t columns);
+  Value add_embed(Matrix table, Embed embed);
   uint32_t columns(Value value) const;
   std::string label_of(Value value) const;  // its maker's
   std::vector<Value> add_streams(Operation operation, std::vector<Value> inputs, std::vector<Vector> vectors,
@@ -178,7 +189,8 @@ class Graph {
   std::vector<ValueInfo> values_;
   std::vector<WeightInfo> weights_;
   std::vector<Value> hidden_;
-  Value logits_;
+  Value logits_, next_logits_;
+  uint32_t next_begin_ = UINT32_MAX;
   Result<void> error_;
 };
 

@@ -26,7 +26,8 @@ struct Vector {
 };
 
 struct Embed {
-  float scale = 1.0f;  // y = scale * table[token]
+  float scale = 1.0f;    // y = scale * table[token]
+  bool is_next = false;  // of the token behind each row's: of the next-token layer
 };
 // y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019), of whole rows.
 struct RmsNorm {
@@ -163,6 +164,8 @@ struct Slice {
 struct Sparsify {
   float deviations = 0;
 };
+// The columns of x, then those of y.
+struct Concat {};
 // AltUp (Baykal et al. 2023), whose formulas are in kernels/altup/altup.h.
 struct AltupMatch {      // the first stream and projections of it or of the others, which get its magnitude
   bool is_mean = false;  // then their mean, else all of them
@@ -178,7 +181,7 @@ using Operation =
     std::variant<Embed, RmsNorm, HeadNorm, Linear, Rope, Attention, Gated, Add, Scale, QueryScale, Xielu,
                  LogitsRows, Route, ExpertLinear, ExpertSum, CausalConv, GatedDelta, Mamba2, GatedNorm,
                  OutputGate, EveryExpert, HeadPart, LatentHeads, Multiply, Slice, Sparsify, AltupMatch,
-                 AltupPredict, AltupCorrect, LayerNorm, Positions, Activate>;
+                 AltupPredict, AltupCorrect, LayerNorm, Positions, Activate, Concat>;
 enum class OpKind : uint8_t {
   kEmbed,
   kRmsNorm,
@@ -211,9 +214,10 @@ enum class OpKind : uint8_t {
   kAltupCorrect,
   kLayerNorm,
   kPositions,
-  kActivate
+  kActivate,
+  kConcat
 };
-inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kActivate) + 1;
+inline constexpr uint32_t kOpKindCount = static_cast<uint32_t>(OpKind::kConcat) + 1;
 static_assert(std::variant_size_v<Operation> == kOpKindCount);
 const char* op_name(OpKind kind);  // "rms_norm"
 // Whether it has a recurrent state.

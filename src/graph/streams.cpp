@@ -42,6 +42,16 @@ Value Graph::slice(Value x, uint32_t first, uint32_t count) {
                  count);
 }
 
+Value Graph::concat(Value x, Value y) {
+  return add_one({.operation = Concat{},
+                  .inputs = {x, y},
+                  .outputs = {},
+                  .matrices = {},
+                  .vectors = {},
+                  .op_label = label_of(x) + " beside " + label_of(y)},
+                 columns(x) + columns(y));
+}
+
 Value Graph::sparsify(Value x, float deviations) {
   return add_one({.operation = Sparsify{.deviations = deviations},
                   .inputs = {x},

@@ -17,6 +17,7 @@ using graph::Value;
 struct Builder {
   Graph& graph;
   const ModelConfig& config;
+  bool drafts = false;  // the next-token layer is wanted
 
   // RMSNorm by a vector of as many values as x has columns; with a residual scale, of the residual stream alone.
   Value norm(Value x, TensorId weight, uint32_t layer);  // [R, n]

@@ -1,18 +1,22 @@
 #include "layers/decoder.h"
 
+#include "layers/next_token.h"
 #include "layers/pooled.h"
 
 namespace doppler::layers {
-namespace {
 
-graph::Matrix table_of(Builder& b) {
+graph::Matrix embedding_table(Builder& b) {
   return b.graph.matrix(TensorId::kEmbedding, 0, b.config.vocab_size, b.config.hidden_dim);
 }
 
-}  // namespace
+graph::Matrix output_matrix(Builder& b) {
+  const ModelConfig& c = b.config;
+  return c.tied_embeddings ? embedding_table(b)
+                           : b.graph.matrix(TensorId::kOutput, 0, c.vocab_size, c.hidden_dim);
+}
 
 Value embedding(Builder& b, float embedding_scale) {
-  const Value x = b.graph.embed(table_of(b), embedding_scale / b.config.residual_scale);  // [R, H]
+  const Value x = b.graph.embed(embedding_table(b), embedding_scale / b.config.residual_scale);  // [R, H]
   b.graph.mark_hidden(x);
   return x;
 }
@@ -22,9 +26,7 @@ void head(Builder& b, Value x) {
   const ModelConfig& c = b.config;
   const Value h = b.norm(g.logits_rows(x), TensorId::kFinalNorm, 0);  // [R, H]
   if (formats::is_embedding_model(c)) return pooled(b, h);
-  const graph::Matrix head =
-      c.tied_embeddings ? table_of(b) : g.matrix(TensorId::kOutput, 0, c.vocab_size, c.hidden_dim);
-  Value logits = g.linear(h, head);  // [R, V]
+  Value logits = g.linear(h, output_matrix(b));  // [R, V]
   if (c.logits_scale != 1 || c.final_softcap != 0) {
     logits = g.scale(logits, {.factor = c.logits_scale, .softcap = c.final_softcap});
   }
@@ -38,6 +40,7 @@ void decoder(Builder& b, float embedding_scale, Block block) {
     b.graph.mark_hidden(x);
   }
   head(b, x);
+  if (b.drafts) next_token(b, x, embedding_scale, block);
 }
 
 }  // namespace doppler::layers

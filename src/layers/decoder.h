@@ -7,10 +7,13 @@ namespace doppler::layers {
 
 // x: the residual stream, f32 [R, H], before the block, and the result what it is behind it.
 using Block = Value (*)(Builder& b, Value x, uint32_t layer);
-// embedding_scale: what the table's rows are multiplied by. Sets the graph's logits and its hidden values.
+// embedding_scale: what the table's rows are multiplied by. Sets the graph's logits and its hidden values; with
+// Builder::drafts its next-token layer too.
 void decoder(Builder& b, float embedding_scale, Block block);
 
 // The same in parts, for families that have more between them.
+graph::Matrix embedding_table(Builder& b);           // [V, H]
+graph::Matrix output_matrix(Builder& b);             // [V, H]; may be the same
 Value embedding(Builder& b, float embedding_scale);  // [R, H]; marked as hidden
 void head(Builder& b, Value x);                      // sets the graph's logits
 

@@ -15,7 +15,10 @@ Result<Outcome> lower_delta_step(Lowering& l, uint32_t index) {
   kernels::DeltaStep op;
   DP_TRY(op.conv, causal_conv_op(l, index));
   kernels::Context ctx = l.context(index);
-  if (ctx.max_rows != 1 && !op.conv.single_rows) return refused("the step has several rows of a sequence");
+  if (ctx.max_rows != 1 && !op.conv.single_rows && !l.io().keeps_rows) {
+    return refused("the step has several rows of a sequence");
+  }
+  if (l.io().keeps_rows) op.rows = ctx.max_rows;
   DP_TRY(op.scan, gated_delta_op(l, *delta));
   DP_TRY(op.norm, gated_norm_op(l, *norm));
   const Value y = l.node(*norm).outputs[0];

@@ -52,8 +52,11 @@ void Lowering::find_rows() {
 void Lowering::find_live() {
   const std::vector<Node>& nodes = graph_.nodes();
   const auto need = [&](Value value) { live_[graph_.info(value).node] = true; };
-  if (io_.logits_rows != LogitsRows::kNone) need(graph_.logits());
-  for (size_t i = nodes.size(); i-- > 0;) {
+  if (io_.logits_rows != LogitsRows::kNone) {
+    need(graph_.logits());
+    if (has_next()) need(graph_.next_logits());
+  }
+  for (size_t i = has_next() ? nodes.size() : graph_.next_begin(); i-- > 0;) {
     const bool is_end = nodes[i].kind() == OpKind::kLogitsRows && io_.logits_rows == LogitsRows::kNone;
     if (is_end && !is_on("dead_values")) need(nodes[i].inputs[0]);
     if (nodes[i].has_memory()) live_[i] = true;
@@ -76,13 +79,22 @@ void Lowering::find_live() {
 
 Result<Logits> Lowering::run() {
   DP_CHECK(graph_.error());
-  for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
+  DP_CHECK(lower_nodes(0, graph_.next_begin()));
+  DP_CHECK(keep_states());
+  return logits_;
+}
+
+Result<void> Lowering::run_next() {
+  return lower_nodes(graph_.next_begin(), static_cast<uint32_t>(graph_.nodes().size()));
+}
+
+Result<void> Lowering::lower_nodes(uint32_t first, uint32_t end) {
+  for (uint32_t i = first; i < end; ++i) {
     if (!live_[i] || covered_[i]) continue;
     DP_CHECK_WHILE(lower(i), "recording %s", node(i).op_label.c_str());
     DP_CHECK(keep_hidden());
   }
-  DP_CHECK(keep_states());
-  return logits_;
+  return {};
 }
 
 Result<void> Lowering::lower(uint32_t index) {
@@ -302,7 +314,7 @@ Result<Rows> Lowering::rows_for(Value value, std::string_view name, bool may_ski
   DP_TRY(const Wanted forms, wanted(value));
   Rows out;
   if (forms.f32 || (forms.q8 && !may_skip_f32)) {
-    out.f32 = scratch(name, rows_[value.index] * columns(value));
+    out.f32 = scratch(buffer_name(value, name), rows_[value.index] * columns(value));
   }
   DP_CHECK(add_product_forms(value, name, out));
   return out;
@@ -311,12 +323,17 @@ Result<Rows> Lowering::rows_for(Value value, std::string_view name, bool may_ski
 Result<void> Lowering::add_product_forms(Value value, std::string_view name, Rows& out) {
   DP_TRY(const Wanted forms, wanted(value));
   if (forms.q8 || forms.f16) report_.note_applied("producer_forms");
-  const std::string label(name);
+  const std::string label = buffer_name(value, name);
   const auto k = static_cast<uint32_t>(columns(value));
   const uint32_t rows = rows_[value.index];
   if (forms.q8) out.q8 = ctx_.plan.scratch(label + ".q8", kernels::q8_bytes(rows, k));
   if (forms.f16) out.f16 = ctx_.plan.scratch(label + ".f16", kernels::f16_bytes(rows, k));
   return {};
+}
+
+std::string Lowering::buffer_name(Value value, std::string_view name) const {
+  if (!is_next(graph_.info(value).node)) return std::string(name);
+  return format_text("next.%u.%s", value.index, std::string(name).c_str());
 }
 
 bool Lowering::is_logits(Value value) const {
@@ -327,6 +344,7 @@ bool Lowering::is_logits(Value value) const {
 
 TensorView Lowering::product_buffer(uint32_t index) const {
   const Node& linear = node(index);
+  if (linear.outputs[0] == graph_.next_logits()) return io_.next.logits;
   if (is_logits(linear.outputs[0])) return io_.logits;
   return scratch(linear.op_label, uint64_t{rows_[linear.outputs[0].index]} * weights_.products[index].n);
 }

@@ -41,7 +41,10 @@ class Lowering {
   // ctx, io and report: of the plan being recorded. All must outlive the object.
   Lowering(const graph::Graph& graph, const BoundWeights& weights, const RuleSet& rule_set,
            kernels::Context& ctx, const StepIo& io, PlanReport& report);
+  // Up to the logits.
   Result<Logits> run();
+  // Then the next-token layer, of the rows that run() gave logits. Behind it StepIo::next has the logits.
+  Result<void> run_next();
 
   // What the next step begins with: token embedding and first norm. ctx is of one row; the caller fills in the token.
   // Error: the graph does not begin so.
@@ -106,6 +109,8 @@ class Lowering {
   Result<void> add_product_forms(Value value, std::string_view name, Rows& out);
   // True if a value is the logits, or becomes them in place.
   bool is_logits(Value value) const;
+  // Whether a node is of the next-token layer.
+  bool is_next(uint32_t node_index) const { return node_index >= graph_.next_begin(); }
   // A buffer for all outputs of a linear node beside one another; the logits' own for those.
   TensorView product_buffer(uint32_t linear_node) const;
   void set_product(uint32_t linear_node, TensorView buffer);
@@ -113,6 +118,10 @@ class Lowering {
 
  private:
   Result<void> lower(uint32_t node_index);
+  Result<void> lower_nodes(uint32_t first, uint32_t end);
+  bool has_next() const { return io_.next.tokens.valid(); }
+  // Of the next-token layer, whose values are there beside each other, each has a buffer of its own.
+  std::string buffer_name(Value value, std::string_view name) const;
   void note_stacked(uint32_t linear_node, const ResolvedLinear& made);
   Result<void> keep_hidden();
   Result<void> keep_states();

@@ -58,16 +58,20 @@ Result<Outcome> lower_attention_to_earlier(Lowering& l, uint32_t index) {
 Result<Outcome> lower_embed(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const Value x = node.outputs[0];
-  const bool is_residual = l.graph().info(node.matrices[0]).tensor == TensorId::kEmbedding;
+  const bool is_residual =
+      l.graph().info(node.matrices[0]).tensor == TensorId::kEmbedding && !l.is_next(index);
   const TensorView y =
       l.scratch(is_residual ? "x" : node.op_label, uint64_t{l.rows(x)} * l.graph().info(x).columns);
   const std::optional<HostRows>& host = l.weights().host_rows;
+  const auto& embed = std::get<graph::Embed>(node.operation);
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(
       ctx, kernels::Embed{.table = l.weights().tables[index],
-                          .tokens = host && host->node == index ? host->numbers : l.io().tokens,
+                          .tokens = host && host->node == index ? host->numbers
+                                    : embed.is_next             ? l.io().next.tokens
+                                                                : l.io().tokens,
                           .y = y,
-                          .scale = std::get<graph::Embed>(node.operation).scale}));
+                          .scale = embed.scale}));
   l.set_form(x, Rows{.f32 = y});
   return applied();
 }
@@ -208,6 +212,20 @@ Result<Outcome> lower_xielu(Lowering& l, uint32_t index) {
                                                .numbers = l.weights().vectors[node.vectors[0].index],
                                                .n = l.graph().info(node.outputs[0]).columns}));
   l.set_form(node.outputs[0], Rows{.f32 = x});
+  return applied();
+}
+
+Result<Outcome> lower_concat(Lowering& l, uint32_t index) {
+  const Node& node = l.node(index);
+  const Value y = node.outputs[0];
+  kernels::Concat op{.x_columns = l.graph().info(node.inputs[0]).columns,
+                     .y_columns = l.graph().info(node.inputs[1]).columns};
+  DP_TRY(op.x, l.f32_of(node.inputs[0]));
+  DP_TRY(op.y, l.f32_of(node.inputs[1]));
+  op.out = l.scratch(node.op_label, uint64_t{l.rows(y)} * l.graph().info(y).columns);
+  kernels::Context ctx = l.context(index);
+  DP_CHECK(kernels::record(ctx, op));
+  l.set_form(y, Rows{.f32 = op.out});
   return applied();
 }
 

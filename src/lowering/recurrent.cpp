@@ -92,6 +92,11 @@ Result<kernels::GatedNorm> gated_norm_op(Lowering& l, uint32_t index) {
 }
 
 Result<Outcome> lower_causal_conv(Lowering& l, uint32_t index) {
+  if (l.io().keeps_rows) {
+    return fail(ErrorKind::kUnsupported,
+                "States behind each row are kept by delta_step alone, which does not apply to %s.",
+                l.node(index).op_label.c_str());
+  }
   DP_TRY(kernels::CausalConv op, causal_conv_op(l, index));
   const Value y = l.node(index).outputs[0];
   DP_TRY(op.y, l.rows_for(y, "conv"));

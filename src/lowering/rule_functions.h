@@ -51,6 +51,7 @@ Result<Outcome> lower_head_part(Lowering& l, uint32_t node);
 Result<Outcome> lower_latent_heads(Lowering& l, uint32_t node);
 Result<Outcome> lower_multiply(Lowering& l, uint32_t node);
 Result<Outcome> lower_slice(Lowering& l, uint32_t node);
+Result<Outcome> lower_concat(Lowering& l, uint32_t node);
 Result<Outcome> lower_sparsify(Lowering& l, uint32_t node);
 Result<Outcome> lower_altup_match(Lowering& l, uint32_t node);
 Result<Outcome> lower_altup_predict(Lowering& l, uint32_t node);

@@ -83,6 +83,7 @@ constexpr Rule kRules[] = {
     {"multiply", "multiply -> multiply", at(OpKind::kMultiply), lower_multiply, true},
     {"slice", "slice -> told to its readers", at(OpKind::kSlice), lower_slice, true},
     {"sparsify", "sparsify -> sparsify, in place", at(OpKind::kSparsify), lower_sparsify, true},
+    {"concat", "concat -> concat", at(OpKind::kConcat), lower_concat, true},
     {"altup_match", "altup_match -> altup_match", at(OpKind::kAltupMatch), lower_altup_match, true},
     {"altup_predict", "altup_predict -> altup_predict", at(OpKind::kAltupPredict), lower_altup_predict, true},
     {"altup_correct", "altup_correct -> altup_correct", at(OpKind::kAltupCorrect), lower_altup_correct, true},

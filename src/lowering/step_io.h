@@ -29,6 +29,12 @@ struct PagedRoutes {
   kernels::TensorView routes, slot_routes, slot_groups;  // invalid: all experts lie in GPU memory
 };
 
+// The next-token layer of a plan that drafts; without tokens the plan leaves it out.
+struct NextIo {
+  kernels::TensorView tokens;  // u32 [max_rows]: the token behind each row's
+  kernels::TensorView logits;  // f32 [rows that get logits, vocab_size]
+};
+
 struct StepIo {
   // What a decode plan begins with, and every plan that chooses a token ends with (kernels/step/next.h): the residual
   // stream of its one row, and the first norm of that.
@@ -51,6 +57,8 @@ struct StepIo {
   bool attends_each_row = false;  // likewise all rows, also those of pieces
   PersistentIo persistent;
   PagedRoutes paged = {};
+  NextIo next = {};
+  bool keeps_rows = false;  // recurrent states are kept behind each of the plan's rows (kernels::DeltaStep::rows)
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 

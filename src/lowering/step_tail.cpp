@@ -43,7 +43,7 @@ Result<kernels::EmbedNorm> Lowering::step_input() {
 
 Result<Outcome> lower_step_tail(Lowering& l, uint32_t index) {
   const bool is_residual = l.graph().info(l.node(index).matrices[0]).tensor == TensorId::kEmbedding;
-  if (!l.io().begins_with_row || !is_residual) return not_matched();
+  if (!l.io().begins_with_row || !is_residual || l.is_next(index)) return not_matched();
   DP_TRY(const kernels::EmbedNorm input, l.step_input());
   const Value x = l.node(index).outputs[0];
   const std::optional<uint32_t> norm = norm_of(l, x);

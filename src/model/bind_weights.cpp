@@ -71,9 +71,14 @@ class Binder {
       if (table.tensor == TensorId::kLayerTable && options_.host_rows != 0) {
         co_return co_await bind_host_rows(index, stored(table));
       }
+      if (table_ && is_same_table(index, *table_)) {
+        bound_.tables[index] = bound_.tables[*table_];
+        co_return Result<void>();
+      }
       DP_CO_TRY(bound_.tables[index], co_await loader_.matrix(stored(table)));
       if (table.tensor == TensorId::kEmbedding) table_ = index;
     } else if (node.kind() == OpKind::kRmsNorm || node.kind() == OpKind::kGatedNorm) {
+      if (bound_.vectors[node.vectors[0].index].valid()) co_return Result<void>();  // of an earlier node
       DP_CO_TRY(bound_.vectors[node.vectors[0].index],
                 co_await loader_.norm(stored(graph_.info(node.vectors[0]))));
     } else if (node.kind() == OpKind::kHeadNorm && is_apart(node)) {
@@ -121,11 +126,13 @@ class Binder {
     const uint32_t k = first.shape[1];
     if (first.tensor == TensorId::kEmbedding || first.tensor == TensorId::kOutput) {  // the head
       Projection head{.parts = {{}}, .n = first.shape[0], .k = k};
-      const bool tied = table_ && graph_.nodes()[*table_].matrices[0].index == node.matrices[0].index;
-      if (tied) {
+      if (table_ && graph_.nodes()[*table_].matrices[0].index == node.matrices[0].index) {  // tied
         head.parts[0].weight = bound_.tables[*table_];
+      } else if (head_ && head_->matrix == node.matrices[0].index) {
+        head.parts[0].weight = head_->weight;
       } else {
         DP_CO_TRY(head.parts[0].weight, co_await loader_.matrix(stored(first)));
+        head_ = Head{.matrix = node.matrices[0].index, .weight = head.parts[0].weight};
       }
       co_return head;
     }
@@ -144,6 +151,10 @@ class Binder {
       use.tag = graph_.info(node.inputs[1]).node + 1;
     }
     co_return co_await loader_.experts(std::move(matrices), use);
+  }
+
+  bool is_same_table(uint32_t index, uint32_t other) const {
+    return graph_.nodes()[index].matrices[0].index == graph_.nodes()[other].matrices[0].index;
   }
 
   const Node& maker(Value value) const { return graph_.nodes()[graph_.info(value).node]; }
@@ -229,6 +240,11 @@ class Binder {
   const bool stacks_;
   BoundWeights bound_;
   std::optional<uint32_t> table_;  // the embedding's node
+  struct Head {
+    uint32_t matrix = 0;
+    kernels::Weight weight;
+  };
+  std::optional<Head> head_;       // the next-token layer ends with it too
   std::optional<uint32_t> layer_;  // being loaded
 };
 

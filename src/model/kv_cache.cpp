@@ -25,7 +25,7 @@ Task<Result<gpu::Buffer*>> KvCache::buffer(gpu::Device& device, gpu::PlanBuilder
 Task<Result<void>> KvCache::make(gpu::Device& device, gpu::PlanBuilder& builder,
                                  const formats::ModelConfig& config, const CacheLayout& layout) {
   lengths_ = layout.lengths;
-  for (uint32_t i = 0; i < config.n_layers; ++i) {
+  for (uint32_t i = 0; i < config.n_layers + config.next_layers; ++i) {
     views_.push_back(cache_shape(config, i, lengths_, layout.format));
     kernels::CacheView& view = views_.back();
     view.in_windows = layout.window_blocks != 0 && formats::is_sliding_layer(config, i);

@@ -115,7 +115,7 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
     estimate.layer_table_bytes = device_bytes(*table, table->type, layout);
   }
   estimate.smaller = smaller_sizes(checkpoint, layout, estimate.weight_bytes);
-  for (uint32_t i = 0; i < c.n_layers; ++i) {
+  for (uint32_t i = 0; i < c.n_layers + c.next_layers; ++i) {
     if (!formats::has_cache(c, i)) continue;
     const kernels::CacheView shape = cache_shape(c, i, lengths, cache_format);
     const uint64_t bytes = shape.bytes();
@@ -126,7 +126,7 @@ MemoryEstimate estimate_memory(const formats::ModelConfig& c, const formats::Che
     estimate.cache_bytes += 2 * bytes;
     if (shape.ring_len != 0) estimate.ring_bytes += 2 * bytes;
   }
-  estimate.state_bytes = state_bytes(c) * (1 + kCheckpoints);
+  estimate.state_bytes = state_bytes(c) * (kept_rows(c) + kCheckpoints);
   // Alive together at the widest place: residual, normalised input, gate and up, their product.
   const uint64_t attention =
       static_cast<uint64_t>(c.n_heads + 2 * c.n_kv_heads) * c.head_dim + 2ull * c.n_heads * c.head_dim;

@@ -65,7 +65,10 @@ Result<void> PlanRunner::set_generation(const GenerationSettings& settings,
   return {};
 }
 
-Result<void> PlanRunner::write_state() { return device_.write(*state_, 0, bytes_of(host_state_)); }
+Result<void> PlanRunner::write_state() {
+  host_state_.kept_row = states_.kept_row();
+  return device_.write(*state_, 0, bytes_of(host_state_));
+}
 
 // What the penalties see before the first sampled token: step.h says how the GPU keeps it from there.
 Result<void> PlanRunner::write_penalties() {
@@ -104,7 +107,8 @@ Result<void> PlanRunner::write_tokens(std::span<const uint32_t> tokens) {
   return device_.write(*tokens_, 0, bytes_of(ids));
 }
 
-Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample) {
+Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, std::optional<uint32_t> next) {
+  const bool sample = !next;
   if (pager_) {
     return queue_later({.kind = Later::Kind::kPrefill,
                         .tokens = {tokens.begin(), tokens.end()},
@@ -112,6 +116,7 @@ Result<Ticket> PlanRunner::prefill(std::span<const uint32_t> tokens, bool sample
                         .ticket = {.count = sample ? 1u : 0u}});
   }
   DP_TRY(const gpu::Plan* const chosen, begin_prefill(tokens, sample));
+  if (drafts_ && next) DP_CHECK(device_.write(*tokens_, tokens.size() * sizeof(uint32_t), bytes_of(*next)));
   DP_TRY(const Ticket ticket, submit(*chosen, host_state_.rows, 1, sample ? 1 : 0));
   DP_CHECK(end_prefill());
   return ticket;
@@ -145,7 +150,7 @@ Result<Ticket> PlanRunner::submit_mark() {
   return ticket;
 }
 
-Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits) {
+Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits, bool drafts) {
   if (pager_) return queue_later({.kind = Later::Kind::kDecode, .ticket = {.count = 1}});
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
@@ -154,6 +159,9 @@ Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits) {
   if (host_table_) {
     DP_CHECK(host_table_->write({&last_token_, 1}));
     all = 1;
+  }
+  if (drafts && until_wrap > 1) {
+    return decode_drafting(std::min({steps * submits, kMaxBatch / 2, until_wrap / 2}));
   }
   // The plan for short sequences as far as it goes.
   const uint32_t pos = host_state_.pos;
@@ -173,7 +181,10 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
     DP_CHECK(device_.submit({&work, 1}));
     return Ticket{};
   }
-  const Ticket ticket{.slot = next_slot_, .count = sampled, .has_logprobs = settings_.sampling.logprobs != 0};
+  const Ticket ticket{.slot = next_slot_,
+                      .count = sampled,
+                      .has_logprobs = settings_.sampling.logprobs != 0,
+                      .drafts = chosen.name.starts_with("draft")};
   const uint32_t entry = ring_index_ % kernels::kTokenRing;
   const gpu::ReadbackRequest request{
       .ring = &readback_,
@@ -202,6 +213,7 @@ Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
   if (exchange_) DP_CO_CHECK(co_await check_fault(ticket.slot));
   std::vector<uint32_t> ids(ticket.count);
   std::memcpy(ids.data(), bytes.data(), ids.size() * 4);
+  if (ticket.drafts) ids = accepted_of(ids);
   states_.note_tokens(ids);
   if (!ids.empty()) last_token_ = ids.back();
   co_return ids;

@@ -32,6 +32,13 @@
 
 namespace doppler::model {
 
+// Whether a model's next-token layer drafts a token a step, which the step checks (plan_runner_draft.cpp).
+enum class Drafting : uint8_t {
+  kAuto,  // where the model has such a layer and nothing speaks against it
+  kOff,
+  kOn,    // what speaks against it is an error
+};
+
 struct RunnerOptions {
   kernels::Policy policy;
   uint32_t ctx_len = 0;  // 0: what the model was trained for, at most kDefaultCtxLen
@@ -54,6 +61,7 @@ struct RunnerOptions {
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
   bool layer_table_on_host = false;  // embeddings of each layer; false: where the device has no room alone
+  Drafting drafting = Drafting::kAuto;  // as loaded: on or off
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
@@ -90,9 +98,11 @@ class PlanRunner final : public StepRunner {
   uint32_t max_batch() const override { return kMaxBatch; }
   uint32_t max_tickets() const override { return host_table_ ? 1 : options_.tickets; }
   Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) override;
-  Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) override;
+  Result<Ticket> prefill(std::span<const uint32_t> tokens, std::optional<uint32_t> next) override;
   Result<Ticket> mark() override;
-  Result<Ticket> decode(uint32_t steps, uint32_t submits) override;
+  Result<Ticket> decode(uint32_t steps, uint32_t submits, bool drafts) override;
+  DraftCounts draft_counts() const override { return draft_counts_; }
+  bool can_draft() const override { return drafts_ && refuse_drafts(settings_).empty(); }
   bool goes_on_without_lost() override { return std::exchange(tokens_lost_, false); }
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
@@ -131,9 +141,15 @@ class PlanRunner final : public StepRunner {
   const std::vector<lowering::PlanReport>& reports() const { return reports_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
   const LoadTimes& load_times() const { return load_times_; }
+  // Whether the model's next-token layer was loaded; and why it does not draft: of the model and the options, "" where it
+  // was not asked for or does.
+  bool has_drafts() const { return drafts_; }
+  const std::string& drafts_refused() const { return drafts_refused_; }
   // The plan that decode() replays for a sequence of `keys` tokens, or prefill() of `rows` with sampling: for profiles.
   const gpu::Plan& decode_plan(bool greedy, uint32_t keys) const;
   const gpu::Plan& prefill_plan(uint32_t rows) const;
+  // Likewise of a step that drafts. Only where has_drafts().
+  const gpu::Plan& draft_plan(bool greedy) const;
   // For profiles, which run prefill_plan() themselves: writes what prefill() writes first, and submits
   // nothing.
   Result<void> prepare_prefill(std::span<const uint32_t> tokens);
@@ -149,9 +165,18 @@ class PlanRunner final : public StepRunner {
   std::vector<PlanRow> plan_rows() const;
   Result<void> record_plan(gpu::PlanBuilder& builder, const PlanRow& row);
   Result<void> record_end(kernels::Context& ctx, const lowering::StepIo& io, const lowering::Logits& logits,
-                          const PlanRow& row);
+                          const PlanRow& row, lowering::Lowering& lowering);
+  kernels::Sample sample_of(const lowering::Logits& logits, const PlanRow& row) const;
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
+  // Drafts: plan_runner_draft.cpp.
+  Task<Result<void>> make_draft_buffers(gpu::PlanBuilder& builder);
+  Result<void> record_draft_begin(kernels::Context& ctx);
+  Result<void> record_next(kernels::Context& ctx, lowering::Lowering& lowering, const PlanRow& row);
+  Result<void> record_draft_end(kernels::Context& ctx, lowering::Lowering& lowering,
+                                const lowering::Logits& logits, const PlanRow& row);
+  Result<Ticket> decode_drafting(uint32_t rounds);
+  std::vector<uint32_t> accepted_of(std::span<const uint32_t> entries);
   // Many sequences: plan_runner_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
@@ -212,7 +237,7 @@ class PlanRunner final : public StepRunner {
   // Views of the shared buffers, valid while recording.
   struct Views {
     kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
-        recent, more, breakers, token, ring, logprobs, mask;
+        recent, more, breakers, token, ring, logprobs, mask, drafts, choices, behind, next, next_logits;
   };
 
   gpu::Device& device_;
@@ -250,6 +275,10 @@ class PlanRunner final : public StepRunner {
   std::deque<Later> later_;
   std::unique_ptr<HostTable> host_table_;
   uint32_t last_token_ = 0;  // of those collected
+
+  bool drafts_ = false;  // plans have the next-token layer
+  DraftCounts draft_counts_;
+  std::string drafts_refused_;
 
   kernels::StepTables tables_;  // sequences 0: plans of one
   std::unique_ptr<SequencePlans> many_;

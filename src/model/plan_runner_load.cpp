@@ -49,6 +49,15 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     co_return fail(ErrorKind::kInvalidInput, "A ring of %u readbacks was asked for; allowed is 2 to %u.",
                    options.tickets, kMaxTickets);
   }
+  const RunnerOptions asked = options;
+  std::string no_drafts =
+      options.drafting == Drafting::kOff ? "it was turned off" : refuse_drafting(options, config);
+  if (!no_drafts.empty() && options.drafting == Drafting::kOn) {
+    co_return fail(ErrorKind::kUnsupported, "The model %s cannot draft tokens (--draft on): %s.",
+                   config.name.c_str(), no_drafts.c_str());
+  }
+  const bool is_told = options.drafting == Drafting::kAuto && config.next_layers != 0;
+  if (!no_drafts.empty()) config.next_layers = 0;
   if (options.layers != 0 && options.layers < config.n_layers) {
     const uint32_t cut = config.n_layers - options.layers;
     config.shared_kv_layers -= std::min(cut, config.shared_kv_layers);
@@ -72,6 +81,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));
   runner->expert_slots_ = expert_slots;
+  runner->drafts_ = runner->config_.next_layers != 0;
+  if (is_told) runner->drafts_refused_ = std::move(no_drafts);
   gpu::PlanBuilder builder(device.caps());
   runner->make_tables();
   DP_CO_CHECK(co_await runner->make_buffers(builder));
@@ -82,8 +93,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   UploadProgress on_upload;
   if (progress) on_upload = [&](uint64_t done, uint64_t total) { return progress("weights", done, total); };
   WeightLoader loader(device, builder, checkpoint, layout, on_upload);
-  DP_CO_TRY(runner->graph_, families::build_graph(runner->config_));
-  if (!lowering::Lowering::has_step_input(runner->graph_)) {
+  DP_CO_TRY(runner->graph_, families::build_graph(runner->config_, runner->drafts_));
+  if (runner->drafts_ || !lowering::Lowering::has_step_input(runner->graph_)) {
     DP_CO_CHECK(runner->options_.rules.set("step_tail=off"));
   }
   if (runner->exchange_) {
@@ -100,7 +111,16 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK_WHILE(bound, "loading %s", checkpoint.name().c_str());
   runner->bound_ = std::move(*bound);
   gpu::PlanBuilder without_plans = builder;
-  DP_CO_CHECK(runner->record_plans(builder));
+  const Result<void> recorded = runner->record_plans(builder);
+  if (!recorded && runner->drafts_ && asked.drafting == Drafting::kAuto) {
+    RunnerOptions again = asked;
+    again.drafting = Drafting::kOff;
+    auto loading = load(device, checkpoint, std::move(again), std::move(progress));
+    DP_CO_TRY(std::unique_ptr<PlanRunner> without, co_await std::move(loading));
+    without->drafts_refused_ = recorded.error().message;
+    co_return without;
+  }
+  DP_CO_CHECK(recorded);
   DP_CO_CHECK_WHILE(co_await loader.stream().prepare(), "loading %s", checkpoint.name().c_str());
 
   // The pipelines compile while the weights stream; whoever is later is the one whose progress is told last.
@@ -175,11 +195,11 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   const uint64_t vocab = config_.vocab_size;
   const uint64_t sequences = std::max(1u, tables_.sequences);
   const uint64_t rows = step_rows();
-  const uint64_t logits_rows = options_.all_logits ? rows : sequences;
+  const uint64_t logits_rows = options_.all_logits ? rows : drafts_ ? 2 : sequences;
   DP_CO_TRY(state_,
             co_await buffer(builder, "step_state", has_many() ? tables_.bytes() : sizeof(kernels::StepState),
                             &views_.state));
-  DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", rows * 4, &views_.tokens));
+  DP_CO_TRY(tokens_, co_await buffer(builder, "tokens", (rows + (drafts_ ? 1 : 0)) * 4, &views_.tokens));
   DP_CO_TRY(logits_, co_await buffer(builder, "logits", logits_rows * formats::output_dim(config_) * 4,
                                      &views_.logits));
   if (config_.n_token_types != 0) {
@@ -207,6 +227,7 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(token, co_await buffer(builder, "next_token", sequences * 4, &views_.token));
   const uint64_t ring = has_many() ? uint64_t{kernels::kStepRing} * sequences : kernels::kTokenRing;
   DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", ring * 4, &views_.ring));
+  if (drafts_) DP_CO_CHECK(co_await make_draft_buffers(builder));
   if (options_.parts.logprobs) {
     DP_CO_TRY(logprobs_, co_await buffer(builder, "logprob_ring", ring * sizeof(kernels::LogProbEntry),
                                          &views_.logprobs));
@@ -260,13 +281,16 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
                        .state = views_.state,
                        .max_rows = row.max_rows,
                        .op_label = {},
-                       .tables = tables_};
+                       .tables = tables_,
+                       .drafts = drafts_};
   const bool has_tail = options_.rules.has("step_tail");
   lowering::StepIo io{
       .row = views_.row,
       .normed_row = views_.normed_row,
       .begins_with_row = row.is_decode() && has_tail,
-      .tokens = row.is_decode() ? views_.token : views_.tokens,
+      .tokens = row.is_draft()    ? views_.drafts
+                : row.is_decode() ? views_.token
+                                  : views_.tokens,
       .token_types = views_.token_types,
       .cache = cache_.views(),
       .states = states_.views(),
@@ -285,45 +309,58 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
     // Tiles of few rows walk over all keys one after the other (kernels/attention/variants.cpp).
     io.attends_each_row = row.max_rows <= kernels::kMaxNarrowRows && has_narrow_plans();
   }
+  if (row.has_next(drafts_)) {
+    io.next = {.tokens = row.is_draft() ? views_.choices : views_.behind, .logits = views_.next_logits};
+  }
+  io.keeps_rows = row.is_draft();
   reports_.push_back({.plan = row.name});
+  if (row.is_draft()) DP_CHECK(record_draft_begin(ctx));
   lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, reports_.back());
   const Result<lowering::Logits> logits = lowering.run();
   DP_CHECK_WHILE(logits, "recording the plan %s", row.name.c_str());
-  DP_CHECK_WHILE(has_many() ? record_many_end(ctx, *logits, row) : record_end(ctx, io, *logits, row),
+  DP_CHECK_WHILE(has_many() ? record_many_end(ctx, *logits, row) : record_end(ctx, io, *logits, row, lowering),
                  "recording the plan %s", row.name.c_str());
   builder.end();
   return {};
 }
 
+kernels::Sample PlanRunner::sample_of(const lowering::Logits& logits, const PlanRow& row) const {
+  return {.logits = logits.all,
+          .best = logits.best,
+          .best_count = logits.best_count,
+          .params = views_.params,
+          .bias = views_.bias,
+          .counts = views_.counts,
+          .token = views_.token,
+          .logprobs = row.greedy ? kernels::TensorView{} : views_.logprobs,
+          .more = row.greedy ? kernels::TensorView{} : views_.more,
+          .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
+          .vocab_size = config_.vocab_size,
+          .greedy = row.greedy};
+}
+
 // Behind the logits: the choice of the token, the end of the step, and what the next one begins with.
 Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepIo& io,
-                                    const lowering::Logits& logits, const PlanRow& row) {
+                                    const lowering::Logits& logits, const PlanRow& row,
+                                    lowering::Lowering& lowering) {
+  if (row.is_draft()) return record_draft_end(ctx, lowering, logits, row);
   kernels::Step step{.token = {},
                      .ring = views_.ring,
                      .counts = views_.counts,
                      .recent = views_.recent,
                      .vocab_size = config_.vocab_size};
   if (row.logits_rows != LogitsRows::kLast) {
+    if (row.has_next(drafts_)) DP_CHECK(record_next(ctx, lowering, row));
     ctx.op_label = "step";
     return kernels::record(ctx, step);
   }
   kernels::Context one_row = ctx;  // from here on
   one_row.max_rows = 1;
-  const kernels::Sample sample{.logits = logits.all,
-                               .best = logits.best,
-                               .best_count = logits.best_count,
-                               .params = views_.params,
-                               .bias = views_.bias,
-                               .counts = views_.counts,
-                               .token = views_.token,
-                               .logprobs = row.greedy ? kernels::TensorView{} : views_.logprobs,
-                               .more = row.greedy ? kernels::TensorView{} : views_.more,
-                               .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
-                               .vocab_size = config_.vocab_size,
-                               .greedy = row.greedy};
+  const kernels::Sample sample = sample_of(logits, row);
   if (!options_.rules.has("step_tail")) {
     one_row.op_label = "sample";
     DP_CHECK(kernels::record(one_row, sample));
+    if (row.has_next(drafts_)) DP_CHECK(record_next(ctx, lowering, row));
     one_row.op_label = "step";
     step.token = sample.token;
     return kernels::record(one_row, step);
@@ -355,6 +392,10 @@ std::vector<PlanRunner::PlanRow> PlanRunner::plan_rows() const {
                            {"decode.short.sample", 1, LogitsRows::kLast, false, kernels::kShortKeys},
                            {"decode.long.greedy", 1, LogitsRows::kLast, true, 0, true},
                            {"decode.long.sample", 1, LogitsRows::kLast, false, 0, true}});
+  if (drafts_) {
+    rows.push_back({"draft.greedy", 2, LogitsRows::kAll});
+    rows.push_back({"draft.sample", 2, LogitsRows::kAll, false});
+  }
   std::erase_if(rows, [&](const PlanRow& row) {
     // The lane persistent has decode.greedy and decode.sample to fall back to.
     if (row.max_keys >= options_.ctx_len && !exchange_) return true;

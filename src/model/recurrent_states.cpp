@@ -19,9 +19,13 @@ uint64_t state_bytes(const formats::ModelConfig& config) {
   return bytes;
 }
 
-Task<Result<RecurrentStates::Copy>> RecurrentStates::make_copy(gpu::Device& device, const char* name) {
+uint32_t kept_rows(const formats::ModelConfig& config) { return config.next_layers != 0 ? 2 : 1; }
+
+Task<Result<RecurrentStates::Copy>> RecurrentStates::make_copy(gpu::Device& device, const char* name,
+                                                               uint32_t rows) {
   Copy copy;
-  for (const uint64_t bytes : sizes_) {
+  for (const uint64_t of_row : sizes_) {
+    const uint64_t bytes = of_row * rows;
     gpu::BufferDesc desc{.name = name, .bytes = (bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
     DP_CO_TRY(gpu::Buffer made, co_await device.create_buffer(std::move(desc)));
     copy.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
@@ -38,7 +42,7 @@ Task<Result<void>> RecurrentStates::make(gpu::Device& device, gpu::PlanBuilder& 
     if (shape.conv != 0) sizes_.push_back(shape.conv * slots * sizeof(float));
     if (shape.scan != 0) sizes_.push_back(shape.scan * slots * sizeof(float));
   }
-  DP_CO_TRY(live_, co_await make_copy(device, "recurrent_state"));
+  DP_CO_TRY(live_, co_await make_copy(device, "recurrent_state", kept_rows(config)));
   has_checkpoints_ = has_checkpoints && !live_.empty();
   for (Checkpoint& checkpoint : checkpoints_) {
     if (!has_checkpoints_) break;
@@ -55,10 +59,10 @@ Task<Result<void>> RecurrentStates::make(gpu::Device& device, gpu::PlanBuilder& 
   co_return Result<void>();
 }
 
-const RecurrentStates::Copy* RecurrentStates::states_at(uint32_t pos) const {
-  if (pos == position()) return &live_;
+RecurrentStates::Place RecurrentStates::states_at(uint32_t pos) const {
+  if (pos == position()) return {.states = &live_, .row = kept_row_};
   const auto found = std::ranges::find(checkpoints_, pos, &Checkpoint::pos);
-  return found == checkpoints_.end() || pos == 0 ? nullptr : &found->states;
+  return {.states = found == checkpoints_.end() || pos == 0 ? nullptr : &found->states};
 }
 
 uint32_t RecurrentStates::continues_from(uint32_t count) const {
@@ -70,12 +74,13 @@ uint32_t RecurrentStates::continues_from(uint32_t count) const {
   return best;
 }
 
-Result<void> RecurrentStates::copy(gpu::Device& device, const Copy& from, const Copy& to) const {
+Result<void> RecurrentStates::copy(gpu::Device& device, Place from, const Copy& to) const {
   constexpr uint64_t kWord = sizeof(uint32_t);
   gpu::Plan plan{.name = "states.copy", .words = {}, .entries = {}};
-  for (size_t i = 0; i < from.size(); ++i) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    const auto size = static_cast<uint32_t>(sizes_[i] / kWord);
     const uint32_t words[gpu::kPlanCommandWords] = {
-        gpu::kCopy, from[i]->id(), 0, to[i]->id(), 0, static_cast<uint32_t>(from[i]->bytes() / kWord)};
+        gpu::kCopy, (*from.states)[i]->id(), from.row * size, to[i]->id(), 0, size};
     plan.words.insert(plan.words.end(), std::begin(words), std::end(words));
   }
   const gpu::Work work{.plan = &plan};
@@ -84,12 +89,15 @@ Result<void> RecurrentStates::copy(gpu::Device& device, const Copy& from, const 
 
 Result<void> RecurrentStates::begin(gpu::Device& device, uint32_t pos) {
   if (live_.empty()) return {};
-  const Copy* const states = states_at(pos);
-  if (pos != 0 && !states) {
+  const Place place = states_at(pos);
+  if (pos != 0 && !place.states) {
     return fail(ErrorKind::kInternal, "Position %u is to be continued, but the recurrent states stand at %u.",
                 pos, position());
   }
-  if (pos != 0 && states != &live_) DP_CHECK(copy(device, *states, live_));
+  if (pos != 0 && place.states != &live_) {
+    DP_CHECK(copy(device, place, live_));
+    kept_row_ = 0;
+  }
   for (Checkpoint& checkpoint : checkpoints_) {
     if (checkpoint.pos > pos) checkpoint.pos = 0;
   }
@@ -100,11 +108,12 @@ Result<void> RecurrentStates::begin(gpu::Device& device, uint32_t pos) {
 
 Result<void> RecurrentStates::note_rows(gpu::Device& device, uint32_t rows) {
   prompt_end_ += rows;
+  kept_row_ = 0;
   if (!has_checkpoints_) return {};
   Checkpoint& checkpoint = checkpoints_[next_checkpoint_];
   next_checkpoint_ = (next_checkpoint_ + 1) % kCheckpoints;
   checkpoint.pos = prompt_end_;
-  return copy(device, live_, checkpoint.states);
+  return copy(device, {.states = &live_}, checkpoint.states);
 }
 
 void RecurrentStates::note_tokens(std::span<const uint32_t> tokens) {
@@ -119,15 +128,17 @@ uint64_t RecurrentStates::saved_bytes() const {
 
 Task<Result<std::vector<uint8_t>>> RecurrentStates::save(gpu::Device& device, uint32_t pos) const {
   std::vector<uint8_t> out;
-  const Copy* const states = states_at(pos);
+  const Place place = states_at(pos);
   if (live_.empty() || pos == 0) co_return out;
-  if (!states) {
+  if (!place.states) {
     co_return fail(ErrorKind::kInternal,
                    "The recurrent states of position %u are not there; they stand at %u.", pos, position());
   }
-  for (size_t i = 0; i < states->size(); ++i) {
+  for (size_t i = 0; i < sizes_.size(); ++i) {
     DP_CO_TRY(const std::vector<uint8_t> bytes,
-              co_await device.read_buffer({.buffer = (*states)[i]->id(), .offset = 0, .bytes = sizes_[i]}));
+              co_await device.read_buffer({.buffer = (*place.states)[i]->id(),
+                                           .offset = place.row * sizes_[i],
+                                           .bytes = sizes_[i]}));
     out.insert(out.end(), bytes.begin(), bytes.end());
   }
   co_return out;
@@ -144,6 +155,7 @@ Task<Result<void>> RecurrentStates::restore(gpu::Device& device, uint32_t pos,
   for (Checkpoint& checkpoint : checkpoints_) checkpoint.pos = 0;
   prompt_end_ = pos;
   tokens_ = 0;
+  kept_row_ = 0;
   co_return Result<void>();
 }
 

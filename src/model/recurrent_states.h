@@ -24,12 +24,14 @@ struct StateShape {
 StateShape state_shape(const formats::ModelConfig& config, uint32_t layer);
 // Of all layers of one sequence.
 uint64_t state_bytes(const formats::ModelConfig& config);
+// States of one sequence that are there at a time: one, or where the model drafts one behind each row of a drafting step.
+uint32_t kept_rows(const formats::ModelConfig& config);
 
 inline constexpr uint32_t kCheckpoints = 2;  // behind the last two chunks of prompts
 
 class RecurrentStates {
  public:
-  // slots: sequences. has_checkpoints: the texts of one sequence go back.
+  // slots: sequences; of a model that drafts one. has_checkpoints: the texts of one sequence go back.
   Task<Result<void>> make(gpu::Device& device, gpu::PlanBuilder& builder, const formats::ModelConfig& config,
                           uint32_t slots, bool has_checkpoints);
   bool empty() const { return live_.empty(); }
@@ -44,6 +46,10 @@ class RecurrentStates {
   Result<void> note_rows(gpu::Device& device, uint32_t rows);
   // Tokens came back. Each but a prompt's first stands for a row that was fed.
   void note_tokens(std::span<const uint32_t> tokens);
+  // Of a drafting step that moved on: the row whose states hold (StepState::kept_row). Before note_tokens().
+  void note_kept_row(uint32_t row) { kept_row_ = row; }
+  // Between generations.
+  uint32_t kept_row() const { return kept_row_; }
 
   // The states at `pos`, one of continues_from()'s, and back.
   Task<Result<std::vector<uint8_t>>> save(gpu::Device& device, uint32_t pos) const;
@@ -58,11 +64,15 @@ class RecurrentStates {
     Copy states;
   };
   uint32_t position() const { return prompt_end_ + (tokens_ == 0 ? 0 : tokens_ - 1); }
-  Task<Result<Copy>> make_copy(gpu::Device& device, const char* name);
-  Result<void> copy(gpu::Device& device, const Copy& from, const Copy& to) const;
-  const Copy* states_at(uint32_t pos) const;  // null: none
+  Task<Result<Copy>> make_copy(gpu::Device& device, const char* name, uint32_t rows = 1);
+  struct Place {
+    const Copy* states = nullptr;  // null: none
+    uint32_t row = 0;
+  };
+  Result<void> copy(gpu::Device& device, Place from, const Copy& to) const;
+  Place states_at(uint32_t pos) const;
 
-  std::vector<uint64_t> sizes_;  // bytes of each buffer
+  std::vector<uint64_t> sizes_;  // bytes of each buffer, of one row's states
   Copy live_;
   std::array<Checkpoint, kCheckpoints> checkpoints_;
   std::vector<lowering::StateView> views_;
@@ -70,6 +80,7 @@ class RecurrentStates {
   bool has_checkpoints_ = false;
   uint32_t next_checkpoint_ = 0;
   uint32_t prompt_end_ = 0, tokens_ = 0;  // of the generation under way
+  uint32_t kept_row_ = 0;
 };
 
 }  // namespace doppler::model

@@ -33,6 +33,18 @@ Result<void> check_settings(const GenerationSettings& settings, SamplerParts par
   return {};
 }
 
+std::string refuse_drafts(const GenerationSettings& settings) {
+  const kernels::SampleParams& p = settings.sampling;
+  if (p.logprobs != 0) return "log-probabilities are asked for";
+  if (settings.masked) return "tokens are chosen by masks";
+  if (settings.greedy) return "";
+  if (p.repeat_penalty != 1 || p.presence_penalty != 0 || p.frequency_penalty != 0) {
+    return "penalties look at each token before the next is chosen";
+  }
+  if (kernels::uses_more(p)) return "one of its samplers looks at each token before the next is chosen";
+  return "";
+}
+
 PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint32_t> last, uint32_t end,
                        uint32_t vocab_size) {
   PastTokens past{.counts = std::vector<uint32_t>((vocab_size + 3) / 4 * 4, 0),

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,9 @@ struct SamplerParts {
 // Errors: more stop tokens or biases than the device takes; a sampler, or log-probabilities, that the model was loaded
 // without.
 Result<void> check_settings(const GenerationSettings& settings, SamplerParts parts);
+// Why steps that draft cannot serve a generation: "" if they can. They choose two tokens at a time, so nothing may depend on
+// the first one's place in the text.
+std::string refuse_drafts(const GenerationSettings& settings);
 // Greedy plans choose tokens, tell no probabilities and know no masks; sampled ones do all that.
 inline bool takes_greedy_plan(const GenerationSettings& settings) {
   return settings.greedy && settings.sampling.logprobs == 0 && !settings.masked;
@@ -58,7 +63,18 @@ struct Ticket {
   uint32_t slot = 0;
   uint32_t count = 0;  // tokens it will give; entries after a stop are kNoToken
   bool has_logprobs = false;
+  bool drafts = false;  // of steps that draft: its tokens may be as few as half of `count`
 };
+
+// Of the tokens that tickets gave: how many were drafted, and how many of those were right and stayed.
+struct DraftCounts {
+  uint64_t drafted = 0, accepted = 0;
+};
+
+// Of tokens that are fed in chunks: the one behind a chunk that ends at `end`; none behind the last.
+inline std::optional<uint32_t> token_behind(std::span<const uint32_t> tokens, size_t end) {
+  return end < tokens.size() ? std::optional(tokens[end]) : std::nullopt;
+}
 
 class StepRunner {
  public:
@@ -71,13 +87,18 @@ class StepRunner {
 
   // Starts a generation that continues after `pos` cached tokens; `before` are those tokens (for the penalties).
   virtual Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) = 0;
-  // Queues 1..chunk() tokens. The last chunk of a prompt samples: its ticket gives one token.
-  virtual Result<Ticket> prefill(std::span<const uint32_t> tokens, bool sample) = 0;
+  // Queues 1..chunk() tokens. next: the token behind them; none: they are the prompt's last ones and a token is chosen, which
+  // the ticket gives.
+  virtual Result<Ticket> prefill(std::span<const uint32_t> tokens, std::optional<uint32_t> next) = 0;
   // Queues a ticket without tokens (count 0): tokens() gives it when all before it is done.
   virtual Result<Ticket> mark() = 0;
   // Queues up to submits * steps steps, 1..max_batch() in all, each feeding the token of the one before. Their tokens
   // come back together, with the last submit; the ticket says how many steps were queued.
-  virtual Result<Ticket> decode(uint32_t steps, uint32_t submits) = 0;
+  // drafts: steps that draft a token each and give it too where it was right. Only where can_draft().
+  virtual Result<Ticket> decode(uint32_t steps, uint32_t submits, bool drafts) = 0;
+  // Whether the generation that was begun may draft.
+  virtual bool can_draft() const { return false; }
+  virtual DraftCounts draft_counts() const { return {}; }
   virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
   // Of a ticket that has them, once, behind tokens(): an entry a token.
   virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
