@@ -84,6 +84,9 @@ struct Context {
   // Products are chosen as for plans of so many rows at least, so that what a row gets does not depend on how many
   // there are.
   uint32_t least_rows = 0;
+  // The model drafts (step/draft.h), one sequence only: recurrent states have two slots, one behind each row of a drafting
+  // step, and every step begins with the state of slot StepState::kept_row.
+  bool drafts = false;
 };
 
 }  // namespace doppler::kernels

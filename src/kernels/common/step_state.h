@@ -11,6 +11,8 @@ namespace doppler::kernels {
 inline constexpr uint32_t kNoToken = 0xFFFFFFFFu;  // in the output ring: nothing was generated in this step
 // There: the logits were NaN, or one was infinite (sample/sample.h); what follows it means nothing.
 inline constexpr uint32_t kNotFinite = 0xFFFFFFFEu;
+// There: a draft was wrong, and no token is here (step/draft.h).
+inline constexpr uint32_t kRejected = 0xFFFFFFFDu;
 inline constexpr uint32_t kTokenRing = 4096;  // entries of the output ring
 inline constexpr uint32_t kMaxStopTokens = 32;
 
@@ -29,7 +31,9 @@ struct StepState {
   uint32_t ignore_stop = 0;  // 1: --ignore-eos
   uint32_t single_rows = 0;  // many sequences (step_tables.h): the first rows, each a decoding slot's
   uint32_t stop_tokens[kMaxStopTokens] = {};
+  uint32_t kept_row =
+      0;  // models that draft: which row's recurrent state of the last step holds (0 or 1); else 0
 };
-static_assert(sizeof(StepState) == 4 * (12 + kMaxStopTokens));
+static_assert(sizeof(StepState) == 4 * (13 + kMaxStopTokens));
 
 }  // namespace doppler::kernels

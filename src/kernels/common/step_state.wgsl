@@ -13,4 +13,5 @@ struct StepState {
   ignore_stop: u32,
   single_rows: u32,
   stop_tokens: array<u32, 32>,
+  kept_row: u32,
 }

@@ -15,9 +15,10 @@ struct StepState {
   ignore_stop: u32,
   single_rows: u32,
   stop_tokens: array<u32, 32>,
+  kept_row: u32,
   tables: array<u32>,  // places are counted from here
 }
-const kStateWords = 44u;
+const kStateWords = 45u;
 const kNowhere = 0xFFFFFFFFu;
 
 fn aligned_words(words: u32) -> u32 { return (words + 63u) / 64u * 64u; }

@@ -85,6 +85,10 @@ Result<void> record(Context& ctx, const Multiply& op) {
   return dispatch_values(ctx, launch, op.y, op.n);
 }
 
+Result<void> record(Context&, const Concat&) {
+  return fail(ErrorKind::kInternal, "concat is not there yet.");
+}
+
 Result<void> record(Context& ctx, const Sparsify& op) {
   DP_CHECK(check_part(ctx, op.x, op.n, "x of sparsify"));
   DP_TRY(const auto row, select("sparsify", sparsify_variants(), op, format_text("%u", op.n), ctx));

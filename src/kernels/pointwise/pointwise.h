@@ -40,6 +40,14 @@ struct Multiply {
 };
 Result<void> record(Context& ctx, const Multiply& op);
 
+// Rows of x beside rows of y: out[row] = x's n columns, then y's m. Exact.
+struct Concat {
+  PartOfRows x, y;
+  TensorView out;  // f32 [rows, n + m]
+  uint32_t n = 0, m = 0;
+};
+Result<void> record(Context& ctx, const Concat& op);
+
 // In place: x = max(x - (mean + deviations * standard deviation), 0) of each row's n values. Error: relative L2 < 1e-5.
 struct Sparsify {
   PartOfRows x;

@@ -29,7 +29,7 @@ Result<void> check(const Context& ctx, const CausalConv& op) {
   DP_CHECK(check_view(op.x, uint64_t{ctx.max_rows} * op.x_stride * sizeof(float), "x of causal_conv"));
   DP_CHECK(check_view(op.weight, (op.kernel + (op.has_bias ? 1ull : 0)) * op.n * sizeof(float),
                       "weight of causal_conv"));
-  DP_CHECK(check_view(op.state, (op.kernel - 1ull) * op.n * state_slots(ctx.tables) * sizeof(float),
+  DP_CHECK(check_view(op.state, (op.kernel - 1ull) * op.n * state_slots(ctx) * sizeof(float),
                       "state of causal_conv"));
   return check_forms(ctx, op.y, op.n, "causal_conv");
 }

@@ -11,8 +11,11 @@
 
 namespace doppler::kernels {
 
-// Slots that states are kept for: of plans for many sequences one each.
-inline uint32_t state_slots(const StepTables& tables) { return tables.sequences == 0 ? 1 : tables.sequences; }
+// Slots that states are kept for: of plans for many sequences one each; of a model that drafts two (Context::drafts).
+inline uint32_t state_slots(const Context& ctx) {
+  if (ctx.tables.sequences != 0) return ctx.tables.sequences;
+  return ctx.drafts ? 2 : 1;
+}
 // Runs of rows of one sequence that a step may have. `single`: each run is one row.
 uint32_t most_runs(const Context& ctx, bool single);
 

@@ -47,7 +47,7 @@ Result<void> check(const Context& ctx, const DeltaStep& op) {
   if (!reason.empty())
     return fail(ErrorKind::kInternal, "delta_step cannot be recorded: %s.", reason.c_str());
   const Scan& scan = op.scan;
-  const uint64_t rows = ctx.max_rows, slots = state_slots(ctx.tables);
+  const uint64_t rows = ctx.max_rows, slots = state_slots(ctx);
   const uint32_t columns = scan.n_heads * scan.value_dim;
   const uint32_t gate_end = std::max(
       {scan.gate_column + scan.n_heads, scan.rate_column + scan.n_heads, op.norm.gate_column + columns});

@@ -63,7 +63,7 @@ Result<void> check(const Context& ctx, const Scan& op) {
   DP_CHECK(check_view(op.gates, rows * op.gates_stride * sizeof(float), "gates of scan"));
   DP_CHECK(check_view(op.vectors, vectors * op.n_heads * sizeof(float), "vectors of scan"));
   DP_CHECK(
-      check_view(op.state, op.state_floats() * state_slots(ctx.tables) * sizeof(float), "state of scan"));
+      check_view(op.state, op.state_floats() * state_slots(ctx) * sizeof(float), "state of scan"));
   return check_view(op.y, rows * op.n_heads * op.value_dim * sizeof(float), "y of scan");
 }
 

@@ -104,9 +104,9 @@ inline bool uses_more(const SampleParams& p) {
 inline uint32_t breaker_words(uint32_t vocab_size) { return (vocab_size + 31) / 32; }
 inline uint32_t mask_words(uint32_t vocab_size) { return 1 + (vocab_size + 31) / 32; }
 
-// n: the sequences of the tables, or 1.
+// n: the sequences of the tables, or 1. m: n, or `rows`.
 struct Sample {
-  TensorView logits;  // f32 [n, vocab_size]; may be changed; invalid with `best`
+  TensorView logits;  // f32 [m, vocab_size]; may be changed; invalid with `best`
   // Optional, with greedy: the best logit and its id of each part of the vocabulary, as Linear::best leaves them; [n,
   // best_count].
   TensorView best;
@@ -116,7 +116,7 @@ struct Sample {
   TensorView
       counts;  // u32 [n, vocab_size]: how often each token is among the penalised recent ones; maintained by the
                // step kernel and, for the prompt, by the host
-  TensorView token;  // u32 [n]: the choice
+  TensorView token;  // u32 [m]: the choice
   // Optional: LogProbEntry [kTokenRing], or with tables [kStepRing, n]; at ring_index, as the token's ring, and there the
   // entry of each slot that asks for them. Others stay as they are. Not with `best`.
   TensorView logprobs;
@@ -128,6 +128,10 @@ struct Sample {
   // choice too; log-probabilities are of the logits before. One dispatch more. Not with `best`.
   TensorView mask;
   uint32_t vocab_size = 0;
+  // Plans of one sequence: rows that choose a token each, whatever StepState::rows is. Row i draws as the i-th choice from
+  // here on would: with the counter's generated + i, but the penalties (point 2) are those of the first row. More than 1
+  // neither with `best`, `logprobs`, `more` and `mask` nor with tables.
+  uint32_t rows = 1;
   bool greedy = false;       // argmax of the plain logits
   float softcap = 0;         // 0: none; final logits = c * tanh(logits / c)
   float logit_scale = 1.0f;  // logits are multiplied by it (granite: 1 / logits_scaling)

@@ -15,7 +15,8 @@ SampleShape sample_shape(const Context& ctx, const Sample& op) {
   return {.vocab_size = op.vocab_size,
           .segments = (op.vocab_size + kSegment - 1) / kSegment,
           .workgroup = workgroup_for(ctx.plan.caps(), kSegment, kSegmentInvocations),
-          .rows = std::max(ctx.tables.sequences, 1u)};
+          .rows = std::max(ctx.tables.sequences, op.rows),
+          .slots = std::max(ctx.tables.sequences, 1u)};
 }
 
 std::vector<gpu::WgslConst> sample_consts(const SampleShape& shape) {
