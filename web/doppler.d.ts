@@ -39,6 +39,8 @@ export interface LoadOptions {
   lane?: string;
   /** Of the cache of keys and values: "f16" (default) or "f32". */
   kv?: 'f16' | 'f32' | 'q8_0';
+  /** The model's next-token layer guesses tokens, which the next step checks; default 'auto': where that is faster. */
+  draft?: 'auto' | 'on' | 'off';
   /** Tokens of a prefill chunk; default 512. */
   chunk?: number;
   /** Jinja text instead of the model's own chat template. */

@@ -28,10 +28,10 @@ export class Doppler extends EventTarget {
 
   /** @param {any} source @param {any} [options] @returns {Promise<any>} */
   static async load(source, options = {}) {
-    const { progress, signal, ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels, sequences, poolTokens, grammars, ...rest } = options;
+    const { progress, signal, ctx, lane, kv, draft, chunk, chatTemplate, allSamplers, expertBytes, kernels, sequences, poolTokens, grammars, ...rest } = options;
     throwIfAborted(signal);
     // The plans of one sequence know no grammars.
-    const core = { ctxLen: ctx, lane, kv, chunk, chatTemplate, allSamplers, expertBytes, kernels, poolTokens, grammars: Boolean(grammars),
+    const core = { ctxLen: ctx, lane, kv, draft, chunk, chatTemplate, allSamplers, expertBytes, kernels, poolTokens, grammars: Boolean(grammars),
       sequences: grammars && !(sequences > 1) ? kLeastSequences : sequences };
     const self = new this();
     self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));

@@ -101,6 +101,7 @@ typedef struct doppler_load_options {
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
   uint64_t
       layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
+  const char* draft; /* the model's next-token layer guesses tokens: "auto" (the default), "on" or "off" */
 } doppler_load_options;
 
 /* size: sizeof(doppler_load_options). */
@@ -227,6 +228,7 @@ typedef struct doppler_timings {
   double ttft_seconds;    /* from the call to the first token */
   double decode_seconds;  /* from the first token to the last: generated_tokens - 1 intervals */
   uint64_t forced_tokens; /* of those generated, appended without a step each: a grammar left no other */
+  uint64_t drafted_tokens, accepted_tokens; /* guessed by the model's next-token layer; of these, right */
 } doppler_timings;
 
 /* Text and tokens live as long as the generation; length and count may be NULL. Of the generation NULL they are "" and

@@ -98,6 +98,8 @@ doppler_error* doppler_generation_get_timings(const doppler_generation* generati
     out.ttft_seconds = from.ttft_seconds;
     out.decode_seconds = from.decode_seconds;
     out.forced_tokens = from.forced_tokens;
+    out.drafted_tokens = from.drafted_tokens;
+    out.accepted_tokens = from.accepted_tokens;
     return fill_struct("doppler_timings", timings, out);
   });
 }

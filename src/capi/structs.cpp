@@ -12,10 +12,10 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
   return offset + sizeof(Last) == sizeof(Struct);
 }
 #define DP_ENDS_WITH(type, last) static_assert(ends_with(&type::last, offsetof(type, last)))
-DP_ENDS_WITH(doppler_load_options, layer_table_on_host);
+DP_ENDS_WITH(doppler_load_options, draft);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
 DP_ENDS_WITH(doppler_generate_options, grammar);
-DP_ENDS_WITH(doppler_timings, forced_tokens);
+DP_ENDS_WITH(doppler_timings, accepted_tokens);
 DP_ENDS_WITH(doppler_request, deadline_seconds);
 DP_ENDS_WITH(doppler_scheduler_load, objects_created);
 
@@ -117,6 +117,7 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   set_text(out.device, given.device);
   set_text(out.lane, given.lane);
   set_text(out.kv, given.kv);
+  set_text(out.draft, given.draft);
   set_text(out.cache_dir, given.cache_dir);
   set_text(out.chat_template, given.chat_template);
   DP_TRY(const std::vector<std::string> kernels, texts("kernels", given.kernels, given.kernel_count));

@@ -24,6 +24,10 @@ Json generation_json(const ModelInfo& info, const Counters& counters, const Gene
                     {"ttft_seconds", t.ttft_seconds},         {"prefill_tokens_per_second", t.prefill_rate()},
                     {"decode_seconds", t.decode_seconds},     {"decode_tokens_per_second", t.decode_rate()}};
   if (t.forced_tokens > 0) out["timings"]["forced_tokens"] = t.forced_tokens;  // of answers with a grammar
+  if (t.drafted_tokens > 0) {
+    out["timings"]["drafted_tokens"] = t.drafted_tokens;
+    out["timings"]["accepted_tokens"] = t.accepted_tokens;
+  }
   out["load"] = load_json(info.load);
   out["memory"] = {{"weight_bytes", info.weight_bytes},
                    {"cache_bytes", info.cache_bytes},

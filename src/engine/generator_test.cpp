@@ -29,25 +29,28 @@ class Counting final : public model::StepRunner {
     begun_at.push_back(pos);
     return {};
   }
-  Result<model::Ticket> prefill(std::span<const uint32_t> tokens, bool sample) override {
+  Result<model::Ticket> prefill(std::span<const uint32_t> tokens, std::optional<uint32_t> next) override {
     EXPECT_LE(tokens.size(), chunk());
     EXPECT_LE(pos + tokens.size(), ctx);
     last = tokens.back();
     pos += static_cast<uint32_t>(tokens.size());
     ++submits;
     chunks.push_back(static_cast<uint32_t>(tokens.size()));
-    return sample ? issue(1, /*feed=*/false) : model::Ticket{};
+    if (next) behind.push_back(*next);
+    return next ? model::Ticket{} : issue(1, /*feed=*/false);
   }
   Result<model::Ticket> mark() override {
     note_ticket();
     results.emplace_back();
     return model::Ticket{.slot = static_cast<uint32_t>(results.size() - 1)};
   }
-  Result<model::Ticket> decode(uint32_t steps, uint32_t times) override {
+  Result<model::Ticket> decode(uint32_t steps, uint32_t times, bool drafts) override {
     submits += times;
     EXPECT_LE(steps * times, max_batch());
-    return issue(tickets == 1 ? 1 : steps * times, true);
+    return drafts ? issue_drafting(steps * times) : issue(tickets == 1 ? 1 : steps * times, true);
   }
+  bool can_draft() const override { return right_drafts.has_value(); }
+  model::DraftCounts draft_counts() const override { return counts; }
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override {
     --outstanding;
     if (lost_from && ticket.slot >= *lost_from) {
@@ -74,6 +77,9 @@ class Counting final : public model::StepRunner {
   uint32_t broken_at = 0;             // the token that has no finite logits
   std::vector<uint32_t> chunks;       // rows of each
   std::optional<uint32_t> stands_at;  // of recurrent states
+  std::optional<uint32_t> right_drafts;  // one of so many drafts is wrong; none: it cannot draft
+  model::DraftCounts counts;
+  std::vector<uint32_t> behind;  // the tokens behind chunks
   model::GenerationSettings settings;
   std::vector<uint32_t> begun_at;
   std::vector<std::vector<uint32_t>> results;
@@ -98,6 +104,19 @@ class Counting final : public model::StepRunner {
     results.push_back(std::move(out));
     return {.slot = static_cast<uint32_t>(results.size() - 1), .count = steps};
   }
+  model::Ticket issue_drafting(uint32_t steps) {
+    uint32_t tokens = 0;
+    for (uint32_t i = 0; i < steps; ++i) {
+      ++counts.drafted;
+      const bool is_right = counts.drafted % *right_drafts != 0;
+      counts.accepted += is_right ? 1 : 0;
+      tokens += is_right ? 2 : 1;
+    }
+    model::Ticket ticket = issue(tokens, true);
+    ticket.count = 2 * steps;
+    ticket.drafts = true;
+    return ticket;
+  }
 };
 
 struct Script {
@@ -111,7 +130,10 @@ struct Script {
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000},
           std::vector<uint32_t> generated = {}) {
     Generator generator(runner, nullptr,
-                        {.vocab_size = 2000, .stop_tokens = std::move(stops), .chunk_seconds = chunk_seconds},
+                        {.vocab_size = 2000,
+                         .stop_tokens = std::move(stops),
+                         .drafts = DraftUse::kAlways,
+                         .chunk_seconds = chunk_seconds},
                         cached_tokens, cancelled);
     if (auto started = generator.start(std::move(prompt), std::move(options), generated); !started) {
       error = started.error().message();
@@ -149,6 +171,36 @@ TEST(Generator, NothingIsQueuedAheadOfARunnerWithOneTicket) {
   ASSERT_EQ(run.result.tokens.size(), 20u);
   EXPECT_EQ(run.result.tokens.back(), 30);
   EXPECT_EQ(run.runner.most_outstanding, 1u);
+}
+
+// Half of the drafts are wrong: tickets give fewer tokens than they may, and more are queued.
+TEST(Generator, StepsThatDraftGiveAsManyTokensAsTheyGive) {
+  Script run;
+  run.runner.ctx = 512;
+  run.runner.right_drafts = 2;
+  run.go({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {.max_tokens = 200});
+  ASSERT_EQ(run.result.tokens.size(), 200u);
+  for (int32_t i = 0; i < 200; ++i) ASSERT_EQ(run.result.tokens[static_cast<size_t>(i)], 11 + i);
+  EXPECT_EQ(run.result.stop, StopReason::kTokenLimit);
+  EXPECT_EQ(run.cached_tokens.size(), 10u + 199u);
+  EXPECT_GE(run.result.timings.drafted_tokens, 130u);
+  EXPECT_NEAR(run.result.timings.accepted_tokens, run.result.timings.drafted_tokens / 2, 1);
+  EXPECT_EQ(run.runner.behind, (std::vector<uint32_t>{5, 9}));  // the tokens behind the prompt's chunks of 4
+}
+
+TEST(Generator, StepsThatDraftStopAndSlide) {
+  Script run;
+  run.runner.right_drafts = 3;
+  run.go({1, 2, 3}, {.max_tokens = 50}, {20});
+  EXPECT_EQ(run.result.stop, StopReason::kEndOfText);
+  EXPECT_EQ(run.result.tokens.back(), 20);
+  EXPECT_EQ(run.result.tokens.size(), 17u);
+  run.go({1, 2, 3}, {.max_tokens = 150, .when_full = WhenFull::kSlide});
+  EXPECT_EQ(run.error, "");
+  EXPECT_EQ(run.result.tokens.size(), 150u);
+  EXPECT_EQ(run.result.tokens.back(), 153);
+  run.go({1, 2, 3}, {.max_tokens = 150, .when_full = WhenFull::kStop});
+  EXPECT_EQ(run.result.stop, StopReason::kContextFull);
 }
 
 // A long prompt was queued as a whole, and Ctrl-C waited for its end.

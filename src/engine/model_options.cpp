@@ -33,6 +33,14 @@ constexpr uint32_t kBlockReads = 16;
 
 }  // namespace
 
+Result<model::Drafting> drafting_of(std::string_view when) {
+  if (when == "auto") return model::Drafting::kAuto;
+  if (when == "on") return model::Drafting::kOn;
+  if (when == "off") return model::Drafting::kOff;
+  return fail(ErrorKind::kInvalidInput, "Drafting was set to \"%s\"; allowed are auto, on and off.",
+              printable(when).c_str());
+}
+
 Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   model::RunnerOptions out;
   DP_TRY(out.policy, kernels::make_policy(options.lane));
@@ -57,14 +65,7 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   out.parts = {.all_samplers = options.all_samplers,
                .logprobs = options.logprobs,
                .masks = options.grammars && options.sequences > 1};
-  if (options.draft == "on") {
-    out.drafting = model::Drafting::kOn;
-  } else if (options.draft == "off") {
-    out.drafting = model::Drafting::kOff;
-  } else if (options.draft != "auto") {
-    return fail(ErrorKind::kInvalidInput, "Drafts \"%s\" are not known; allowed are auto, on and off.",
-                printable(options.draft).c_str());
-  }
+  DP_TRY(out.drafting, drafting_of(options.draft));
   out.chunk = options.chunk;
   out.tickets = options.ring;
   out.expert_bytes = options.expert_bytes;

@@ -8,7 +8,9 @@
 
 namespace doppler::engine {
 
-// Errors: a lane, cache format or rule that is not known.
+// LoadOptions::draft. Error: no such word.
+Result<model::Drafting> drafting_of(std::string_view when);
+// Errors: a lane, cache format, rule or draft that is not known.
 Result<model::RunnerOptions> runner_options(const LoadOptions& options);
 // What loading would take on such a device (`--dry-run`). Errors: those of runner_options(); this build cannot run the
 // model.

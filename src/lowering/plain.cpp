@@ -218,10 +218,13 @@ Result<Outcome> lower_xielu(Lowering& l, uint32_t index) {
 Result<Outcome> lower_concat(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   const Value y = node.outputs[0];
-  kernels::Concat op{.x_columns = l.graph().info(node.inputs[0]).columns,
-                     .y_columns = l.graph().info(node.inputs[1]).columns};
-  DP_TRY(op.x, l.f32_of(node.inputs[0]));
-  DP_TRY(op.y, l.f32_of(node.inputs[1]));
+  DP_TRY(const Columns first, l.columns_of(node.inputs[0]));
+  DP_TRY(const Columns second, l.columns_of(node.inputs[1]));
+  kernels::Concat op{.x = {.buffer = first.buffer, .stride = first.stride, .column = first.column},
+                     .y = {.buffer = second.buffer, .stride = second.stride, .column = second.column},
+                     .out = {},
+                     .n = l.graph().info(node.inputs[0]).columns,
+                     .m = l.graph().info(node.inputs[1]).columns};
   op.out = l.scratch(node.op_label, uint64_t{l.rows(y)} * l.graph().info(y).columns);
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, op));

@@ -32,11 +32,11 @@ struct Rule {
   std::string_view name;     // "deferred_rms_norm"
   std::string_view becomes;  // one line: the pattern and what it becomes
   // Kinds of nodes at which it is tried, a bit each; 0: others ask whether it is on (loading, forms of outputs, the step).
-  uint32_t at = 0;
+  uint64_t at = 0;
   Result<Outcome> (*apply)(Lowering& lowering, uint32_t node) = nullptr;
   bool is_plain = false;
 };
-constexpr uint32_t at(graph::OpKind kind) { return 1u << static_cast<uint32_t>(kind); }
+constexpr uint64_t at(graph::OpKind kind) { return uint64_t{1} << static_cast<uint32_t>(kind); }
 
 std::span<const Rule> rules();
 

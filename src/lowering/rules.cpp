@@ -5,7 +5,7 @@
 namespace doppler::lowering {
 namespace {
 
-constexpr uint32_t kEmbed = at(OpKind::kEmbed), kNorm = at(OpKind::kRmsNorm), kLinear = at(OpKind::kLinear),
+constexpr uint64_t kEmbed = at(OpKind::kEmbed), kNorm = at(OpKind::kRmsNorm), kLinear = at(OpKind::kLinear),
                    kAdd = at(OpKind::kAdd), kAttention = at(OpKind::kAttention), kGated = at(OpKind::kGated);
 
 constexpr Rule kRules[] = {

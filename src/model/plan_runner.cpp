@@ -266,6 +266,12 @@ Task<Result<PlanRunner::Rows>> PlanRunner::logits(uint32_t pos, std::span<const 
       .buffer = logits_->id(), .offset = 0, .bytes = count * formats::output_dim(config_) * 4};
   DP_CO_TRY(const std::vector<uint8_t> logit_bytes, co_await device_.read_buffer(from));
   rows.logits = floats_of(logit_bytes);
+  if (next_logits_ && count > 1) {
+    const uint64_t bytes = (count - 1) * config_.vocab_size * sizeof(float);
+    DP_CO_TRY(const std::vector<uint8_t> read,
+              co_await device_.read_buffer({.buffer = next_logits_->id(), .offset = 0, .bytes = bytes}));
+    rows.next_logits = floats_of(read);
+  }
   for (uint32_t i = 0; hidden_ && i <= config_.n_layers; ++i) {
     const uint64_t layer_bytes = static_cast<uint64_t>(chosen.max_rows) * config_.hidden_dim * 4;
     const gpu::BufferSlice layer{

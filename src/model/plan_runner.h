@@ -115,8 +115,10 @@ class PlanRunner final : public StepRunner {
   // Only with RunnerOptions::all_logits. Runs up to chunk() tokens at positions pos.. of a sequence whose
   // earlier tokens were run before. logits: [tokens, output_dim()]; hidden: [n_layers + 1, tokens, hidden_dim]
   // or empty. types: of the tokens, for models that have them; empty: 0. Of bidirectional models pos is 0.
+  // next_logits: [tokens - 1, vocab_size], with RunnerOptions::drafting: of the next-token layer, which reads each row and the
+  // token behind it.
   struct Rows {
-    std::vector<float> logits, hidden;
+    std::vector<float> logits, hidden, next_logits;
   };
   Task<Result<Rows>> logits(uint32_t pos, std::span<const uint32_t> tokens,
                             std::span<const uint32_t> types = {});
@@ -257,7 +259,7 @@ class PlanRunner final : public StepRunner {
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
               *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,
               *recent_ = nullptr, *more_ = nullptr, *breakers_ = nullptr, *ring_ = nullptr,
-              *logprobs_ = nullptr, *mask_ = nullptr;
+              *logprobs_ = nullptr, *mask_ = nullptr, *next_logits_ = nullptr;
   gpu::BuiltPlans built_;
   gpu::ReadbackRing readback_;
   gpu::ReadbackRing logprob_readback_;

@@ -20,7 +20,7 @@ constexpr uint64_t kWord = sizeof(uint32_t);
 std::string refuse_drafting(const RunnerOptions& options, const formats::ModelConfig& config) {
   if (config.next_layers == 0) return "the model has no next-token layer";
   if (options.max_sequences != 0) return "it is for one sequence, and the model is loaded for several";
-  if (options.all_logits) return "all logits are asked for";
+  if (options.all_logits && options.drafting != Drafting::kOn) return "all logits are asked for";
   if (options.layers != 0) return "only some layers are loaded";
   if (options.chunk < kRows) return "a chunk has one row";
   if (options.policy.allows(kernels::Lane::kPersistent)) return "the lane persistent has steps of one row";
@@ -34,8 +34,9 @@ Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(made, co_await buffer(builder, "choices", kRows * kWord, &views_.choices));
   DP_CO_TRY(made, co_await buffer(builder, "next_drafts", kRows * kWord, &views_.next));
   DP_CO_TRY(made, co_await buffer(builder, "tokens_behind", options_.chunk * kWord, &views_.behind));
-  DP_CO_TRY(made, co_await buffer(builder, "draft_logits", kRows * kWord * config_.vocab_size,
-                                  &views_.next_logits));
+  const uint64_t rows = options_.all_logits ? options_.chunk : kRows;
+  DP_CO_TRY(next_logits_,
+            co_await buffer(builder, "draft_logits", rows * config_.vocab_size * kWord, &views_.next_logits));
   co_return Result<void>();
 }
 

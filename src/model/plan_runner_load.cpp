@@ -117,7 +117,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     again.drafting = Drafting::kOff;
     auto loading = load(device, checkpoint, std::move(again), std::move(progress));
     DP_CO_TRY(std::unique_ptr<PlanRunner> without, co_await std::move(loading));
-    without->drafts_refused_ = recorded.error().message;
+    without->drafts_refused_ = recorded.error().message();
     co_return without;
   }
   DP_CO_CHECK(recorded);

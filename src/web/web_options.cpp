@@ -77,6 +77,7 @@ Result<LoadOptions> read_load_options(const Json& json) {
   LoadOptions out;
   DP_CHECK(read(json, "lane", out.lane));
   DP_CHECK(read(json, "kv", out.kv));
+  DP_CHECK(read(json, "draft", out.draft));
   DP_CHECK(read(json, "expertBytes", out.expert_bytes));
   DP_CHECK(read(json, "layerTableOnHost", out.layer_table_on_host));
   DP_CHECK(read(json, "ctxLen", out.ctx_len));
