@@ -101,6 +101,10 @@ constexpr Label kLabels[] = {
     {TensorId::kClassDense, false, "cls"},
     {TensorId::kClassNorm, false, "cls.norm"},
     {TensorId::kClassOut, false, "cls.output"},
+    {TensorId::kNextProjection, true, "nextn.eh_proj"},
+    {TensorId::kNextEmbeddingNorm, true, "nextn.enorm"},
+    {TensorId::kNextHiddenNorm, true, "nextn.hnorm"},
+    {TensorId::kNextNorm, true, "nextn.shared_head_norm"},
 };
 static_assert(std::size(kLabels) == kTensorIdCount);
 

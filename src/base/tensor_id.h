@@ -96,8 +96,12 @@ enum class TensorId : uint8_t {
   kClassDense,  // of a model that scores texts
   kClassNorm,
   kClassOut,
+  kNextProjection,  // of layer n_layers, which predicts the token after the next one: from [token's embedding, state]
+  kNextEmbeddingNorm,
+  kNextHiddenNorm,
+  kNextNorm,  // of what that layer leaves, before the output matrix
 };
-inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kClassOut) + 1;
+inline constexpr uint32_t kTensorIdCount = static_cast<uint32_t>(TensorId::kNextNorm) + 1;
 
 // The same for all kinds of file: "blk.3.attn_q", "output". `layer` is ignored for weights outside the layers.
 std::string tensor_label(TensorId id, uint32_t layer);

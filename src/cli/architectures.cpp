@@ -89,6 +89,8 @@ const char* dim_name(formats::Dim dim) {
       return "streams^2";
     case formats::Dim::kLaurelRank:
       return "laurel_rank";
+    case formats::Dim::kTwoHidden:
+      return "2 * hidden_dim";
   }
   return "?";
 }

@@ -68,7 +68,8 @@ Result<Inspection> inspect(const InspectFlags& flags) {
 void print_config(const formats::ModelConfig& c) {
   Table table({"Architecture", ""});
   table.add({"family", c.family + (c.synthetic ? " (SYNTHETIC: random weights)" : "")});
-  table.add({"layers", number_text(c.n_layers)});
+  table.add({"layers", number_text(c.n_layers) +
+                           (c.next_layers ? format_text(", %u for further tokens", c.next_layers) : "")});
   table.add({"hidden", number_text(c.hidden_dim)});
   table.add({"heads", format_text("%u of %u, %u for keys and values", c.n_heads, c.head_dim, c.n_kv_heads)});
   table.add({"feed-forward", number_text(c.ffn_dim)});

@@ -41,6 +41,7 @@ Json config_json(const formats::ModelConfig& c) {
               {"name", c.name},
               {"synthetic", c.synthetic},
               {"layers", c.n_layers},
+              {"next_layers", c.next_layers},
               {"heads", c.n_heads},
               {"kv_heads", c.n_kv_heads},
               {"head_dim", c.head_dim},

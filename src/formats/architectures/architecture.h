@@ -67,6 +67,7 @@ enum class Dim : uint8_t {
   kStreams,  // of AltUp
   kStreamPairs,
   kLaurelRank,
+  kTwoHidden,
 };
 // In layer `layer`, where layers differ.
 uint64_t extent(Dim dim, const ModelConfig& config, uint32_t layer);
@@ -204,7 +205,9 @@ struct Architecture {
   // Embeddings of fewer dimensions are the first ones of an embedding (Kusupati et al. 2022).
   bool truncatable = false;
   std::span<const TensorId> recurrent_layer = {};  // the same of a layer with a recurrent state
-  std::span<const TensorRow> own_tensors = {};     // in place of the usual rows (tensor_names.cpp)
+  // Files may have a layer of `layer` behind the last one that predicts the token after the next one (next_layer.h).
+  bool has_next_layer = false;
+  std::span<const TensorRow> own_tensors = {};  // in place of the usual rows (tensor_names.cpp)
   GgufRow gguf;
   HuggingFaceRow huggingface;
 };
@@ -220,8 +223,12 @@ const Architecture& architecture_of(const ModelConfig& config);
 // What a GGUF file of the model calls its architecture.
 std::string_view gguf_architecture(const ModelConfig& config);
 
-// True if layer `layer` has the tensor: those of mixtures of experts stand in place of the feed-forward layer's.
+// True if layer `layer` has the tensor: those of mixtures of experts stand in place of the feed-forward layer's, and those
+// of is_of_next_layer() are of a next layer (config.h) alone.
 bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer);
+
+// What a next layer has beside the tensors of other layers.
+bool is_of_next_layer(TensorId id);
 
 // The usual row of a tensor or, where it has one, the architecture's own.
 const TensorRow& tensor_row(const Architecture& architecture, TensorId id);
@@ -231,8 +238,8 @@ struct PlacedTensor {
   const TensorRow* row;
   uint32_t layer;
 };
-// All tensors but biases, in the order in which a forward pass touches them. The output matrix is last, and not there
-// where embeddings are tied.
+// All tensors but biases, in the order in which a forward pass touches them: the output matrix, which is not there where
+// embeddings are tied, behind the layers, and those of a next layer behind all.
 std::vector<PlacedTensor> tensors_of(const ModelConfig& config);
 
 // True if the tensor `id` must have a bias in this model.

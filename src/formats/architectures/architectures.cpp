@@ -166,6 +166,8 @@ uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
       return uint64_t{kAltupStreams} * kAltupStreams;
     case Dim::kLaurelRank:
       return c.laurel_rank;
+    case Dim::kTwoHidden:
+      return 2ull * c.hidden_dim;
   }
   return 0;
 }
@@ -193,7 +195,20 @@ std::vector<PlacedTensor> tensors_of(const ModelConfig& config) {
     if (has_tensor(config, id, 0)) out.push_back({&tensor_row(row, id), 0});
   }
   if (!config.tied_embeddings) out.push_back({&tensor_row(row, kOutput), 0});
+  for (uint32_t layer = config.n_layers; is_next_layer(config, layer); ++layer) {
+    for (const TensorId id : {kNextEmbeddingNorm, kNextHiddenNorm, kNextProjection}) {
+      out.push_back({&tensor_row(row, id), layer});
+    }
+    for (const TensorId id : row.layer) {
+      if (has_tensor(config, id, layer)) out.push_back({&tensor_row(row, id), layer});
+    }
+    out.push_back({&tensor_row(row, kNextNorm), layer});
+  }
   return out;
+}
+
+bool is_of_next_layer(TensorId id) {
+  return id == kNextProjection || id == kNextEmbeddingNorm || id == kNextHiddenNorm || id == kNextNorm;
 }
 
 bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
@@ -261,6 +276,11 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
       return config.pooling.has_class_norm;
     case kClassOut:
       return config.pooling.n_classes != 0;
+    case kNextProjection:
+    case kNextEmbeddingNorm:
+    case kNextHiddenNorm:
+    case kNextNorm:
+      return is_next_layer(config, layer);
     case kAttentionNorm:
       return layer != 0 || architecture_of(config).has_first_norm;
     default:

@@ -6,6 +6,7 @@
 
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
+#include "formats/architectures/next_layer.h"
 #include "formats/architectures/tensor_names.h"
 
 namespace doppler::formats {
@@ -99,8 +100,12 @@ Result<void> check_config(const ModelConfig& c) {
   return {};
 }
 
+bool is_next_layer(const ModelConfig& config, uint32_t layer) {
+  return layer >= config.n_layers && layer - config.n_layers < config.next_layers;
+}
+
 bool is_sliding_layer(const ModelConfig& config, uint32_t layer) {
-  if (config.sliding_window == 0) return false;
+  if (config.sliding_window == 0 || is_next_layer(config, layer)) return false;
   return config.is_sliding.empty() || (layer < config.is_sliding.size() && config.is_sliding[layer] != 0);
 }
 
@@ -124,6 +129,7 @@ uint32_t expert_row_dim(const ModelConfig& config) {
 bool is_moe_layer(const ModelConfig& config, uint32_t layer) {
   const std::vector<uint8_t>& is_moe = config.moe.is_moe;
   if (config.moe.n_experts == 0) return false;
+  if (is_next_layer(config, layer)) return true;
   return is_moe.empty() || (layer < is_moe.size() && is_moe[layer] != 0);
 }
 
@@ -143,7 +149,8 @@ uint32_t kv_heads_of(const ModelConfig& config, uint32_t layer) {
 }
 
 uint32_t ffn_dim_of(const ModelConfig& config, uint32_t layer) {
-  const bool own = config.shared_ffn_dim != 0 && layer + config.shared_kv_layers >= config.n_layers;
+  const bool own = config.shared_ffn_dim != 0 && layer + config.shared_kv_layers >= config.n_layers &&
+                   !is_next_layer(config, layer);
   return own ? config.shared_ffn_dim : config.ffn_dim;
 }
 
@@ -153,7 +160,7 @@ float gate_deviations_of(const ModelConfig& config, uint32_t layer) {
 
 uint32_t cache_layer(const ModelConfig& config, uint32_t layer) {
   const uint32_t first_shared = config.n_layers - std::min(config.shared_kv_layers, config.n_layers);
-  if (layer < first_shared) return layer;
+  if (layer < first_shared || is_next_layer(config, layer)) return layer;
   for (uint32_t i = first_shared; i-- > 0;) {
     if (is_sliding_layer(config, i) == is_sliding_layer(config, layer)) return i;
   }
@@ -217,6 +224,7 @@ Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
   }
   const std::string head = config.huggingface_head_prefix + "lm_head.weight";
   if (!checkpoint.find(head)) config.tied_embeddings = true;
+  DP_CHECK(find_next_layer(checkpoint.config(), shape_of, config));
   DP_CHECK(read_pooling(checkpoint.config(), shape_of, config));
   return config;
 }

@@ -119,6 +119,9 @@ struct ModelConfig {
   std::string huggingface_prefix = "model.", huggingface_head_prefix;
 
   uint32_t n_layers = 0;
+  // Layers behind these that predict the token after the next one: 0, or 1 where the checkpoint has its tensors and the
+  // family reads them. n_layers does not count it, and lists of one entry a layer have none for it.
+  uint32_t next_layers = 0;
   uint32_t n_heads = 0;
   uint32_t n_kv_heads = 0;
   uint32_t head_dim = 0;
@@ -168,6 +171,11 @@ struct ModelConfig {
   // Per layer, 1: it is a feed-forward layer or a mixture of experts, and the others are none; empty: every layer has one.
   std::vector<uint8_t> is_feed_forward;
 };
+
+// True of layer n_layers where next_layers is 1. It attends to everything, with a cache of its own, and feeds forward as the
+// family's layers do, by experts where there are any: so answers every function below of it. It has no part in what is said
+// of "all layers".
+bool is_next_layer(const ModelConfig& config, uint32_t layer);
 
 // True if layer `layer` sees only the sliding window.
 bool is_sliding_layer(const ModelConfig& config, uint32_t layer);

@@ -95,6 +95,7 @@ double of_function(const ModelConfig& config) {
 using M = ModelConfig;
 constexpr Compared kCompared[] = {
     {"layer count", of<&M::n_layers>},
+    {"count of layers for further tokens", of<&M::next_layers>},
     {"head count", of<&M::n_heads>},
     {"kv head count", of<&M::n_kv_heads>},
     {"head dimension", of<&M::head_dim>},
@@ -185,7 +186,7 @@ std::vector<Number> numbers_of(const ModelConfig& a, const ModelConfig& b) {
     const auto number = [i](const std::vector<float>& list) { return i < list.size() ? double{list[i]} : 0; };
     out.push_back({format_text("number %zu of the activations", i), number(a.xielu), number(b.xielu)});
   }
-  for (uint32_t layer = 0; layer < a.n_layers; ++layer) {
+  for (uint32_t layer = 0; layer < a.n_layers + a.next_layers; ++layer) {
     for (const auto& [what, of] : kComparedLayers) {
       out.push_back({format_text("%s of layer %u", what, layer), of(a, layer), of(b, layer)});
     }
@@ -277,7 +278,8 @@ Result<void> add_config_metadata(GgufHeader& header, const ModelConfig& c, uint3
   header.add_string("general.architecture", architecture);
   header.add_u32("general.file_type", file_type);
   header.add_u32("general.quantization_version", kQuantisationVersion);
-  header.add_u32(prefix + "block_count", c.n_layers);
+  header.add_u32(prefix + "block_count", c.n_layers + c.next_layers);
+  if (c.next_layers != 0) header.add_u32(prefix + "nextn_predict_layers", c.next_layers);
   header.add_u32(prefix + "context_length", c.ctx_len);
   header.add_u32(prefix + "embedding_length", c.hidden_dim);
   const bool all_feed = c.shared_ffn_dim == 0 && c.is_feed_forward.empty();

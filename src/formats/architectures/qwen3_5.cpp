@@ -10,6 +10,7 @@
 #include "formats/architectures/gguf_keys.h"
 #include "formats/architectures/json_fields.h"
 #include "formats/architectures/moe_keys.h"
+#include "formats/architectures/next_layer.h"
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
@@ -129,7 +130,7 @@ Result<void> read_huggingface(const Json& json, ModelConfig& config) {
   }
   DP_CHECK(check_delta(config));
   set_delta(config);
-  return {};
+  return announce_next_layer(json, config);
 }
 
 Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
@@ -210,6 +211,7 @@ constinit const Architecture kQwen35Row = {
     .family = "qwen3_5",
     .layer = kAttentionLayer,
     .recurrent_layer = kDeltaLayer,
+    .has_next_layer = true,
     .own_tensors = kOwnTensors,
     .gguf = {.architectures = kGguf,
              .pairing = RopePairing::kNeox,
@@ -230,6 +232,7 @@ constinit const Architecture kQwen35MoeRow = {
     .family = "qwen3_5_moe",
     .layer = kMoeAttentionLayer,
     .recurrent_layer = kMoeDeltaLayer,
+    .has_next_layer = true,
     .own_tensors = kOwnTensors,
     .gguf = {.architectures = kGgufMoe,
              .pairing = RopePairing::kNeox,
@@ -250,6 +253,7 @@ constinit const Architecture kQwen3NextRow = {
     .family = "qwen3_next",
     .layer = kMoeAttentionLayer,
     .recurrent_layer = kMoeDeltaLayer,
+    .has_next_layer = true,
     .own_tensors = kNextTensors,
     .gguf = {.architectures = kGgufNext,
              .pairing = RopePairing::kNeox,

@@ -6,6 +6,7 @@
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/gguf_keys.h"
+#include "formats/architectures/next_layer.h"
 #include "formats/architectures/rope_frequencies.h"
 #include "formats/architectures/rows.h"
 
@@ -210,6 +211,7 @@ Result<void> leave_out_guessing_layers(const GgufKeys& keys, ModelConfig& config
                 config.architecture.c_str(), *guessing, config.n_layers);
   }
   config.n_layers -= guessing.value_or(0);
+  if (guessing == 1u && architecture_of(config).has_next_layer) config.next_layers = 1;
   return {};
 }
 
@@ -270,6 +272,7 @@ Result<ModelConfig> config_from_gguf(const GgufFile& gguf, const ShapeLookup& sh
   const auto* laurel = shape_of("blk.0.laurel_l.weight");
   if (laurel && !laurel->empty()) config.laurel_rank = static_cast<uint32_t>((*laurel)[0]);
   if (row->gguf.read) DP_CHECK(row->gguf.read(keys, config));
+  find_next_layer(shape_of, config);
   if (row->gguf.has_lists) find_values_that_are_keys(shape_of, config);
   DP_CHECK(read_pooling(keys, shape_of, config));
   DP_CHECK(check_scales(config));

@@ -36,7 +36,8 @@ inline constexpr TensorId kPostNormLayer[] = {TensorId::kQ,
 // A field of config.json that a family without numbers in it must have as the family always is. Error: it has another.
 Result<void> require_truth(const Json& json, const char* key, bool truth);
 Result<void> require_text(const Json& json, const char* key, const char* wanted);
-// Takes those layers off config.n_layers that stand behind the model in a GGUF file and guess further tokens.
+// Takes those layers off config.n_layers that stand behind the model in a GGUF file and guess further tokens. Where the row
+// has_next_layer, one of them is config.next_layers.
 Result<void> leave_out_guessing_layers(const GgufKeys& keys, ModelConfig& config);
 
 // The same with experts in the layers that have them.

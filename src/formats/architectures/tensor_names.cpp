@@ -185,6 +185,10 @@ constexpr TensorRow kUsual[] = {
     {kClassDense, "cls", "pooler.dense", {kHidden, kHidden}},
     {kClassNorm, "cls.norm", "head.norm", {kHidden}, /*is_norm=*/true},
     {kClassOut, "cls.output", "classifier", {kClassCount, kHidden}},
+    {kNextProjection, "nextn.eh_proj", "fc", {kHidden, kTwoHidden}},
+    {kNextEmbeddingNorm, "nextn.enorm", "pre_fc_norm_embedding", {kHidden}, /*is_norm=*/true},
+    {kNextHiddenNorm, "nextn.hnorm", "pre_fc_norm_hidden", {kHidden}, /*is_norm=*/true},
+    {kNextNorm, "nextn.shared_head_norm", "norm", {kHidden}, /*is_norm=*/true},
 };
 
 constexpr bool in_order_of_ids() {
@@ -224,6 +228,9 @@ bool stands_alone(const TensorRow& row) {
          row.id == kClassNorm || row.id == kClassOut;
 }
 
+// What published checkpoints have before the tensors of the layer behind the last one, whatever stands before the others.
+constexpr std::string_view kNextPrefix = "mtp.";
+
 }  // namespace
 
 const TensorRow& tensor_row(const Architecture& architecture, TensorId id) {
@@ -238,10 +245,14 @@ std::string tensor_name(const ModelConfig& config, TensorId id, uint32_t layer, 
   const TensorRow& row = tensor_row(architecture, id);
   const std::string_view name = config.gguf_names ? row.gguf : row.huggingface;
   std::string prefix;
-  if (!config.gguf_names && !stands_alone(row)) {
+  const bool is_next = !config.gguf_names && is_in_layer(id) && is_next_layer(config, layer);
+  if (is_next) {
+    prefix = kNextPrefix;
+    if (!is_of_next_layer(id)) prefix += format_text("layers.%u.", layer - config.n_layers);
+  } else if (!config.gguf_names && !stands_alone(row)) {
     prefix = id == kOutput ? config.huggingface_head_prefix : config.huggingface_prefix;
   }
-  if (is_in_layer(id)) {
+  if (is_in_layer(id) && !is_next) {
     const std::string_view layers = config.gguf_names ? "blk." : architecture.huggingface.layers;
     prefix += std::string(layers) + format_text("%u.", layer);
   }
@@ -303,7 +314,10 @@ std::vector<std::string> fused_tensor_names(const std::string& name) {
   return out;
 }
 
+bool is_next_name(std::string_view huggingface_name) { return huggingface_name.starts_with(kNextPrefix); }
+
 std::optional<uint32_t> layer_of_tensor(const std::string& name) {
+  if (is_next_name(name)) return std::nullopt;
   for (const std::string_view before : {"blk.", "layers.", "layer."}) {
     const size_t at = name.find(before);
     if (at == std::string::npos || (at > 0 && name[at - 1] != '.')) continue;

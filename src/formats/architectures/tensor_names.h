@@ -48,7 +48,11 @@ std::span<const FusedNames> fused_gate_up_names();
 // Without suffixes. All that may hold `name` in some file.
 std::vector<std::string> fused_tensor_names(const std::string& name);
 
+// True of tensors of the layer behind the last one, which a folder counts from 0: "mtp.layers.0.mlp.up_proj.weight".
+bool is_next_name(std::string_view huggingface_name);
+
 // Which layer a tensor of either kind of file belongs to: 3 of "blk.3.attn_q.weight" or "model.layers.3.mlp.up_proj.weight".
+// Empty where is_next_name().
 std::optional<uint32_t> layer_of_tensor(const std::string& name);
 
 // What GGUF calls the weight of a matrix of a Hugging Face checkpoint, whatever its family; empty: no row has

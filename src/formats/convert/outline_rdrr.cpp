@@ -37,7 +37,7 @@ struct LoadPlace {
 LoadPlace load_place(const OutTensor& tensor) {
   const TensorKind kind = tensor_kind(tensor.name, tensor.shape.size());
   // Tensors outside the layers come before or after all of them.
-  const uint32_t layer = kind.layer ? *kind.layer + 1 : 0;
+  const uint32_t layer = kind.is_next ? UINT32_MAX : kind.layer ? *kind.layer + 1 : 0;
   return {kind.after_layers, layer, kind.load_rank, tensor.source_index};
 }
 

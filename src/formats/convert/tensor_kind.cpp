@@ -3,6 +3,8 @@
 
 #include <charconv>
 
+#include "formats/architectures/tensor_names.h"
+
 namespace doppler::formats {
 namespace {
 
@@ -99,8 +101,12 @@ std::optional<uint32_t> number_after(std::string_view name, std::string_view pre
 
 TensorKind tensor_kind(std::string_view name, size_t dimensions) {
   TensorKind kind;
-  kind.layer = name.starts_with("blk.") ? number_after(name, "blk.") : number_after(name, "layers.");
-  if (kind.layer) {
+  kind.is_next = is_next_name(name);
+  if (!kind.is_next) {
+    kind.layer = name.starts_with("blk.") ? number_after(name, "blk.") : number_after(name, "layers.");
+  }
+  if (kind.layer || kind.is_next) {
+    kind.after_layers = kind.is_next;
     kind.load_rank = kLastRank;
     for (const NamePart& part : kInLayer) {
       if (!contains(name, part.text)) continue;

@@ -15,6 +15,8 @@ struct TensorKind {
   RdrrRole role = RdrrRole::kWeights;
   TensorRole place = TensorRole::kOtherMatrix;
   std::optional<uint32_t> layer;
+  // Of a folder's layer behind the last one ("mtp."), whose number the name does not say: layer is empty.
+  bool is_next = false;
   bool quantisable =
       false;  // a matrix of the plain kind; routers, convolutions and tables of positions are not
   uint32_t load_rank = 0;  // within its layer, or among the tensors without one

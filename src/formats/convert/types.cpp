@@ -58,15 +58,20 @@ class TypeChooser {
  private:
   void look_at_all() {
     uint64_t q_rows = 0, kv_rows = 0;
+    uint32_t n_next = 0;
     tied_ = true;
     for (const OutTensor& tensor : conversion_.tensors) {
       const TensorKind kind = tensor_kind(tensor.name, tensor.shape.size());
       if (kind.layer) n_layers_ = std::max(n_layers_, *kind.layer + 1);
+      if (kind.is_next) n_next = 1;
       if (kind.role == RdrrRole::kLmHead) tied_ = false;
-      if (tensor.name == "blk.0.attn_q.weight" || tensor.name.ends_with("layers.0.self_attn.q_proj.weight"))
+      if (tensor.name == "blk.0.attn_q.weight" ||
+          (tensor.name.ends_with("layers.0.self_attn.q_proj.weight") && !kind.is_next)) {
         q_rows = tensor.rows();
+      }
       if (kind.place == TensorRole::kAttnV && kind.layer == 0u) kv_rows = tensor.rows();
     }
+    n_layers_ += n_next;  // as GGUF counts it
     wide_groups_ = n_layers_ == kLayers70B && kv_rows != 0 && q_rows == 8 * kv_rows;
   }
 
@@ -87,8 +92,8 @@ class TypeChooser {
       return Wanted{type, true};
     }
     if (!mix_) return Wanted{};
-    return Wanted{type_for(*mix_, {kind.place, kind.layer.value_or(0), n_layers_, tied_, wide_groups_}),
-                  false};
+    const uint32_t layer = kind.is_next ? n_layers_ - 1 : kind.layer.value_or(0);
+    return Wanted{type_for(*mix_, {kind.place, layer, n_layers_, tied_, wide_groups_}), false};
   }
 
   Result<> choose(OutTensor& tensor) {

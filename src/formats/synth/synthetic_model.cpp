@@ -95,7 +95,8 @@ Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const Quan
   if (std::vector<float> divisors = rope_divisors(c); !divisors.empty()) {
     out.push_back({.name = "rope_freqs.weight", .shape = {divisors.size()}, .numbers = std::move(divisors)});
   }
-  const bool wide_groups = c.n_layers == kLayers70B && c.n_heads == 8 * c.n_kv_heads;
+  const uint32_t n_layers = c.n_layers + c.next_layers;
+  const bool wide_groups = n_layers == kLayers70B && c.n_heads == 8 * c.n_kv_heads;
   for (const PlacedTensor& tensor : tensors_of(c)) {
     if (tensor.row->part != 0 || tensor.row->gguf_part != 0) continue;  // within the tensor of part 0
     std::vector<uint64_t> shape = tensor.row->shape.extents(c, tensor.layer);
@@ -119,7 +120,7 @@ Result<std::vector<PlannedTensor>> plan_tensors(const ModelConfig& c, const Quan
       continue;
     }
     made.type =
-        type_for(mix, {role_of(tensor.row->id), tensor.layer, c.n_layers, c.tied_embeddings, wide_groups});
+        type_for(mix, {role_of(tensor.row->id), tensor.layer, n_layers, c.tied_embeddings, wide_groups});
     const uint64_t k = made.shape.back();
     if (k % dtype_info(made.type).block_size != 0) made.type = with_smaller_block(made.type, k);
     const DTypeInfo& info = dtype_info(made.type);
