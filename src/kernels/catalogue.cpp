@@ -135,6 +135,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   next.sample.greedy = true;
   next.sample.best = {.slot = 0};
   add("next", next_variants(), next);
+  add("draft_begin", draft_begin_variants(), DraftBegin{});
+  add("draft_end", draft_end_variants(), DraftEnd{});
+  add("next_tokens", next_tokens_variants(), NextTokens{});
   for (const RepackRow& row : repack_variants()) {
     Repack repack{.from = row.from, .to = *dtype_info(row.from).tiles};
     repack.k = kHidden;
