@@ -92,6 +92,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("scale", scale_variants(), Scale{});
   add("xielu", xielu_variants(), Xielu{});
   add("multiply", multiply_variants(), Multiply{});
+  add("concat", concat_variants(), Concat{});
   add("sparsify", sparsify_variants(), Sparsify{});
   add("altup_match", altup_match_variants(), AltupMatch{});
   add("altup_predict", altup_predict_variants(), AltupPredict{});
