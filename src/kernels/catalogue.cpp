@@ -92,6 +92,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("scale", scale_variants(), Scale{});
   add("xielu", xielu_variants(), Xielu{});
   add("multiply", multiply_variants(), Multiply{});
+  add("concat", concat_variants(), Concat{});
   add("sparsify", sparsify_variants(), Sparsify{});
   add("altup_match", altup_match_variants(), AltupMatch{});
   add("altup_predict", altup_predict_variants(), AltupPredict{});
@@ -135,6 +136,9 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   next.sample.greedy = true;
   next.sample.best = {.slot = 0};
   add("next", next_variants(), next);
+  add("draft_begin", draft_begin_variants(), DraftBegin{});
+  add("draft_end", draft_end_variants(), DraftEnd{});
+  add("next_tokens", next_tokens_variants(), NextTokens{});
   for (const RepackRow& row : repack_variants()) {
     Repack repack{.from = row.from, .to = *dtype_info(row.from).tiles};
     repack.k = kHidden;

@@ -3,6 +3,7 @@
 
 #include "kernels/common/dispatch.h"
 #include "kernels/pointwise/activate_portable.wgsl.h"
+#include "kernels/pointwise/concat_portable.wgsl.h"
 #include "kernels/pointwise/multiply_portable.wgsl.h"
 #include "kernels/pointwise/scale_portable.wgsl.h"
 #include "kernels/pointwise/sparsify_portable.wgsl.h"
@@ -17,6 +18,7 @@ constexpr Variant<Scale> kScaleRows[] = {{"scale.portable"}};
 constexpr uint32_t kMostOfRow = 256;  // a row of sparsify is of thousands
 constexpr Variant<Xielu> kXieluRows[] = {{"xielu.portable"}};
 constexpr Variant<Multiply> kMultiplyRows[] = {{"multiply.portable"}};
+constexpr Variant<Concat> kConcatRows[] = {{"concat.portable"}};
 constexpr Variant<Sparsify> kSparsifyRows[] = {{"sparsify.portable"}};
 
 Result<void> check_part(const Context& ctx, const PartOfRows& part, uint32_t n, const char* what) {
@@ -49,6 +51,7 @@ Result<void> dispatch_values(Context& ctx, Launch& launch, const TensorView& x, 
 std::span<const Variant<Scale>> scale_variants() { return kScaleRows; }
 std::span<const Variant<Xielu>> xielu_variants() { return kXieluRows; }
 std::span<const Variant<Multiply>> multiply_variants() { return kMultiplyRows; }
+std::span<const Variant<Concat>> concat_variants() { return kConcatRows; }
 std::span<const Variant<Sparsify>> sparsify_variants() { return kSparsifyRows; }
 std::span<const Variant<Activate>> activate_variants() { return kActivateRows; }
 
@@ -85,8 +88,18 @@ Result<void> record(Context& ctx, const Multiply& op) {
   return dispatch_values(ctx, launch, op.y, op.n);
 }
 
-Result<void> record(Context&, const Concat&) {
-  return fail(ErrorKind::kInternal, "concat is not there yet.");
+Result<void> record(Context& ctx, const Concat& op) {
+  if (op.n == 0 || op.m == 0) return fail(ErrorKind::kInternal, "concat of %u and %u columns.", op.n, op.m);
+  DP_CHECK(check_part(ctx, op.x, op.n, "x of concat"));
+  DP_CHECK(check_part(ctx, op.y, op.m, "y of concat"));
+  DP_TRY(const auto row, select("concat", concat_variants(), op, format_text("%u and %u", op.n, op.m), ctx));
+  Launch launch{
+      .variant = row->name, .entry = "pointwise/concat_portable", .layout = wgsl::concat_portable::kLayout};
+  launch.consts = {u32_const("X_COLUMNS", op.n), u32_const("X_STRIDE", op.x.stride),
+                   u32_const("X_COLUMN", op.x.column), u32_const("Y_STRIDE", op.y.stride),
+                   u32_const("Y_COLUMN", op.y.column)};
+  launch.bindings = {op.x.buffer, op.y.buffer, op.out};
+  return dispatch_values(ctx, launch, op.out, op.n + op.m);
 }
 
 Result<void> record(Context& ctx, const Sparsify& op) {

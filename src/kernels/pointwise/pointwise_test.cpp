@@ -1,4 +1,4 @@
-// scale, xielu, activate, multiply and sparsify against double precision; rows behind the last stay as they were.
+// scale, xielu, activate, multiply, concat and sparsify against double precision; rows behind the last stay as they were.
 #include <cmath>
 
 #include "kernels/pointwise/variants.h"
@@ -89,6 +89,33 @@ TEST(Multiply, EveryVariantMatchesTheOracle) {
       }
       EXPECT_LT(rel_l2(got, want), 1e-6) << policy.name;
       const std::vector<uint32_t> all = run.read<uint32_t>(op.y, uint64_t{kMaxRows} * kN);
+      for (size_t i = want.size(); i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
+    });
+  }
+}
+
+TEST(Concat, EveryVariantPutsRowsBesideOneAnother) {
+  constexpr uint32_t kN = 70, kM = 131, kStride = 300;
+  const std::vector<float> x = random_floats(size_t{kMaxRows} * kStride, 1),
+                           y = random_floats(size_t{kMaxRows} * kStride, 2);
+  for (const uint32_t y_stride : {kStride, 0u}) {
+    for_each_variant("concat", concat_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, kMaxRows);
+      const Concat op{.x = {.buffer = run.input(x), .stride = kStride, .column = 11},
+                      .y = {.buffer = run.input(y), .stride = y_stride},
+                      .out = run.output(uint64_t{kMaxRows} * (kN + kM) * 4),
+                      .n = kN,
+                      .m = kM};
+      if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+      run.replay(kRows);
+      const std::vector<float> got = run.read<float>(op.out, uint64_t{kRows} * (kN + kM));
+      std::vector<float> want;
+      for (uint32_t row = 0; row < kRows; ++row) {
+        for (uint32_t i = 0; i < kN; ++i) want.push_back(x[row * kStride + 11 + i]);
+        for (uint32_t i = 0; i < kM; ++i) want.push_back(y[row * y_stride + i]);
+      }
+      EXPECT_EQ(got, want);
+      const std::vector<uint32_t> all = run.read<uint32_t>(op.out, uint64_t{kMaxRows} * (kN + kM));
       for (size_t i = want.size(); i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
     });
   }

@@ -11,6 +11,7 @@ namespace doppler::kernels {
 std::span<const Variant<Scale>> scale_variants();
 std::span<const Variant<Xielu>> xielu_variants();
 std::span<const Variant<Multiply>> multiply_variants();
+std::span<const Variant<Concat>> concat_variants();
 std::span<const Variant<Sparsify>> sparsify_variants();
 std::span<const Variant<Activate>> activate_variants();
 

@@ -43,9 +43,13 @@ uint32_t most_runs(const Context& ctx, bool single) {
   return single ? ctx.max_rows : std::min(ctx.max_rows, ctx.tables.sequences + kMaxPieces);
 }
 
-void add_runs(Launch& launch, const StepTables& tables) {
-  if (tables.sequences != 0) launch.substitutions.emplace_back("recurrent/runs_one", "recurrent/runs_many");
-  add_tables(launch, tables);
+void add_runs(Launch& launch, const Context& ctx) {
+  if (ctx.tables.sequences != 0) {
+    launch.substitutions.emplace_back("recurrent/runs_one", "recurrent/runs_many");
+  } else if (ctx.drafts) {
+    launch.substitutions.emplace_back("recurrent/runs_one", "recurrent/runs_draft");
+  }
+  add_tables(launch, ctx.tables);
 }
 
 Result<void> record(Context& ctx, const CausalConv& op) {
@@ -68,7 +72,7 @@ Result<void> record(Context& ctx, const CausalConv& op) {
   launch.consts.push_back(u32_const("ACTIVATE", static_cast<uint32_t>(op.activation)));
   launch.bindings = {ctx.state, op.x, op.weight, op.state};
   add_forms(ctx, launch, op.y, op.n);
-  add_runs(launch, ctx.tables);
+  add_runs(launch, ctx);
   launch.grid = {.x = (op.n + workgroup * 4 - 1) / (workgroup * 4), .rows_axis = 1, .rows_per_group = 1};
   launch.bytes = uint64_t{op.n} * (op.gated ? 12 : 4) + form_bytes(op.y, op.n);
   launch.fixed_bytes = 4ull * op.n * (op.kernel + 2 * (op.kernel - 1));
@@ -81,7 +85,7 @@ Result<void> record(Context& ctx, const CausalConv& op) {
                 .layout = wgsl::causal_conv_state::kLayout,
                 .consts = shared};
   states.bindings = {ctx.state, op.x, op.state};
-  add_runs(states, ctx.tables);
+  add_runs(states, ctx);
   states.grid = {.x = (op.n + workgroup - 1) / workgroup, .y = most_runs(ctx, false)};
   states.fixed_bytes = 8ull * op.n * (op.kernel - 1);
   return dispatch(ctx, states);

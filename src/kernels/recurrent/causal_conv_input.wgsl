@@ -20,5 +20,5 @@ fn earlier_input(run: Run, offset: u32, back: u32, channel: u32) -> f32 {
   if (run.position == 0u || !run.advances) {
     return 0.0;
   }
-  return kept[kept_at(run.slot, kKept - (back - offset), channel)];
+  return kept[kept_at(run.from_slot, kKept - (back - offset), channel)];
 }

@@ -67,6 +67,10 @@ TEST_P(CausalConvTest, AnyStepsGiveWhatOnePassGives) {
         rel_l2(run_chunks(policy, shape, x, std::vector<uint32_t>(kRowCount, 1), 1, record_steps), want),
         1e-6);
     EXPECT_LT(rel_l2(run_slots(policy, shape, x, 6, kRowCount, record_steps), want), 1e-6);
+    EXPECT_LT(rel_l2(run_chunks(policy, shape, x, {5, 1, 2, 3}, 5, record_steps, true), want), 1e-6);
+    EXPECT_LT(rel_l2(run_chunks(policy, shape, x, std::vector<uint32_t>(kRowCount, 1), 1, record_steps, true),
+                     want),
+              1e-6);
   });
 }
 

@@ -20,23 +20,25 @@ constexpr uint32_t kBuffers = 10;
 constexpr Variant<DeltaStep> kRows[] = {{"delta_step.portable"}};
 
 struct Shape {
-  uint32_t quads = 0, splits = 0, keys = 0, heads_of_key = 0;
+  uint32_t quads = 0, splits = 0, keys = 0, heads_of_key = 0, rows = 1;
   uint32_t workgroup() const { return quads * splits; }
   // Of workgroup memory: two vectors an invocation, two words for 8 bits; inputs, what joins, outputs, lengths.
   uint64_t bytes() const {
-    return 40ull * workgroup() + 4ull * (2 * keys + heads_of_key * quads * 4) + 32ull * quads +
+    return 40ull * workgroup() + 4ull * rows * (2 * keys + heads_of_key * quads * 4) + 32ull * quads +
            16ull * splits + 4;
   }
 };
 
-Shape shape_of(const Context& ctx, const Scan& op) {
+Shape shape_of(const Context& ctx, const DeltaStep& step) {
+  const Scan& op = step.scan;
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t most = std::min(caps.max_workgroup_bytes < kManyBytes ? kFewInvocations : kMostInvocations,
                                  caps.max_invocations);
   Shape shape{.quads = op.value_dim / 4,
               .splits = kMostSplits,
               .keys = 0,
-              .heads_of_key = op.n_heads / op.n_key_heads};
+              .heads_of_key = op.n_heads / op.n_key_heads,
+              .rows = step.rows};
   while (shape.splits > 1 && (shape.workgroup() > most || shape.splits > op.key_dim)) shape.splits /= 2;
   shape.keys = (op.key_dim + shape.splits - 1) / shape.splits * shape.splits;
   return shape;
@@ -56,6 +58,9 @@ Result<void> check(const Context& ctx, const DeltaStep& op) {
     return fail(ErrorKind::kInternal,
                 "delta_step of %u channels from column %u of %u, gates to column %u of %u.", op.conv.n,
                 op.conv.x_column, op.conv.x_stride, gate_end, scan.gates_stride);
+  }
+  if (op.rows > ctx.max_rows) {
+    return fail(ErrorKind::kInternal, "delta_step of %u rows in a plan of %u.", op.rows, ctx.max_rows);
   }
   if (op.norm.y.f16.valid()) return fail(ErrorKind::kInternal, "delta_step writes no f16 tiles.");
   DP_CHECK(check_view(op.conv.x, rows * op.conv.x_stride * sizeof(float), "x of delta_step"));
@@ -90,11 +95,14 @@ std::string refuse_delta_step(const Context& ctx, const DeltaStep& op) {
   if (op.norm.gates != scan.gates || op.norm.gates_stride != scan.gates_stride) {
     return "the gates do not lie beside one another";
   }
+  if (op.rows == 0 || (op.rows > 1 && (ctx.tables.sequences != 0 || op.rows > state_slots(ctx)))) {
+    return format_text("runs of %u rows; allowed is 1, and in plans of one sequence that draft 2", op.rows);
+  }
   if (caps.max_storage_buffers < kBuffers) {
     return format_text("it binds %u storage buffers, this device allows %u", kBuffers,
                        caps.max_storage_buffers);
   }
-  const Shape shape = shape_of(ctx, scan);
+  const Shape shape = shape_of(ctx, op);
   if (shape.workgroup() > caps.max_invocations) {
     return format_text("heads of %u values take %u invocations, this device allows %u", scan.value_dim,
                        shape.workgroup(), caps.max_invocations);
@@ -114,9 +122,10 @@ Result<void> record(Context& ctx, const DeltaStep& op) {
                                 format_text("%u on %u heads of %ux%u", scan.n_heads, scan.n_key_heads,
                                             scan.key_dim, scan.value_dim),
                                 ctx));
-  const Shape shape = shape_of(ctx, scan);
+  const Shape shape = shape_of(ctx, op);
   Launch launch{.variant = row->name, .entry = "recurrent/delta_step", .layout = wgsl::delta_step::kLayout};
   launch.consts = {u32_const("WORKGROUP", shape.workgroup()),
+                   u32_const("ROWS", op.rows),
                    u32_const("SPLITS", shape.splits),
                    u32_const("CHANNELS", op.conv.n),
                    u32_const("KERNEL", op.conv.kernel),
@@ -151,9 +160,9 @@ Result<void> record(Context& ctx, const DeltaStep& op) {
                      op.norm.weight,
                      y.f32.valid() ? y.f32 : unused_binding(ctx),
                      y.q8.valid() ? y.q8 : unused_binding(ctx)};
-  add_runs(launch, ctx.tables);
+  add_runs(launch, ctx);
   launch.grid = {.x = scan.n_key_heads};
-  const uint64_t states = 8 * (scan.state_floats() + (op.conv.kernel - 1ull) * op.conv.n);
+  const uint64_t states = 4 * (1 + op.rows) * (scan.state_floats() + (op.conv.kernel - 1ull) * op.conv.n);
   launch.fixed_bytes = 4ull * op.conv.kernel * op.conv.n;
   if (ctx.tables.sequences != 0) {
     launch.grid.rows_axis = 1;

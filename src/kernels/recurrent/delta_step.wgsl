@@ -1,4 +1,5 @@
-// Convolution, gated delta rule and gated norm of one row of each run (causal_conv.h, scan.h, gated_norm.h).
+// Convolution, gated delta rule and gated norm of one row of each run (causal_conv.h, scan.h, gated_norm.h), or of the up to
+// ROWS rows of the one run of a drafting step, with the state in registers in between.
 // One workgroup makes the value heads of one key head (x of the grid) of one run (y), one after another: it alone reads and
 // writes the states of its channels and heads. An invocation has four columns of a head's state and one of SPLITS parts of
 // the keys. Shared: queries, keys and values behind the convolution; partial products of state and key, state and query;
@@ -24,7 +25,7 @@ const kKeys = kPart * SPLITS; // padded by zeros
 const kHeadsOfKey = HEADS / KEY_HEADS;
 const kInputs = 2u * kKeys + kHeadsOfKey * VALUE_DIM;
 
-var<workgroup> inputs: array<f32, kInputs>; // queries, keys, values
+var<workgroup> inputs: array<f32, ROWS * kInputs>; // queries, keys, values of each row
 var<workgroup> knowns: array<vec4f, WORKGROUP>;
 var<workgroup> answers: array<vec4f, WORKGROUP>;
 var<workgroup> lengths: array<vec3f, SPLITS>; // of keys, of queries, and key . query
@@ -48,19 +49,57 @@ fn channel_of(key_head: u32, i: u32) -> u32 {
   return (i / kKeys * KEY_HEADS + key_head) * KEY_DIM + i % kKeys;
 }
 
-fn make_inputs(run: Run, key_head: u32, t: u32) {
+// Rows that are walked: with one, also a row past the step's last, which moves no state on.
+fn rows_of(run: Run) -> u32 {
+  if (ROWS == 1u) {
+    return 1u;
+  }
+  return min(run.rows, ROWS);
+}
+
+// A channel behind the convolution, and what it keeps behind each row: all that is read, slot 0's too, before any of it is
+// written. Sums in the order of output_at.
+fn make_input_rows(run: Run, rows: u32, channel: u32, i: u32) {
+  var window: array<f32, kKept + ROWS>; // earlier inputs, then the rows'
+  for (var back = kKept; back > 0u; back--) {
+    window[kKept - back] = earlier_input(run, 0u, back, channel);
+  }
+  for (var r = 0u; r < rows; r++) {
+    window[kKept + r] = input_at(run.first + r, channel);
+  }
+  for (var r = 0u; r < rows; r++) {
+    var sum = 0.0;
+    for (var j = 0u; j < KERNEL; j++) {
+      sum += weight[channel * KERNEL + j] * window[r + j];
+    }
+    inputs[r * kInputs + i] = activate(sum);
+    for (var j = 0u; run.advances && j < kKept; j++) {
+      kept[kept_at(run.slot + r, j, channel)] = window[r + 1u + j];
+    }
+  }
+}
+
+fn make_inputs(run: Run, rows: u32, key_head: u32, t: u32) {
   for (var i = t; i < kInputs; i += WORKGROUP) {
     let channel = channel_of(key_head, i);
-    var value = 0.0;
-    if (channel < CHANNELS) {
-      value = output_at(run, run.first, channel);
+    if (ROWS == 1u) {
+      var value = 0.0;
+      if (channel < CHANNELS) {
+        value = output_at(run, run.first, channel);
+      }
+      inputs[i] = value;
+    } else if (channel < CHANNELS) {
+      make_input_rows(run, rows, channel, i);
+    } else {
+      for (var r = 0u; r < rows; r++) {
+        inputs[r * kInputs + i] = 0.0;
+      }
     }
-    inputs[i] = value;
   }
 }
 
 // What joins four columns of the state, and what they answer: from the sums of all parts.
-fn finish_columns(run: Run, head: u32, value_at: u32, quad: u32) {
+fn finish_columns(row: u32, head: u32, value_at: u32, quad: u32) {
   var known = vec4f();
   var answer = vec4f();
   var squares = vec3f();
@@ -69,7 +108,7 @@ fn finish_columns(run: Run, head: u32, value_at: u32, quad: u32) {
     answer += answers[i * kQuads + quad];
     squares += lengths[i];
   }
-  let step = step_of(run.first, head, squares.x, squares.y);
+  let step = step_of(row, head, squares.x, squares.y);
   var joins = vec4f();
   for (var j = 0u; j < 4u; j++) {
     joins[j] = addition(inputs[value_at + quad * 4u + j], step.decay * step.key_scale * known[j], step.rate);
@@ -98,57 +137,68 @@ fn normed_at(row: u32, head: u32, quad: u32) -> vec4f {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
   let run = run_of_row(group.y);
+  let rows = rows_of(run);
   let quad = t % kQuads;
   let first_key = t / kQuads * kPart;
   let has_state = run.advances && run.position != 0u;
   for (var i = 0u; i < kHeadsOfKey; i++) {
     let head = head_of(group.x, i);
-    let first = ((run.slot * HEADS + head) * KEY_DIM + first_key) * kQuads + quad;
+    let from_first = ((run.from_slot * HEADS + head) * KEY_DIM + first_key) * kQuads + quad;
     var s: array<vec4f, kPart>;
     for (var j = 0u; j < kPart; j++) {
       s[j] = vec4f();
       if (has_state && first_key + j < KEY_DIM) {
-        s[j] = heads[first + j * kQuads];
+        s[j] = heads[from_first + j * kQuads];
       }
     }
     if (i == 0u) {
-      make_inputs(run, group.x, t);
+      make_inputs(run, rows, group.x, t);
     }
     workgroupBarrier(); // inputs; outputs of the head before are read
-    var known = vec4f();
-    var answer = vec4f();
-    var squares = vec3f();
-    for (var j = 0u; j < kPart; j++) {
-      let query = inputs[first_key + j];
-      let key = inputs[kKeys + first_key + j];
-      known += s[j] * key;
-      answer += s[j] * query;
-      squares += vec3f(key * key, query * query, key * query);
-    }
-    knowns[t] = known;
-    answers[t] = answer;
-    if (quad == 0u) {
-      lengths[t / kQuads] = squares;
-    }
-    workgroupBarrier(); // knowns, answers, lengths
-    if (t < kQuads) {
-      finish_columns(run, head, 2u * kKeys + i * VALUE_DIM, t);
-    }
-    workgroupBarrier(); // added, outputs, decay
-    let joins = added[quad];
-    for (var j = 0u; j < kPart; j++) {
-      if (run.advances && first_key + j < KEY_DIM) {
-        heads[first + j * kQuads] = decay * s[j] + joins * inputs[kKeys + first_key + j];
+    for (var r = 0u; r < rows; r++) {
+      let row = run.first + r;
+      let queries = r * kInputs + first_key;
+      let keys = queries + kKeys;
+      var known = vec4f();
+      var answer = vec4f();
+      var squares = vec3f();
+      for (var j = 0u; j < kPart; j++) {
+        let query = inputs[queries + j];
+        let key = inputs[keys + j];
+        known += s[j] * key;
+        answer += s[j] * query;
+        squares += vec3f(key * key, query * query, key * query);
       }
-    }
-    var values = vec4f();
-    let at = (run.first * HEADS + head) * kQuads + quad;
-    if (t < kQuads) {
-      values = normed_at(run.first, head, quad);
-      if (HAS_F32) { y[at] = values; }
-    }
-    if (HAS_Q8) {
-      store_q8(t, at, values, t < kQuads);
+      knowns[t] = known;
+      answers[t] = answer;
+      if (quad == 0u) {
+        lengths[t / kQuads] = squares;
+      }
+      workgroupBarrier(); // knowns, answers, lengths; outputs of the row before are read
+      if (t < kQuads) {
+        finish_columns(row, head, r * kInputs + 2u * kKeys + i * VALUE_DIM, t);
+      }
+      workgroupBarrier(); // added, outputs, decay
+      let joins = added[quad];
+      let first = (((run.slot + r) * HEADS + head) * KEY_DIM + first_key) * kQuads + quad;
+      for (var j = 0u; j < kPart; j++) {
+        if (run.advances && first_key + j < KEY_DIM) {
+          let behind = decay * s[j] + joins * inputs[keys + j];
+          heads[first + j * kQuads] = behind;
+          if (ROWS > 1u) {
+            s[j] = behind;
+          }
+        }
+      }
+      var values = vec4f();
+      let at = (row * HEADS + head) * kQuads + quad;
+      if (t < kQuads) {
+        values = normed_at(row, head, quad);
+        if (HAS_F32) { y[at] = values; }
+      }
+      if (HAS_Q8) {
+        store_q8(t, at, values, t < kQuads);
+      }
     }
   }
 }

@@ -1,8 +1,9 @@
-// The runs of a step of many sequences: each decoding slot's row, then each piece's rows. Twin: runs_one.
+// The runs of a step of many sequences: each decoding slot's row, then each piece's rows. Twin: runs_one, which explains Run.
 //!import common/step_tables
 struct Run {
   first: u32,
   rows: u32, // 0: there is no such run
+  from_slot: u32,
   slot: u32,
   position: u32,
   advances: bool,
@@ -10,7 +11,14 @@ struct Run {
 
 fn single_run(row: u32) -> Run {
   let position = position_of_row(row);
-  return Run(row, 1u, slot_of_row(row), position, position != kNowhere);
+  let slot = slot_of_row(row);
+  return Run(row, 1u, slot, slot, position, position != kNowhere);
+}
+
+fn piece_run(piece: u32, first: u32) -> Run {
+  let at = piece_at(piece);
+  let slot = state.tables[at];
+  return Run(first, state.tables[at + 2u], slot, slot, state.tables[at + 1u], true);
 }
 
 fn run_at(index: u32) -> Run {
@@ -19,20 +27,19 @@ fn run_at(index: u32) -> Run {
   }
   let piece = index - state.single_rows;
   if (piece >= piece_count()) {
-    return Run(0u, 0u, 0u, 0u, false);
+    return Run(0u, 0u, 0u, 0u, 0u, false);
   }
   var first = state.single_rows;
   for (var i = 0u; i < piece; i++) {
     first += state.tables[piece_at(i) + 2u];
   }
-  let at = piece_at(piece);
-  return Run(first, state.tables[at + 2u], state.tables[at], state.tables[at + 1u], true);
+  return piece_run(piece, first);
 }
 
 // The run that a row is of. Past the step's last row: one that advances nothing.
 fn run_of_row(row: u32) -> Run {
   if (row >= state.rows) {
-    return Run(row, 1u, 0u, 0u, false);
+    return Run(row, 1u, 0u, 0u, 0u, false);
   }
   if (row < state.single_rows) {
     return single_run(row);
@@ -43,6 +50,5 @@ fn run_of_row(row: u32) -> Run {
     first += state.tables[piece_at(piece) + 2u];
     piece++;
   }
-  let at = piece_at(piece);
-  return Run(first, state.tables[at + 2u], state.tables[at], state.tables[at + 1u], true);
+  return piece_run(piece, first);
 }

@@ -62,8 +62,7 @@ Result<void> check(const Context& ctx, const Scan& op) {
   DP_CHECK(check_view(op.x, rows * op.x_stride() * sizeof(float), "x of scan"));
   DP_CHECK(check_view(op.gates, rows * op.gates_stride * sizeof(float), "gates of scan"));
   DP_CHECK(check_view(op.vectors, vectors * op.n_heads * sizeof(float), "vectors of scan"));
-  DP_CHECK(
-      check_view(op.state, op.state_floats() * state_slots(ctx) * sizeof(float), "state of scan"));
+  DP_CHECK(check_view(op.state, op.state_floats() * state_slots(ctx) * sizeof(float), "state of scan"));
   return check_view(op.y, rows * op.n_heads * op.value_dim * sizeof(float), "y of scan");
 }
 
@@ -110,7 +109,7 @@ Result<void> record(Context& ctx, const Scan& asked) {
     launch.consts.push_back(u32_const("RATE_COLUMN", op.rate_column));
     launch.consts.push_back(u32_const("ACTIVATE", static_cast<uint32_t>(ActivationFn::kSilu)));
   }
-  add_runs(launch, ctx.tables);
+  add_runs(launch, ctx);
   launch.bindings = {ctx.state, op.x, op.gates, op.vectors, op.state, op.y};
   const uint32_t columns = in_chunks ? kChunkColumns : kColumns;
   launch.grid = {.x = op.n_heads * ((op.value_dim + columns - 1) / columns), .y = most_runs(ctx, single)};

@@ -63,6 +63,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   let column = group.x % kGroupsOfHead * COLUMNS + t % COLUMNS;
   let split = t / COLUMNS;
   let is_column = column < VALUE_DIM;
+  let from_first = ((run.from_slot * HEADS + head) * KEY_DIM + split * kQuads * 4u) * VALUE_DIM + column;
   let kept_first = ((run.slot * HEADS + head) * KEY_DIM + split * kQuads * 4u) * VALUE_DIM + column;
 
   var s: array<vec4f, kQuads>;
@@ -71,7 +72,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
     for (var j = 0u; j < 4u; j++) {
       let key = i * 4u + j;
       if (is_column && run.advances && run.position != 0u && split * kQuads * 4u + key < KEY_DIM) {
-        quad[j] = kept[kept_first + key * VALUE_DIM];
+        quad[j] = kept[from_first + key * VALUE_DIM];
       }
     }
     s[i] = quad;

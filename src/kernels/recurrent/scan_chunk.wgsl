@@ -138,6 +138,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
   let part = t / kColumns;
   let is_column = column < VALUE_DIM;
   let first_key = part * kQuads * 4u;
+  let from_first = ((run.from_slot * HEADS + head) * KEY_DIM + first_key) * VALUE_DIM + column;
   let kept_first = ((run.slot * HEADS + head) * KEY_DIM + first_key) * VALUE_DIM + column;
 
   var s: array<vec4f, kQuads>;
@@ -145,7 +146,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t:
     var quad = vec4f();
     for (var j = 0u; j < 4u; j++) {
       if (is_column && run.advances && run.position != 0u && first_key + i * 4u + j < KEY_DIM) {
-        quad[j] = kept[kept_first + (i * 4u + j) * VALUE_DIM];
+        quad[j] = kept[from_first + (i * 4u + j) * VALUE_DIM];
       }
     }
     s[i] = quad;

@@ -55,6 +55,8 @@ TEST_P(ScanTest, AnyStepsGiveWhatOnePassGives) {
   for_each_variant("scan", scan_variants(), [&](const Policy& policy) {
     expect(run_chunks(policy, shape, x, {11, 1, 9}, 11, record_steps));
     expect(run_chunks(policy, shape, x, ones, 1, record_steps));
+    expect(run_chunks(policy, shape, x, {11, 1, 9}, 11, record_steps, true));
+    expect(run_chunks(policy, shape, x, ones, 1, record_steps, true));
     expect(run_slots(policy, shape, x, 13, kRowCount, record_steps));
   });
 }

@@ -19,10 +19,17 @@ struct StepViews {
 };
 using RecordSteps = std::function<Result<void>(Context& ctx, const StepViews& views)>;
 
+// One of several states in a buffer of two slots.
+struct StatePart {
+  uint64_t floats = 0;  // of a slot
+  uint64_t begin = 0;   // of slot 0
+};
+
 struct StepShape {
   uint32_t x_columns = 0, y_columns = 0;
   uint64_t state_floats = 0;  // of a slot
   std::vector<std::vector<float>> weights;
+  std::vector<StatePart> parts = {};  // empty: one state
 };
 
 inline StepViews make_views(KernelRun& run, const StepShape& shape, uint32_t max_rows, uint32_t slots) {
@@ -42,25 +49,48 @@ inline std::vector<float> rows_of(const std::vector<float>& x, uint32_t columns,
   return out;
 }
 
-// y of all rows of x, in steps of one sequence of so many rows each.
+// Of a model that drafts: what slot 0 holds goes to slot 1, as if the step before had been one of two rows. Slot 0 is poisoned.
+inline void move_to_slot_1(KernelRun& run, const StepShape& shape, TensorView state) {
+  std::vector<uint32_t> words = run.read<uint32_t>(state, 2 * shape.state_floats);
+  for (const StatePart& part :
+       shape.parts.empty() ? std::vector{StatePart{shape.state_floats}} : shape.parts) {
+    std::copy_n(&words[part.begin], part.floats, &words[part.begin + part.floats]);
+    std::fill_n(&words[part.begin], part.floats, kPoison);
+  }
+  run.overwrite(state, words);
+}
+
+// y of all rows of x, in steps of one sequence of so many rows each. drafts: in plans of a model that drafts, where every
+// other step begins with slot 1.
 inline std::vector<float> run_chunks(const Policy& policy, const StepShape& shape,
                                      const std::vector<float>& x, const std::vector<uint32_t>& chunks,
-                                     uint32_t max_rows, const RecordSteps& record_steps) {
+                                     uint32_t max_rows, const RecordSteps& record_steps,
+                                     bool drafts = false) {
   KernelRun run(policy, max_rows);
-  const StepViews views = make_views(run, shape, max_rows, 1);
-  if (!run.record([&](Context& ctx) { return record_steps(ctx, views); })) return {};
+  const StepViews views = make_views(run, shape, max_rows, drafts ? 2 : 1);
+  const auto body = [&](Context& ctx) {
+    ctx.drafts = drafts;
+    return record_steps(ctx, views);
+  };
+  if (!run.record(body)) return {};
+  uint32_t kept_row = 0;
   std::vector<float> y;
   uint32_t pos = 0;
   for (const uint32_t rows : chunks) {
     run.overwrite(views.x, rows_of(x, shape.x_columns, pos, rows, max_rows));
-    run.state = {.pos = pos};
+    run.state = {.pos = pos, .kept_row = kept_row};
     run.replay(rows);
+    kept_row = 0;
     const std::vector<float> made = run.read<float>(views.y, uint64_t{rows} * shape.y_columns);
     y.insert(y.end(), made.begin(), made.end());
     pos += rows;
     // A step behind the end of a generation changes nothing.
     run.state = {.pos = pos, .stop_reason = kStopToken};
     run.replay(1);
+    if (drafts && pos % 2 == 1) {
+      move_to_slot_1(run, shape, views.state);
+      kept_row = 1;
+    }
   }
   return y;
 }

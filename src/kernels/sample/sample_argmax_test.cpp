@@ -61,6 +61,22 @@ TEST(Argmax, BrokenLogitsGiveNoToken) {
   expect_argmax({1, kInf, 3e38f}, kNotFinite);
 }
 
+TEST(Argmax, EachRowHasItsOwn) {
+  std::vector<float> logits = random_floats(2 * 1500, 8);
+  logits[1203] = 9;
+  logits[1500 + 700] = kNan;
+  logits[1500 + 64] = 9;
+  for_each_variant("argmax", argmax_variants(), [&](const Policy& policy) {
+    KernelRun run(policy, 2);
+    const TensorView token = run.output(8);
+    const Sample op{
+        .logits = run.input(logits), .token = token, .vocab_size = 1500, .rows = 2, .greedy = true};
+    if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+    run.replay(1);  // a step of one row has a choice for the second one all the same
+    EXPECT_EQ(run.read<uint32_t>(token, 2), (std::vector<uint32_t>{1203, 64}));
+  });
+}
+
 TEST(Sample, RefusesWhatItCannotHold) {
   KernelRun run;
   const TensorView any = run.input(std::vector<float>(64));
@@ -74,6 +90,16 @@ TEST(Sample, RefusesWhatItCannotHold) {
             "Logit scale (0) must be above 0 and softcap (0) at least 0.");
   EXPECT_EQ(error({.logits = any, .token = any, .vocab_size = 65, .greedy = true}),
             "logits of sample has 256 bytes; 260 are needed.");
+  EXPECT_EQ(error({.logits = any, .token = any, .vocab_size = 33, .rows = 2, .greedy = true}),
+            "logits of sample has 256 bytes; 264 are needed.");
+  const std::string rows =
+      "Choices for 2 rows go without the bests of tiles, log-probabilities, the samplers of more.h and "
+      "masks.";
+  EXPECT_EQ(error({.best = any, .best_count = 2, .token = any, .vocab_size = 8, .rows = 2, .greedy = true}),
+            rows);
+  EXPECT_EQ(error({.logits = any, .token = any, .logprobs = any, .vocab_size = 8, .rows = 2}), rows);
+  EXPECT_EQ(error({.logits = any, .token = any, .more = any, .vocab_size = 8, .rows = 2}), rows);
+  EXPECT_EQ(error({.logits = any, .token = any, .mask = any, .vocab_size = 8, .rows = 2}), rows);
 }
 
 }  // namespace

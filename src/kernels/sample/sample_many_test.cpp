@@ -46,19 +46,20 @@ void append(std::vector<T>& to, std::vector<T> values, size_t count = 0) {
   to.insert(to.end(), values.begin(), values.end());
 }
 
-// nothing: the variant does not run here.
-std::vector<uint32_t> choose_alone(const Policy& policy, const Ask& ask, bool greedy) {
-  KernelRun run(policy);
-  const auto vocab = static_cast<uint32_t>(ask.in.logits.size());
+// The tokens of `rows` rows of one sequence, whose logits lie one behind the other. Nothing: the variant does not run here.
+std::vector<uint32_t> choose_alone(const Policy& policy, const Ask& ask, bool greedy, uint32_t rows = 1) {
+  KernelRun run(policy, rows);
+  const auto vocab = static_cast<uint32_t>(ask.in.logits.size() / rows);
   std::vector<uint32_t> counts;
   append(counts, ask.in.counts, vocab);
-  const TensorView token = run.output(4);
+  const TensorView token = run.output(4ull * rows);
   const Sample op{.logits = run.inout(ask.in.logits),
                   .params = run.input(params_bytes(ask.in.params)),
                   .bias = run.input(bias_words(ask)),
                   .counts = run.input(counts),
                   .token = token,
                   .vocab_size = vocab,
+                  .rows = rows,
                   .greedy = greedy,
                   .softcap = ask.in.softcap,
                   .logit_scale = ask.in.logit_scale};
@@ -67,7 +68,7 @@ std::vector<uint32_t> choose_alone(const Policy& policy, const Ask& ask, bool gr
   run.state.seed_high = static_cast<uint32_t>(ask.seed >> 32);
   if (!run.record([&](Context& ctx) { return record(ctx, op); })) return {};
   run.replay();
-  return run.read<uint32_t>(token, 1);
+  return run.read<uint32_t>(token, rows);
 }
 
 struct Company {
@@ -165,6 +166,29 @@ TEST(SampleMany, EachDrawsAsItWouldAlone) {
           EXPECT_EQ(got[i], choose_alone(policy, ask, false).at(0));
           EXPECT_EQ(got[i], sample_oracle(ask.in).draw(random));
         }
+      }
+    }
+  });
+}
+
+// A step that checks a draft: the second row draws what the step after this one would, from the same params and counts.
+TEST(SampleRows, EachDrawsAsTheNextChoiceWould) {
+  for_each_variant("sample", sample_variants(), [](const Policy& policy) {
+    for (const uint32_t vocab : {kFew, kMany}) {
+      for (const Ask& ask : different_asks(vocab, 4)) {
+        SCOPED_TRACE(format_text("%u tokens, after %u", vocab, ask.generated));
+        Ask second = ask, both = ask;
+        second.in.logits = random_floats(vocab, 90 + ask.generated, 3);
+        second.generated = ask.generated + 1;
+        append(both.in.logits, second.in.logits);
+        const std::vector<uint32_t> got = choose_alone(policy, both, false, 2);
+        if (got.empty()) continue;
+        EXPECT_EQ(got[0], choose_alone(policy, ask, false)[0]);
+        EXPECT_EQ(got[1], choose_alone(policy, second, false)[0]);
+        both.in.params.greedy = 1;
+        const uint32_t best =
+            static_cast<uint32_t>(std::ranges::max_element(second.in.logits) - second.in.logits.begin());
+        EXPECT_EQ(choose_alone(policy, both, false, 2)[1], best);
       }
     }
   });

@@ -28,7 +28,12 @@ Result<void> dispatch_rows(Context& ctx, const SampleShape& shape, Launch launch
                            uint64_t bytes) {
   launch.grid.x = groups;
   if (ctx.tables.sequences == 0) {
-    launch.fixed_bytes = bytes;
+    if (shape.rows > 1) {
+      launch.substitutions.emplace_back("sample/sample_place", "sample/sample_place_rows");
+      launch.substitutions.emplace_back("sample/sample_place_many", "sample/sample_place_rows");
+      launch.grid.y = shape.rows;
+    }
+    launch.fixed_bytes = shape.rows * bytes;
     return dispatch(ctx, launch);
   }
   add_tables(launch, ctx.tables);

@@ -15,7 +15,7 @@ Result<void> record(Context& ctx, const Step& op) {
                           .entry = "step/step_advance",
                           .layout = wgsl::step_advance::kLayout,
                           .bindings = {ctx.state},
-                          .fixed_bytes = 3 * sizeof(uint32_t)});
+                          .fixed_bytes = 4 * sizeof(uint32_t)});
   }
   constexpr uint64_t kWord = sizeof(uint32_t);
   DP_CHECK(check_view(op.token, kWord, "token of step"));

@@ -6,5 +6,6 @@
 fn main() {
   if (state.stop_reason == 0u) { // kRunning
     state.pos += state.rows;
+    state.kept_row = 0u;
   }
 }

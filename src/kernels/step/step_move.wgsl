@@ -38,6 +38,7 @@ fn move_on(now: StepNow, token: u32, is_stop: bool) {
   state.pos = pos;
   state.generated = generated;
   state.rows = 1u;
+  state.kept_row = 0u;
   if (is_stop) { // 4
     state.stop_reason = kStopToken;
   } else if (generated >= now.max_generated) {

@@ -1,0 +1,315 @@
+// Drafting steps against the rules of draft.h and step.h, word for word.
+#include "kernels/step/draft.h"
+
+#include <algorithm>
+#include <random>
+
+#include "kernels/step/variants.h"
+#include "kernels/testing/kernel_harness.h"
+
+namespace doppler::kernels::testing {
+namespace {
+
+constexpr uint32_t kVocab = 20, kRingEntries = 64;
+
+// What the steps of one sequence keep, moved on by the rules of step.h, a choice at a time.
+struct Kept {
+  StepState state;
+  std::vector<uint32_t> counts = std::vector<uint32_t>(kVocab);
+  std::vector<uint32_t> recent = std::vector<uint32_t>(kPenaltyRing, kNoToken);
+  std::vector<uint32_t> ring = std::vector<uint32_t>(kRingEntries, kPoison);
+  std::vector<uint32_t> token = {4};
+  std::vector<uint32_t> drafts = {kPoison, 5};
+
+  void write(uint32_t entry) { ring.at(state.ring_index++ % kTokenRing) = entry; }
+  void choose(uint32_t t) {
+    write(t);
+    ++state.pos;
+    ++state.generated;
+    uint32_t& place = recent[state.pos % kPenaltyRing];
+    if (place < kVocab && counts[place] > 0) --counts[place];
+    place = t;
+    if (t < kVocab) ++counts[t];
+    const uint32_t* const end = state.stop_tokens + state.stop_token_count;
+    if (state.ignore_stop == 0 && std::find<const uint32_t*>(state.stop_tokens, end, t) != end) {
+      state.stop_reason = kStopToken;
+    } else if (state.generated >= state.max_generated) {
+      state.stop_reason = kTokenLimit;
+    } else if (state.pos >= state.ctx_len) {
+      state.stop_reason = kContextFull;
+    }
+  }
+  void begin() {
+    drafts[0] = token[0];
+    state.rows = state.stop_reason == kRunning && state.pos + 1 < state.ctx_len ? 2 : 1;
+  }
+  void end(const std::vector<uint32_t>& choices, const std::vector<uint32_t>& next) {
+    if (state.stop_reason != kRunning) {
+      write(kNoToken);
+      write(kNoToken);
+      return;
+    }
+    const bool has_two = state.rows == 2;
+    choose(choices[0]);
+    const bool counts_too =
+        has_two && choices[0] == drafts[1] && choices[0] < kVocab && state.stop_reason == kRunning;
+    if (counts_too) {
+      choose(choices[1]);
+    } else {
+      write(state.stop_reason == kRunning ? kRejected : kNoToken);
+    }
+    token[0] = choices[counts_too ? 1 : 0];
+    drafts[1] = next[counts_too ? 1 : 0];
+    state.kept_row = counts_too ? 1 : 0;
+    state.rows = 1;
+  }
+};
+
+struct Drafting {
+  KernelRun run;
+  Kept want;
+  TensorView token = run.inout(want.token), drafts = run.inout(want.drafts);
+  TensorView choices = run.input(std::vector<uint32_t>(2)), next = run.input(std::vector<uint32_t>(2));
+  TensorView ring = run.output(kTokenRing * 4), counts = run.inout(want.counts),
+             recent = run.inout(want.recent);
+  bool is_end;
+
+  // A plan of the begin, or of the end.
+  explicit Drafting(bool end) : run(Policy{}, 2), is_end(end) {
+    want.state = {.pos = 10, .rows = 1, .ctx_len = 1000, .max_generated = 1000};
+    EXPECT_TRUE(run.record([&](Context& ctx) {
+      if (!end) return record(ctx, DraftBegin{.token = token, .drafts = drafts});
+      return record(ctx, DraftEnd{.choices = choices,
+                                  .drafts = drafts,
+                                  .next = next,
+                                  .token = token,
+                                  .ring = ring,
+                                  .counts = counts,
+                                  .recent = recent,
+                                  .vocab_size = kVocab});
+    }));
+  }
+  void expect_as_wanted() {
+    EXPECT_EQ(run.state.rows, want.state.rows);
+    EXPECT_EQ(run.state.pos, want.state.pos);
+    EXPECT_EQ(run.state.generated, want.state.generated);
+    EXPECT_EQ(run.state.stop_reason, want.state.stop_reason);
+    EXPECT_EQ(run.state.ring_index, want.state.ring_index);
+    EXPECT_EQ(run.state.kept_row, want.state.kept_row);
+    EXPECT_EQ(std::memcmp(&run.state, &want.state, sizeof(StepState)), 0);
+    EXPECT_EQ(run.read<uint32_t>(token, 1), want.token);
+    EXPECT_EQ(run.read<uint32_t>(drafts, 2), want.drafts);
+    EXPECT_EQ(run.read<uint32_t>(ring, kRingEntries), want.ring);
+    EXPECT_EQ(run.read<uint32_t>(counts, kVocab), want.counts);
+    EXPECT_EQ(run.read<uint32_t>(recent, kPenaltyRing), want.recent);
+  }
+  void begin() {
+    run.state = want.state;
+    const uint32_t rows = run.state.rows;
+    run.replay(rows);
+    want.begin();
+    expect_as_wanted();
+  }
+  void end(const std::vector<uint32_t>& chosen, const std::vector<uint32_t>& drafted = {8, 9}) {
+    run.overwrite(choices, chosen);
+    run.overwrite(next, drafted);
+    run.state = want.state;
+    const uint32_t rows = run.state.rows;
+    run.replay(rows);
+    want.end(chosen, drafted);
+    expect_as_wanted();
+  }
+  uint32_t last_entry(uint32_t back) { return want.ring.at(want.state.ring_index - back); }
+};
+
+// A drafting step whose begin the test writes itself.
+struct Ends : Drafting {
+  Ends() : Drafting(true) { begin_with(2); }
+  void begin_with(uint32_t rows) {
+    want.drafts[0] = want.token[0];
+    run.overwrite(drafts, want.drafts);
+    want.state.rows = rows;
+  }
+};
+
+TEST(DraftBegin, HasTwoRows) {
+  Drafting draft(false);
+  draft.begin();
+  EXPECT_EQ(draft.run.state.rows, 2u);
+  EXPECT_EQ(draft.want.drafts, (std::vector<uint32_t>{4, 5}));
+}
+
+TEST(DraftBegin, TheLastPlaceOfTheContextIsForTheToken) {
+  Drafting draft(false);
+  draft.want.state.ctx_len = 12;
+  draft.begin();
+  EXPECT_EQ(draft.run.state.rows, 2u);
+  draft.want.state.ctx_len = 11;
+  draft.begin();
+  EXPECT_EQ(draft.run.state.rows, 1u);
+}
+
+TEST(DraftBegin, AStoppedGenerationHasOneRow) {
+  Drafting draft(false);
+  draft.want.state.stop_reason = kTokenLimit;
+  draft.want.state.kept_row = 1;
+  draft.begin();
+  EXPECT_EQ(draft.run.state.rows, 1u);
+}
+
+TEST(DraftEnd, ARightDraftCountsTwice) {
+  Ends ends;
+  ends.end({5, 7});
+  EXPECT_EQ(ends.run.state.pos, 12u);
+  EXPECT_EQ(ends.run.state.generated, 2u);
+  EXPECT_EQ(ends.run.state.kept_row, 1u);
+  EXPECT_EQ(ends.want.token[0], 7u);
+  EXPECT_EQ(ends.want.drafts[1], 9u);
+  EXPECT_EQ(ends.last_entry(2), 5u);
+  EXPECT_EQ(ends.last_entry(1), 7u);
+}
+
+TEST(DraftEnd, AWrongDraftIsRejected) {
+  Ends ends;
+  ends.want.state.kept_row = 1;
+  ends.end({6, 7});
+  EXPECT_EQ(ends.run.state.pos, 11u);
+  EXPECT_EQ(ends.run.state.kept_row, 0u);
+  EXPECT_EQ(ends.want.token[0], 6u);
+  EXPECT_EQ(ends.want.drafts[1], 8u);
+  EXPECT_EQ(ends.last_entry(2), 6u);
+  EXPECT_EQ(ends.last_entry(1), kRejected);
+}
+
+TEST(DraftEnd, AStopTokenInEitherRowStops) {
+  for (const bool in_first : {true, false}) {
+    SCOPED_TRACE(in_first);
+    Ends ends;
+    ends.want.state.stop_token_count = 1;
+    ends.want.state.stop_tokens[0] = in_first ? 5 : 7;
+    ends.end({5, 7});
+    EXPECT_EQ(ends.run.state.stop_reason, kStopToken);
+    EXPECT_EQ(ends.last_entry(1), in_first ? kNoToken : 7u);
+    EXPECT_EQ(ends.run.state.kept_row, in_first ? 0u : 1u);
+    ends.begin_with(1);
+    ends.end({3, 3});
+    EXPECT_EQ(ends.last_entry(2), kNoToken);
+    EXPECT_EQ(ends.last_entry(1), kNoToken);
+  }
+}
+
+TEST(DraftEnd, AWrongDraftBehindAStopTokenIsNoToken) {
+  Ends ends;
+  ends.want.state.stop_token_count = 1;
+  ends.want.state.stop_tokens[0] = 6;
+  ends.end({6, 7});
+  EXPECT_EQ(ends.last_entry(1), kNoToken);
+}
+
+TEST(DraftEnd, TheTokenLimitStopsInEitherRow) {
+  for (const uint32_t limit : {1u, 2u}) {
+    Ends ends;
+    ends.want.state.max_generated = limit;
+    ends.end({5, 7});
+    EXPECT_EQ(ends.run.state.stop_reason, kTokenLimit);
+    EXPECT_EQ(ends.run.state.generated, limit);
+  }
+}
+
+TEST(DraftEnd, AFullContextStopsInEitherRow) {
+  Ends ends;
+  ends.want.state.ctx_len = 12;
+  ends.end({5, 7});
+  EXPECT_EQ(ends.run.state.stop_reason, kContextFull);
+  EXPECT_EQ(ends.last_entry(1), 7u);
+  Ends last;
+  last.want.state.ctx_len = 11;
+  last.begin_with(1);
+  last.end({5, 7});
+  EXPECT_EQ(last.run.state.stop_reason, kContextFull);
+  EXPECT_EQ(last.last_entry(1), kNoToken);
+}
+
+TEST(DraftEnd, OneRowHasNoSecondChoice) {
+  Ends ends;
+  ends.begin_with(1);
+  ends.end({5, 7});
+  EXPECT_EQ(ends.run.state.pos, 11u);
+  EXPECT_EQ(ends.last_entry(1), kRejected);
+}
+
+TEST(DraftEnd, BrokenLogitsAreNoRightDraft) {
+  Ends ends;
+  ends.want.drafts[1] = kNotFinite;
+  ends.begin_with(2);
+  ends.end({kNotFinite, 7});
+  EXPECT_EQ(ends.last_entry(2), kNotFinite);
+  EXPECT_EQ(ends.last_entry(1), kRejected);
+}
+
+TEST(DraftEnd, PenaltiesFollowTheTokensThatCount) {
+  Ends ends;
+  std::mt19937 random(3);
+  const auto any = [&] { return static_cast<uint32_t>(random() % kVocab); };
+  ends.want.state.ring_index = 4 * kTokenRing;  // the count runs freely
+  for (uint32_t i = 0; i < kRingEntries / 2; ++i) {
+    const uint32_t first = i % 3 == 0 ? any() : ends.want.drafts[1];
+    ends.begin_with(2);
+    ends.end({first, any()}, {any(), any()});
+  }
+  EXPECT_GT(ends.want.state.generated, kRingEntries * 3 / 4 - 8);
+}
+
+// A step of one row and a chunk of the prompt leave the state in slot 0.
+TEST(Step, LeavesTheStateOfRowZero) {
+  for (const bool has_token : {true, false}) {
+    KernelRun run(Policy{}, 3);
+    const Step op{.token = has_token ? run.input(std::vector<uint32_t>{7}) : TensorView{},
+                  .ring = run.output(kTokenRing * 4),
+                  .counts = run.inout(std::vector<uint32_t>(kVocab)),
+                  .recent = run.inout(std::vector<uint32_t>(kPenaltyRing, kNoToken)),
+                  .vocab_size = kVocab};
+    ASSERT_TRUE(run.record([&](Context& ctx) { return record(ctx, op); }));
+    run.state = {.ctx_len = 100, .max_generated = 100, .stop_reason = kStopToken, .kept_row = 1};
+    run.replay(1);
+    EXPECT_EQ(run.state.kept_row, 1u);
+    run.state.stop_reason = kRunning;
+    run.replay(1);
+    EXPECT_EQ(run.state.kept_row, 0u);
+  }
+}
+
+TEST(NextTokens, AreThoseBehindEachRow) {
+  const std::vector<uint32_t> tokens = {10, 11, 12, 13, 14, 15};
+  for (const bool has_chosen : {true, false}) {
+    for_each_variant("next_tokens", next_tokens_variants(), [&](const Policy& policy) {
+      KernelRun run(policy, 5);
+      const NextTokens op{.tokens = run.input(tokens),
+                          .chosen = has_chosen ? run.input(std::vector<uint32_t>{99}) : TensorView{},
+                          .out = run.output(5 * 4)};
+      if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+      for (const uint32_t rows : {1u, 2u, 5u}) {
+        run.overwrite(op.out, std::vector<uint32_t>(5, kPoison));
+        run.replay(rows);
+        std::vector<uint32_t> want(5, kPoison);
+        std::copy_n(tokens.begin() + 1, rows, want.begin());
+        if (has_chosen) want[rows - 1] = 99;
+        EXPECT_EQ(run.read<uint32_t>(op.out, 5), want);
+      }
+    });
+  }
+}
+
+TEST(Draft, IsOfOneSequence) {
+  KernelRun run;
+  const TensorView any = run.input(std::vector<uint32_t>(64));
+  const Result<void> recorded = run.try_record([&](Context& ctx) {
+    ctx.tables.sequences = 3;
+    return record(ctx, DraftBegin{.token = any, .drafts = any});
+  });
+  ASSERT_FALSE(recorded);
+  EXPECT_EQ(recorded.error().sentence(), "draft_begin is of plans of one sequence, not of 3.");
+}
+
+}  // namespace
+}  // namespace doppler::kernels::testing
