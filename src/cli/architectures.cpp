@@ -116,6 +116,7 @@ Json tensor_json(const formats::Architecture& architecture, TensorId id) {
   return {{"gguf", row.gguf},
           {"huggingface", row.huggingface},
           {"in_layer", is_in_layer(id)},
+          {"in_next_layer", formats::is_of_next_layer(id)},
           {"shape", std::move(shape)}};
 }
 
@@ -132,6 +133,10 @@ Json architecture_json(const formats::Architecture& row) {
   }
   if (row.has_final_norm) tensors.push_back(tensor_json(row, TensorId::kFinalNorm));
   if (!row.bidirectional) tensors.push_back(tensor_json(row, TensorId::kOutput));
+  using enum TensorId;
+  for (const TensorId id : {kNextEmbeddingNorm, kNextHiddenNorm, kNextProjection, kNextNorm}) {
+    if (row.has_next_layer) tensors.push_back(tensor_json(row, id));
+  }
   Json names = Json::array();
   for (const std::string_view name : row.gguf.architectures) names.push_back(name);
   return {{"family", row.family},

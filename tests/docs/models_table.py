@@ -49,6 +49,8 @@ def tables(architectures):
         for t in row["tensors"]:
             gguf = ("blk.N." if t["in_layer"] else "") + t["gguf"]
             prefix = row["huggingface"]["layers"] + "N." if t["in_layer"] else ""
+            if t["in_next_layer"]:
+                prefix = "mtp."
             named.setdefault((gguf, prefix + t["huggingface"], ", ".join(t["shape"])), []).append(row["family"])
     lines += ["", "| GGUF | Hugging Face | shape, outermost first | families |", "|---|---|---|---|"]
     for (gguf, hf, shape), families in named.items():

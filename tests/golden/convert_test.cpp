@@ -136,9 +136,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "families_moe/qwen2_moe", "families_moe/gpt_oss", "families_moe/gpt_oss_mxfp4",
                     "families_moe/ernie4_5_moe", "families_moe2/glm4_moe", "families_mla/deepseek_v2",
                     "families_mla/mistral4", "families_recurrent/lfm2", "families_recurrent/qwen3_5",
-                    "families_hybrid/qwen3_next", "families_mamba/granitemoehybrid",
-                    "families_mamba/granitemoehybrid_dense", "families_mamba/granitemoehybrid_hdense",
-                    "families_nemotron/nemotron_h", "families_nemotron/nemotron_h_latent"),
+                    "families_hybrid/qwen3_next", "families_next/qwen3_5_mtp", "families_next/qwen3_next_mtp",
+                    "families_mamba/granitemoehybrid", "families_mamba/granitemoehybrid_dense",
+                    "families_mamba/granitemoehybrid_hdense", "families_nemotron/nemotron_h",
+                    "families_nemotron/nemotron_h_latent"),
     case_name);
 INSTANTIATE_TEST_SUITE_P(Cases, Fused,
                          testing::Values("families_llama/llama", "families_llama/llama_bias",

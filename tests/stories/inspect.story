@@ -43,6 +43,15 @@ $ doppler inspect --synthetic llama-3.1-8b --ctx 8192 --kv q8_0 | grep '^cache'
 $ doppler inspect --synthetic llama-tiny | grep '^family'
 family        llama (SYNTHETIC: random weights)
 
+== a layer that predicts the token after the next one
+$ mkdir next
+$ echo '{"model_type": "qwen3_5_text", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32, "intermediate_size": 96, "vocab_size": 512, "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 32, "linear_value_head_dim": 32, "mtp_num_hidden_layers": 1, "tie_word_embeddings": true}' > next/config.json
+$ doppler inspect --synthetic next/config.json:q8_0 | grep '^layers'
+layers        4, 1 for further tokens
+$ doppler inspect --synthetic next/config.json:q8_0 --json | grep '"layers"\|"next_layers"'
+~ +"layers": 4,
+~ +"next_layers": 1,
+
 == JSON for programs
 $ doppler inspect --synthetic llama-tiny:q8_0 --json > report.json
 $ grep -c '"name": "blk\.' report.json

@@ -54,6 +54,7 @@ Json small_config(std::string_view model_type) {
     if (model_type != "deepseek_v2") json["q_lora_rank"] = 13;
     if (model_type == "deepseek_v2") json["topk_method"] = "group_limited_greedy";
   }
+  if (model_type.starts_with("qwen3_5")) json["mtp_num_hidden_layers"] = 1;
   if (model_type == "nemotron_h") {
     json["hybrid_override_pattern"] = "ME*EM*E";
     for (const auto& [key, count] :
@@ -158,6 +159,7 @@ TEST_P(EveryModelType, HasTheSameNumbersAsGguf) {
                                                                  : config.family;
     EXPECT_EQ(got.family, as_one);
     EXPECT_EQ(got.n_layers, 7u);
+    EXPECT_EQ(got.next_layers, config.next_layers);
     EXPECT_EQ(got.n_kv_heads, config.mla.kv_rank != 0 ? 1u : 2u);
     EXPECT_EQ(got.head_dim, config.mla.kv_rank != 0 ? 17u + 4u : 10u);
     EXPECT_EQ(got.sliding_window, config.sliding_window);
@@ -192,6 +194,8 @@ TEST_P(EveryModelType, NamesEachTensorOnceInBothKindsOfFile) {
     if (is_usual) {
       EXPECT_EQ(tensor_name(gguf, id, tensor.layer, ""), tensor_label(id, tensor.layer));
     }
+    EXPECT_EQ(is_next_name(name), is_in_layer(id) && is_next_layer(config, tensor.layer));
+    if (is_next_name(name)) continue;
     if (is_in_layer(id)) {
       EXPECT_EQ(layer_of_tensor(name), tensor.layer);
     }

@@ -64,10 +64,15 @@ fn make_input_rows(run: Run, rows: u32, channel: u32, i: u32) {
   for (var back = kKept; back > 0u; back--) {
     window[kKept - back] = earlier_input(run, 0u, back, channel);
   }
-  for (var r = 0u; r < rows; r++) {
-    window[kKept + r] = input_at(run.first + r, channel);
+  for (var r = 0u; r < ROWS; r++) { // constant bounds, so that the window is in registers
+    if (r < rows) {
+      window[kKept + r] = input_at(run.first + r, channel);
+    }
   }
-  for (var r = 0u; r < rows; r++) {
+  for (var r = 0u; r < ROWS; r++) {
+    if (r >= rows) {
+      break;
+    }
     var sum = 0.0;
     for (var j = 0u; j < KERNEL; j++) {
       sum += weight[channel * KERNEL + j] * window[r + j];

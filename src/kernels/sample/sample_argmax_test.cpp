@@ -63,9 +63,9 @@ TEST(Argmax, BrokenLogitsGiveNoToken) {
 
 TEST(Argmax, EachRowHasItsOwn) {
   std::vector<float> logits = random_floats(2 * 1500, 8);
-  logits[1203] = 9;
+  logits[1203] = 900;
   logits[1500 + 700] = kNan;
-  logits[1500 + 64] = 9;
+  logits[1500 + 64] = 900;
   for_each_variant("argmax", argmax_variants(), [&](const Policy& policy) {
     KernelRun run(policy, 2);
     const TensorView token = run.output(8);
