@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "cli/beside_program.h"
+#include "engine/model_options.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
 #include "kernels/rope/rope.h"

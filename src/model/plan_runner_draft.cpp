@@ -77,8 +77,8 @@ Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, lowering::Lower
   DP_CHECK(kernels::record(ctx, kernels::Sample{.logits = views_.next_logits,
                                                 .token = views_.next,
                                                 .vocab_size = config_.vocab_size,
-                                                .greedy = true,
-                                                .rows = kRows}));
+                                                .rows = kRows,
+                                                .greedy = true}));
   ctx.op_label = "step";
   return kernels::record(ctx, kernels::DraftEnd{.choices = views_.choices,
                                                 .drafts = views_.drafts,
