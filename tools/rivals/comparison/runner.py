@@ -180,13 +180,16 @@ class Runner:
                     harness.quit()
             return rates(workload, answer), answer["streams"]
 
-        engines, able = [], self.able(workload)
+        engines, able, sitting = [], self.able(workload), {}
         with concurrent.futures.ThreadPoolExecutor(len(able) or 1 if self.plan.together else 1) as pool:
-            sitting = [] if self.plan.apart else [pool.submit(sit, engine) for engine in able]
-        for engine, seat in zip(able, sitting or [None] * len(able)):
+            for engine in [] if self.plan.apart else able:
+                sitting[engine["name"]] = pool.submit(sit, engine)
+                if self.plan.profile in engine["harness"].get("alone_in", []):
+                    concurrent.futures.wait(sitting.values())
+        for engine in able:
             try:
-                if seat:
-                    seats[engine["name"]] = seat.result()
+                if engine["name"] in sitting:
+                    seats[engine["name"]] = sitting[engine["name"]].result()
                 engines.append(engine)
             except Failed as error:
                 self.fail(engine, workload, error)
