@@ -346,6 +346,9 @@ export interface Timings {
   prefill_tokens_per_second: number;
   decode_seconds: number;
   decode_tokens_per_second: number;
+  /** Guessed by the model's next-token layer; of these, right. */
+  drafted_tokens: number;
+  accepted_tokens: number;
 }
 /** Of the device since the model was loaded. */
 export interface Counters {

@@ -148,6 +148,8 @@ function figures({ timings: t, counters }) {
       prefill_tokens_per_second: t.prefill_tokens_per_second,
       decode_seconds: t.decode_seconds,
       decode_tokens_per_second: t.decode_tokens_per_second,
+      drafted_tokens: t.drafted_tokens ?? 0,
+      accepted_tokens: t.accepted_tokens ?? 0,
     },
     counters,
   };

@@ -34,17 +34,21 @@ class Runner {
     if (cadence_.batch == 0) cadence_.batch = engine::default_batch(*impl_.loaded);
   }
 
+  // What lies before the test is the same in each repetition: the next one goes on from it, as far as the cache can.
   Result<Sample> once(const Test& test, uint32_t salt) {
     model::GenerationSettings settings;
     settings.greedy = true;
     settings.ignore_stop = true;
     settings.max_tokens = steps_.ctx_len();  // the loop below ends, not the device
     impl_.cached_tokens.clear();
-    const std::vector<uint32_t> before = make_prompt(test.depth, impl_.info.vocab_size, salt);
-    DP_CHECK(steps_.begin(settings, {}));
-    DP_CHECK(evaluate(before, /*sample=*/false));
+    const std::vector<uint32_t> before = make_prompt(test.depth, impl_.info.vocab_size, /*salt=*/0);
+    const uint32_t kept = is_filled_ && test.depth > 0 ? steps_.continues_from(test.depth) : 0;
+    is_filled_ = false;
+    DP_CHECK(steps_.begin(settings, std::span(before).first(kept)));
+    DP_CHECK(evaluate(std::span(before).subspan(kept), /*sample=*/false));
     DP_TRY(const model::Ticket filled, steps_.mark());
     DP_CHECK(gpu::run_to_completion(*impl_.device, steps_.tokens(filled)));
+    is_filled_ = true;
 
     // A test that only generates starts from one token; its evaluation is not counted.
     const std::vector<uint32_t> prompt =
@@ -120,6 +124,7 @@ class Runner {
   Model::Impl& impl_;
   model::PlanRunner& steps_;
   Cadence cadence_;
+  bool is_filled_ = false;  // with what lies before the test
   uint32_t scheduled_ = 0;
   std::deque<model::Ticket> in_flight_;
 };
@@ -147,8 +152,8 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   std::vector<double> ttfts;
   gpu::Counters before;
   const ExpertPaging paging_before = engine::paging_of(*model.impl().loaded);
+  Runner runner(model, settings.cadence);
   DP_CHECK(repeat(settings, number, [&](uint32_t repetition, bool counted) -> Result<void> {
-    Runner runner(model, settings.cadence);
     DP_TRY(const Sample sample, runner.once(row.test, repetition));
     before = sample.before;
     if (!counted) return {};

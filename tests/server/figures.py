@@ -13,12 +13,25 @@ COMMIT = os.environ.get("DOPPLER_COMMIT") or subprocess.run(
 
 
 def process_figures(pid):
-    """Memory in MiB, threads, open files, and those of them that are sockets: what else grows is the driver's or ours."""
+    """Memory in MiB, threads, and open files: connections, the driver's (devices and what it shares with them), and ours."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         fields = dict(line.split(":", 1) for line in file)
-    files = [target_of(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
-    return {"rss_mib": round(int(fields["VmRSS"].split()[0]) / 1024, 1), "threads": int(fields["Threads"]),
-            "files": len(files), "sockets": sum(file.startswith("socket:") for file in files)}
+    counts = {"files": 0, "sockets": 0, "driver_files": 0}
+    for target, count in open_files(pid).items():
+        is_driver = target.startswith(("/dev/nvidia", "/dev/dri", "/memfd:", "/dmabuf:"))
+        counts["sockets" if target == "socket" else "driver_files" if is_driver else "files"] += count
+    return {"rss_mib": round(int(fields["VmRSS"].split()[0]) / 1024, 1), "threads": int(fields["Threads"]), **counts}
+
+
+def open_files(pid):
+    """What is open -> how often. Sockets and pipes are one name each."""
+    counts = {}
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        target = target_of(entry.path)
+        if target.startswith(("socket:", "pipe:")):
+            target = target.partition(":")[0]
+        counts[target] = counts.get(target, 0) + 1
+    return dict(sorted(counts.items()))
 
 
 def target_of(link):

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from figures import add_arguments, finish, metric, percentile, process_figures, wait_until_ready
+from figures import add_arguments, finish, metric, open_files, percentile, process_figures, wait_until_ready
 from served import Served
 
 # The host's cache is so small that it is full before growth is told.
@@ -161,6 +161,7 @@ class Soak:
     def __init__(self, served, arguments):
         self.served, self.arguments, self.samples = served, arguments, []
         self.begun = time.time()
+        self.open = [open_files(served.process.pid)]  # before, under load, and behind it
         self.clients = [Client(served, arguments.seed * 1000 + i, self) for i in range(arguments.clients)]
 
     def count(self):
@@ -177,6 +178,8 @@ class Soak:
             page = self.served.ask("GET", "/metrics")[2]
             self.samples.append({"requests": self.count(), "objects": metric(page, "doppler:gpu_objects_created"),
                                  **process_figures(self.served.process.pid)})
+            if len(self.samples) == 5:
+                self.open.append(open_files(self.served.process.pid))
             time.sleep(1)
 
     def fifth(self, number, key):
@@ -201,7 +204,11 @@ def main():
     while served.ask("GET", "/slots")[2][0]["requests"]:
         time.sleep(0.1)
     slot = served.ask("GET", "/slots")[2][0]
-    growth = {key: round(soak.fifth(4, key) - soak.fifth(1, key), 1) for key in ("rss_mib", "threads", "files")}
+    for client in soak.clients:
+        client.connection.close()
+    time.sleep(2)
+    soak.open.append(open_files(served.process.pid))
+    growth = {key: round(soak.fifth(4, key) - soak.fifth(1, key), 1) for key in ("rss_mib", "threads", "files", "sockets", "driver_files")}
     objects = soak.samples[-1]["objects"]
     passed = (not failures and growth["rss_mib"] <= MOST_GROWTH_MIB and growth["threads"] <= 0 and growth["files"] <= 4
               and objects == 0 and slot["cache_tokens_free"] == slot["cache_tokens"])
@@ -209,7 +216,7 @@ def main():
     figures = {"requests": soak.count(), "run_seconds": round(time.time() - soak.begun, 1), "failures": len(failures),
                "first_failures": failures[:10], "growth": growth, "gpu_objects_created": objects,
                "seconds_p50": percentile(seconds, 0.5), "seconds_p99": percentile(seconds, 0.99),
-               "cache_tokens_free": slot["cache_tokens_free"], "cache_tokens": slot["cache_tokens"],
+               "open_files": soak.open, "cache_tokens_free": slot["cache_tokens_free"], "cache_tokens": slot["cache_tokens"],
                "samples": soak.samples[::step]}
     return finish(arguments, "soak", served, passed, figures)
 

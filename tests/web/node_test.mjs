@@ -1,6 +1,7 @@
 // The WebAssembly build in Node against the references of the golden cases and against the native program. By ctest:
 //   GOLDEN_DIR       the unpacked tests/data/families_llama
 //   EMBEDDING_MODEL  a case of tests/data/embedding_models; its test is skipped without it
+//   DRAFTING_MODEL   a case of tests/data/families_next, likewise
 //   DOPPLER_NATIVE   the native program, DOPPLER_MODEL a model both run; the comparison is skipped without them
 // Exit status 77: there is no WebGPU device. A new golden case needs no line here.
 import assert from 'node:assert/strict';
@@ -19,6 +20,7 @@ const kNoDevice = 77;
 const kExact = { lane: 'exact', ctx: 64, chunk: 64 };
 const golden = process.env.GOLDEN_DIR ?? '';
 const embeddingModel = process.env.EMBEDDING_MODEL ?? '';
+const draftingModel = process.env.DRAFTING_MODEL ?? '';
 const smallest = join(golden, 'llama');
 const kWrongKernel = 'attention_decode.cpu'; // in a test
 const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -65,6 +67,20 @@ for (const folder of caseFolders(golden)) {
     });
   });
 }
+
+check('a model that drafts gives the reference\'s tokens in fewer steps', draftingModel ? '' : 'no DRAFTING_MODEL', async () => {
+  const references = join(draftingModel, 'refs.safetensors');
+  const wanted = readIntegers(references, 'greedy_tokens').slice(0, 32);
+  for (const draft of ['on', 'off']) {
+    await withModel(draftingModel, { ...kExact, draft }, async (doppler) => {
+      const { tokens, timings } = await doppler.complete({
+        prompt: readIntegers(references, 'prompt_a'), temperature: 0, max_tokens: wanted.length, ignore_eos: true,
+      });
+      assert.deepEqual(tokens, wanted);
+      assert.equal(timings.accepted_tokens > wanted.length / 4, draft === 'on');
+    });
+  }
+});
 
 check('an embedding is the reference\'s; a model that writes text has none, one that embeds writes none',
   embeddingModel ? '' : 'no EMBEDDING_MODEL', async () => {

@@ -4,6 +4,7 @@ import json
 import sys
 
 arguments = sys.argv[1:]
+loaded = []
 speed = float(arguments[arguments.index("--speed") + 1]) if "--speed" in arguments else 1.0
 
 
@@ -11,6 +12,9 @@ def answer(words):
     if "--fail" in arguments:
         return {"ok": False, "error": "It cannot read this."}
     if words[0] == "load":
+        if "--once" in arguments and loaded:
+            return {"ok": False, "error": "It was loaded before."}
+        loaded.append(words)
         return {"ok": True, "seconds": 0.5 / speed, "version": "1", "device": "test", "vocabulary": 8192, "settings": {}}
     count, prompts = int(words[1]), [list(map(int, word.split(","))) for word in words[2:]]
     ttft = len(prompts[0]) / 800 / speed  # seconds: 800 prompt tokens a second, 100 generated ones

@@ -211,6 +211,18 @@ class Runs(unittest.TestCase):
             self.assertGreater(record["results"][0]["figures"]["start_to_token_s"]["median"], 0.0)
             minidom.parseString(plots.of_records([record])[f"load.tiny.{mode}.parity.svg"])
 
+    def test_fewer_rounds_and_one_process_for_all_workloads(self):
+        kept = [engine("again"), engine("once", ["--once"])]
+        for one in kept:
+            one["harness"]["loads_again"] = True
+        record = measured(self.folder, [*kept, engine("anew", ["--once"])], WORKLOADS[:2], together=True, warmup_tokens=2,
+                          rounds_of={"anew": {"16x4": "1"}})
+        schema.check(record, "record", "record")
+        figures = {(result["engine"], result["workload"]): result["figures"] for result in record["results"]}
+        self.assertEqual([len(figures[name, "16x4"]["decode_tok_s"]["samples"]) for name in ("again", "anew")], [3, 1])
+        self.assertEqual(record["failures"], [{"engine": "once", "workload": "16x4", "reason": "It was loaded before."}])
+        self.assertIn("3 rounds by turns (fewer of anew 16x4: 1)", report.markdown([record], []))
+
     def test_records_are_saved_once_and_found_again(self):
         folder = self.folder / "saved"
         records.save(self.record, folder)

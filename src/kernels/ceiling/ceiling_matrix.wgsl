@@ -6,11 +6,11 @@
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32) {
-  let left = subgroupMatrixLoad<Left>(&seed, 0u, false, 16u);
-  let right0 = subgroupMatrixLoad<Right>(&seed, 256u, false, 16u);
-  let right1 = subgroupMatrixLoad<Right>(&seed, 512u, false, 16u);
-  let right2 = subgroupMatrixLoad<Right>(&seed, 768u, false, 16u);
-  let right3 = subgroupMatrixLoad<Right>(&seed, 1024u, false, 16u);
+  let left = subgroupMatrixLoad<Left, row_major>(&seed, 0u, 16u);
+  let right0 = subgroupMatrixLoad<Right, row_major>(&seed, 256u, 16u);
+  let right1 = subgroupMatrixLoad<Right, row_major>(&seed, 512u, 16u);
+  let right2 = subgroupMatrixLoad<Right, row_major>(&seed, 768u, 16u);
+  let right3 = subgroupMatrixLoad<Right, row_major>(&seed, 1024u, 16u);
   var a: Sum;
   var b: Sum;
   var c: Sum;
@@ -22,8 +22,8 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_id) subgroup: u32
     d = subgroupMatrixMultiplyAccumulate(left, right3, d);
   }
   let to = (group.x * SUBGROUPS + subgroup) * 1024u;
-  subgroupMatrixStore(&results, to, a, false, 16u);
-  subgroupMatrixStore(&results, to + 256u, b, false, 16u);
-  subgroupMatrixStore(&results, to + 512u, c, false, 16u);
-  subgroupMatrixStore(&results, to + 768u, d, false, 16u);
+  subgroupMatrixStore<row_major>(&results, to, a, 16u);
+  subgroupMatrixStore<row_major>(&results, to + 256u, b, 16u);
+  subgroupMatrixStore<row_major>(&results, to + 512u, c, 16u);
+  subgroupMatrixStore<row_major>(&results, to + 768u, d, 16u);
 }

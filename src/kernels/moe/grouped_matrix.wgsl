@@ -34,8 +34,8 @@ const kTileColumns = 2u * UNITS;  // fragments in a row of x
 var<workgroup> w_tile: array<f16, BN * kStride>;
 var<workgroup> corner: array<f32, 256u * SUBGROUPS>;
 
-fn load_left(at: u32) -> Left { return subgroupMatrixLoad<Left>(&x, at, false, 16u); }
-fn load_right(at: u32) -> Right { return subgroupMatrixLoad<Right>(&w_tile, at, true, kStride); }
+fn load_left(at: u32) -> Left { return subgroupMatrixLoad<Left, row_major>(&x, at, 16u); }
+fn load_right(at: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&w_tile, at, kStride); }
 
 // Where a subgroup and its invocation are.
 struct Place {
@@ -47,7 +47,7 @@ struct Place {
 
 fn finish_sum(sum: Sum, place: Place, down: u32, right: u32) {
   workgroupBarrier();
-  subgroupMatrixStore(&corner, place.corner, sum, false, 16u);
+  subgroupMatrixStore<row_major>(&corner, place.corner, sum, 16u);
   workgroupBarrier();
   for (var e = place.lane; e < 256u; e += 32u) {
     let row = down + e / 16u;

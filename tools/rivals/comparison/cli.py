@@ -109,7 +109,8 @@ def run_verb(arguments):
         engines=engines, workloads=registry.chosen_workloads(arguments.workload or ["small"]), model=arguments.model,
         folder=arguments.folder.resolve(), mode=arguments.mode, profile=profile["name"], intent=arguments.intent,
         rounds=arguments.rounds, warmups=arguments.warmups, apart=arguments.apart, timeout=arguments.timeout,
-        budget=arguments.budget, label=arguments.label, machine=arguments.machine,
+        budget=arguments.budget, warmup_tokens=arguments.warmup_tokens, together=arguments.together,
+        rounds_of=settings_of(arguments.rounds_of, "."), label=arguments.label, machine=arguments.machine,
         command=spelled(arguments.words), options=settings_of(arguments.option, "."),
         environment=settings_of(arguments.env, "."))
     record = runner.Runner(plan, lambda words: print(words, file=sys.stderr, flush=True)).run()
@@ -193,6 +194,9 @@ def parser():
     made.add_argument("--intent", choices=("calibrate", "investigate"), default="calibrate")
     made.add_argument("--rounds", type=int, default=5)
     made.add_argument("--warmups", type=int, default=1)
+    made.add_argument("--rounds-of", action="append", default=[], metavar="ENGINE.WORKLOAD=N", help="fewer rounds, for a slow one")
+    made.add_argument("--warmup-tokens", type=int, default=0, metavar="N", help="generated in a warm-up (0: as in a round)")
+    made.add_argument("--together", action="store_true", help="load and warm up engines at the same time: for GPUs")
     made.add_argument("--apart", action="store_true", help="one engine in memory at a time, loaded anew each round")
     made.add_argument("--timeout", type=int, default=600, metavar="SECONDS", help="for one answer of an engine")
     made.add_argument("--budget", type=int, default=0, metavar="SECONDS", help="then no further round begins (0: no limit)")

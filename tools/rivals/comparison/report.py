@@ -67,14 +67,16 @@ def table(record):
 def section(record):
     machine, model, settings = record["machine"], record["model"], record["settings"]
     what = "decode" if record["mode"] == "compute" else "start to first token"
-    apart = ", one engine in memory at a time" if record["settings"]["apart"] else ""
+    apart = ", one engine in memory at a time" if settings["apart"] else ""
+    fewer = "; ".join(f"{name} {workload}: {count}" for name, counts in settings.get("rounds_of", {}).items()
+                      for workload, count in counts.items())
     lines = [f"## {model['name']}, {record['mode']}, {record['profile']}", ""]
     if record["label"]:
         lines += [f"**{record['label']}**", ""]
     lines += [
         f"{machine['device']} ({machine['driver'] or 'no driver named'}); {machine['description'] or machine['processor']}; "
         f"{machine['system']}; {record['date']}; commit {record['commit']}; intent {record['intent']}.",
-        f"{settings['rounds']} rounds by turns{apart}; {MODES[record['mode']]}. Medians, in brackets their 95 % intervals by "
+        f"{settings['rounds']} rounds by turns{apart}{f' (fewer of {fewer})' if fewer else ''}; {MODES[record['mode']]}. Medians, in brackets their 95 % intervals by "
         f"bootstrap; against the base: {what}, above 1 is better than the first engine of that workload.", "",
         *table(record), ""]
     lines += [f"- {failure['engine']} did not run {failure['workload']}: {failure['reason']}" for failure in record["failures"]]

@@ -1,8 +1,10 @@
 """Runs engines by turns on one machine in one sitting and makes the record (schemas/record.json).
 
-compute: every engine is loaded and warm; each round asks each engine once. warm, cold: each round starts each engine anew,
+compute: every engine is loaded and warm; each round asks each engine once. A process serves one workload after the other, where
+its harness can load again. warm, cold: each round starts each engine anew,
 with the caches of an earlier start, or with none and the model file out of the page cache."""
 
+import concurrent.futures
 import dataclasses
 import pathlib
 import shutil
@@ -31,6 +33,9 @@ class Plan:
     apart: bool = False
     timeout: int = 600  # seconds for one answer
     budget: int = 0  # seconds after which no further round begins; 0: none
+    warmup_tokens: int = 0  # generated in a warm-up; 0: as many as in a round
+    together: bool = False  # engines are loaded and warmed up at the same time
+    rounds_of: dict = dataclasses.field(default_factory=dict)  # engine -> workload -> rounds, where fewer than `rounds`
     label: str = ""
     machine: str = ""
     command: str = ""
@@ -44,8 +49,10 @@ def context_of(workload):
 
 
 def cache_environment(folder):
-    """Where drivers, browsers and engines keep what they compiled."""
-    return {"XDG_CACHE_HOME": str(folder), "MESA_SHADER_CACHE_DIR": str(folder / "mesa"),
+    """Where drivers, browsers and engines keep what they compiled. NVIDIA's driver keeps nothing for root unless it is told to,
+    and nothing in a folder that does not exist."""
+    (folder / "gl").mkdir(parents=True, exist_ok=True)
+    return {"XDG_CACHE_HOME": str(folder), "MESA_SHADER_CACHE_DIR": str(folder / "mesa"), "__GL_SHADER_DISK_CACHE": "1",
             "__GL_SHADER_DISK_CACHE_PATH": str(folder / "gl"), "CUDA_CACHE_PATH": str(folder / "cuda")}
 
 
@@ -54,6 +61,7 @@ class Runner:
         self.plan, self.say = plan, say
         self.facts, self.failures, self.results = {}, [], []
         self.started = time.monotonic()
+        self.running = {}  # engine -> the process that the next workload may load again
         self.vocabulary = gguf.vocabulary(plan.model)
 
     def is_spent(self):
@@ -66,12 +74,16 @@ class Runner:
     def environment_of(self, engine):
         return {**engine["harness"].get("environment", {}), **self.plan.environment.get(engine["name"], {})}
 
+    def rounds_of(self, engine, workload):
+        return min(self.plan.rounds, int(self.plan.rounds_of.get(engine["name"], {}).get(workload["name"], self.plan.rounds)))
+
     def start(self, engine, workload, cache):
         """(harness, what load answered)."""
         home = self.plan.folder / engine["name"]
-        cache.mkdir(parents=True, exist_ok=True)
-        words = [word.replace("{folder}", str(home)) for word in engine["harness"]["command"]]
-        harness = Harness(words, {**cache_environment(cache), **self.environment_of(engine)}, home / "log.txt")
+        harness = self.running.pop(engine["name"], None)
+        if not harness:
+            words = [word.replace("{folder}", str(home)) for word in engine["harness"]["command"]]
+            harness = Harness(words, {**cache_environment(cache), **self.environment_of(engine)}, home / "log.txt")
         values = {"model": str(self.plan.model.resolve()), "context": str(context_of(workload)),
                   "streams": str(workload["streams"]), "cache": str(cache / "engine"), "libraries": str(home / "lib"),
                   "version": engine["version"], **self.options_of(engine)}
@@ -85,6 +97,13 @@ class Runner:
             "options": self.options_of(engine), "settings": loaded["settings"],
             "environment": self.environment_of(engine), "fairness": engine["fairness"]})
         return harness, loaded
+
+    def leave(self, engine, harness):
+        """Behind a workload that went well."""
+        if engine["harness"].get("loads_again") and not self.plan.apart:
+            self.running[engine["name"]] = harness
+        else:
+            harness.quit()
 
     def generate(self, engine, harness, loaded, workload, turn):
         asked = prompts.prompts(workload, turn, loaded["vocabulary"], self.vocabulary)
@@ -105,11 +124,14 @@ class Runner:
         samples = {engine["name"]: [] for engine in engines}
         answers = {engine["name"]: {} for engine in engines}
         left = list(engines)
+        self.model.result()  # nothing runs beside a round
         for turn in range(self.plan.rounds):
             if turn > 0 and self.is_spent():
                 break
             # Every other round backwards, so that none always runs behind the same neighbour.
             for engine in left[::-1] if turn % 2 else list(left):
+                if turn >= self.rounds_of(engine, workload):
+                    continue
                 try:
                     figures, answers[engine["name"]][turn] = one(engine, turn)
                 except Failed as error:
@@ -132,14 +154,15 @@ class Runner:
                 "output": outputs.compare(base["name"], answers[base["name"]], answers[name])})
 
     def compute(self, workload):
-        seats = {}
+        seats, failed = {}, set()
         cache = self.plan.folder / "cache"
+        warmup = {**workload, "decode": min(self.plan.warmup_tokens or workload["decode"], workload["decode"])}
 
         def sit(engine):
             harness, loaded = self.start(engine, workload, cache / engine["name"])
             try:
                 for i in range(self.plan.warmups):
-                    self.generate(engine, harness, loaded, workload, -1 - i)
+                    self.generate(engine, harness, loaded, warmup, -1 - i)
             except Failed:
                 harness.quit()
                 raise
@@ -149,24 +172,35 @@ class Runner:
             harness, loaded = sit(engine) if self.plan.apart else seats[engine["name"]]
             try:
                 answer = self.generate(engine, harness, loaded, workload, turn)
+            except Failed:
+                failed.add(engine["name"])
+                raise
             finally:
                 if self.plan.apart:
                     harness.quit()
             return rates(workload, answer), answer["streams"]
 
-        engines = []
-        for engine in self.able(workload):
+        engines, able, sitting = [], self.able(workload), {}
+        with concurrent.futures.ThreadPoolExecutor(len(able) or 1 if self.plan.together else 1) as pool:
+            for engine in [] if self.plan.apart else able:
+                sitting[engine["name"]] = pool.submit(sit, engine)
+                if self.plan.profile in engine["harness"].get("alone_in", []):
+                    concurrent.futures.wait(sitting.values())
+        for engine in able:
             try:
-                if not self.plan.apart:
-                    seats[engine["name"]] = sit(engine)
+                if engine["name"] in sitting:
+                    seats[engine["name"]] = sitting[engine["name"]].result()
                 engines.append(engine)
             except Failed as error:
                 self.fail(engine, workload, error)
         try:
             self.turns(engines, workload, one)
         finally:
-            for harness, _ in seats.values():
-                harness.quit()
+            for engine in able:
+                if engine["name"] in failed and engine["name"] in seats:
+                    seats[engine["name"]][0].quit()
+                elif engine["name"] in seats:
+                    self.leave(engine, seats[engine["name"]][0])
 
     def loads(self, workload):
         cold = self.plan.mode == "cold"
@@ -208,12 +242,24 @@ class Runner:
         return out
 
     def run(self):
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            self.model = pool.submit(machine.model_facts, self.plan.model)
+            try:
+                self.run_workloads()
+            finally:
+                for harness in self.running.values():
+                    harness.quit()
+        return self.record()
+
+    def run_workloads(self):
         for workload in self.plan.workloads:
             if self.is_spent():
                 for engine in self.plan.engines:
                     self.fail(engine, workload, Failed("The run's time was spent."))
                 continue
             (self.compute if self.plan.mode == "compute" else self.loads)(workload)
+
+    def record(self):
         if not self.facts:
             raise Failed("No engine could be loaded:\n" + "\n".join(
                 f"{failure['engine']}: {failure['reason']}" for failure in self.failures))
@@ -224,8 +270,11 @@ class Runner:
             "kind": "rivals", "version": 1, "label": plan.label, "intent": plan.intent, "mode": plan.mode,
             "profile": plan.profile, "date": machine.now(), "commit": machine.commit(home), "command": plan.command,
             "machine": machine.describe(plan.machine, program if program.is_file() else None),
-            "model": machine.model_facts(plan.model),
-            "settings": {"rounds": plan.rounds, "warmups": plan.warmups, "apart": plan.apart, "seed": prompts.SEED},
+            "model": self.model.result(),
+            "settings": {"rounds": plan.rounds, "warmups": plan.warmups, "apart": plan.apart, "seed": prompts.SEED,
+                         "warmup_tokens": plan.warmup_tokens, "together": plan.together,
+                         "rounds_of": {name: {workload: int(count) for workload, count in counts.items()}
+                                       for name, counts in plan.rounds_of.items()}},
             "engines": [self.facts[engine["name"]] for engine in plan.engines if engine["name"] in self.facts],
             "results": self.results, "failures": self.failures,
         }

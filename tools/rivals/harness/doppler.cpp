@@ -56,6 +56,7 @@ class Doppler : public rivals::Engine {
     sequences_ = rivals::number_or(values, "streams", 1);
     options.sequences = sequences_;
     batch_ = rivals::number_or(values, "batch", 0);
+    model_.reset();
     doppler_model* model = nullptr;
     check(doppler_model_load(rivals::value_or(values, "model", "").c_str(), &options, &model));
     model_.reset(model);

@@ -62,9 +62,13 @@ class Llama : public rivals::Engine {
   ~Llama() override { llama_batch_free(batch_); }
 
   rivals::Loaded load(const Values& values) override {
-    llama_log_set(log, nullptr);
-    ggml_backend_load_all_from_path(rivals::value_or(values, "libraries", ".").c_str());
-    llama_backend_init();
+    if (!model_) {
+      llama_log_set(log, nullptr);
+      ggml_backend_load_all_from_path(rivals::value_or(values, "libraries", ".").c_str());
+      llama_backend_init();
+    }
+    context_.reset();
+    model_.reset();
     llama_model_params model_params = llama_model_default_params();
     model_params.n_gpu_layers = static_cast<int32_t>(rivals::number_or(values, "layers", kAllLayers));
     model_.reset(llama_model_load_from_file(rivals::value_or(values, "model", "").c_str(), model_params));

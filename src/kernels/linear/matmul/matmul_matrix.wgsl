@@ -29,19 +29,19 @@ var<workgroup> w_tile: array<f16, BN * kStride>;
 var<workgroup> corner: array<f32, 256u * kSubgroups>;
 
 fn load_left(at: u32) -> Left {
-  return subgroupMatrixLoad<Left>(&x, at, false, 16u);
+  return subgroupMatrixLoad<Left, row_major>(&x, at, 16u);
 }
 
 fn load_right(at: u32) -> Right {
-  return subgroupMatrixLoad<Right>(&w_tile, at, true, kStride);
+  return subgroupMatrixLoad<Right, col_major>(&w_tile, at, kStride);
 }
 
 fn load_sum(at: u32) -> Sum {
-  return subgroupMatrixLoad<Sum>(&y, at, false, params.y_stride);
+  return subgroupMatrixLoad<Sum, row_major>(&y, at, params.y_stride);
 }
 
 fn store_sum(at: u32, sum: Sum) {
-  subgroupMatrixStore(&y, at, sum, false, params.y_stride);
+  subgroupMatrixStore<row_major>(&y, at, sum, params.y_stride);
 }
 
 // Where a subgroup and its invocation are, for fragments that are written number by number.
@@ -54,7 +54,7 @@ struct Place {
 }
 
 fn finish_sum(sum: Sum, place: Place, down: u32, right: u32) {
-  subgroupMatrixStore(&corner, place.subgroup * 256u, sum, false, 16u);
+  subgroupMatrixStore<row_major>(&corner, place.subgroup * 256u, sum, 16u);
   workgroupBarrier();
   for (var e = place.subgroup_invocation; e < 256u; e += 32u) {
     let row = place.row + down + e / 16u;
@@ -91,11 +91,11 @@ fn bias_quad(at: u32) -> vec4<f32> {
 // An invocation takes eight numbers of half a row of a fragment.
 fn finish_gated(gate: Sum, up: Sum, place: Place, down: u32, right: u32) {
   workgroupBarrier();
-  subgroupMatrixStore(&corner, place.subgroup * 256u, gate, false, 16u);
+  subgroupMatrixStore<row_major>(&corner, place.subgroup * 256u, gate, 16u);
   workgroupBarrier();
   let gates = corner_eight(place);
   workgroupBarrier();
-  subgroupMatrixStore(&corner, place.subgroup * 256u, up, false, 16u);
+  subgroupMatrixStore<row_major>(&corner, place.subgroup * 256u, up, 16u);
   workgroupBarrier();
   let ups = corner_eight(place);
   let row = place.row + down + place.subgroup_invocation / 2u;

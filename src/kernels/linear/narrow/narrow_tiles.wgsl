@@ -20,8 +20,8 @@ var<workgroup> corner: array<f32, 256u * SUBGROUPS>;
 
 alias XShare = array<vec4<u32>, kEach>;
 
-fn load_w(at: u32) -> Left { return subgroupMatrixLoad<Left>(&w_tile, at, false, kStride); }
-fn load_x(at: u32) -> Right { return subgroupMatrixLoad<Right>(&x_tile, at, true, kStride); }
+fn load_w(at: u32) -> Left { return subgroupMatrixLoad<Left, row_major>(&w_tile, at, kStride); }
+fn load_x(at: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&x_tile, at, kStride); }
 
 // The unit u + `unit` of weight row 8 * i of a subgroup, counted from the invocation's own. Tiles of 32 weight rows are whole
 // (base/dtype.h); past the last one that one is read again.
@@ -80,10 +80,10 @@ struct Place {
 // A fragment: weight rows `down`.. of the subgroup's, rows `right`.. of x. is_inside: all of the workgroup's are there.
 fn put_sum(sum: Sum, place: Place, is_inside: bool, down: u32, right: u32) {
   if (SPLIT || (is_inside && !HAS_BIAS && !ACCUMULATE)) {
-    subgroupMatrixStore(&y, right * params.y_stride + place.y_at + place.row + down, sum, true, params.y_stride);
+    subgroupMatrixStore<col_major>(&y, right * params.y_stride + place.y_at + place.row + down, sum, params.y_stride);
     return;
   }
-  subgroupMatrixStore(&corner, place.subgroup * 256u, sum, true, 16u);
+  subgroupMatrixStore<col_major>(&corner, place.subgroup * 256u, sum, 16u);
   workgroupBarrier();
   for (var e = place.subgroup_invocation; e < 256u; e += 32u) {
     let x_row = right + e / 16u;
