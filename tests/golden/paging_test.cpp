@@ -120,8 +120,10 @@ TEST_P(Paging, LogitsAreThoseOfAllExpertsResident) {
     EXPECT_EQ(paged->pager()->shape().n_slots, kSlots);
     EXPECT_EQ(logits(*paged), logits(*resident)) << "chunk " << chunk;
     const auto is_asked = [](const kernels::Choice& made) { return made.variant == GetParam().variant; };
-    const bool wants_many_rows = std::string_view(GetParam().variant).find("grouped") != std::string_view::npos;
-    EXPECT_EQ(std::ranges::any_of(paged->choices(), is_asked), *GetParam().variant && (!wants_many_rows || chunk > 64));
+    const bool wants_many_rows =
+        std::string_view(GetParam().variant).find("grouped") != std::string_view::npos;
+    EXPECT_EQ(std::ranges::any_of(paged->choices(), is_asked),
+              *GetParam().variant && (!wants_many_rows || chunk > 64));
     EXPECT_GT(paged->pager()->figures().misses, 2 * kSlots);
     EXPECT_LT(paged->memory().weight_bytes, resident->memory().weight_bytes);
   }
