@@ -211,11 +211,13 @@ def main():
         client.connection.close()
     time.sleep(2)
     soak.open.append(open_files(served.process.pid))
-    growth = {key: round(soak.fifth(4, key) - soak.fifth(1, key), 1) for key in ("rss_mib", "threads", "files", "sockets", "driver_files")}
+    growth = {key: round(soak.fifth(4, key) - soak.fifth(1, key), 1)
+              for key in ("rss_mib", "threads", "files", "sockets", "driver_files")}
     objects = soak.samples[-1]["objects"]
     connections = [files.get("socket", 0) for files in soak.open]
     passed = (not failures and growth["rss_mib"] <= MOST_GROWTH_MIB and growth["threads"] <= 0 and growth["files"] <= 0
-              and growth["driver_files"] <= MOST_DRIVER_FILES and connections[-1] <= connections[0] and objects == 0 and slot["cache_tokens_free"] == slot["cache_tokens"])
+              and growth["driver_files"] <= MOST_DRIVER_FILES and connections[-1] <= connections[0]
+              and objects == 0 and slot["cache_tokens_free"] == slot["cache_tokens"])
     step = max(1, len(soak.samples) // 20)
     figures = {"requests": soak.count(), "run_seconds": round(time.time() - soak.begun, 1), "failures": len(failures),
                "first_failures": failures[:10], "growth": growth, "gpu_objects_created": objects,
