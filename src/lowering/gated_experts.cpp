@@ -8,6 +8,8 @@ Result<Outcome> lower_gated_experts(Lowering& l, uint32_t index) {
   if (node.outputs.size() != 2) return not_matched();
   const std::optional<uint32_t> reader = l.only_reader(node.outputs[0], OpKind::kGated);
   if (!reader || l.only_reader(node.outputs[1], OpKind::kGated) != reader) return not_matched();
+  // Its part of the plan would have to be the plain rule's, which is replayed for each set of experts in the slots.
+  if (is_paged(l, node.inputs[1])) return refused("the experts are paged");
   const auto& gated = std::get<graph::Gated>(l.node(*reader).operation);
   if (gated.limit != 0) return refused("the gate has a limit");
   DP_TRY(const ResolvedLinear* resolved, l.resolve(index));

@@ -14,11 +14,6 @@ Result<kernels::Routes> routes_of(const Lowering& l, Value routes) {
   return fail(ErrorKind::kInternal, "The experts of the rows are not routes.");
 }
 
-// Routes that the host reads: their experts lie in slots.
-bool is_paged(const Lowering& l, Value routes) {
-  return l.io().paged.routes.valid() && l.node(l.graph().info(routes).node).kind() == OpKind::kRoute;
-}
-
 // Those of slots, as the host writes them.
 Result<kernels::Routes> slot_routes(const Lowering& l, const kernels::Context& ctx, Value value,
                                     uint32_t slots) {
@@ -59,6 +54,10 @@ Result<kernels::Routes> grouped_routes(Lowering& l, kernels::Context& ctx, Value
 }
 
 }  // namespace
+
+bool is_paged(const Lowering& l, Value routes) {
+  return l.io().paged.routes.valid() && l.node(l.graph().info(routes).node).kind() == OpKind::kRoute;
+}
 
 Result<Outcome> lower_route(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);

@@ -5,6 +5,9 @@
 
 namespace doppler::lowering {
 
+// Routes that the host reads: their experts lie in slots.
+bool is_paged(const Lowering& l, Value routes);
+
 Result<Outcome> lower_persistent_layers(Lowering& l, uint32_t node);
 Result<Outcome> lower_step_tail(Lowering& l, uint32_t node);
 Result<Outcome> lower_tile_argmax(Lowering& l, uint32_t node);

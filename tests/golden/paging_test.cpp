@@ -35,6 +35,9 @@ const ModelCase kSetups[] = {
     // Tiles, which the GPU repacks, and their rows grouped by slot.
     {"mixtral_q8", "families_moe/mixtral", "dp4a", "q8_0", "expert_matvec.tile_q8", "tile_q8 64x64",
      "expert_matvec.tile_q8.grouped.dp4a"},
+    // What a GPU takes for one row, whose gates a rule multiplies into the product where experts are not paged.
+    {"mixtral_q8_tiles", "families_moe/mixtral", "dp4a", "q8_0", "expert_matvec.tile_q8", "tile_q8 64x64",
+     "expert_matvec.tile_q8.dp4a.tile"},
 };
 
 class Paging : public testing::TestWithParam<ModelCase> {
@@ -117,7 +120,10 @@ TEST_P(Paging, LogitsAreThoseOfAllExpertsResident) {
     EXPECT_EQ(paged->pager()->shape().n_slots, kSlots);
     EXPECT_EQ(logits(*paged), logits(*resident)) << "chunk " << chunk;
     const auto is_asked = [](const kernels::Choice& made) { return made.variant == GetParam().variant; };
-    EXPECT_EQ(std::ranges::any_of(paged->choices(), is_asked), *GetParam().variant && chunk > 64);
+    const bool wants_many_rows =
+        std::string_view(GetParam().variant).find("grouped") != std::string_view::npos;
+    EXPECT_EQ(std::ranges::any_of(paged->choices(), is_asked),
+              *GetParam().variant && (!wants_many_rows || chunk > 64));
     EXPECT_GT(paged->pager()->figures().misses, 2 * kSlots);
     EXPECT_LT(paged->memory().weight_bytes, resident->memory().weight_bytes);
   }

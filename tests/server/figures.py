@@ -24,12 +24,14 @@ def process_figures(pid):
 
 
 def open_files(pid):
-    """What is open -> how often. Sockets and pipes are one name each."""
+    """What is open -> how often. Sockets and pipes are one name each; of a file's path the last part is told."""
     counts = {}
     for entry in os.scandir(f"/proc/{pid}/fd"):
         target = target_of(entry.path)
         if target.startswith(("socket:", "pipe:")):
             target = target.partition(":")[0]
+        elif target.startswith("/") and not target.startswith(("/dev/", "/memfd:", "/dmabuf:")):
+            target = "*/" + os.path.basename(target)
         counts[target] = counts.get(target, 0) + 1
     return dict(sorted(counts.items()))
 

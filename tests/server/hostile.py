@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from figures import add_arguments, finish, percentile, process_figures, wait_until_ready
+from figures import add_arguments, finish, open_files, percentile, process_figures, wait_until_ready
 from served import Served
 
 FLAGS = ("--ctx", "512", "--parallel", "16", "--few-samplers", "--temp", "0", "--head-timeout", "10", "--body-timeout", "20")
@@ -233,7 +233,7 @@ def main():
             health.append(time.time() - begun)
         except OSError as error:
             clients[0].failures.append(f"/health: {error}")
-        most_files = max(most_files, process_figures(served.process.pid)["files"])
+        most_files = max(most_files, sum(open_files(served.process.pid).values()))
         time.sleep(0.5)
     for client in clients:
         client.join()

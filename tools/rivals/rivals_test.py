@@ -56,7 +56,8 @@ class Registry(unittest.TestCase):
         self.assertEqual(cli.settings_of(["llama.cpp-cpu.threads=2"], "."), {"llama.cpp-cpu": {"threads": "2"}})
 
     def test_commands_leave_out_folders(self):
-        self.assertEqual(cli.spelled(["run", "--folder", "/x", "--label", "a b"]), "tools/rivals/rivals run --label 'a b'")
+        words = ["run", "--folder", "/x", "--model", "/y/z.gguf", "--save", "/s", "--label", "a b"]
+        self.assertEqual(cli.spelled(words), "tools/rivals/rivals run --model z.gguf --label 'a b'")
 
 
     def test_graphs_that_engines_ask_for_can_be_made(self):

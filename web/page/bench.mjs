@@ -106,9 +106,11 @@ async function measure(model, { prompt, generate, depth }, seed, options) {
   const session = model.newSession();
   const ask = (tokens, max_tokens) =>
     session.complete({ prompt: tokens, max_tokens, temperature: 0, ignore_eos: true, add_special: false, ...options });
-  // The session goes on with its text: what it holds is the depth, and only the new tokens are evaluated.
+  // The session goes on with its text: what it holds is the depth and the token behind it, which is the first that is evaluated
+  // with the new ones. Prompts are one shorter for it, or a prompt of a chunk would take two.
   const filled = depth ? await ask(someTokens(depth, vocabSize, seed), 1) : null;
-  const { timings, counters } = await ask(someTokens(prompt || 1, vocabSize, seed + depth + 1), generate || 1);
+  const fresh = filled && prompt > 1 ? prompt - 1 : prompt || 1;
+  const { timings, counters } = await ask(someTokens(fresh, vocabSize, seed + depth + 1), generate || 1);
   return { timings, counters, before: filled?.counters };
 }
 

@@ -86,12 +86,14 @@ def settings_of(words, separator):
 
 
 def spelled(words):
-    """The command as another person would type it: where engines are installed is theirs to say."""
-    out, skip = [], False
+    """The command as another person would type it: where engines are installed, models lie and records go is theirs to say."""
+    out, before = [], ""
     for word in words:
-        if not skip and word != "--folder":
+        if before == "--model":
+            word = pathlib.PurePath(word).name
+        if before not in ("--folder", "--save") and word not in ("--folder", "--save"):
             out.append(word)
-        skip = word == "--folder"
+        before = word
     return "tools/rivals/rivals " + shlex.join(out)
 
 

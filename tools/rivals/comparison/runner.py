@@ -49,8 +49,8 @@ def context_of(workload):
 
 
 def cache_environment(folder):
-    """Where drivers, browsers and engines keep what they compiled. NVIDIA's driver keeps nothing for root unless it is told to,
-    and nothing in a folder that does not exist."""
+    """Where drivers, browsers and engines keep what they compiled. NVIDIA's driver keeps nothing in a folder that does not exist,
+    and by its manual nothing for root unless it is told to."""
     (folder / "gl").mkdir(parents=True, exist_ok=True)
     return {"XDG_CACHE_HOME": str(folder), "MESA_SHADER_CACHE_DIR": str(folder / "mesa"), "__GL_SHADER_DISK_CACHE": "1",
             "__GL_SHADER_DISK_CACHE_PATH": str(folder / "gl"), "CUDA_CACHE_PATH": str(folder / "cuda")}
