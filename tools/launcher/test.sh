@@ -82,7 +82,7 @@ build_fuzz() {
   mkdir -p "$FUZZ_BUILD"
   if [ ! -f "$FUZZ_BUILD/build.ninja" ]; then
     echo "build: configuring the sanitised build"
-    (cd "$ROOT" && cmake --preset asan) >"$LOG" 2>&1 || {
+    (cd "$ROOT" && cmake --preset asan -DDOPPLER_BATCHES=ON) >"$LOG" 2>&1 || {
       rm -f "$FUZZ_BUILD/build.ninja"
       build_failed "configuring the sanitised build"
     }
