@@ -23,8 +23,12 @@ configure() {
   [ ! -f "$BUILD/build.ninja" ] || return 0
   printf 'build: configuring\n'
   local options=(-DDOPPLER_TESTS="${TESTS:-OFF}")
-  ! command -v ccache >/dev/null ||
-    options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  # With ccache sources are compiled one by one, which keeps what did not change; without it all at once is faster.
+  if command -v ccache >/dev/null; then
+    options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DDOPPLER_BATCHES=OFF)
+  else
+    options+=(-DDOPPLER_BATCHES=ON)
+  fi
   (cd "$ROOT" && cmake --preset release "${options[@]}") >"$LOG" 2>&1 || {
     rm -f "$BUILD/build.ninja"
     build_failed configuring

@@ -12,7 +12,7 @@ page_is_current() {
 
 build_page() {
   "$ROOT/tools/setup" wasm
-  [ -f "$ROOT/build/wasm/build.ninja" ] || (cd "$ROOT" && cmake --preset wasm) >"$LOG" 2>&1 ||
+  [ -f "$ROOT/build/wasm/build.ninja" ] || (cd "$ROOT" && cmake --preset wasm -DDOPPLER_BATCHES=ON) >"$LOG" 2>&1 ||
     build_failed "configuring the core for browsers"
   BUILD=$ROOT/build/wasm compile doppler_core
   node "$ROOT/web/page/build.mjs" --wasm "$ROOT/build/wasm/src/web/doppler_core.wasm"

@@ -33,9 +33,10 @@ run_tests() {
     # Which tests there are is decided while configuring, so what they need comes first.
     "$ROOT/tools/setup"
     "$ROOT/tools/setup" test
-    case "$labels" in unit | lint | 'lint|unit') ;; *) prepare_cpu_vulkan ;; esac
-    if wants lint; then "$ROOT/tools/setup" lint || echo "test: without clang-format-19 the format is not checked"; fi
-    if wants web; then prepare_web; fi
+    # What only some tests need is fetched and unpacked while the program compiles.
+    prepare_groups &
+    TESTS=ON build doppler
+    wait
     rm -f "$BUILD/build.ninja"
     TESTS=ON build all
     run_ctest "$BUILD" -L "^($labels)\$" "$@"
@@ -50,6 +51,13 @@ run_tests() {
     fi
   fi
   python3 -B "$ROOT/tools/launcher/summarise_tests.py" "${required[@]}" "${results[@]}"
+}
+
+prepare_groups() {
+  case "$labels" in unit | lint | 'lint|unit') ;; *) prepare_cpu_vulkan ;; esac
+  if wants lint; then "$ROOT/tools/setup" lint || echo "test: without clang-format-19 the format is not checked"; fi
+  if wants web; then prepare_web; fi
+  if wants fuzz; then "$ROOT/tools/setup" fuzz || true; fi # asked for again where it is used
 }
 
 wants() { case " ${groups[*]} " in *" $1 "*) ;; *) return 1 ;; esac }
@@ -82,7 +90,7 @@ build_fuzz() {
   mkdir -p "$FUZZ_BUILD"
   if [ ! -f "$FUZZ_BUILD/build.ninja" ]; then
     echo "build: configuring the sanitised build"
-    (cd "$ROOT" && cmake --preset asan) >"$LOG" 2>&1 || {
+    (cd "$ROOT" && cmake --preset asan -DDOPPLER_BATCHES=ON) >"$LOG" 2>&1 || {
       rm -f "$FUZZ_BUILD/build.ninja"
       build_failed "configuring the sanitised build"
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <numbers>
@@ -43,22 +44,22 @@ void tune(Policy& policy, WeightFormat format, uint32_t n, uint32_t k,
   policy.tuning = std::move(table);
 }
 
-class DeferredNormTest : public ::testing::TestWithParam<WeightFormat> {};
-
 struct Shape {
-  ActivationFn gate;
   uint32_t rows, depth;
 };
 
+class DeferredNormTest : public ::testing::TestWithParam<WeightFormat> {
+ protected:
+  void expect_finished(ActivationFn gate, std::initializer_list<Shape> shapes);
+};
+
 // x += W1 a (defers the norm), y = W2 norm(x) or the gated form of it (finish it).
-TEST_P(DeferredNormTest, IsFinishedByTheNextProduct) {
+void DeferredNormTest::expect_finished(ActivationFn gate, std::initializer_list<Shape> shapes) {
   constexpr uint32_t kHidden = 288, kIn = 160;
   const bool quantised = weight_format_info(GetParam()).quantised();
   for (const bool q8 : {false, true}) {
     if (q8 && !quantised) continue;
-    for (const auto& [gate, rows, depth] :
-         {Shape{ActivationFn::kNone, 16, 4}, Shape{ActivationFn::kNone, 32, 2},
-          Shape{ActivationFn::kSilu, 16, 2}, Shape{ActivationFn::kSilu, 32, 4}}) {
+    for (const auto& [rows, depth] : shapes) {
       SCOPED_TRACE(
           format_text("q8 %d, gate %d, rows %u, depth %u", q8, gate != ActivationFn::kNone, rows, depth));
       const uint32_t n = 128;
@@ -109,6 +110,13 @@ TEST_P(DeferredNormTest, IsFinishedByTheNextProduct) {
       }
     }
   }
+}
+
+TEST_P(DeferredNormTest, IsFinishedByTheNextProduct) {
+  expect_finished(ActivationFn::kNone, {{.rows = 16, .depth = 4}, {.rows = 32, .depth = 2}});
+}
+TEST_P(DeferredNormTest, IsFinishedByAGatedProduct) {
+  expect_finished(ActivationFn::kSilu, {{.rows = 16, .depth = 2}, {.rows = 32, .depth = 4}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, DeferredNormTest,
