@@ -34,10 +34,11 @@ struct LoadOptions {
   std::string webgpu;         // provider: "", "dawn", "wgpu" or the path of a library
   std::string device;         // "", an index of `doppler devices` or part of a name
   std::string lane = "fast";  // "exact", "fast", "portable", "subgroups", "dp4a", "matrix", "persistent"
-  std::string draft = "auto";  // the model's next-token layer guesses tokens: "auto" (where that is faster), "on", "off"
-  std::string kv = "f16";     // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
-  uint32_t ctx_len = 0;       // tokens; 0: what the model was trained for, at most 4096
-  uint32_t chunk = 0;         // tokens of a prefill chunk; 0: 512
+  std::string draft =
+      "auto";  // the model's next-token layer guesses tokens: "auto" (where that is faster), "on", "off"
+  std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
+  uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
+  uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
   // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions then
   // take turns, and switching between them costs evaluating what differs again. More: each session has its own sequence.
   uint32_t sequences = 1;
@@ -146,10 +147,11 @@ struct Timings {
   uint32_t cached_tokens = 0;     // of these, found there
   uint32_t generated_tokens = 0;
   uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
-  uint32_t drafted_tokens = 0, accepted_tokens = 0;  // guessed by the model's next-token layer; of these, right
-  double queued_seconds = 0;   // of several sequences: from the call to a place among those that run
-  double ttft_seconds = 0;     // from the call to the first token
-  double decode_seconds = 0;   // from the first token to the last: generated_tokens - 1 intervals
+  uint32_t drafted_tokens = 0,
+           accepted_tokens = 0;  // guessed by the model's next-token layer; of these, right
+  double queued_seconds = 0;     // of several sequences: from the call to a place among those that run
+  double ttft_seconds = 0;       // from the call to the first token
+  double decode_seconds = 0;     // from the first token to the last: generated_tokens - 1 intervals
   double prefill_rate() const { return ttft_seconds > 0 ? evaluated_tokens / ttft_seconds : 0; }
   double decode_rate() const { return decode_seconds > 0 ? (generated_tokens - 1) / decode_seconds : 0; }
 };

@@ -115,8 +115,7 @@ class Runner {
   Result<void> collect() {
     const model::Ticket ticket = in_flight_.front();
     in_flight_.pop_front();
-    DP_TRY(const std::vector<uint32_t> tokens,
-           gpu::run_to_completion(*impl_.device, steps_.tokens(ticket)));
+    DP_TRY(const std::vector<uint32_t> tokens, gpu::run_to_completion(*impl_.device, steps_.tokens(ticket)));
     scheduled_ -= ticket.count - static_cast<uint32_t>(tokens.size());  // drafts that were wrong
     return {};
   }

@@ -17,8 +17,8 @@ std::string run_line(const Model& model, const Generation& generation) {
       format_bytes(bytes).c_str(), info.adapter.c_str(), info.provider.c_str(),
       info.synthetic ? ", SYNTHETIC weights" : "");
   if (t.drafted_tokens != 0) {
-    line += format_text("\n%u tokens drafted, %u of them right (%.0f %%)", t.drafted_tokens, t.accepted_tokens,
-                        100.0 * t.accepted_tokens / t.drafted_tokens);
+    line += format_text("\n%u tokens drafted, %u of them right (%.0f %%)", t.drafted_tokens,
+                        t.accepted_tokens, 100.0 * t.accepted_tokens / t.drafted_tokens);
   }
   if (paging.slots != 0) line += "\n" + engine::paging_line(paging);
   return line;

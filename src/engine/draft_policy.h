@@ -30,8 +30,8 @@ class DraftPolicy {
   bool is_faster() const { return rates_[1].value() > rates_[0].value(); }
 
   DraftUse use_;
-  Rate rates_[2];         // without and with drafts
-  uint32_t queued_ = 0;   // steps since both were tried last
+  Rate rates_[2];        // without and with drafts
+  uint32_t queued_ = 0;  // steps since both were tried last
 };
 
 }  // namespace doppler::engine

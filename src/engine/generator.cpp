@@ -145,8 +145,7 @@ Result<void> Generator::queue_decode(size_t ahead) {
     const uint32_t left = segment_limit_ - scheduled_;
     const uint32_t steps = std::min(options_.batch, left);
     const uint32_t submits = std::min(options_.readback_interval, left / steps);
-    DP_TRY(const model::Ticket ticket,
-           runner_.decode(steps, submits, draft_policy_.choose(steps * submits)));
+    DP_TRY(const model::Ticket ticket, runner_.decode(steps, submits, draft_policy_.choose(steps * submits)));
     scheduled_ += ticket.count;
     in_flight_.push_back(ticket);
   }

@@ -73,10 +73,10 @@ class Counting final : public model::StepRunner {
   uint32_t outstanding = 0, most_outstanding = 0;
   uint32_t ctx = 64, most_rows = 4, pos = 0, last = 0, generated = 0, submits = 0;
   bool stopped = false, lost = false;
-  std::optional<uint32_t> lost_from;  // the first ticket whose tokens are
-  uint32_t broken_at = 0;             // the token that has no finite logits
-  std::vector<uint32_t> chunks;       // rows of each
-  std::optional<uint32_t> stands_at;  // of recurrent states
+  std::optional<uint32_t> lost_from;     // the first ticket whose tokens are
+  uint32_t broken_at = 0;                // the token that has no finite logits
+  std::vector<uint32_t> chunks;          // rows of each
+  std::optional<uint32_t> stands_at;     // of recurrent states
   std::optional<uint32_t> right_drafts;  // one of so many drafts is wrong; none: it cannot draft
   model::DraftCounts counts;
   std::vector<uint32_t> behind;  // the tokens behind chunks

@@ -9,7 +9,8 @@ namespace {
 struct Attributes {
   std::string operator()(const Embed& op) const {
     std::string text = op.is_next ? "next tokens" : "";
-    if (op.scale != 1) text += format_text("%sscale %g", text.empty() ? "" : ", ", static_cast<double>(op.scale));
+    if (op.scale != 1)
+      text += format_text("%sscale %g", text.empty() ? "" : ", ", static_cast<double>(op.scale));
     return text;
   }
   std::string operator()(const RmsNorm& op) const {

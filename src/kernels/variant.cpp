@@ -36,17 +36,18 @@ size_t first_usable(std::span<const Candidate> rows, Choice& choice) {
   return first;
 }
 
-Result<Chosen> choose_forced(std::string_view operation, std::span<const Candidate> rows, std::string_view shape_text,
-                             const std::string& forced) {
+Result<Chosen> choose_forced(std::string_view operation, std::span<const Candidate> rows,
+                             std::string_view shape_text, const std::string& forced) {
   std::vector<std::string> names;
   for (const Candidate& row : rows) names.emplace_back(row.name);
   DP_CHECK(check_forced(operation, forced, names));
   const size_t index = static_cast<size_t>(std::ranges::find(names, forced) - names.begin());
   if (!rows[index].refusal.empty()) {
-    return fail(ErrorKind::kUnsupported, "Variant %s was asked for but cannot be used for %s: %s.", forced.c_str(),
-                std::string(shape_text).c_str(), rows[index].refusal.c_str());
+    return fail(ErrorKind::kUnsupported, "Variant %s was asked for but cannot be used for %s: %s.",
+                forced.c_str(), std::string(shape_text).c_str(), rows[index].refusal.c_str());
   }
-  Chosen chosen{.index = index, .choice = {.operation = std::string(operation), .shape = std::string(shape_text)}};
+  Chosen chosen{.index = index,
+                .choice = {.operation = std::string(operation), .shape = std::string(shape_text)}};
   chosen.choice.forced = true;
   chosen.choice.variant = forced;
   // A row above the forced one that could be used is what the table would choose.

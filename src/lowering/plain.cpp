@@ -65,13 +65,12 @@ Result<Outcome> lower_embed(Lowering& l, uint32_t index) {
   const std::optional<HostRows>& host = l.weights().host_rows;
   const auto& embed = std::get<graph::Embed>(node.operation);
   kernels::Context ctx = l.context(index);
-  DP_CHECK(kernels::record(
-      ctx, kernels::Embed{.table = l.weights().tables[index],
-                          .tokens = host && host->node == index ? host->numbers
-                                    : embed.is_next             ? l.io().next.tokens
-                                                                : l.io().tokens,
-                          .y = y,
-                          .scale = embed.scale}));
+  DP_CHECK(kernels::record(ctx, kernels::Embed{.table = l.weights().tables[index],
+                                               .tokens = host && host->node == index ? host->numbers
+                                                         : embed.is_next             ? l.io().next.tokens
+                                                                                     : l.io().tokens,
+                                               .y = y,
+                                               .scale = embed.scale}));
   l.set_form(x, Rows{.f32 = y});
   return applied();
 }

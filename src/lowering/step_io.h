@@ -58,7 +58,8 @@ struct StepIo {
   PersistentIo persistent;
   PagedRoutes paged = {};
   NextIo next = {};
-  bool keeps_rows = false;  // recurrent states are kept behind each of the plan's rows (kernels::DeltaStep::rows)
+  bool keeps_rows =
+      false;  // recurrent states are kept behind each of the plan's rows (kernels::DeltaStep::rows)
   kernels::TensorView hidden;  // optional f32 [n_layers + 1, max_rows, hidden_dim]: the residual stream
 };
 

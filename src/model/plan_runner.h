@@ -36,7 +36,7 @@ namespace doppler::model {
 enum class Drafting : uint8_t {
   kAuto,  // where the model has such a layer and nothing speaks against it
   kOff,
-  kOn,    // what speaks against it is an error
+  kOn,  // what speaks against it is an error
 };
 
 struct RunnerOptions {
@@ -60,7 +60,7 @@ struct RunnerOptions {
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
-  bool layer_table_on_host = false;  // embeddings of each layer; false: where the device has no room alone
+  bool layer_table_on_host = false;     // embeddings of each layer; false: where the device has no room alone
   Drafting drafting = Drafting::kAuto;  // as loaded: on or off
 };
 inline constexpr uint32_t kDefaultCtxLen = 4096;

@@ -13,7 +13,7 @@ namespace doppler::model {
 namespace {
 
 constexpr uint32_t kRows = 2;  // of a step: a token and its draft
-constexpr uint64_t kWord = sizeof(uint32_t);
+constexpr uint64_t kTokenBytes = sizeof(uint32_t);
 
 }  // namespace
 
@@ -30,13 +30,13 @@ std::string refuse_drafting(const RunnerOptions& options, const formats::ModelCo
 
 Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {
   [[maybe_unused]] gpu::Buffer* made = nullptr;
-  DP_CO_TRY(made, co_await buffer(builder, "drafts", kRows * kWord, &views_.drafts));
-  DP_CO_TRY(made, co_await buffer(builder, "choices", kRows * kWord, &views_.choices));
-  DP_CO_TRY(made, co_await buffer(builder, "next_drafts", kRows * kWord, &views_.next));
-  DP_CO_TRY(made, co_await buffer(builder, "tokens_behind", options_.chunk * kWord, &views_.behind));
+  DP_CO_TRY(made, co_await buffer(builder, "drafts", kRows * kTokenBytes, &views_.drafts));
+  DP_CO_TRY(made, co_await buffer(builder, "choices", kRows * kTokenBytes, &views_.choices));
+  DP_CO_TRY(made, co_await buffer(builder, "next_drafts", kRows * kTokenBytes, &views_.next));
+  DP_CO_TRY(made, co_await buffer(builder, "tokens_behind", options_.chunk * kTokenBytes, &views_.behind));
   const uint64_t rows = options_.all_logits ? options_.chunk : kRows;
-  DP_CO_TRY(next_logits_,
-            co_await buffer(builder, "draft_logits", rows * config_.vocab_size * kWord, &views_.next_logits));
+  DP_CO_TRY(next_logits_, co_await buffer(builder, "draft_logits", rows * config_.vocab_size * kTokenBytes,
+                                          &views_.next_logits));
   co_return Result<void>();
 }
 
@@ -46,7 +46,8 @@ Result<void> PlanRunner::record_draft_begin(kernels::Context& ctx) {
 }
 
 // Behind a chunk: the layer fills its cache, and behind a prompt it drafts.
-Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& lowering, const PlanRow& row) {
+Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& lowering,
+                                     const PlanRow& row) {
   const bool samples = row.logits_rows == lowering::LogitsRows::kLast;
   ctx.op_label = "next_tokens";
   DP_CHECK(kernels::record(ctx, kernels::NextTokens{.tokens = views_.tokens,
@@ -61,7 +62,7 @@ Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& 
                                                     .token = views_.next,
                                                     .vocab_size = config_.vocab_size,
                                                     .greedy = true}));
-  return ctx.plan.copy(views_.next.sub(0, kWord), views_.drafts.sub(kWord, kWord), "draft");
+  return ctx.plan.copy(views_.next.sub(0, kTokenBytes), views_.drafts.sub(kTokenBytes, kTokenBytes), "draft");
 }
 
 Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, lowering::Lowering& lowering,

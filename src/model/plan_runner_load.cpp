@@ -318,8 +318,9 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
   lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, reports_.back());
   const Result<lowering::Logits> logits = lowering.run();
   DP_CHECK_WHILE(logits, "recording the plan %s", row.name.c_str());
-  DP_CHECK_WHILE(has_many() ? record_many_end(ctx, *logits, row) : record_end(ctx, io, *logits, row, lowering),
-                 "recording the plan %s", row.name.c_str());
+  DP_CHECK_WHILE(
+      has_many() ? record_many_end(ctx, *logits, row) : record_end(ctx, io, *logits, row, lowering),
+      "recording the plan %s", row.name.c_str());
   builder.end();
   return {};
 }

@@ -136,9 +136,8 @@ Task<Result<std::vector<uint8_t>>> RecurrentStates::save(gpu::Device& device, ui
   }
   for (size_t i = 0; i < sizes_.size(); ++i) {
     DP_CO_TRY(const std::vector<uint8_t> bytes,
-              co_await device.read_buffer({.buffer = (*place.states)[i]->id(),
-                                           .offset = place.row * sizes_[i],
-                                           .bytes = sizes_[i]}));
+              co_await device.read_buffer(
+                  {.buffer = (*place.states)[i]->id(), .offset = place.row * sizes_[i], .bytes = sizes_[i]}));
     out.insert(out.end(), bytes.begin(), bytes.end());
   }
   co_return out;

@@ -46,11 +46,10 @@ struct Session {
   }
   Generation answer(const Tokens& prompt, GenerateOptions options) {
     const std::atomic<bool> cancelled = false;
-    engine::Generator generator(*runner, nullptr,
-                                {.vocab_size = runner->config().vocab_size,
-                                 .stop_tokens = {},
-                                 .drafts = engine::DraftUse::kAlways},
-                                cached, cancelled);
+    engine::Generator generator(
+        *runner, nullptr,
+        {.vocab_size = runner->config().vocab_size, .stop_tokens = {}, .drafts = engine::DraftUse::kAlways},
+        cached, cancelled);
     const auto started = generator.start(prompt, std::move(options));
     EXPECT_TRUE(started) << started.error().message();
     while (started) {
@@ -214,7 +213,8 @@ TEST(Drafts, AreRefusedByName) {
   options.max_sequences = 2;
   const auto several = load(kAgreeing, options);
   ASSERT_FALSE(several);
-  EXPECT_NE(several.error().message().find("for one sequence"), std::string::npos) << several.error().message();
+  EXPECT_NE(several.error().message().find("for one sequence"), std::string::npos)
+      << several.error().message();
   options.drafting = Drafting::kAuto;
   auto without = load(kAgreeing, options);
   ASSERT_TRUE(without) << without.error().message();
