@@ -13,6 +13,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "server"))
+from figures import COMMIT, write_record  # noqa: E402
+
 EVERY = 0.05  # seconds
 KINDS = {"VmRSS": "resident", "RssAnon": "anonymous", "RssFile": "of_files", "RssShmem": "shared"}
 
@@ -59,14 +62,10 @@ def main():
     answer = json.loads(text) if code == 0 else {}
     passed = code == 0 and peaks["resident"] < arguments.most_gib * 2**30
     record = {"kind": "large_model", "passed": passed, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-              "commit": os.environ.get("DOPPLER_COMMIT", ""), "machine": arguments.label or platform.machine(), "shape": arguments.shape, "file_bytes": size,
+              "commit": COMMIT, "machine": arguments.label or platform.machine(), "shape": arguments.shape, "file_bytes": size,
               "synth_seconds": made, "run_seconds": seconds, "most_bytes": int(arguments.most_gib * 2**30),
               "peak_bytes": peaks, "answer": {key: value for key, value in answer.items() if key not in ("text", "tokens")}}
-    text = json.dumps(record, indent=2)
-    print(text)
-    if arguments.save:
-        with open(arguments.save, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+    write_record(record, arguments.save)
     return 0 if passed else 1
 
 

@@ -7,7 +7,9 @@
 
 namespace doppler::cli {
 
-Result<Model> load_for(const ModelFlags& flags, uint64_t positions) {
+Result<Model> load_for(const ModelFlags& given, uint64_t positions) {
+  ModelFlags flags = given;
+  if (flags.load.draft == "auto") flags.load.draft = "off";  // what a step takes, not what a text gives
   if (flags.load.ctx_len != 0) return load_named_model(flags);
   ModelFlags raised = flags;
   raised.load.ctx_len = static_cast<uint32_t>(positions);

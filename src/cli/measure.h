@@ -10,7 +10,8 @@
 namespace doppler::cli {
 
 // Loads the model with the context of --ctx; without that flag with the usual context, or with `positions` if that is more.
-Result<Model> load_for(const ModelFlags& flags, uint64_t positions);
+// Drafts only where --draft on asks for them.
+Result<Model> load_for(const ModelFlags& given, uint64_t positions);
 
 // The program, its commit and the flags' preset, now.
 bench::Origin origin_of(const ModelFlags& flags);

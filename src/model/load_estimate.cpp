@@ -222,6 +222,7 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   DP_TRY(estimate.config, formats::read_config(checkpoint));
   DP_CHECK(families::check_has_forward_pass(estimate.config));
   fill_defaults(options, estimate.config, caps);
+  DP_CHECK(choose_drafting(options, estimate.config));
   DP_CHECK(check_cache_format(estimate.config, options.cache_format));
   estimate.ctx_len = options.ctx_len;
   estimate.chunk = options.chunk;

@@ -38,8 +38,9 @@ Result<uint32_t> choose_expert_slots(const RunnerOptions& options, const formats
 // How weights are laid out for this device and lane.
 formats::LayoutPolicy weight_layout_policy(const gpu::Caps& caps, const kernels::Policy& policy);
 
-// Why a model does not draft with these options: "" if it may. Whether its kernels are there is seen when plans are recorded.
-std::string refuse_drafting(const RunnerOptions& options, const formats::ModelConfig& config);
+// Takes the next-token layer off the config where it will not draft, and gives the reason: "" where it may. Whether its kernels
+// are there is seen when plans are recorded. Error: it was asked for, and the reason speaks against it.
+Result<std::string> choose_drafting(const RunnerOptions& options, formats::ModelConfig& config);
 
 struct LoadEstimate {
   formats::ModelConfig config;

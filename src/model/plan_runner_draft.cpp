@@ -15,9 +15,9 @@ namespace {
 constexpr uint32_t kRows = 2;  // of a step: a token and its draft
 constexpr uint64_t kTokenBytes = sizeof(uint32_t);
 
-}  // namespace
-
+// Why a model does not draft; "" if nothing speaks against it.
 std::string refuse_drafting(const RunnerOptions& options, const formats::ModelConfig& config) {
+  if (options.drafting == Drafting::kOff) return "it was turned off";
   if (config.next_layers == 0) return "the model has no next-token layer";
   if (options.max_sequences != 0) return "it is for one sequence, and the model is loaded for several";
   if (options.all_logits && options.drafting != Drafting::kOn) return "all logits are asked for";
@@ -26,6 +26,18 @@ std::string refuse_drafting(const RunnerOptions& options, const formats::ModelCo
   if (options.policy.allows(kernels::Lane::kPersistent)) return "the lane persistent has steps of one row";
   if (options.expert_bytes != 0) return "experts are paged";
   return "";
+}
+
+}  // namespace
+
+Result<std::string> choose_drafting(const RunnerOptions& options, formats::ModelConfig& config) {
+  std::string reason = refuse_drafting(options, config);
+  if (!reason.empty() && options.drafting == Drafting::kOn) {
+    return fail(ErrorKind::kUnsupported, "The model %s cannot draft tokens (--draft on): %s.",
+                config.name.c_str(), reason.c_str());
+  }
+  if (!reason.empty()) config.next_layers = 0;
+  return reason;
 }
 
 Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {

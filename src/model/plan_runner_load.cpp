@@ -50,14 +50,8 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                    options.tickets, kMaxTickets);
   }
   const RunnerOptions asked = options;
-  std::string no_drafts =
-      options.drafting == Drafting::kOff ? "it was turned off" : refuse_drafting(options, config);
-  if (!no_drafts.empty() && options.drafting == Drafting::kOn) {
-    co_return fail(ErrorKind::kUnsupported, "The model %s cannot draft tokens (--draft on): %s.",
-                   config.name.c_str(), no_drafts.c_str());
-  }
   const bool is_told = options.drafting == Drafting::kAuto && config.next_layers != 0;
-  if (!no_drafts.empty()) config.next_layers = 0;
+  DP_CO_TRY(std::string no_drafts, choose_drafting(options, config));
   if (options.layers != 0 && options.layers < config.n_layers) {
     const uint32_t cut = config.n_layers - options.layers;
     config.shared_kv_layers -= std::min(cut, config.shared_kv_layers);
@@ -77,6 +71,15 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
       .ring_len = options.max_sequences != 0 ? options.window_tokens : ring_len_of(options, config)};
   MemoryEstimate estimate = estimate_of(options, config, checkpoint, device.caps(), lengths);
   DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
+  if (expert_slots != 0 && config.next_layers != 0) {  // the device has no room for all of them
+    if (options.drafting == Drafting::kOn) {
+      co_return fail(ErrorKind::kUnsupported,
+                     "The model %s cannot draft tokens (--draft on): experts are paged.",
+                     config.name.c_str());
+    }
+    no_drafts = "experts are paged";
+    config.next_layers = 0;
+  }
   DP_CO_CHECK(check_memory(estimate, device.caps(), positions));
 
   std::unique_ptr<PlanRunner> runner(new PlanRunner(device, std::move(config), std::move(options)));

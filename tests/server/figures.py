@@ -75,9 +75,14 @@ def finish(arguments, kind, served, passed, figures):
               "settings": {key: value for key, value in vars(arguments).items()
                            if key not in ("doppler", "save", "label")}, **figures}
     served.end()
+    write_record(record, arguments.save)
+    return 0 if passed else 1
+
+
+def write_record(record, path):
+    """Prints a record as JSON, and saves it where a path is given."""
     text = json.dumps(record, indent=2)
     print(text)
-    if arguments.save:
-        with open(arguments.save, "w", encoding="utf-8") as file:
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(text + "\n")
-    return 0 if passed else 1
