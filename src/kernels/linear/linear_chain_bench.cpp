@@ -5,6 +5,7 @@
 // instead of the tables' choice, each row of the tables whose name ends so, wherever it can be used.
 // Weights are zeros, of four layers in turn, more than any cache holds. ms: wall clock a step, many steps in flight, the best
 // of some repetitions. Read next: product.h (the tables), linear_bench.cpp (one product at a time).
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

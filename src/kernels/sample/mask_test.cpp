@@ -1,5 +1,6 @@
 // Masks: of a sequence that has one, the oracle's token of the logits that it leaves; of others beside it, that of all. The
 // greedy choice of a plan with masks, and log-probabilities, which are those of the logits before.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -2,6 +2,7 @@
 // and that sequences in company draw as they would alone.
 #include "kernels/sample/more.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,6 @@
 // The choice of a token for many sequences: every row of a step gets the token that its sequence would get alone, from
 // the same logits, params, biases, counts, counter and key.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
