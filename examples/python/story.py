@@ -19,7 +19,8 @@ class LoadOptions(ctypes.Structure):
                 ("ctx_len", c_uint32), ("chunk", c_uint32), ("sequences", c_uint32), ("pool_tokens", c_uint32),
                 ("cache_host_bytes", c_uint64), ("ring", c_uint32), ("tuned", c_bool), ("verify", c_bool), ("all_samplers", c_bool),
                 ("logprobs", c_bool), ("on_progress", PROGRESS_CALLBACK), ("progress_data", c_void_p), ("grammars", c_uint64),
-                ("expert_bytes", c_uint64), ("layer_table_on_host", c_uint64)]
+                ("expert_bytes", c_uint64), ("layer_table_on_host", c_uint64),
+                ("draft", c_char_p)]
 
 
 class GenerateOptions(ctypes.Structure):
