@@ -94,19 +94,13 @@ std::vector<Value> Graph::add_node(Node node, std::span<const uint32_t> columns)
 
 Value Graph::add_one(Node node, uint32_t columns) { return add_node(std::move(node), {&columns, 1}).front(); }
 
-Value Graph::embed(Matrix table, float scale) { return add_embed(table, {.scale = scale}); }
-
-Value Graph::embed_next(Matrix table, float scale) {
-  return add_embed(table, {.scale = scale, .is_next = true});
-}
-
-Value Graph::add_embed(Matrix table, Embed embed) {
-  return add_one({.operation = embed,
+Value Graph::embed(Matrix table, float scale, bool is_next) {
+  return add_one({.operation = Embed{.scale = scale, .is_next = is_next},
                   .inputs = {},
                   .outputs = {},
                   .matrices = {table},
                   .vectors = {},
-                  .op_label = (embed.is_next ? "next." : "") + info(table).label()},
+                  .op_label = (is_next ? "next." : "") + info(table).label()},
                  info(table).shape[1]);
 }
 

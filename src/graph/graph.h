@@ -63,8 +63,8 @@ class Graph {
   Vector vector(TensorId tensor, uint32_t layer, uint32_t n);
   Vector vectors(TensorId tensor, uint32_t layer, uint32_t count, uint32_t n);  // [count, n], read in f32
 
-  Value embed(Matrix table, float scale);             // of the step's tokens: [R, k of the table]
-  Value embed_next(Matrix table, float scale);        // of the tokens behind them
+  // Of the step's tokens, or of those behind them: [R, k of the table].
+  Value embed(Matrix table, float scale, bool is_next = false);
   Value rms_norm(Value x, Vector weight, float eps);  // [R, n]
   Value head_norm(Value x, Vector weight,
                   float eps);  // RMSNorm of each head of as many columns as the weight
@@ -175,7 +175,6 @@ class Graph {
   uint32_t declare(TensorId tensor, uint32_t layer, std::vector<uint32_t> shape);
   std::vector<Value> add_node(Node node, std::span<const uint32_t> columns);
   Value add_one(Node node, uint32_t columns);
-  Value add_embed(Matrix table, Embed embed);
   uint32_t columns(Value value) const;
   std::string label_of(Value value) const;  // its maker's
   std::vector<Value> add_streams(Operation operation, std::vector<Value> inputs, std::vector<Vector> vectors,
