@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "base/trace.h"
 #include "kernels/attention/attention.h"
 #include "kernels/linear/linear.h"
@@ -55,6 +56,9 @@ Result<void> PlanRunner::set_generation(const GenerationSettings& settings,
   const size_t kept = std::min<size_t>(before.size(), kRecentTokens);
   recent_tokens_.assign(before.end() - static_cast<ptrdiff_t>(kept), before.end());
   ring_index_ = 0;
+  if (const std::string reason = model::refuse_drafts(settings); drafts_ && !reason.empty()) {
+    log(LogLevel::kInfo, "Tokens of this answer are not drafted: %s.", reason.c_str());
+  }
   if (takes_greedy_plan(settings)) return {};
 
   kernels::SampleParams params = settings.sampling;

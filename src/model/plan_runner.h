@@ -102,7 +102,7 @@ class PlanRunner final : public StepRunner {
   Result<Ticket> mark() override;
   Result<Ticket> decode(uint32_t steps, uint32_t submits, bool drafts) override;
   DraftCounts draft_counts() const override { return draft_counts_; }
-  bool can_draft() const override { return drafts_ && refuse_drafts(settings_).empty(); }
+  bool can_draft() const override { return drafts_ && model::refuse_drafts(settings_).empty(); }
   bool goes_on_without_lost() override { return std::exchange(tokens_lost_, false); }
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
@@ -172,6 +172,7 @@ class PlanRunner final : public StepRunner {
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   // Drafts: plan_runner_draft.cpp.
+  void refuse_drafts(std::string reason);
   Task<Result<void>> make_draft_buffers(gpu::PlanBuilder& builder);
   Result<void> record_draft_begin(kernels::Context& ctx);
   Result<void> record_next(kernels::Context& ctx, lowering::Lowering& lowering, const PlanRow& row);

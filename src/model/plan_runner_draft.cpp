@@ -2,6 +2,7 @@
 // chosen, and the next step evaluates both. Two rows take little more than one, since weights are read once; where the guess
 // was right both tokens stay. What is chosen is what the model itself chooses: a draft only decides how much is evaluated.
 // Read next: kernels/step/draft.h (what counts), layers/next_token.h (the layer).
+#include "base/log.h"
 #include "kernels/linear/linear.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/step/draft.h"
@@ -38,6 +39,12 @@ Result<std::string> choose_drafting(const RunnerOptions& options, formats::Model
   }
   if (!reason.empty()) config.next_layers = 0;
   return reason;
+}
+
+void PlanRunner::refuse_drafts(std::string reason) {
+  drafts_refused_ = std::move(reason);
+  log(LogLevel::kInfo, "The next-token layer of %s is left out (--draft): %s.", config_.name.c_str(),
+      drafts_refused_.c_str());
 }
 
 Task<Result<void>> PlanRunner::make_draft_buffers(gpu::PlanBuilder& builder) {

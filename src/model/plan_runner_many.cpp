@@ -91,19 +91,7 @@ Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::
   if (row.logits_rows == LogitsRows::kSampled) of_slots.max_rows = tables_.sequences;
   if (row.logits_rows == LogitsRows::kSampled) of_slots.fixed_rows = of_slots.max_rows;
   of_slots.op_label = "sample";
-  const kernels::Sample sample{.logits = logits.all,
-                               .best = {},
-                               .params = views_.params,
-                               .bias = views_.bias,
-                               .counts = views_.counts,
-                               .token = views_.token,
-                               .logprobs = row.greedy ? kernels::TensorView{} : views_.logprobs,
-                               .more = row.greedy ? kernels::TensorView{} : views_.more,
-                               .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
-                               .mask = row.greedy ? kernels::TensorView{} : views_.mask,
-                               .vocab_size = config_.vocab_size,
-                               .greedy = row.greedy};
-  DP_CHECK(kernels::record(of_slots, sample));
+  DP_CHECK(kernels::record(of_slots, sample_of(logits, row)));
   of_slots.op_label = "advance";
   return kernels::record(of_slots, kernels::Advance{.token = views_.token,
                                                     .ring = views_.ring,

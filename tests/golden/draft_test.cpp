@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "engine/generator.h"
 #include "golden_helpers.h"
@@ -206,6 +208,34 @@ TEST(Drafts, EndWithTheContext) {
     EXPECT_EQ(got.tokens, wanted.tokens) << ctx_len;
     EXPECT_EQ(got.stop, StopReason::kContextFull);
   }
+}
+
+// A checkpoint whose layer lacks a tensor runs without it.
+TEST(Drafts, AnIncompleteLayerIsLeftOut) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "doppler_incomplete_next_layer";
+  std::filesystem::create_directories(folder);
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    std::ifstream in(folder_of(kAgreeing) + "/" + name, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    if (const size_t at = bytes.find("mtp.norm.weight"); at != std::string::npos) bytes[at] = 'x';
+    std::ofstream(folder / name, std::ios::binary) << bytes;
+  }
+  const auto load_it = [&](Drafting drafting) {
+    auto files = formats::open_file_set(folder.string());
+    EXPECT_TRUE(files);
+    const auto checkpoint = open_golden(std::move(*files));
+    return gpu::run_to_completion(device(),
+                                  model::PlanRunner::load(device(), *checkpoint, options_of(drafting), {}));
+  };
+  const auto without = load_it(Drafting::kAuto);
+  ASSERT_TRUE(without) << without.error().message();
+  EXPECT_FALSE((*without)->has_drafts());
+  EXPECT_NE((*without)->drafts_refused().find("mtp.norm"), std::string::npos) << (*without)->drafts_refused();
+  const auto asked = load_it(Drafting::kOn);
+  ASSERT_FALSE(asked);
+  EXPECT_NE(asked.error().message().find("mtp.norm"), std::string::npos) << asked.error().message();
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Drafts, AreRefusedByName) {
