@@ -75,6 +75,8 @@ class Runner {
     return sample;
   }
 
+  model::DraftCounts drafts() const { return steps_.draft_counts(); }
+
   // GPU time of a decode step among those of `test`.
   Result<double> gpu_step(const Test& test) {
     const uint32_t steps = test.generate - 1;
@@ -152,6 +154,7 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   gpu::Counters before;
   const ExpertPaging paging_before = engine::paging_of(*model.impl().loaded);
   Runner runner(model, settings.cadence);
+  const model::DraftCounts drafts_before = runner.drafts();
   DP_CHECK(repeat(settings, number, [&](uint32_t repetition, bool counted) -> Result<void> {
     DP_TRY(const Sample sample, runner.once(row.test, repetition));
     before = sample.before;
@@ -171,6 +174,9 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   row.objects_created = counters.buffers_created + counters.bind_groups_created + counters.pipelines_created -
                         before.buffers_created - before.bind_groups_created - before.pipelines_created;
   row.experts = engine::paging_since(paging_before, engine::paging_of(*model.impl().loaded));
+  const model::DraftCounts drafts = runner.drafts();
+  row.drafts = {.drafted = drafts.drafted - drafts_before.drafted,
+                .accepted = drafts.accepted - drafts_before.accepted};
   if (read_bandwidth > 0 && row.test.prompt == 0) {
     // Of the step in the middle of the test.
     const StepShape shape{.depth = row.test.depth + row.test.generate / 2};

@@ -120,6 +120,11 @@ std::string markdown_tail(const Report& report) {
                      format_bytes(f.scratch_bytes).c_str());
   for (const Row& row : report.rows) {
     if (row.experts.slots != 0) out += row.test.name() + ", " + engine::paging_line(row.experts) + "\n";
+    if (row.drafts.drafted != 0) {
+      out += format_text("%s, %llu tokens drafted, %llu of them right\n", row.test.name().c_str(),
+                         static_cast<unsigned long long>(row.drafts.drafted),
+                         static_cast<unsigned long long>(row.drafts.accepted));
+    }
   }
   if (!f.loads.empty()) return out;
   out += ceilings_line(f.ceilings);
@@ -149,7 +154,9 @@ Json row_json(const Row& row) {
           {"objects_created", row.objects_created},
           {"streams", row.test.streams},
           {"token_seconds", row.token_seconds},
-          {"longest_wait_seconds", row.longest_wait_seconds}};
+          {"longest_wait_seconds", row.longest_wait_seconds},
+          {"drafted_tokens", row.drafts.drafted},
+          {"accepted_tokens", row.drafts.accepted}};
 }
 
 Json report_json(const Report& report) {

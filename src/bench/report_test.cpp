@@ -64,6 +64,19 @@ TEST(Report, StreamsHaveATableOfTheirOwn) {
   EXPECT_EQ((*json)["tests"][0]["longest_wait_seconds"], 0.16);
 }
 
+TEST(Report, DraftsAreCounted) {
+  Report report = sample_report();
+  EXPECT_FALSE(contains(to_text(report, Format::kMarkdown), "drafted"));
+  report.rows[1].drafts = {.drafted = 640, .accepted = 512};
+  const std::string text = to_text(report, Format::kMarkdown);
+  EXPECT_TRUE(contains(text, "\ntg128, 640 tokens drafted, 512 of them right\n")) << text;
+  const auto json = parse_json(to_text(report, Format::kJson), "report");
+  ASSERT_TRUE(json);
+  EXPECT_EQ((*json)["tests"][0]["drafted_tokens"], 0);
+  EXPECT_EQ((*json)["tests"][1]["drafted_tokens"], 640);
+  EXPECT_EQ((*json)["tests"][1]["accepted_tokens"], 512);
+}
+
 TEST(Report, ItsPiecesAreTheWhole) {
   const Report report = sample_report();
   for (const Format format : {Format::kMarkdown, Format::kCsv, Format::kJson}) {
