@@ -8,6 +8,7 @@ import { HostError, Status } from './wasm_loader.mjs';
  * @property {string} name for messages
  * @property {number} size in bytes
  * @property {(offset: number, count: number) => Promise<Uint8Array>} read exactly `count` bytes, or throws
+ * @property {(offset: number, into: Uint8Array) => Promise<void>} [readInto] as many as there is room for, without a copy
  * @property {() => void} close
  */
 /**
@@ -64,23 +65,15 @@ export class FileHost {
     return file;
   }
 
-  /**
-   * The bytes in chunks, the next one being read while one is used.
-   * @param {number} number @param {number} offset @param {number} bytes @param {number} chunkBytes
-   */
-  async *chunks(number, offset, bytes, chunkBytes) {
+  /** Bytes of a file to where they are wanted. @param {number} number @param {number} offset @param {Uint8Array} into */
+  async fill(number, offset, into) {
     const file = this.#file(number);
-    const end = offset + bytes;
-    const read = (from) => {
-      const reading = file.read(from, Math.min(chunkBytes, end - from));
-      reading.catch((error) => (this.failure = error)); // told where it is awaited, also if that is later
-      return reading;
-    };
-    let next = read(offset);
-    for (let at = offset; at < end; at += chunkBytes) {
-      const chunk = await next;
-      if (at + chunkBytes < end) next = read(at + chunkBytes);
-      yield chunk;
+    try {
+      if (file.readInto) await file.readInto(offset, into);
+      else into.set(await file.read(offset, into.length));
+    } catch (error) {
+      this.failure = error;
+      throw error;
     }
   }
 

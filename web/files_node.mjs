@@ -28,18 +28,23 @@ async function openFile(path) {
     throw error;
   }
   const { size } = await handle.stat();
+  /** @param {number} offset @param {Uint8Array} into */
+  const readInto = async (offset, into) => {
+    for (let at = 0; at < into.length;) {
+      const { bytesRead } = await handle.read(into, at, into.length - at, offset + at);
+      if (bytesRead === 0) throw new Error(`${path} ends at ${offset + at}, before byte ${offset + into.length}.`);
+      at += bytesRead;
+    }
+  };
   return {
     name: path,
     size,
     close: () => void handle.close(),
     async read(offset, count) {
       const bytes = new Uint8Array(count);
-      for (let at = 0; at < count;) {
-        const { bytesRead } = await handle.read(bytes, at, count - at, offset + at);
-        if (bytesRead === 0) throw new Error(`${path} ends at ${offset + at}, before byte ${offset + count}.`);
-        at += bytesRead;
-      }
+      await readInto(offset, bytes);
       return bytes;
     },
+    readInto,
   };
 }

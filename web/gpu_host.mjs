@@ -1,5 +1,6 @@
 // The GPU half of the boundary: the imports of src/gpu/host_gpu_web.h over the WebGPU API. Objects live in arrays under
 // the numbers that WebAssembly gives them. What is asked is checked there; here it is only carried out.
+import { kStagingBytes, Staging } from './staging.mjs';
 import { HostError, Status } from './wasm_loader.mjs';
 
 // Words of a plan, src/gpu/plan.h.
@@ -9,8 +10,6 @@ const kAxisShift = 28;
 const kRowsMask = 2 ** kAxisShift - 1;
 
 const kNoReadback = 0xffffffff;
-const kChunkBytes = 8 << 20; // of a stream: as fast as larger ones, and the browser copies each
-const kPaceBytes = 64 << 20; // of all streams, after which the queue is waited for
 
 // By BufferUse (src/gpu/buffer.h), from the WebGPU standard: MAP_READ 1, COPY_SRC 4, COPY_DST 8, UNIFORM 64, STORAGE 128.
 const kUsages = [128 | 4 | 8, 64 | 4 | 8, 1 | 8];
@@ -82,7 +81,8 @@ export class GpuHost {
   /** @type {any[]} */ #groups = [];
   /** @type {Map<string, any>} */ #layoutOf = new Map();
   /** @type {any} */ #device = null;
-  #unpaced = 0; // bytes streamed since the queue was waited for
+  /** @type {Staging | null} */ #staging = null;
+  /** A read into a mapped buffer. @type {Promise<void> | null} */ #filling = null;
   isCpu = false;
   lost = ''; // why the device is lost; empty while it is there
   /** @type {(why: string) => void} */ onLost = () => {};
@@ -185,8 +185,11 @@ export class GpuHost {
 
   #close() {
     const device = this.#device;
-    this.#device = null;
-    device?.destroy();
+    this.#device = this.#staging = null;
+    // Not while a read writes to memory that goes with the device.
+    const destroy = () => device?.destroy();
+    if (this.#filling) void this.#filling.then(destroy, destroy);
+    else destroy();
     this.#buffers = this.#pipelines = this.#layouts = this.#groups = [];
   }
 
@@ -249,23 +252,21 @@ export class GpuHost {
     this.#groups[id] = this.#device.createBindGroup({ layout: this.#layouts[pipeline], entries });
   }
 
-  // Bytes of a file into a buffer, in chunks that never enter WebAssembly.
+  // Bytes of a file into a buffer, which never enter WebAssembly. The core asks for one stream after the other.
   async #stream(buffer, offset, stream, from, bytes) {
-    const { queue } = this.#device;
-    for await (const chunk of this.files.chunks(stream, from, bytes, kChunkBytes)) {
-      let data = chunk;
-      if (data.length % 4 !== 0) { // only the last: writes take whole words
-        data = new Uint8Array(Math.ceil(chunk.length / 4) * 4);
-        data.set(chunk);
-      }
-      queue.writeBuffer(this.#buffers[buffer], offset, data);
-      offset += data.length;
-      this.#unpaced += data.length;
-      if (this.#unpaced >= kPaceBytes) {
-        this.#unpaced = 0;
-        await this.#idle();
-      }
+    const staging = (this.#staging ??= new Staging(this.#device, (done) => this.#seen(done)));
+    for (let at = 0; at < bytes; at += kStagingBytes) {
+      const filled = await staging.next(Math.min(kStagingBytes, bytes - at));
+      this.#filling = this.files.fill(stream, from + at, filled.view);
+      await this.#filling.finally(() => (this.#filling = null));
+      staging.send(filled, this.#buffers[buffer], offset + at);
     }
+  }
+
+  /** The model is loaded, or nothing will be streamed for a while. */
+  releaseStaging() {
+    this.#staging?.release();
+    this.#staging = null;
   }
 
   // The replay: dispatches share a pass until a copy ends it.

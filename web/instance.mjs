@@ -51,7 +51,8 @@ export class Instance {
 
   /** @param {object} options @param {Listener['onProgress']} onProgress */
   load(options, onProgress) {
-    return this.ask('load', { files: this.access.files, options }, { onProgress });
+    const loaded = this.ask('load', { files: this.access.files, options }, { onProgress });
+    return loaded.finally(() => this.host.releaseStaging());
   }
 
   /** Calls doppler_<name>. @param {string} name @param {object} request @param {Listener} [listener] @returns {Promise<any>} */

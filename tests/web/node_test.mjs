@@ -13,6 +13,7 @@ import test from 'node:test';
 import { hasMatrixUnits } from '../../web/gpu_host.mjs';
 import { Doppler } from '../../web/node.mjs';
 import { formatsInUse } from '../../web/self_test.mjs';
+import { kStagingBytes, Staging } from '../../web/staging.mjs';
 import { caseFolders, readFloats, readIntegers, serveFolder } from './references.mjs';
 import { failingAllocation, spiedGpu } from './spied_gpu.mjs';
 
@@ -54,6 +55,25 @@ try {
   console.log(`skipped: ${/** @type {Error} */ (error).message}`);
   process.exit(kNoDevice);
 }
+
+check('bytes of any number arrive through mapped buffers, with zeros up to whole words', '', async () => {
+  const adapter = await (await Doppler.gpu()).requestAdapter();
+  const device = await adapter.requestDevice();
+  const bytes = new Uint8Array(6 * kStagingBytes + 5).map((_, i) => (i * 2654435761) >>> 24);
+  const buffer = device.createBuffer({ size: bytes.length + 3, usage: 1 | 8 }); // MAP_READ, COPY_DST
+  const staging = new Staging(device, (done) => done);
+  for (let at = 0; at < bytes.length; at += kStagingBytes) {
+    const filled = await staging.next(Math.min(kStagingBytes, bytes.length - at));
+    filled.view.set(bytes.subarray(at, at + filled.view.length));
+    staging.send(filled, buffer, at);
+  }
+  staging.release();
+  await buffer.mapAsync(1);
+  const arrived = new Uint8Array(buffer.getMappedRange());
+  assert.deepEqual(Buffer.from(arrived.subarray(0, bytes.length)).compare(bytes), 0);
+  assert.deepEqual([...arrived.subarray(bytes.length)], [0, 0, 0]);
+  device.destroy();
+});
 
 for (const folder of caseFolders(golden)) {
   check(`golden ${relative(golden, folder)}: the greedy tokens are the reference's`, '', async () => {
