@@ -1,5 +1,6 @@
 // Attention of rows of several sequences, whose keys and values lie in blocks of a pool, against double precision: rows of
 // pieces attended each on its own, y in f16 tiles alone, and rows that rotate q and fill the cache themselves.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -199,6 +200,30 @@ std::optional<Outcome> rotated(const char* variant, bool norms) {
   return Outcome{.y = run.read<float>(y, kDecoding * kRow),
                  .keys = run.read<uint16_t>(op.cache.k, many.keys.size()),
                  .values = run.read<uint16_t>(op.cache.v, many.values.size())};
+}
+
+// Of the variant for decoding rows of sequences, on a GPU with subgroups of 32.
+uint32_t keys_at_once(uint32_t rows, uint32_t n_heads) {
+  gpu::Caps caps;
+  caps.type = gpu::AdapterType::kDiscrete;
+  caps.subgroups = true;
+  caps.subgroup_min = caps.subgroup_max = 32;
+  caps.max_invocations = caps.max_workgroup_size_x = 1024;
+  caps.max_workgroup_bytes = 49152;
+  Attention op{.n_heads = n_heads};
+  op.cache.ctx_len = 4096;
+  op.cache.n_kv_heads = 8;
+  op.cache.head_dim = 128;
+  AttentionDecodeRow row = each_row(
+      *std::ranges::find(attention_skinny_variants(), "attention_skinny.split", &AttentionPrefillRow::name));
+  row.rows = rows;
+  return decode_sizes(row, op, caps).keys;
+}
+
+TEST(AttentionMany, MoreRowsThanRunAtOnceTakeTwoKeysAtATime) {
+  EXPECT_EQ(keys_at_once(32, 32), 4u);
+  EXPECT_EQ(keys_at_once(64, 32), 2u);
+  EXPECT_EQ(keys_at_once(64, 8), 4u);  // one query head a kv head: few registers
 }
 
 TEST(AttentionMany, RowsRotateAndFillTheCacheThemselves) {

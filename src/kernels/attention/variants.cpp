@@ -17,6 +17,11 @@ constexpr uint32_t kTargetWorkgroups = 256;
 constexpr uint32_t kMostSplits = 32;
 // Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
 constexpr uint32_t kMostHeadVectors = 8;
+// Workgroups of kRowsWorkgroup invocations with so many head vectors and four keys each that an H200 runs at once: three a
+// multiprocessor. With two keys it is four, and more workgroups than these are not left to a second turn. H100, 64 streams behind
+// 512 tokens, tok/s: 8B 6,565 and 7,024, 1B 23,480 and 25,440; with 32, which all run at once, 5,040 and 4,895.
+constexpr uint32_t kAtOnceOfFourKeys = 396;
+constexpr uint32_t kLargeHeadVectors = 4;
 // Of keys, and as many of values, that an invocation has loaded: more than that many times eight registers hold nobody's kernel.
 constexpr uint32_t kMostTileVectors = 16;
 // Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
@@ -367,6 +372,8 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
     const uint32_t useful = (visible_keys(op) + row.keys_per_split - 1) / row.keys_per_split;
     sizes.splits = std::min({wanted, useful, row.reader_reduces ? kMaxReducedSplits : kMostSplits});
     sizes.keys_per_split = row.keys_per_split;
+    const bool is_large = sizes.heads * sizes.vectors >= kLargeHeadVectors;
+    if (is_large && workgroups > kAtOnceOfFourKeys) sizes.keys = std::min(sizes.keys, 2u);
   }
   return sizes;
 }

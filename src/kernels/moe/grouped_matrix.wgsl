@@ -8,6 +8,7 @@
 // Barriers: before w_tile is filled (its readers are done) and after; around each use of corner.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Consts: SUBGROUPS, BK. Read next: moe/group_place, linear/matmul/matmul_matrix.
+//!import linear/weights/put_pairs
 //!import common/fragments
 //!import moe/group_place
 //!import linear/weights/stage
@@ -31,11 +32,11 @@ const kStepUnits = BK / 32u;
 const kEach = 2u * kStepUnits;  // units an invocation brings in a step
 const kTileColumns = 2u * UNITS;  // fragments in a row of x
 
-var<workgroup> w_tile: array<f16, BN * kStride>;
+var<workgroup> w_tile: array<vec2<u32>, BN * kStride / 4u>;
 var<workgroup> corner: array<f32, 256u * SUBGROUPS>;
 
 fn load_left(at: u32) -> Left { return subgroupMatrixLoad<Left, row_major>(&x, at, 16u); }
-fn load_right(at: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&w_tile, at, kStride); }
+fn load_right(at: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&w_tile, at / 4u, kStride / 4u); }
 
 // Where a subgroup and its invocation are.
 struct Place {

@@ -10,6 +10,7 @@
 // a subgroup, to invocations that check what they write.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Read next: linear/weights/stage_tile_q4, common/forms.h (the order of x's numbers).
+//!import linear/weights/put_pairs
 //!import linear/matmul/matmul_matrix_bindings
 //!import common/fragments
 //!import common/activate
@@ -25,7 +26,7 @@ const kStride = BK + 8u;  // of w_tile, in numbers: 16 bytes more, so that rows 
 const kStepUnits = BK / 32u;
 const kEach = BN * kStepUnits / kWorkgroup;  // units an invocation brings in a step
 
-var<workgroup> w_tile: array<f16, BN * kStride>;
+var<workgroup> w_tile: array<vec2<u32>, BN * kStride / 4u>;
 var<workgroup> corner: array<f32, 256u * kSubgroups>;
 
 fn load_left(at: u32) -> Left {
@@ -33,7 +34,7 @@ fn load_left(at: u32) -> Left {
 }
 
 fn load_right(at: u32) -> Right {
-  return subgroupMatrixLoad<Right, col_major>(&w_tile, at, kStride);
+  return subgroupMatrixLoad<Right, col_major>(&w_tile, at / 4u, kStride / 4u);
 }
 
 fn load_sum(at: u32) -> Sum {

@@ -14,16 +14,14 @@ fn fetch_unit(row: u32, u: u32) -> StageUnit {
 }
 
 // f16 holds what bf16 does but for numbers below 2^-14, which lose their last bits, and ones beyond its range.
-fn put_two(at: u32, bits: vec2<u32>) {
-  put_pair(at, vec2<f16>(clamp(bitcast<vec2<f32>>(bits), vec2<f32>(-65504.0), vec2<f32>(65504.0))));
+fn pair_of(bits: vec2<u32>) -> vec2<f16> {
+  return vec2<f16>(clamp(bitcast<vec2<f32>>(bits), vec2<f32>(-65504.0), vec2<f32>(65504.0)));
 }
 
 // Eight numbers, in the order that x has: 0 and 2, 1 and 3, 4 and 6, 5 and 7.
 fn put_eight(at: u32, step: u32, e: vec4<u32>) {
-  put_two(at, e.xy << vec2<u32>(16u));
-  put_two(at + step, e.xy & vec2<u32>(0xffff0000u));
-  put_two(at + 2u * step, e.zw << vec2<u32>(16u));
-  put_two(at + 3u * step, e.zw & vec2<u32>(0xffff0000u));
+  put_pairs(at, pair_of(e.xy << vec2<u32>(16u)), pair_of(e.xy & vec2<u32>(0xffff0000u)));
+  put_pairs(at + step, pair_of(e.zw << vec2<u32>(16u)), pair_of(e.zw & vec2<u32>(0xffff0000u)));
 }
 
 fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {

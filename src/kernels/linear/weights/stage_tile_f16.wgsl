@@ -15,10 +15,10 @@ fn fetch_unit(row: u32, u: u32) -> StageUnit {
 
 // Eight numbers, in the order that x has: 0 and 2, 1 and 3, 4 and 6, 5 and 7.
 fn put_eight(at: u32, step: u32, e: vec4<u32>) {
-  put_pair(at, bitcast<vec2<f16>>((e.x & 0xffffu) | (e.y << 16u)));
-  put_pair(at + step, bitcast<vec2<f16>>((e.x >> 16u) | (e.y & 0xffff0000u)));
-  put_pair(at + 2u * step, bitcast<vec2<f16>>((e.z & 0xffffu) | (e.w << 16u)));
-  put_pair(at + 3u * step, bitcast<vec2<f16>>((e.z >> 16u) | (e.w & 0xffff0000u)));
+  put_pairs(at, bitcast<vec2<f16>>((e.x & 0xffffu) | (e.y << 16u)),
+            bitcast<vec2<f16>>((e.x >> 16u) | (e.y & 0xffff0000u)));
+  put_pairs(at + step, bitcast<vec2<f16>>((e.z & 0xffffu) | (e.w << 16u)),
+            bitcast<vec2<f16>>((e.z >> 16u) | (e.w & 0xffff0000u)));
 }
 
 fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {

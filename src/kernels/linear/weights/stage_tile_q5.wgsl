@@ -22,8 +22,6 @@ fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {
   let q = select(unit.q.xy, unit.q.zw, (i & 1u) == 1u) >> vec2<u32>(4u * (i >> 1u));
   let fifth = select(vec2<u32>(unit.fifth) << (vec2<u32>(4u) - word), vec2<u32>(unit.fifth) >> word, is_high);
   let bytes = (q & vec2<u32>(0x0f0f0f0fu)) | (fifth & vec2<u32>(0x10101010u));
-  put_pair(at, fma(byte_pair(bytes.x), scale, -minimum));
-  put_pair(at + step, fma(byte_pair(bytes.x >> 8u), scale, -minimum));
-  put_pair(at + 2u * step, fma(byte_pair(bytes.y), scale, -minimum));
-  put_pair(at + 3u * step, fma(byte_pair(bytes.y >> 8u), scale, -minimum));
+  put_pairs(at, fma(byte_pair(bytes.x), scale, -minimum), fma(byte_pair(bytes.x >> 8u), scale, -minimum));
+  put_pairs(at + step, fma(byte_pair(bytes.y), scale, -minimum), fma(byte_pair(bytes.y >> 8u), scale, -minimum));
 }
