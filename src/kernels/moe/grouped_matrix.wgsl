@@ -8,7 +8,6 @@
 // Barriers: before w_tile is filled (its readers are done) and after; around each use of corner.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Consts: SUBGROUPS, BK. Read next: moe/group_place, linear/matmul/matmul_matrix.
-//!import linear/weights/put_pairs
 //!import common/fragments
 //!import moe/group_place
 //!import linear/weights/stage

@@ -10,7 +10,6 @@
 // a subgroup, to invocations that check what they write.
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Read next: linear/weights/stage_tile_q4, common/forms.h (the order of x's numbers).
-//!import linear/weights/put_pairs
 //!import linear/matmul/matmul_matrix_bindings
 //!import common/fragments
 //!import common/activate

@@ -8,20 +8,20 @@
 const kWorkgroup = 32u * SUBGROUPS;
 const kStride = 40u;  // of both tiles, in numbers: 32, and so many that eight rows begin in different banks
 const kBuffer = 16u * kStride;
-const kUnitStep = 2u;  // from unit to unit: the pairs that four invocations write at once are neighbours
-const kPairStep = 8u;  // from pair to pair of a unit's eight columns
+const kUnitStep = 4u;    // from unit to unit: what four invocations write at once are neighbours
+const kPairsStep = 16u;  // from the first two pairs of a unit's eight columns to the others
 const kRowsX = 16u * TILES;
 const kEach = (4u * kRowsX + kWorkgroup - 1u) / kWorkgroup;  // vectors of x_tile that an invocation brings
 const kUnits = ROWS / 8u;                                    // units that an invocation holds
 
-var<workgroup> w_tile: array<f16, SUBGROUPS * 2u * kBuffer>;
-var<workgroup> x_tile: array<f16, TILES * kBuffer>;
+var<workgroup> w_tile: array<vec2<u32>, SUBGROUPS * kBuffer / 2u>;
+var<workgroup> x_tile: array<vec2<u32>, TILES * kBuffer / 4u>;
 var<workgroup> corner: array<f32, 256u * SUBGROUPS>;
 
 alias XShare = array<vec4<u32>, kEach>;
 
-fn load_w(at: u32) -> Left { return subgroupMatrixLoad<Left, row_major>(&w_tile, at, kStride); }
-fn load_x(at: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&x_tile, at, kStride); }
+fn load_w(at: u32) -> Left { return subgroupMatrixLoad<Left, row_major>(&w_tile, at / 4u, kStride / 4u); }
+fn load_x(at: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&x_tile, at / 4u, kStride / 4u); }
 
 // The unit u + `unit` of weight row 8 * i of a subgroup, counted from the invocation's own. Tiles of 32 weight rows are whole
 // (base/dtype.h); past the last one that one is read again.
@@ -49,11 +49,8 @@ fn fetch_x(local: u32, u: u32, e: u32, end: u32) -> XShare {
 }
 
 fn put_words(at: u32, words: vec4<u32>) {
-  for (var i = 0u; i < 4u; i++) {
-    let pair = bitcast<vec2<f16>>(words[i]);
-    x_tile[at + kPairStep * i] = pair.x;
-    x_tile[at + kPairStep * i + 1u] = pair.y;
-  }
+  x_tile[at / 4u] = words.xy;
+  x_tile[(at + kPairsStep) / 4u] = words.zw;
 }
 
 fn stage_x(local: u32, share: XShare) {
@@ -63,18 +60,10 @@ fn stage_x(local: u32, share: XShare) {
   }
 }
 
-// Two pairs of a unit: words of their own, since 8 bytes at a time lost 5 % of 64 rows on an H200.
-fn put_pairs(at: u32, a: vec2<f16>, b: vec2<f16>) {
-  w_tile[at] = a.x;
-  w_tile[at + 1u] = a.y;
-  w_tile[at + kPairStep] = b.x;
-  w_tile[at + kPairStep + 1u] = b.y;
-}
-
 // 16 weight rows: two units' eighths of each invocation.
 fn stage_rows(upper: StageUnit, lower: StageUnit, e: u32, at: u32) {
-  stage_eight(upper, e, at, 2u * kPairStep);
-  stage_eight(lower, e, at + 8u * kStride, 2u * kPairStep);
+  stage_eight(upper, e, at, kPairsStep);
+  stage_eight(lower, e, at + 8u * kStride, kPairsStep);
 }
 
 // Where a subgroup's sums go.

@@ -1,9 +1,8 @@
 // Brings units of tile_q4 (base/dtype.h) into workgroup memory as f16, for the matrix-unit products. The contract of
 // every stage_* fragment: fetch_unit reads 32 columns of a weight row into registers; stage_eight writes columns 8i to
-// 8i + 7 of them to w_tile from `at` on, by the put_pairs() of the entry, four by four, `step` apart, in the order 0, 2, 1, 3,
-// in which bytes come out of a word two at a time (x has the same order, common/forms.h); stage_unit (stage_pair) writes all,
-// one behind the other.
-// Bindings of the entry: weights, scales; workgroup: w_tile.
+// 8i + 7 of them to w_tile from `at` on, four by four, `step` apart, in the order 0, 2, 1, 3, in which bytes come out of
+// a word two at a time (x has the same order, common/forms.h); stage_unit (stage_pair) writes all, one behind the other.
+// Bindings of the entry: weights, scales; workgroup: w_tile, an array of vec2<u32>.
 //!import linear/weights/stage_pair
 
 struct StageUnit {
@@ -20,13 +19,9 @@ fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {
   let scale_minimum = bitcast<vec2<f16>>(unit.scale);
   let scale = scale_minimum.xx;
   let minimum = scale_minimum.yy;
-  let early = unit.q[2u * (i & 1u)];
-  let late = unit.q[2u * (i & 1u) + 1u];
-  if (i < 2u) {
-    put_pairs(at, fma(low_pair(early), scale, -minimum), fma(low_pair(early >> 8u), scale, -minimum));
-    put_pairs(at + step, fma(low_pair(late), scale, -minimum), fma(low_pair(late >> 8u), scale, -minimum));
-  } else {
-    put_pairs(at, fma(high_pair(early), scale, -minimum), fma(high_pair(early >> 8u), scale, -minimum));
-    put_pairs(at + step, fma(high_pair(late), scale, -minimum), fma(high_pair(late >> 8u), scale, -minimum));
-  }
+  let shift = 4u * (i >> 1u);
+  let early = unit.q[2u * (i & 1u)] >> shift;
+  let late = unit.q[2u * (i & 1u) + 1u] >> shift;
+  put_pairs(at, fma(small_pair(early), scale, -minimum), fma(small_pair(early >> 8u), scale, -minimum));
+  put_pairs(at + step, fma(small_pair(late), scale, -minimum), fma(small_pair(late >> 8u), scale, -minimum));
 }
