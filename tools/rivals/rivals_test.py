@@ -184,6 +184,12 @@ class Runs(unittest.TestCase):
         self.assertAlmostEqual(figures["prefill_tok_s"]["median"], 800.0)
         self.assertAlmostEqual(self.result("steady", "8x4x2")["figures"]["decode_tok_s"]["median"], 200.0)
 
+    def test_settings_of_all_workloads_are_kept(self):
+        settings = self.record["engines"][0]["settings"]
+        self.assertEqual(settings["lane"], "fast")
+        contexts = [str(runner.context_of(workload)) for workload in WORKLOADS]
+        self.assertEqual(settings["context"], ", ".join(dict.fromkeys(contexts)))
+
     def test_differing_output_is_said(self):
         self.assertEqual(self.result("steady", "8x4")["output"]["base"], "steady")
         self.assertEqual(self.result("other", "8x4")["output"]["first_difference"], 3)
@@ -229,6 +235,8 @@ class Runs(unittest.TestCase):
         records.save(self.record, folder)
         with self.assertRaisesRegex(schema.Invalid, "not overwritten"):
             records.save(self.record, folder)
+        with self.assertRaisesRegex(schema.Invalid, "not overwritten"):  # before anything is measured
+            cli.run_verb(cli.parser().parse_args(["run", "--model", str(self.folder / "tiny.gguf"), "--save", str(folder)]))
         later = {**self.record, "date": "2099-01-01T00:00:00Z"}
         self.assertEqual(records.last_like(later, folder)["date"], self.record["date"])
         for other in ({"profile": "throughput"}, {"intent": "investigate"}):

@@ -104,6 +104,8 @@ def run_verb(arguments):
         raise registry.Unknown(f"The profile {profile['name']} may serve {allowed}, not {arguments.intent}.")
     if not arguments.model.is_file():
         raise registry.Unknown(f"The model {arguments.model} is not a file.")
+    if arguments.save:  # known before anything is measured
+        records.new_path(arguments.save, arguments.model.name, arguments.mode, profile["name"])
     engines = runner.chosen_engines(arguments.engine, arguments.folder)
     if not engines:
         raise registry.Unknown("No engine is installed; `rivals install NAME` does that.")

@@ -18,16 +18,17 @@ def read(path):
     return record
 
 
-def file_name(record):
-    return f"rivals.{record['model']['name'].rsplit('.', 1)[0]}.{record['mode']}.{record['profile']}.json"
+def new_path(folder, model, mode, profile):
+    """Where a record of the file `model` goes. Never over another record: those are data."""
+    path = folder / f"rivals.{model.rsplit('.', 1)[0]}.{mode}.{profile}.json"
+    if path.exists():
+        raise schema.Invalid(f"{path} exists; records are not overwritten. Give another folder.")
+    return path
 
 
 def save(record, folder):
-    """Never over another record: those are data."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / file_name(record)
-    if path.exists():
-        raise schema.Invalid(f"{path} exists; records are not overwritten. Give another folder.")
+    path = new_path(folder, record["model"]["name"], record["mode"], record["profile"])
     path.write_text(json.dumps(record, indent=2) + "\n")
     return path
 

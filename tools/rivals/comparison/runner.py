@@ -92,10 +92,11 @@ class Runner:
         except Failed:
             harness.quit()
             raise
-        self.facts.setdefault(engine["name"], {
+        facts = self.facts.setdefault(engine["name"], {
             "name": engine["name"], "title": engine["title"], "version": loaded["version"], "device": loaded["device"],
-            "options": self.options_of(engine), "settings": loaded["settings"],
+            "options": self.options_of(engine), "settings": {},
             "environment": self.environment_of(engine), "fairness": engine["fairness"]})
+        facts["settings"] = joined(facts["settings"], loaded["settings"])
         return harness, loaded
 
     def leave(self, engine, harness):
@@ -278,6 +279,15 @@ class Runner:
             "engines": [self.facts[engine["name"]] for engine in plan.engines if engine["name"] in self.facts],
             "results": self.results, "failures": self.failures,
         }
+
+
+def joined(settings, more):
+    """Settings of several workloads: where they differ, all values in the order in which they came."""
+    both = dict(settings)
+    for name, value in more.items():
+        values = both[name].split(", ") if name in both else []
+        both[name] = ", ".join(values if value in values else [*values, value])
+    return both
 
 
 def check_answer(workload, answer):
