@@ -68,13 +68,8 @@ export class FileHost {
   /** Bytes of a file to where they are wanted. @param {number} number @param {number} offset @param {Uint8Array} into */
   async fill(number, offset, into) {
     const file = this.#file(number);
-    try {
-      if (file.readInto) await file.readInto(offset, into);
-      else into.set(await file.read(offset, into.length));
-    } catch (error) {
-      this.failure = error;
-      throw error;
-    }
+    const filling = file.readInto?.(offset, into) ?? file.read(offset, into.length).then((bytes) => into.set(bytes));
+    await filling.catch((error) => this.#fail(error));
   }
 
   close() {
