@@ -74,11 +74,12 @@ def main():
     arguments.found.mkdir(parents=True, exist_ok=True)
     found = arguments.found.resolve()
     began = datetime.datetime.now(datetime.timezone.utc)
+    began_at = commit()  # the checkout may move on meanwhile
     with ThreadPoolExecutor(arguments.jobs) as pool:
         rows = list(pool.map(lambda item: fuzz(item[0], *item[1], arguments.seconds, found),
                              [item for item in known.items() if not arguments.only or item[0] in arguments.only]))
     failed = sum(not row["passed"] for row in rows)
-    record = {"kind": "fuzz", "commit": commit(), "date": began.strftime("%Y-%m-%dT%H:%M:%SZ"), "label": arguments.label,
+    record = {"kind": "fuzz", "commit": began_at, "date": began.strftime("%Y-%m-%dT%H:%M:%SZ"), "label": arguments.label,
               "seconds_a_target": arguments.seconds, "targets_at_a_time": arguments.jobs, "failed": failed, "targets": rows}
     if arguments.save:
         arguments.save.parent.mkdir(parents=True, exist_ok=True)

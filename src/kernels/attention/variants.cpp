@@ -17,9 +17,9 @@ constexpr uint32_t kTargetWorkgroups = 256;
 constexpr uint32_t kMostSplits = 32;
 // Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
 constexpr uint32_t kMostHeadVectors = 8;
-// Workgroups of kRowsWorkgroup invocations with so many head vectors and four keys each that an H200 runs at once: three a
-// multiprocessor. With two keys it is four, and more workgroups than these are not left to a second turn. H100, 64 streams behind
-// 512 tokens, tok/s: 8B 6,565 and 7,024, 1B 23,480 and 25,440; with 32, which all run at once, 5,040 and 4,895.
+// A multiprocessor runs three workgroups of kRowsWorkgroup invocations that hold kLargeHeadVectors or more and four keys each, and
+// four with two keys: where a large GPU cannot run all with four keys at once, two are faster. H100, behind 512 tokens, tok/s with
+// four and two: 64 streams of the 8B 6,565 and 7,024, of the 1B 23,480 and 25,440; 32 streams, which all run, 5,040 and 4,895.
 constexpr uint32_t kAtOnceOfFourKeys = 396;
 constexpr uint32_t kLargeHeadVectors = 4;
 // Of keys, and as many of values, that an invocation has loaded: more than that many times eight registers hold nobody's kernel.
