@@ -65,6 +65,26 @@ export class FileHost {
     return file;
   }
 
+  /**
+   * The bytes in chunks, the next one being read while one is used.
+   * @param {number} number @param {number} offset @param {number} bytes @param {number} chunkBytes
+   */
+  async *chunks(number, offset, bytes, chunkBytes) {
+    const file = this.#file(number);
+    const end = offset + bytes;
+    const read = (from) => {
+      const reading = file.read(from, Math.min(chunkBytes, end - from));
+      reading.catch((error) => (this.failure = error)); // told where it is awaited, also if that is later
+      return reading;
+    };
+    let next = read(offset);
+    for (let at = offset; at < end; at += chunkBytes) {
+      const chunk = await next;
+      if (at + chunkBytes < end) next = read(at + chunkBytes);
+      yield chunk;
+    }
+  }
+
   /** Bytes of a file to where they are wanted. @param {number} number @param {number} offset @param {Uint8Array} into */
   async fill(number, offset, into) {
     const file = this.#file(number);

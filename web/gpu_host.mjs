@@ -10,6 +10,8 @@ const kAxisShift = 28;
 const kRowsMask = 2 ** kAxisShift - 1;
 
 const kNoReadback = 0xffffffff;
+const kChunkBytes = 8 << 20; // of a stream: as fast as larger ones, and the browser copies each
+const kPaceBytes = 64 << 20; // of all streams, after which the queue is waited for
 
 // By BufferUse (src/gpu/buffer.h), from the WebGPU standard: MAP_READ 1, COPY_SRC 4, COPY_DST 8, UNIFORM 64, STORAGE 128.
 const kUsages = [128 | 4 | 8, 64 | 4 | 8, 1 | 8];
@@ -81,7 +83,8 @@ export class GpuHost {
   /** @type {any[]} */ #groups = [];
   /** @type {Map<string, any>} */ #layoutOf = new Map();
   /** @type {any} */ #device = null;
-  /** @type {Staging | null} */ #staging = null;
+  #unpaced = 0; // bytes streamed since the queue was waited for
+  /** Node's. @type {Staging | null} */ #staging = null;
   /** A read into a mapped buffer. @type {Promise<void> | null} */ #filling = null;
   isCpu = false;
   lost = ''; // why the device is lost; empty while it is there
@@ -253,13 +256,36 @@ export class GpuHost {
   }
 
   // Bytes of a file into a buffer, which never enter WebAssembly. The core asks for one stream after the other.
-  async #stream(buffer, offset, stream, from, bytes) {
-    const staging = (this.#staging ??= new Staging(this.#device, (done) => this.#seen(done)));
+  #stream(buffer, offset, stream, from, bytes) {
+    return this.provider === 'node' ? this.#streamMapped(buffer, offset, stream, from, bytes)
+      : this.#streamWritten(buffer, offset, stream, from, bytes);
+  }
+
+  async #streamMapped(buffer, offset, stream, from, bytes) {
+    const staging = (this.#staging ??= new Staging(this.#device));
     for (let at = 0; at < bytes; at += kStagingBytes) {
       const filled = await staging.next(Math.min(kStagingBytes, bytes - at));
       this.#filling = this.files.fill(stream, from + at, filled.view);
       await this.#filling.finally(() => (this.#filling = null));
       staging.send(filled, this.#buffers[buffer], offset + at);
+    }
+  }
+
+  async #streamWritten(buffer, offset, stream, from, bytes) {
+    const { queue } = this.#device;
+    for await (const chunk of this.files.chunks(stream, from, bytes, kChunkBytes)) {
+      let data = chunk;
+      if (data.length % 4 !== 0) { // only the last: writes take whole words
+        data = new Uint8Array(Math.ceil(chunk.length / 4) * 4);
+        data.set(chunk);
+      }
+      queue.writeBuffer(this.#buffers[buffer], offset, data);
+      offset += data.length;
+      this.#unpaced += data.length;
+      if (this.#unpaced >= kPaceBytes) {
+        this.#unpaced = 0;
+        await this.#idle();
+      }
     }
   }
 

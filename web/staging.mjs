@@ -1,5 +1,6 @@
-// Bytes of files for GPU buffers, by way of a few mapped buffers: a file is read right into one, which the GPU then copies.
-// queue.writeBuffer allocates and copies for each call: on an H100 Node brings 0.95 GB/s so, through mapped buffers 6.1.
+// Bytes of files for GPU buffers in Node, by way of a few mapped buffers: a file is read right into one, which the GPU then
+// copies. queue.writeBuffer allocates and copies for each call: on an H100 Node brings 0.95 GB/s so, through mapped buffers 6.1. Not
+// for browsers: there mapped memory is a copy too, of all 8 MiB for a stream of any size, and Firefox maps in 4 ms at best.
 
 const kBuffers = 4;
 const kMapWrite = 2; // GPUMapMode
@@ -12,13 +13,9 @@ export class Staging {
   /** Mapped again one after the other, the first to be used next. @type {Promise<any>[]} */ #mapped = [];
   /** @type {any[]} */ #made = [];
 
-  /**
-   * @param {any} device
-   * @param {(done: Promise<any>) => Promise<any>} seen what waits for the GPU (gpu_host.mjs)
-   */
-  constructor(device, seen) {
+  /** @param {any} device */
+  constructor(device) {
     this.device = device;
-    this.seen = seen;
   }
 
   /**
@@ -38,7 +35,7 @@ export class Staging {
     const encoder = this.device.createCommandEncoder();
     encoder.copyBufferToBuffer(buffer, 0, to, offset, bytes);
     this.device.queue.submit([encoder.finish()]);
-    const mapped = this.seen(buffer.mapAsync(kMapWrite)).then(() => buffer);
+    const mapped = buffer.mapAsync(kMapWrite).then(() => buffer);
     mapped.catch(() => {}); // told where it is awaited
     this.#mapped.push(mapped);
   }

@@ -61,7 +61,7 @@ check('bytes of any number arrive through mapped buffers, with zeros up to whole
   const device = await adapter.requestDevice();
   const bytes = new Uint8Array(6 * kStagingBytes + 5).map((_, i) => (i * 2654435761) >>> 24);
   const buffer = device.createBuffer({ size: bytes.length + 3, usage: 1 | 8 }); // MAP_READ, COPY_DST
-  const staging = new Staging(device, (done) => done);
+  const staging = new Staging(device);
   for (let at = 0; at < bytes.length; at += kStagingBytes) {
     const filled = await staging.next(Math.min(kStagingBytes, bytes.length - at));
     filled.view.set(bytes.subarray(at, at + filled.view.length));
