@@ -16,7 +16,7 @@ def answer(words):
             return {"ok": False, "error": "It was loaded before."}
         loaded.append(words)
         return {"ok": True, "seconds": 0.5 / speed, "version": "1", "device": "test", "vocabulary": 8192,
-                "settings": {"lane": "fast", "context": dict(word.split("=", 1) for word in words[1:])["context"]}}
+                "settings": {"graph": "int4, of a file", "context": dict(word.split("=", 1) for word in words[1:])["context"]}}
     count, prompts = int(words[1]), [list(map(int, word.split(","))) for word in words[2:]]
     ttft = len(prompts[0]) / 800 / speed  # seconds: 800 prompt tokens a second, 100 generated ones
     streams = []

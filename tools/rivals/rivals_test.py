@@ -186,7 +186,7 @@ class Runs(unittest.TestCase):
 
     def test_settings_of_all_workloads_are_kept(self):
         settings = self.record["engines"][0]["settings"]
-        self.assertEqual(settings["lane"], "fast")
+        self.assertEqual(settings["graph"], "int4, of a file")
         contexts = [str(runner.context_of(workload)) for workload in WORKLOADS]
         self.assertEqual(settings["context"], ", ".join(dict.fromkeys(contexts)))
 
@@ -237,6 +237,10 @@ class Runs(unittest.TestCase):
             records.save(self.record, folder)
         with self.assertRaisesRegex(schema.Invalid, "not overwritten"):  # before anything is measured
             cli.run_verb(cli.parser().parse_args(["run", "--model", str(self.folder / "tiny.gguf"), "--save", str(folder)]))
+        (folder / "rivals.tiny.compute.squeeze.json").write_text("{}")
+        with self.assertRaisesRegex(schema.Invalid, "not overwritten"):
+            cli.squeeze_verb(cli.parser().parse_args(["squeeze", "--model", str(self.folder / "tiny.gguf"), "--save", str(folder)]))
+        (folder / "rivals.tiny.compute.squeeze.json").unlink()
         later = {**self.record, "date": "2099-01-01T00:00:00Z"}
         self.assertEqual(records.last_like(later, folder)["date"], self.record["date"])
         for other in ({"profile": "throughput"}, {"intent": "investigate"}):

@@ -125,6 +125,8 @@ def run_verb(arguments):
 def squeeze_verb(arguments):
     if not arguments.model.is_file():
         raise registry.Unknown(f"The model {arguments.model} is not a file.")
+    if arguments.save:
+        records.new_path(arguments.save, arguments.model.name, "compute", squeeze.PROFILE)
     program = arguments.program or arguments.folder / "doppler-native" / "bin" / "doppler"
     story = squeeze.run(program, arguments.model, arguments.flags)
     keep(arguments, squeeze.record(story, arguments.model, spelled(arguments.words), arguments.label))

@@ -60,6 +60,7 @@ class Runner:
     def __init__(self, plan, say):
         self.plan, self.say = plan, say
         self.facts, self.failures, self.results = {}, [], []
+        self.told = {}  # (engine, setting) -> its values, of all workloads, in the order in which they came
         self.started = time.monotonic()
         self.running = {}  # engine -> the process that the next workload may load again
         self.vocabulary = gguf.vocabulary(plan.model)
@@ -96,7 +97,11 @@ class Runner:
             "name": engine["name"], "title": engine["title"], "version": loaded["version"], "device": loaded["device"],
             "options": self.options_of(engine), "settings": {},
             "environment": self.environment_of(engine), "fairness": engine["fairness"]})
-        facts["settings"] = joined(facts["settings"], loaded["settings"])
+        for name, value in loaded["settings"].items():
+            values = self.told.setdefault((engine["name"], name), [])
+            if value not in values:
+                values.append(value)
+            facts["settings"][name] = ", ".join(values)
         return harness, loaded
 
     def leave(self, engine, harness):
@@ -279,15 +284,6 @@ class Runner:
             "engines": [self.facts[engine["name"]] for engine in plan.engines if engine["name"] in self.facts],
             "results": self.results, "failures": self.failures,
         }
-
-
-def joined(settings, more):
-    """Settings of several workloads: where they differ, all values in the order in which they came."""
-    both = dict(settings)
-    for name, value in more.items():
-        values = both[name].split(", ") if name in both else []
-        both[name] = ", ".join(values if value in values else [*values, value])
-    return both
 
 
 def check_answer(workload, answer):
