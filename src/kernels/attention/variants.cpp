@@ -372,7 +372,8 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
     const uint32_t useful = (visible_keys(op) + row.keys_per_split - 1) / row.keys_per_split;
     sizes.splits = std::min({wanted, useful, row.reader_reduces ? kMaxReducedSplits : kMostSplits});
     sizes.keys_per_split = row.keys_per_split;
-    const bool is_large = sizes.heads * sizes.vectors >= kLargeHeadVectors;
+    const bool is_large =
+        row.kernel == DecodeKernel::kSubgroup && sizes.heads * sizes.vectors >= kLargeHeadVectors;
     if (is_large && workgroups > kAtOnceOfFourKeys) sizes.keys = std::min(sizes.keys, 2u);
   }
   return sizes;
