@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "bench/statistics.h"
+#include "engine/draft_policy.h"
 #include "engine/load_report.h"
 #include "engine/model_options.h"
 #include "engine/paging_report.h"
@@ -120,11 +121,8 @@ std::string markdown_tail(const Report& report) {
                      format_bytes(f.scratch_bytes).c_str());
   for (const Row& row : report.rows) {
     if (row.experts.slots != 0) out += row.test.name() + ", " + engine::paging_line(row.experts) + "\n";
-    if (row.drafts.drafted != 0) {
-      out += format_text("%s, %llu tokens drafted, %llu of them right\n", row.test.name().c_str(),
-                         static_cast<unsigned long long>(row.drafts.drafted),
-                         static_cast<unsigned long long>(row.drafts.accepted));
-    }
+    if (row.drafts.drafted != 0)
+      out += row.test.name() + ", " + engine::drafts_line(row.drafts.drafted, row.drafts.accepted) + "\n";
   }
   if (!f.loads.empty()) return out;
   out += ceilings_line(f.ceilings);

@@ -69,7 +69,7 @@ TEST(Report, DraftsAreCounted) {
   EXPECT_FALSE(contains(to_text(report, Format::kMarkdown), "drafted"));
   report.rows[1].drafts = {.drafted = 640, .accepted = 512};
   const std::string text = to_text(report, Format::kMarkdown);
-  EXPECT_TRUE(contains(text, "\ntg128, 640 tokens drafted, 512 of them right\n")) << text;
+  EXPECT_TRUE(contains(text, "\ntg128, 640 tokens drafted, 512 of them right (80 %)\n")) << text;
   const auto json = parse_json(to_text(report, Format::kJson), "report");
   ASSERT_TRUE(json);
   EXPECT_EQ((*json)["tests"][0]["drafted_tokens"], 0);

@@ -1,6 +1,7 @@
 #include "cli/run_report.h"
 
 #include "base/json.h"
+#include "engine/draft_policy.h"
 #include "engine/generation_json.h"
 #include "engine/paging_report.h"
 
@@ -16,10 +17,7 @@ std::string run_line(const Model& model, const Generation& generation) {
       t.ttft_seconds, t.prefill_rate(), t.evaluated_tokens, t.decode_rate(), t.generated_tokens,
       format_bytes(bytes).c_str(), info.adapter.c_str(), info.provider.c_str(),
       info.synthetic ? ", SYNTHETIC weights" : "");
-  if (t.drafted_tokens != 0) {
-    line += format_text("\n%u tokens drafted, %u of them right (%.0f %%)", t.drafted_tokens,
-                        t.accepted_tokens, 100.0 * t.accepted_tokens / t.drafted_tokens);
-  }
+  if (t.drafted_tokens != 0) line += "\n" + engine::drafts_line(t.drafted_tokens, t.accepted_tokens);
   if (paging.slots != 0) line += "\n" + engine::paging_line(paging);
   return line;
 }

@@ -1,5 +1,7 @@
 #include "engine/draft_policy.h"
 
+#include "base/text.h"
+
 namespace doppler::engine {
 namespace {
 
@@ -27,6 +29,12 @@ void DraftPolicy::note(bool drafts, uint32_t tokens, double seconds) {
   Rate& rate = rates_[drafts ? 1 : 0];
   rate.tokens += tokens;
   rate.seconds += seconds;
+}
+
+std::string drafts_line(uint64_t drafted, uint64_t accepted) {
+  return format_text("%llu tokens drafted, %llu of them right (%.0f %%)",
+                     static_cast<unsigned long long>(drafted), static_cast<unsigned long long>(accepted),
+                     100.0 * static_cast<double>(accepted) / static_cast<double>(drafted));
 }
 
 }  // namespace doppler::engine
