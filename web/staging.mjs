@@ -1,6 +1,6 @@
 // Bytes of files for GPU buffers in Node, by way of a few mapped buffers: a file is read right into one, which the GPU then
-// copies. queue.writeBuffer allocates and copies for each call: on an H100 Node brings 0.95 GB/s so, through mapped buffers 6.1. Not
-// for browsers: there mapped memory is a copy too, of all 8 MiB for a stream of any size, and Firefox maps in 4 ms at best.
+// copies. On an H100 Node brings 0.95 GB/s by queue.writeBuffer, and 6.1 so. Not for browsers: mapped buffers gained nothing in
+// Chromium (docs/design/web.md), and with them web_firefox_test failed.
 
 const kBuffers = 4;
 const kMapWrite = 2; // GPUMapMode
