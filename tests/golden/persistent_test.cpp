@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@
 namespace doppler {
 namespace {
 
-constexpr uint32_t kRuns = 64;
-constexpr uint32_t kTokensOfCpu = 6;
+constexpr uint32_t kRuns = 64, kRunsOfCpu = 24;
+constexpr uint32_t kTokensOfCpu = 4;
+const std::vector<int32_t> kPrompt = {1, 17, 300, 42, 5, 99, 7};
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -44,69 +46,95 @@ uint32_t token_count() {
   return asked.empty() ? kTokensOfCpu : static_cast<uint32_t>(std::strtoul(asked.c_str(), nullptr, 10));
 }
 
-Result<std::vector<int32_t>> generate(Model& model, float temperature, uint32_t count) {
+Result<std::vector<int32_t>> generate(Model& model, const std::vector<int32_t>& prompt, float temperature,
+                                      uint32_t count) {
   GenerateOptions options;
   options.sampling = {.temperature = temperature, .top_k = 0, .top_p = 1, .seed = 11};
   options.max_tokens = count;
   options.ignore_eos = true;
   Session session = model.new_session();
-  const std::vector<int32_t> prompt = {1, 17, 300, 42, 5, 99, 7};
   DP_TRY(const Generation generation, session.generate(prompt, options));
   return generation.tokens;
 }
 
-// On a CPU the workgroups may be put aside for longer than its driver lets a loop wait. That is an error, and the model
-// goes on by the chain: then another is loaded.
-Result<std::vector<int32_t>> tokens(Model& model, float temperature, uint32_t count) {
-  constexpr uint32_t kTries = 20;
-  for (uint32_t i = 1;; ++i) {
-    auto made = generate(model, temperature, count);
-    const bool is_cpu = environment("DOPPLER_REPEAT_SYNTHETIC").empty();
-    if (made || !is_cpu || i == kTries || made.error().message().find("co-resident") == std::string::npos) {
-      return made;
-    }
-    DP_TRY(model, load("persistent"));
-  }
+bool uses_the_lane(Model& model) {
+  return std::ranges::count(model.impl().loaded->runner->choices(), std::string("decode_layers.persistent"),
+                            &kernels::Choice::variant) > 0;
 }
 
+// Generates in the lane persistent only. A CPU may put the workgroups aside for longer than its driver lets a loop wait: the
+// answer then goes on by the chain, whose sums are rounded differently, so that another model is loaded and the run made
+// again. A GPU never has to.
+class LaneRuns {
+ public:
+  Result<std::vector<int32_t>> tokens(const std::vector<int32_t>& prompt, float temperature, uint32_t count) {
+    for (;;) {
+      if (!model_) {
+        DP_TRY(Model made, load("persistent"));
+        model_.emplace(std::move(made));
+      }
+      auto made = generate(*model_, prompt, temperature, count);
+      if (!made || uses_the_lane(*model_)) return made;
+      if (++left_ > (is_cpu() ? kMostOnCpu : 0)) {
+        return fail(ErrorKind::kInternal, "The lane was left %u times.", left_);
+      }
+      model_.reset();
+    }
+  }
+  Model& model() { return *model_; }
+  bool is_cpu() { return model_->impl().device->caps().type == gpu::AdapterType::kCpu; }
+  ~LaneRuns() {
+    if (left_ > 0) std::printf("The lane was left %u times, and those runs were made again.\n", left_);
+  }
+
+ private:
+  static constexpr uint32_t kMostOnCpu = 60;  // in a test; chosen, not measured
+  std::optional<Model> model_;
+  uint32_t left_ = 0;
+};
+
+// In pieces, each behind the chain's tokens before it: a piece is short enough for a CPU that is used by others too.
 TEST(Persistent, ChoosesTheTokensOfTheChain) {
+  constexpr size_t kTokens = 40, kPiece = 8;
   if (!environment("DOPPLER_REPEAT_SYNTHETIC").empty()) {
     GTEST_SKIP() << "random weights have near ties, which the two decide differently";
   }
-  auto chain = load("fast"), persistent = load("persistent");
+  auto chain = load("fast");
   ASSERT_TRUE(chain) << chain.error().message();
-  ASSERT_TRUE(persistent) << persistent.error().message();
-  const auto wanted = tokens(*chain, 0, 40), got = tokens(*persistent, 0, 40);
+  const auto wanted = generate(*chain, kPrompt, 0, kTokens);
   ASSERT_TRUE(wanted) << wanted.error().message();
-  ASSERT_TRUE(got) << got.error().message();
-  EXPECT_EQ(*got, *wanted);
-  EXPECT_EQ(persistent->counters().objects_created, 0u);
+  LaneRuns persistent;
+  std::vector<int32_t> prompt = kPrompt;
+  for (size_t at = 0; at < kTokens; at += kPiece) {
+    const std::vector<int32_t> piece(wanted->begin() + at, wanted->begin() + at + kPiece);
+    const auto got = persistent.tokens(prompt, 0, kPiece);
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_EQ(*got, piece) << "at token " << at;
+    prompt.insert(prompt.end(), piece.begin(), piece.end());
+  }
+  EXPECT_EQ(persistent.model().counters().objects_created, 0u);
 }
 
-TEST(Persistent, SixtyFourRunsAreIdentical) {
-  auto model = load("persistent");
-  ASSERT_TRUE(model) << model.error().message();
-  const auto first = tokens(*model, 1, token_count());
+TEST(Persistent, RunsAreIdentical) {
+  LaneRuns persistent;
+  const auto first = persistent.tokens(kPrompt, 1, token_count());
   ASSERT_TRUE(first) << first.error().message();
+  const uint32_t runs = persistent.is_cpu() ? kRunsOfCpu : kRuns;
   uint32_t different = 0;
-  for (uint32_t run = 1; run < kRuns; ++run) {
-    const auto again = tokens(*model, 1, token_count());
+  for (uint32_t run = 1; run < runs; ++run) {
+    const auto again = persistent.tokens(kPrompt, 1, token_count());
     ASSERT_TRUE(again) << again.error().message();
     if (*again != *first) ++different;
   }
-  EXPECT_EQ(different, 0u) << "of " << kRuns << " runs";
+  EXPECT_EQ(different, 0u) << "of " << runs << " runs";
 }
 
 // What tune found to be faster is used by the lane fast, for that model only.
 TEST(Persistent, IsUsedWhereTuningFoundItFaster) {
   const std::string folder = testing::TempDir() + "doppler_persistent_" + std::to_string(::getpid());
-  const auto uses_it = [](Model& model) {
-    return std::ranges::count(model.impl().loaded->runner->choices(), std::string("decode_layers.persistent"),
-                              &kernels::Choice::variant) > 0;
-  };
   auto plain = load("fast");
   ASSERT_TRUE(plain) << plain.error().message();
-  EXPECT_FALSE(uses_it(*plain));
+  EXPECT_FALSE(uses_the_lane(*plain));
   const engine::LoadedModel& loaded = *plain->impl().loaded;
   const kernels::TuningKey key = engine::tuning_key(plain->impl().device->caps(), loaded.runner->options());
   const std::string own = engine::model_key(*loaded.checkpoint);
@@ -119,10 +147,10 @@ TEST(Persistent, IsUsedWhereTuningFoundItFaster) {
     options.cache_dir = folder;
     bool is_used = false;
     // On a CPU the workgroups may happen not to be co-resident.
-    for (uint32_t i = 0; i < 5 && !is_used; ++i) {
+    for (uint32_t i = 0; i < 20 && !is_used; ++i) {
       auto tuned = Model::load(DOPPLER_SOURCE_DIR "/models/storyteller.gguf", options);
       ASSERT_TRUE(tuned) << tuned.error().message();
-      is_used = uses_it(*tuned);
+      is_used = uses_the_lane(*tuned);
       if (model != own) break;
     }
     EXPECT_EQ(is_used, model == own);
