@@ -69,6 +69,9 @@ MemoryEstimate estimate_of(const RunnerOptions& options, const formats::ModelCon
   const formats::LayoutPolicy layout = weight_layout_policy(caps, options.policy);
   MemoryEstimate estimate =
       estimate_memory(config, checkpoint, layout, lengths, options.chunk, options.cache_format);
+  if (options.max_sequences != 0) {
+    estimate.state_bytes = state_bytes(config) * (options.max_sequences + options.checkpoints);
+  }
   if (options.layer_table_on_host) {
     keep_layer_table_on_host(estimate, config, checkpoint, layout.exact,
                              options.chunk + options.max_sequences);
@@ -120,6 +123,17 @@ std::vector<uint32_t> window_tokens(const RunnerOptions& options, const formats:
   return {(least + 2 * need.sequences * of_window) * need.block_len, least * need.block_len, 0};
 }
 
+// Checkpoints of recurrent states: two a sequence, where they take no more than an eighth of what `estimate` leaves. Where the
+// device's memory is not known, one.
+uint32_t checkpoint_count(const RunnerOptions& options, const formats::ModelConfig& config,
+                          const MemoryEstimate& estimate, const gpu::Caps& caps) {
+  const uint64_t of_one = state_bytes(config);
+  if (of_one == 0) return 0;
+  if (caps.memory_bytes == 0) return options.max_sequences;
+  const uint64_t left = caps.memory_bytes - std::min(caps.memory_bytes, estimate.total());
+  return static_cast<uint32_t>(std::min<uint64_t>(uint64_t{2} * options.max_sequences, left / 8 / of_one));
+}
+
 }  // namespace
 
 Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& config,
@@ -138,6 +152,7 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   const auto estimate = [&](uint32_t windows) {
     return estimate_of(options, config, checkpoint, caps, {.ctx_len = block_len, .ring_len = windows});
   };
+  options.checkpoints = checkpoint_count(options, config, estimate(0), caps);
   const MemoryEstimate plain = estimate(0);
   const auto that_fit = [&](uint32_t windows) -> uint64_t {
     const MemoryEstimate one = estimate(windows);
@@ -147,8 +162,7 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
     if (caps.memory_bytes == 0) return fit;
     // A tenth is left to what else the device has to hold.
     const uint64_t usable = caps.memory_bytes / 10 * 9;
-    const uint64_t taken =
-        one.weight_bytes + one.scratch_bytes + one.ring_bytes + state_bytes(config) * options.max_sequences;
+    const uint64_t taken = one.weight_bytes + one.scratch_bytes + one.ring_bytes + one.state_bytes;
     const uint64_t left = usable > taken ? usable - taken : 0;
     const uint64_t each = one.cache_bytes - one.ring_bytes + plain.copied_bytes;
     return std::min(fit, left / std::max<uint64_t>(1, each) * block_len);

@@ -55,6 +55,7 @@ struct RunnerOptions {
   uint32_t pool_tokens = 0;  // positions of all blocks; 0: ctx_len for each slot, or what fits the device
   uint32_t window_tokens =
       0;  // of the blocks of layers with a window; 0: no pool of their own. Set when loading
+  uint32_t checkpoints = 0;  // of recurrent states, with max_sequences. Set when loading
   SamplerParts parts = {};   // of sampled plans
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};

@@ -273,8 +273,9 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   }
   DP_CO_CHECK(co_await cache_.make(device_, builder, config_, layout));
   memory_.cache_bytes = cache_.bytes();
+  const uint32_t of_one = options_.all_logits ? 0 : kCheckpoints;
   DP_CO_CHECK(co_await states_.make(device_, builder, config_, static_cast<uint32_t>(sequences),
-                                    !has_many() && !options_.all_logits));
+                                    has_many() ? options_.checkpoints : of_one));
   memory_.state_bytes += states_.bytes();
   if (wants_persistent()) DP_CO_CHECK(co_await make_exchange(builder));
   co_return Result<void>();

@@ -115,7 +115,8 @@ Task<Result<void>> PlanRunner::make_many() {
                           .mask = mask_,
                           .table = host_table_.get(),
                           .caches = cache_.places(),
-                          .has_states = !states_.empty(),
+                          .states = states_.empty() ? nullptr : &states_,
+                          .checkpoints = states_.empty() ? 0 : options_.checkpoints,
                           .window = tables_.has_windows ? read_positions(config_) : 0,
                           .window_blocks = options_.window_tokens / tables_.block_len,
                           .prompt_share = prompt_share_of(options_.policy, device_.caps())};

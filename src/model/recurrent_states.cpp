@@ -21,33 +21,31 @@ uint64_t state_bytes(const formats::ModelConfig& config) {
 
 uint32_t kept_rows(const formats::ModelConfig& config) { return config.next_layers != 0 ? 2 : 1; }
 
-Task<Result<RecurrentStates::Copy>> RecurrentStates::make_copy(gpu::Device& device, const char* name,
-                                                               uint32_t rows) {
-  Copy copy;
+Task<Result<RecurrentStates::Rows>> RecurrentStates::make_rows(gpu::Device& device, const char* name,
+                                                               uint32_t count) {
+  Rows rows;
   for (const uint64_t of_row : sizes_) {
-    const uint64_t bytes = of_row * rows;
+    if (count == 0) break;
+    const uint64_t bytes = of_row * count;
     gpu::BufferDesc desc{.name = name, .bytes = (bytes + 255) / 256 * 256, .use = gpu::BufferUse::kStorage};
     DP_CO_TRY(gpu::Buffer made, co_await device.create_buffer(std::move(desc)));
-    copy.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
-    bytes_ += copy.back()->bytes();
+    rows.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
+    bytes_ += rows.back()->bytes();
   }
-  co_return copy;
+  co_return rows;
 }
 
 Task<Result<void>> RecurrentStates::make(gpu::Device& device, gpu::PlanBuilder& builder,
                                          const formats::ModelConfig& config, uint32_t slots,
-                                         bool has_checkpoints) {
+                                         uint32_t checkpoints) {
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     const StateShape shape = state_shape(config, layer);
-    if (shape.conv != 0) sizes_.push_back(shape.conv * slots * sizeof(float));
-    if (shape.scan != 0) sizes_.push_back(shape.scan * slots * sizeof(float));
+    if (shape.conv != 0) sizes_.push_back(shape.conv * sizeof(float));
+    if (shape.scan != 0) sizes_.push_back(shape.scan * sizeof(float));
   }
-  DP_CO_TRY(live_, co_await make_copy(device, "recurrent_state", kept_rows(config)));
-  has_checkpoints_ = has_checkpoints && !live_.empty();
-  for (Checkpoint& checkpoint : checkpoints_) {
-    if (!has_checkpoints_) break;
-    DP_CO_TRY(checkpoint.states, co_await make_copy(device, "state_checkpoint"));
-  }
+  DP_CO_TRY(live_, co_await make_rows(device, "recurrent_state", slots * kept_rows(config)));
+  DP_CO_TRY(kept_, co_await make_rows(device, "state_checkpoints", checkpoints));
+  checkpoints_.assign(kept_.empty() ? 0 : checkpoints, 0);
   size_t next = 0;
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
     const StateShape shape = state_shape(config, layer);
@@ -59,28 +57,37 @@ Task<Result<void>> RecurrentStates::make(gpu::Device& device, gpu::PlanBuilder& 
   co_return Result<void>();
 }
 
+Result<void> RecurrentStates::save_slot(gpu::Device& device, uint32_t slot, uint32_t checkpoint) {
+  return copy(device, {.rows = &live_, .row = slot}, {.rows = &kept_, .row = checkpoint});
+}
+
+Result<void> RecurrentStates::load_slot(gpu::Device& device, uint32_t checkpoint, uint32_t slot) {
+  return copy(device, {.rows = &kept_, .row = checkpoint}, {.rows = &live_, .row = slot});
+}
+
 RecurrentStates::Place RecurrentStates::states_at(uint32_t pos) const {
-  if (pos == position()) return {.states = &live_, .row = kept_row_};
-  const auto found = std::ranges::find(checkpoints_, pos, &Checkpoint::pos);
-  return {.states = found == checkpoints_.end() || pos == 0 ? nullptr : &found->states};
+  if (pos == position()) return {.rows = &live_, .row = kept_row_};
+  const auto found = std::ranges::find(checkpoints_, pos);
+  if (found == checkpoints_.end() || pos == 0) return {};
+  return {.rows = &kept_, .row = static_cast<uint32_t>(found - checkpoints_.begin())};
 }
 
 uint32_t RecurrentStates::continues_from(uint32_t count) const {
   if (live_.empty()) return count;
   uint32_t best = position() <= count ? position() : 0;
-  for (const Checkpoint& checkpoint : checkpoints_) {
-    if (checkpoint.pos <= count) best = std::max(best, checkpoint.pos);
+  for (const uint32_t pos : checkpoints_) {
+    if (pos <= count) best = std::max(best, pos);
   }
   return best;
 }
 
-Result<void> RecurrentStates::copy(gpu::Device& device, Place from, const Copy& to) const {
+Result<void> RecurrentStates::copy(gpu::Device& device, Place from, Place to) const {
   constexpr uint64_t kWord = sizeof(uint32_t);
   gpu::Plan plan{.name = "states.copy", .words = {}, .entries = {}};
-  for (size_t i = 0; i < to.size(); ++i) {
+  for (size_t i = 0; i < sizes_.size(); ++i) {
     const auto size = static_cast<uint32_t>(sizes_[i] / kWord);
     const uint32_t words[gpu::kPlanCommandWords] = {
-        gpu::kCopy, (*from.states)[i]->id(), from.row * size, to[i]->id(), 0, size};
+        gpu::kCopy, (*from.rows)[i]->id(), from.row * size, (*to.rows)[i]->id(), to.row * size, size};
     plan.words.insert(plan.words.end(), std::begin(words), std::end(words));
   }
   const gpu::Work work{.plan = &plan};
@@ -90,16 +97,16 @@ Result<void> RecurrentStates::copy(gpu::Device& device, Place from, const Copy& 
 Result<void> RecurrentStates::begin(gpu::Device& device, uint32_t pos) {
   if (live_.empty()) return {};
   const Place place = states_at(pos);
-  if (pos != 0 && !place.states) {
+  if (pos != 0 && !place.rows) {
     return fail(ErrorKind::kInternal, "Position %u is to be continued, but the recurrent states stand at %u.",
                 pos, position());
   }
-  if (pos != 0 && place.states != &live_) {
-    DP_CHECK(copy(device, place, live_));
+  if (pos != 0 && place.rows != &live_) {
+    DP_CHECK(copy(device, place, {.rows = &live_}));
     kept_row_ = 0;
   }
-  for (Checkpoint& checkpoint : checkpoints_) {
-    if (checkpoint.pos > pos) checkpoint.pos = 0;
+  for (uint32_t& at : checkpoints_) {
+    if (at > pos) at = 0;
   }
   prompt_end_ = pos;
   tokens_ = 0;
@@ -109,11 +116,11 @@ Result<void> RecurrentStates::begin(gpu::Device& device, uint32_t pos) {
 Result<void> RecurrentStates::note_rows(gpu::Device& device, uint32_t rows) {
   prompt_end_ += rows;
   kept_row_ = 0;
-  if (!has_checkpoints_) return {};
-  Checkpoint& checkpoint = checkpoints_[next_checkpoint_];
+  if (checkpoints_.empty()) return {};
+  const uint32_t checkpoint = next_checkpoint_;
   next_checkpoint_ = (next_checkpoint_ + 1) % kCheckpoints;
-  checkpoint.pos = prompt_end_;
-  return copy(device, {.states = &live_}, checkpoint.states);
+  checkpoints_[checkpoint] = prompt_end_;
+  return copy(device, {.rows = &live_}, {.rows = &kept_, .row = checkpoint});
 }
 
 void RecurrentStates::note_tokens(std::span<const uint32_t> tokens) {
@@ -130,14 +137,14 @@ Task<Result<std::vector<uint8_t>>> RecurrentStates::save(gpu::Device& device, ui
   std::vector<uint8_t> out;
   const Place place = states_at(pos);
   if (live_.empty() || pos == 0) co_return out;
-  if (!place.states) {
+  if (!place.rows) {
     co_return fail(ErrorKind::kInternal,
                    "The recurrent states of position %u are not there; they stand at %u.", pos, position());
   }
   for (size_t i = 0; i < sizes_.size(); ++i) {
     DP_CO_TRY(const std::vector<uint8_t> bytes,
               co_await device.read_buffer(
-                  {.buffer = (*place.states)[i]->id(), .offset = place.row * sizes_[i], .bytes = sizes_[i]}));
+                  {.buffer = (*place.rows)[i]->id(), .offset = place.row * sizes_[i], .bytes = sizes_[i]}));
     out.insert(out.end(), bytes.begin(), bytes.end());
   }
   co_return out;
@@ -151,7 +158,7 @@ Task<Result<void>> RecurrentStates::restore(gpu::Device& device, uint32_t pos,
     DP_CO_CHECK(co_await device.upload(*live_[i], 0, bytes.subspan(offset, sizes_[i])));
     offset += sizes_[i];
   }
-  for (Checkpoint& checkpoint : checkpoints_) checkpoint.pos = 0;
+  std::ranges::fill(checkpoints_, 0);
   prompt_end_ = pos;
   tokens_ = 0;
   kept_row_ = 0;

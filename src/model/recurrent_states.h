@@ -1,10 +1,9 @@
 // The states of the layers that remember by one (kernels/recurrent), and where they stand. A state cannot be cut: a text is
 // continued from where the states stand, from a checkpoint, or from its beginning, where kernels take a state for zero.
-// Checkpoints are copies on the device, made behind prompts.
-// Of plans for many sequences it only has the buffers: their slots always begin at position 0.
+// Checkpoints are copies on the device. Of one sequence they are made here, behind prompts; of many, where a slot stands and
+// which checkpoint is whose is the scheduler's to know (SequenceRunner::save_states).
 #pragma once
 
-#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,18 +26,23 @@ uint64_t state_bytes(const formats::ModelConfig& config);
 // States of one sequence that are there at a time: one, or where the model drafts one behind each row of a drafting step.
 uint32_t kept_rows(const formats::ModelConfig& config);
 
-inline constexpr uint32_t kCheckpoints = 2;  // behind the last two chunks of prompts
+inline constexpr uint32_t kCheckpoints = 2;  // of one sequence: behind the last two chunks of prompts
 
 class RecurrentStates {
  public:
-  // slots: sequences; of a model that drafts one. has_checkpoints: the texts of one sequence go back.
+  // slots: sequences; of a model that drafts one. checkpoints: of all of them; of one sequence kCheckpoints, or 0 where its
+  // texts do not go back.
   Task<Result<void>> make(gpu::Device& device, gpu::PlanBuilder& builder, const formats::ModelConfig& config,
-                          uint32_t slots, bool has_checkpoints);
+                          uint32_t slots, uint32_t checkpoints);
   bool empty() const { return live_.empty(); }
   const std::vector<lowering::StateView>& views() const { return views_; }  // by layer
   uint64_t bytes() const { return bytes_; }                                 // checkpoints too
 
-  // The largest position, at most `count`, from which the text can be continued. Between generations.
+  // Of many sequences: the states of a slot into a checkpoint, and back.
+  Result<void> save_slot(gpu::Device& device, uint32_t slot, uint32_t checkpoint);
+  Result<void> load_slot(gpu::Device& device, uint32_t checkpoint, uint32_t slot);
+
+  // Of one sequence, from here on. The largest position, at most `count`, from which the text can be continued. Between generations.
   uint32_t continues_from(uint32_t count) const;
   // Brings the states to `pos`, one of continues_from()'s, and forgets checkpoints behind it.
   Result<void> begin(gpu::Device& device, uint32_t pos);
@@ -58,26 +62,22 @@ class RecurrentStates {
   uint64_t saved_bytes() const;
 
  private:
-  using Copy = std::vector<std::unique_ptr<gpu::Buffer>>;  // as live_
-  struct Checkpoint {
-    uint32_t pos = 0;  // 0: nothing is there
-    Copy states;
-  };
-  uint32_t position() const { return prompt_end_ + (tokens_ == 0 ? 0 : tokens_ - 1); }
-  Task<Result<Copy>> make_copy(gpu::Device& device, const char* name, uint32_t rows = 1);
+  using Rows = std::vector<std::unique_ptr<gpu::Buffer>>;  // a buffer a state, each with as many rows
   struct Place {
-    const Copy* states = nullptr;  // null: none
+    const Rows* rows = nullptr;  // null: none
     uint32_t row = 0;
   };
-  Result<void> copy(gpu::Device& device, Place from, const Copy& to) const;
+  uint32_t position() const { return prompt_end_ + (tokens_ == 0 ? 0 : tokens_ - 1); }
+  Task<Result<Rows>> make_rows(gpu::Device& device, const char* name, uint32_t count);
+  Result<void> copy(gpu::Device& device, Place from, Place to) const;
   Place states_at(uint32_t pos) const;
 
-  std::vector<uint64_t> sizes_;  // bytes of each buffer, of one row's states
-  Copy live_;
-  std::array<Checkpoint, kCheckpoints> checkpoints_;
+  std::vector<uint64_t> sizes_;        // bytes of a row of each buffer
+  Rows live_;                          // a row a slot, or a row of a drafting step
+  Rows kept_;                          // a row a checkpoint
+  std::vector<uint32_t> checkpoints_;  // position of each, of one sequence; 0: nothing is there
   std::vector<lowering::StateView> views_;
   uint64_t bytes_ = 0;
-  bool has_checkpoints_ = false;
   uint32_t next_checkpoint_ = 0;
   uint32_t prompt_end_ = 0, tokens_ = 0;  // of the generation under way
   uint32_t kept_row_ = 0;

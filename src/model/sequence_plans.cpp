@@ -213,6 +213,23 @@ Task<Result<void>> SequencePlans::write_block(uint32_t block, std::span<const ui
   co_return device_.submit({&work, 1});
 }
 
+Result<void> SequencePlans::check_states(uint32_t slot, uint32_t checkpoint) const {
+  DP_CHECK(check_slot(slot));
+  if (checkpoint < buffers_.checkpoints) return {};
+  return fail(ErrorKind::kInternal, "Checkpoint %u was named; there are %u.", checkpoint,
+              buffers_.checkpoints);
+}
+
+Result<void> SequencePlans::save_states(uint32_t slot, uint32_t checkpoint) {
+  DP_CHECK(check_states(slot, checkpoint));
+  return buffers_.states->save_slot(device_, slot, checkpoint);
+}
+
+Result<void> SequencePlans::load_states(uint32_t checkpoint, uint32_t slot) {
+  DP_CHECK(check_states(slot, checkpoint));
+  return buffers_.states->load_slot(device_, checkpoint, slot);
+}
+
 Result<void> SequencePlans::mask(uint32_t slot, std::span<const uint32_t> allowed) {
   DP_CHECK(check_slot(slot));
   const uint32_t words = kernels::mask_words(vocab_size_);

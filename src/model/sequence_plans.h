@@ -10,6 +10,7 @@
 #include "kernels/common/step_tables.h"
 #include "model/host_table.h"
 #include "model/kv_cache.h"
+#include "model/recurrent_states.h"
 #include "model/sequence_runner.h"
 
 namespace doppler::model {
@@ -24,7 +25,8 @@ struct SequenceBuffers {
   HostTable* table = nullptr;                        // of which each step needs its tokens' rows
   gpu::Buffer* block = nullptr;    // one block of all layers of a pool, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
-  bool has_states = false;
+  RecurrentStates* states = nullptr;       // of models that have them
+  uint32_t checkpoints = 0;                // of these
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
 
@@ -58,7 +60,8 @@ class SequencePlans final : public SequenceRunner {
   uint32_t max_tickets() const override { return buffers_.table ? 1 : tickets_; }
   uint32_t max_block_reads() const override { return block_readback_.size(); }
   uint32_t prompt_share() const override { return buffers_.prompt_share; }
-  bool has_states() const override { return buffers_.has_states; }
+  bool has_states() const override { return buffers_.states != nullptr; }
+  uint32_t checkpoint_count() const override { return buffers_.checkpoints; }
   uint32_t window() const override { return buffers_.window; }
   uint32_t window_block_count() const override { return buffers_.window_blocks; }
 
@@ -69,6 +72,8 @@ class SequencePlans final : public SequenceRunner {
   Result<void> copy_block(uint32_t from, uint32_t to) override;
   Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
   Result<void> copy_window_block(uint32_t from, uint32_t to) override;
+  Result<void> save_states(uint32_t slot, uint32_t checkpoint) override;
+  Result<void> load_states(uint32_t checkpoint, uint32_t slot) override;
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
   Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
@@ -100,6 +105,7 @@ class SequencePlans final : public SequenceRunner {
   Result<void> copy(uint32_t from, uint32_t to, bool in_windows);
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks, bool in_windows);
   Result<void> check_block(uint32_t block, bool in_windows = false) const;
+  Result<void> check_states(uint32_t slot, uint32_t checkpoint) const;
   uint64_t block_bytes() const { return buffers_.block_bytes(/*in_windows=*/false); }
 
   gpu::Device& device_;

@@ -48,9 +48,10 @@ class SequenceRunner {
   virtual uint32_t window() const { return 0; }
   virtual uint32_t window_block_count() const { return 0; }  // no less than least_window_blocks()
 
-  // Whether slots have recurrent states besides blocks: then each generation begins at position 0 (`before` is empty), and
-  // blocks are of no use to others.
+  // Slots may have recurrent states besides blocks, which cannot be cut. A generation then begins at position 0, where the
+  // slot's states stand already, or where a checkpoint does that load_states() put there. 0: no checkpoints.
   virtual bool has_states() const { return false; }
+  virtual uint32_t checkpoint_count() const { return 0; }
 
   // Error: what a generation may not be here; begin() would refuse it.
   virtual Result<void> check(const GenerationSettings& settings) const = 0;
@@ -65,6 +66,10 @@ class SequenceRunner {
   // The same for the pool and the table of layers with a window. A block that no later step reads may be another's at once.
   virtual Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
   virtual Result<void> copy_window_block(uint32_t from, uint32_t to) = 0;
+
+  // The slot's states, behind all that was queued of it, into a checkpoint, and a checkpoint into a slot, before begin().
+  virtual Result<void> save_states(uint32_t slot, uint32_t checkpoint) = 0;
+  virtual Result<void> load_states(uint32_t checkpoint, uint32_t slot) = 0;
 
   // The tokens that the slot may choose next, bit t % 32 of word t / 32 for token t; of slots whose settings ask for masks,
   // before each step in which they choose one.

@@ -144,6 +144,40 @@ TEST_P(Recurrent, EachOfManySequencesIsAnsweredAsAlone) {
   }
 }
 
+// The states of a prefix come from a checkpoint on the device: those of a prompt asked again, of one that goes on, of two that
+// begin alike, and of an answer's next turn.
+TEST_P(Recurrent, PrefixesAreBegunBehindTheirStates) {
+  const auto alone = load(0), runner = load(3);
+  ASSERT_TRUE(alone && runner);
+  const auto wanted = [&](const Tokens& prompt) {
+    Tokens fresh;
+    return answer(*alone, prompt, fresh).tokens;
+  };
+  auto scheduler = engine::Scheduler::create(*runner->sequences(),
+                                             {.vocab_size = runner->config().vocab_size, .least_kept = 8});
+  ASSERT_TRUE(scheduler) << scheduler.error().message();
+  const Tokens start(b_.begin(), b_.begin() + 17), next = joined(joined(start, wanted(start)), {5, 6, 7});
+  struct Row {
+    Tokens prompt;
+    uint32_t cached;
+  };
+  const Row rows[] = {{start, 0}, {start, 16}, {joined(start, {7}), 16}, {next, 16}, {next, 24}};
+  for (const Row& row : rows) {
+    const auto streams = answer_together(**scheduler, std::span(&row.prompt, 1), kNew);
+    ASSERT_EQ(streams.size(), 1u);
+    EXPECT_EQ(streams[0]->take(), wanted(row.prompt));
+    EXPECT_EQ(streams[0]->timings().cached_tokens, row.cached);
+  }
+  const Tokens other(b_.rbegin(), b_.rend());
+  const Tokens together[] = {joined(other, {1, 2}), joined(other, {3, 4}), joined(other, {5})};
+  const auto streams = answer_together(**scheduler, together, kNew);
+  ASSERT_EQ(streams.size(), std::size(together));
+  for (size_t i = 0; i < streams.size(); ++i) {
+    EXPECT_EQ(streams[i]->take(), wanted(together[i])) << "prompt " << i;
+    EXPECT_EQ(streams[i]->timings().cached_tokens, i == 0 ? 0u : 16u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Recurrent, testing::Values("lfm2", "qwen3_5"));
 
 }  // namespace

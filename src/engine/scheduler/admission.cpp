@@ -68,8 +68,7 @@ Result<std::shared_ptr<Stream>> Scheduler::submit(Request request) {
   sequence->stream = std::make_shared<Stream>(sequence->serial, std::move(request.tokens));
   sequence->request = std::move(request);
   sequence->request.settings.max_tokens = sequence->request.settings.generated + sequence->limit;
-  if (!runner_.has_states())
-    sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
+  sequence->keys = blocks_.pool().keys_of(sequence->tokens(), sequence->request.extras);
   waiting_.push(*sequence);
   std::shared_ptr<Stream> stream = sequence->stream;
   sequences_.emplace(sequence->serial, std::move(sequence));
@@ -84,6 +83,7 @@ Result<std::shared_ptr<Stream>> Scheduler::fork(const Stream& parent, Request re
                 request.tokens.size(), text.size());
   }
   DP_TRY(std::shared_ptr<Stream> stream, submit(std::move(request)));
+  // The parent's states stand behind all of its text.
   if (!runner_.has_states()) sequences_.at(stream->id())->forked_from = parent.id();
   return stream;
 }
@@ -137,7 +137,7 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
   const auto feed_to = static_cast<uint32_t>(sequence.tokens().size());
   std::vector<uint32_t> blocks = pool.find_prefix(sequence.keys);
   const size_t known = blocks.size() + blocks_.in_host(std::span(sequence.keys).subspan(blocks.size()));
-  const size_t found = windows_.usable(sequence.keys, known, feed_to);
+  const size_t found = usable_blocks(sequence, known);
   for (; blocks.size() > found; blocks.pop_back()) pool.release(blocks.back());
   const std::span<const PrefixKey> missing = std::span(sequence.keys).subspan(blocks.size());
   const size_t in_host = found - blocks.size();
@@ -163,6 +163,7 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
     blocks.back() = own;
     --sequence.published;
   }
+  plan_cuts(sequence, start, known);
   DP_CHECK(windows_.begin(sequence.windows, sequence.keys, start));
   DP_CHECK(copy_forked(sequence, blocks, start));
   while (blocks.size() < blocks_of(feed_to, pool.block_len())) {
@@ -182,8 +183,19 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
     timings.cached_tokens = start;
     timings.queued_seconds = std::chrono::duration<double>(config_.now() - sequence.submitted_at).count();
   }
+  if (runner_.has_states() && found > 0) DP_CHECK(states_.load(sequence.keys[found - 1], sequence.slot));
   DP_CHECK(begin_in_slot(sequence, start));
   return Beginning::kBegun;
+}
+
+// Of its `known` first blocks the most that it can begin behind: what its layers want besides these is there too.
+size_t Scheduler::usable_blocks(const Sequence& sequence, size_t known) const {
+  const auto tokens = static_cast<uint32_t>(sequence.tokens().size());
+  for (size_t blocks = known;;) {
+    const size_t with_states = states_.usable(sequence.keys, blocks, tokens);
+    blocks = windows_.usable(sequence.keys, with_states, tokens);
+    if (blocks == with_states) return blocks;
+  }
 }
 
 // Behind the first `start` tokens, which are in its blocks.
@@ -201,6 +213,7 @@ Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
 
 // Whether the block behind the `found` ones is being evaluated for another sequence: then it is better waited for.
 bool Scheduler::comes_soon(const Sequence& sequence, size_t found) const {
+  if (runner_.has_states()) return states_come_soon(sequence, found);
   if (found >= sequence.keys.size()) return false;
   return std::ranges::any_of(running_, [&](const Sequence* other) {
     return other->phase == Phase::kPrefill && other->published <= found && other->keys.size() > found &&

@@ -15,10 +15,8 @@ constexpr size_t kLeastForced = 2;
 // Behind a token of a guided sequence that has not ended. Where something forbids it, the guide's mask leaves these tokens
 // alone, and they come step by step: the text is the same.
 Result<void> Scheduler::append_forced(Sequence& sequence) {
-  // A recurrent state cannot be begun behind; a token that nobody evaluated has no log-probability when it is told.
-  const bool can =
-      config_.appends_forced && !runner_.has_states() && sequence.request.settings.sampling.logprobs == 0;
-  if (!can) return {};
+  // A token that nobody evaluated has no log-probability when it is told.
+  if (!config_.appends_forced || sequence.request.settings.sampling.logprobs != 0) return {};
   const BlockPool& pool = blocks_.pool();
   const auto len = static_cast<uint32_t>(sequence.tokens().size());
   DP_TRY(std::vector<uint32_t> forced, sequence.request.guide->forced());

@@ -78,7 +78,6 @@ bool Scheduler::make_room() {
 
 // Offers the blocks that have become full to the pool, under the keys of their tokens.
 void Scheduler::publish(Sequence& sequence) {
-  if (runner_.has_states()) return;
   BlockPool& pool = blocks_.pool();
   const uint32_t full = sequence.known_positions() / pool.block_len();
   for (; sequence.published < full; ++sequence.published) {

@@ -74,13 +74,15 @@ TEST(Guides, GuidedAndOthersRunTogether) {
   EXPECT_EQ(s.runner.most_outstanding, 2u) << "the device has a step of the others meanwhile";
 }
 
-// Beside one that decodes freely, with blocks for all or for too few; ends and limits within and behind what is forced.
+// Beside one that decodes freely, with blocks for all or for too few, with recurrent states or none; ends and limits within
+// and behind what is forced.
 TEST(Guides, ForcedTokensAreAppendedAndChangeNothing) {
   constexpr uint32_t kForces = 6;
-  for (const uint32_t blocks : {200u, 24u}) {
+  for (const auto& [blocks, has_states] : {std::pair(200u, false), {24u, false}, {200u, true}, {24u, true}}) {
     std::vector<std::vector<std::vector<uint32_t>>> texts;
     for (const bool appends : {false, true}) {
       Script s({.sequences = 4, .ctx_len = 64, .blocks = blocks}, {.appends_forced = appends});
+      s.runner.states = has_states;
       const Request plain = ask(text(6, 3), 40);
       const StreamPtr other = s.submit(plain);
       std::vector<StreamPtr> streams;

@@ -20,6 +20,7 @@ Scheduler::Scheduler(model::SequenceRunner& runner, SchedulerConfig config)
       config_(std::move(config)),
       blocks_(runner, config_.secret, config_.host_cache_bytes),
       windows_(runner, config_.secret),
+      states_(runner),
       waiting_(config_.aging, config_.quantum) {
   for (uint32_t slot = runner.max_sequences(); slot-- > 0;) free_slots_.push_back(slot);
 }
@@ -127,8 +128,9 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
                                     const std::vector<Sequence*>& prompts, uint32_t budget) {
   std::vector<PromptNeed> needs;
   for (const Sequence* s : prompts)
-    needs.push_back({.client = s->request.client, .rows = s->feed_to - s->fed});
-  const std::vector<uint32_t> rows = split_rows(needs, budget, runner_.max_pieces());
+    needs.push_back({.client = s->request.client, .rows = s->piece_end() - s->fed});
+  std::vector<uint32_t> rows = split_rows(needs, budget, runner_.max_pieces());
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = rows_of_piece(*prompts[i], rows[i]);
 
   InFlight out;
   std::vector<uint32_t> slots;
@@ -141,7 +143,7 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
   for (size_t i = 0; i < prompts.size(); ++i) {
     if (rows[i] == 0) continue;
     Sequence* s = prompts[i];
-    const bool last = rows[i] == needs[i].rows;
+    const bool last = s->fed + rows[i] == s->feed_to;
     if (last && s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
     DP_CHECK(windows_.grow(s->slot, s->windows, s->fed + rows[i]));
     pieces.push_back({.slot = s->slot,
@@ -163,6 +165,7 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
       ++s->asked;
     }
     publish(*s);  // whoever reads these blocks is queued behind this step
+    DP_CHECK(keep_states(*s));
     windows_.pass(s->windows, s->fed);
   }
   for (const InFlight::Member& member : out.members) ++member.sequence->in_flight;

@@ -22,6 +22,7 @@
 #include "base/task.h"
 #include "engine/scheduler/block_tiers.h"
 #include "engine/scheduler/sequence.h"
+#include "engine/scheduler/state_checkpoints.h"
 #include "engine/scheduler/step_policy.h"
 #include "engine/scheduler/stream.h"
 #include "engine/scheduler/waiting_queue.h"
@@ -39,6 +40,9 @@ struct SchedulerConfig {
   uint32_t quantum = 512;                            // tokens of a client's turn: a chunk of a prompt
   bool appends_forced = true;                        // tokens that a guide forces, without a step each
   uint64_t host_cache_bytes = 0;                     // for prefixes that leave the pool
+  uint32_t least_kept =
+      128;  // a prompt is cut to keep its recurrent states where that saves so many positions
+  uint32_t kept_stride = 512;  // where a piece happens to end they are kept after so many, on trial
   PrefixSecret secret = random_prefix_secret();
   std::function<Clock::time_point()> now = Clock::now;
 };
@@ -99,8 +103,15 @@ class Scheduler {
   Result<Beginning> begin(Sequence& sequence);
   Result<void> begin_in_slot(Sequence& sequence, uint32_t start);
   bool comes_soon(const Sequence& sequence, size_t found) const;
+  size_t usable_blocks(const Sequence& sequence, size_t known) const;
   Result<void> copy_forked(Sequence& sequence, std::vector<uint32_t>& blocks, uint32_t& start);
   void expire();
+
+  // cuts.cpp
+  void plan_cuts(Sequence& sequence, uint32_t start, size_t shared) const;
+  bool states_come_soon(const Sequence& sequence, size_t found) const;
+  uint32_t rows_of_piece(const Sequence& sequence, uint32_t rows) const;
+  Result<void> keep_states(Sequence& sequence);
 
   // scheduler.cpp
   Task<Result<bool>> advance();
@@ -132,6 +143,7 @@ class Scheduler {
   SchedulerConfig config_;
   BlockTiers blocks_;
   WindowBlocks windows_;
+  StateCheckpoints states_;
   WaitingQueue waiting_;
   std::map<uint64_t, std::unique_ptr<Sequence>> sequences_;  // waiting and running, by serial
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning

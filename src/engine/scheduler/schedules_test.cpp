@@ -23,7 +23,7 @@ constexpr uint32_t kMostTurns = 20000;  // no schedule takes more: a request tha
 
 struct Totals {
   uint64_t streams = 0, tokens = 0, cached = 0, preemptions = 0, cancelled = 0, expired = 0, copies = 0,
-           restored = 0, refused = 0;
+           restored = 0, refused = 0, states = 0;
 };
 
 class Schedule {
@@ -34,6 +34,7 @@ class Schedule {
     RunnerShape shape = random_shape();
     TestSequenceRunner runner(shape);
     runner.holds = chance(50);
+    runner.states = chance(30);
     if (chance(30)) runner.gives_fewer_steps = [this] { return chance(50); };
     const SchedulerConfig config = random_config();
     auto created = Scheduler::create(runner, config);
@@ -91,6 +92,7 @@ class Schedule {
     EXPECT_LE(scheduler_->blocks().host().used_bytes(), scheduler_->blocks().host().budget_bytes());
     totals_.copies += runner.copies;
     totals_.restored += runner.writes;
+    totals_.states += runner.loads;
   }
 
  private:
@@ -121,6 +123,7 @@ class Schedule {
       shape.window = number(1, 24);
       shape.window_blocks = number(0, 40);
     }
+    shape.checkpoints = number(0, 8);
     return shape;
   }
   SchedulerConfig random_config() {
@@ -131,6 +134,8 @@ class Schedule {
     config.decode_steps = number(1, 8);
     config.aging = std::chrono::milliseconds(number(10, 2000));
     config.quantum = number(1, 64);
+    config.least_kept = number(1, 16);
+    config.kept_stride = number(1, 16);
     config.host_cache_bytes = chance(50) ? 0 : number(16, 4000);
     config.secret = {.low = 1, .high = 2};
     config.now = [this] { return now_; };
@@ -246,14 +251,15 @@ TEST(Schedules, EveryStreamGetsTheTokensOfItsRequestAlone) {
   EXPECT_GT(totals.expired, 500u);
   EXPECT_GT(totals.copies, 1000u);
   EXPECT_GT(totals.restored, 5000u);
+  EXPECT_GT(totals.states, 1000u);
   std::printf(
       "%llu streams, %llu tokens, %llu cached, %llu preemptions, %llu cancelled, %llu expired, %llu copies, "
-      "%llu restored, %llu refused\n",
+      "%llu restored, %llu refused, %llu states loaded\n",
       static_cast<unsigned long long>(totals.streams), static_cast<unsigned long long>(totals.tokens),
       static_cast<unsigned long long>(totals.cached), static_cast<unsigned long long>(totals.preemptions),
       static_cast<unsigned long long>(totals.cancelled), static_cast<unsigned long long>(totals.expired),
       static_cast<unsigned long long>(totals.copies), static_cast<unsigned long long>(totals.restored),
-      static_cast<unsigned long long>(totals.refused));
+      static_cast<unsigned long long>(totals.refused), static_cast<unsigned long long>(totals.states));
 }
 
 }  // namespace

@@ -47,7 +47,9 @@ struct Sequence {
   uint32_t feed_to = 0;         // tokens().size() when it got its slot: where its prefill ends
   uint32_t asked = 0;           // tokens of the answer that are queued or there
   uint32_t in_flight = 0;       // tickets that contain it
-  std::vector<uint32_t> mask;   // of a guided one: the tokens that may be next
+  std::vector<uint32_t> cuts;  // ascending positions of its prompt, not fed yet, at which its states are kept
+  uint32_t kept = 0;           // the last position at which they were
+  std::vector<uint32_t> mask;  // of a guided one: the tokens that may be next
 
   const std::vector<uint32_t>& tokens() const { return stream->sequence(); }
   uint32_t seen() const { return static_cast<uint32_t>(tokens().size()) - prompt_len; }
@@ -56,6 +58,8 @@ struct Sequence {
   bool guided() const { return request.guide != nullptr; }
   // What a guided one may choose is known when its last token is.
   bool may_decode() const { return phase == Phase::kDecode && asked < limit && !(guided() && in_flight > 0); }
+  // Where the next piece of its prompt ends at the latest.
+  uint32_t piece_end() const { return cuts.empty() ? feed_to : cuts.front(); }
   // Positions that are written when everything queued has run and `more` steps behind it.
   uint32_t positions(uint32_t more) const {
     return fed < feed_to ? feed_to : std::max(feed_to, prompt_len + asked + more - 1);

@@ -66,23 +66,6 @@ TEST(Sharing, WindowsThatAreBehindAreGivenBack) {
   s.expect_alone(stream, request);
 }
 
-// A block's keys and values are of no use without the state behind them.
-TEST(Sharing, SequencesWithRecurrentStatesShareNoPrefix) {
-  Script s({.ctx_len = 128, .blocks = 128, .rows = 20});
-  s.runner.states = true;
-  const Request request = ask(text(40), 10);
-  const StreamPtr first = s.submit(request), second = s.submit(request);
-  s.run_to(*first, 3);
-  auto forked = s.scheduler->fork(*first, ask(first->sequence(), 5));
-  ASSERT_TRUE(forked);
-  s.run();
-  s.expect_alone(first, request);
-  s.expect_alone(second, request);
-  EXPECT_EQ(second->timings().cached_tokens, 0u);
-  EXPECT_EQ((*forked)->timings().cached_tokens, 0u);
-  EXPECT_EQ(s.runner.copies, 0u);
-}
-
 // The second request waits for the prefix that the first evaluates; a third behind it does not wait for that.
 TEST(Sharing, WhoWaitsForAPrefixHoldsUpNobody) {
   Script s({.ctx_len = 400, .blocks = 400});

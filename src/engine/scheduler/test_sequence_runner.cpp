@@ -39,6 +39,8 @@ TestSequenceRunner::TestSequenceRunner(RunnerShape shape)
     : shape_(shape),
       blocks_(shape.blocks, std::vector<Position>(shape.block_len)),
       slots_(shape.sequences),
+      states_(shape.sequences),
+      checkpoints_(shape.checkpoints),
       uses_(shape.blocks, std::vector<uint32_t>(shape.sequences, 0)) {
   if (shape.window == 0) return;
   const uint32_t least = model::least_window_blocks({.window = shape.window,
@@ -57,7 +59,6 @@ Result<void> TestSequenceRunner::check(const model::GenerationSettings& settings
 Result<void> TestSequenceRunner::begin(uint32_t slot, const model::GenerationSettings& settings,
                                        std::span<const uint32_t> before) {
   EXPECT_EQ(slots_[slot].outstanding, 0u) << "slot " << slot << " begins before its tickets are collected";
-  EXPECT_TRUE(!states || before.empty()) << "slot " << slot << " begins behind a state that is not there";
   slots_[slot] = {
       .settings = settings,
       .table = std::vector<uint32_t>((shape_.ctx_len + shape_.block_len - 1) / shape_.block_len, kNone),
@@ -113,6 +114,21 @@ Result<void> TestSequenceRunner::copy_window_block(uint32_t from, uint32_t to) {
   return {};
 }
 
+Result<void> TestSequenceRunner::save_states(uint32_t slot, uint32_t checkpoint) {
+  EXPECT_LT(checkpoint, checkpoints_.size());
+  checkpoints_[checkpoint] = states_[slot];
+  return {};
+}
+
+Result<void> TestSequenceRunner::load_states(uint32_t checkpoint, uint32_t slot) {
+  EXPECT_LT(checkpoint, checkpoints_.size());
+  EXPECT_EQ(slots_[slot].outstanding, 0u)
+      << "slot " << slot << " gets states before its tickets are collected";
+  states_[slot] = checkpoints_[checkpoint];
+  ++loads;
+  return {};
+}
+
 Result<void> TestSequenceRunner::mask(uint32_t slot, std::span<const uint32_t> allowed) {
   EXPECT_TRUE(slots_[slot].begun && slots_[slot].settings.masked) << "slot " << slot << " takes no mask";
   slots_[slot].mask = {allowed.begin(), allowed.end()};
@@ -156,6 +172,13 @@ uint64_t TestSequenceRunner::write(uint32_t slot, uint32_t pos, uint32_t token) 
     if (p + shape_.window <= pos) continue;
     EXPECT_EQ(window_at(slot, p).prefix, prefix)
         << "slot " << slot << ": position " << p << " in the window of " << pos << " is of another text";
+  }
+  if (states) {
+    State& state = states_[slot];
+    if (pos == 0) state = {.pos = 0, .prefix = kEmptyPrefix};
+    EXPECT_EQ(state.pos, pos) << "the states of slot " << slot << " stand elsewhere";
+    EXPECT_EQ(state.prefix, prefix) << "the states of slot " << slot << " are of another text";
+    state = {.pos = pos + 1, .prefix = behind(prefix, token)};
   }
   Position& position = at(slot, pos);
   check_writable(slots_[slot].table[pos / shape_.block_len], slot);

@@ -22,6 +22,7 @@ struct RunnerShape {
   uint32_t rows = 32, pieces = 4, steps = 16, tickets = 4;
   uint32_t vocab = 97;
   uint32_t window = 0, window_blocks = 0;  // with a window: blocks more than the least
+  uint32_t checkpoints = 0;                // with states
 };
 
 class TestSequenceRunner final : public model::SequenceRunner {
@@ -38,6 +39,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t max_tickets() const override { return shape_.tickets; }
   uint32_t max_block_reads() const override { return 16; }
   bool has_states() const override { return states; }
+  uint32_t checkpoint_count() const override { return states ? shape_.checkpoints : 0; }
   uint32_t window() const override { return shape_.window; }
   uint32_t window_block_count() const override { return static_cast<uint32_t>(window_blocks_.size()); }
 
@@ -48,6 +50,8 @@ class TestSequenceRunner final : public model::SequenceRunner {
   Result<void> copy_block(uint32_t from, uint32_t to) override;
   Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
   Result<void> copy_window_block(uint32_t from, uint32_t to) override;
+  Result<void> save_states(uint32_t slot, uint32_t checkpoint) override;
+  Result<void> load_states(uint32_t checkpoint, uint32_t slot) override;
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<model::Ticket> step(std::span<const uint32_t> decoding,
                              std::span<const model::Piece> pieces) override;
@@ -68,13 +72,13 @@ class TestSequenceRunner final : public model::SequenceRunner {
     std::vector<uint32_t> piece_slots;
   };
   std::vector<Call> calls;
-  uint32_t begins = 0, copies = 0, reads = 0, writes = 0;
+  uint32_t begins = 0, copies = 0, reads = 0, writes = 0, loads = 0;
   size_t most_outstanding = 0;
   uint32_t fail_after = 0;  // tickets until one fails; 0: never
 
   // Asked at each write: whether the scheduler lets this block be written (held once, not published).
   std::function<bool(uint32_t block)> may_write, may_write_window;
-  bool states = false;                      // slots have recurrent states: each begins at position 0
+  bool states = false;                      // slots have recurrent states
   bool all_must_decode = false;             // a slot that can decode and is left out of a ticket is a failure
   std::function<bool()> gives_fewer_steps;  // decode() may do fewer steps than asked
   // Holds tokens() back until let_go(), as a device does.
@@ -87,6 +91,10 @@ class TestSequenceRunner final : public model::SequenceRunner {
   struct Position {
     uint32_t token = 0;
     uint64_t prefix = 0;  // hash of the tokens up to here; 0: never written
+  };
+  struct State {
+    uint32_t pos = 0;
+    uint64_t prefix = 0;
   };
   struct Slot {
     model::GenerationSettings settings;
@@ -111,6 +119,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   RunnerShape shape_;
   std::vector<std::vector<Position>> blocks_, window_blocks_;
   std::vector<Slot> slots_;
+  std::vector<State> states_, checkpoints_;
   std::vector<std::vector<uint32_t>> uses_;  // [block, slot]: outstanding tickets
   std::deque<Outstanding> outstanding_;
   std::optional<Completion<bool>> gate_;
