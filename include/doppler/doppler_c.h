@@ -307,8 +307,8 @@ typedef struct doppler_request {
   size_t message_count;
   const doppler_generate_options* options; /* NULL: the defaults */
   uint64_t client;                         /* who asks: clients of one priority get equal shares */
-  int32_t priority;                        /* 0 to 7; higher ones begin earlier */
-  double deadline_seconds;                 /* to begin within; 0: none */
+  int32_t priority;        /* 0 to 7; higher ones begin earlier, in the slot of a lower one if need be */
+  double deadline_seconds; /* to begin within; 0: none */
 } doppler_request;
 
 DOPPLER_CAN_FAIL doppler_error* doppler_scheduler_submit(doppler_scheduler* scheduler,

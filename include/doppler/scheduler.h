@@ -27,7 +27,7 @@ struct Request {
   std::variant<std::string, std::vector<int32_t>, std::vector<Message>> prompt;
   GenerateOptions options = {};
   uint64_t client = 0;          // who asks: clients of one priority get equal shares
-  int32_t priority = 0;         // 0 to 7; higher ones begin earlier
+  int32_t priority = 0;         // 0 to 7; higher ones begin earlier, in the slot of a lower one if need be
   double deadline_seconds = 0;  // to begin within; then it ends with an error. 0: none
   bool show_special = false;    // special tokens are part of the text, as those that open a tool call
   bool cache_prompt =

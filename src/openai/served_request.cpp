@@ -25,13 +25,14 @@ constexpr const char* kRead[] = {"model",
                                  "return_progress",
                                  "chat_template_kwargs",
                                  "reasoning_effort",
+                                 "service_tier",
                                  "echo",
                                  "user",
                                  "safety_identifier"};
 
 // Fields that OpenAI's clients send and that change nothing here.
-constexpr const char* kHarmless[] = {
-    "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention", "prediction"};
+constexpr const char* kHarmless[] = {"metadata", "store", "prompt_cache_key", "prompt_cache_retention",
+                                     "prediction"};
 
 // Fields that are refused unless they ask for nothing.
 struct Refused {
@@ -110,6 +111,26 @@ Result<void> read_prompts(const Json& body, ServedRequest* out) {
   return {};
 }
 
+Result<void> read_tier(const Json& body, int32_t* priority) {
+  struct Tier {
+    std::string_view name;
+    int32_t priority;
+  };
+  constexpr Tier kTiers[] = {{"auto", kDefaultTier},
+                             {"default", kDefaultTier},
+                             {"flex", kFlexTier},
+                             {"scale", kDefaultTier},
+                             {"priority", kPriorityTier}};
+  DP_TRY(const auto name, get_string(body, "service_tier"));
+  if (!name) return {};
+  const auto tier = std::ranges::find(kTiers, *name, &Tier::name);
+  if (tier == std::end(kTiers)) {
+    return wrong("service_tier", "auto, default, flex, scale or priority", Json(*name));
+  }
+  *priority = tier->priority;
+  return {};
+}
+
 Result<void> read_flag(const Json& object, const char* name, bool* out) {
   DP_TRY(const auto value, get_bool(object, name));
   if (value) *out = *value;
@@ -138,6 +159,7 @@ Result<ServedRequest> read_served(Endpoint endpoint, const Json& body, const Gen
   DP_CHECK(read_flag(body, "timings_per_token", &out.told.timings));
   DP_CHECK(read_flag(body, "return_progress", &out.told.progress));
   DP_CHECK(read_flag(body, "cache_prompt", &out.caches_prompt));
+  DP_CHECK(read_tier(body, &out.priority));
   DP_TRY(const auto user, get_string(body, "user"));
   DP_TRY(const auto identifier, get_string(body, "safety_identifier"));
   out.client = identifier ? *identifier : user.value_or("");

@@ -25,6 +25,9 @@ struct Told {
   bool progress = false;  // while the prompt of a stream is evaluated
 };
 
+// What OpenAI's `service_tier` asks for, as Request::priority. Lines of batches have 0.
+inline constexpr int32_t kFlexTier = 2, kDefaultTier = 4, kPriorityTier = 7;
+
 struct ServedRequest {
   using Prompt = std::variant<std::string, std::vector<int32_t>>;
 
@@ -37,6 +40,7 @@ struct ServedRequest {
   uint32_t choices = 1;  // of each prompt
   bool is_streamed = false, echoes = false;
   bool caches_prompt = true;  // Request::cache_prompt
+  int32_t priority = kDefaultTier;
   Told told;
   std::string client;                // who asks, as the client says ("user")
   std::vector<std::string> ignored;  // fields that are not known

@@ -40,6 +40,17 @@ TEST(ServedRequest, WhatIsToldBesideTheAnswerIsAskedFor) {
   EXPECT_TRUE(all->ignored.empty());
 }
 
+TEST(ServedRequest, TiersArePriorities) {
+  EXPECT_EQ(chat("")->priority, kDefaultTier);
+  EXPECT_EQ(chat(R"("service_tier": "auto")")->priority, kDefaultTier);
+  EXPECT_EQ(chat(R"("service_tier": "flex")")->priority, kFlexTier);
+  EXPECT_EQ(chat(R"("service_tier": "priority")")->priority, kPriorityTier);
+  const auto unknown = chat(R"("service_tier": "gold")");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message(),
+            R"(Field "service_tier" must be auto, default, flex, scale or priority, but it is "gold".)");
+}
+
 TEST(Usage, RatesAreOfTheTimesTheyStandBeside) {
   const Json told = timings_json({.prompt_tokens = 100,
                                   .cached_tokens = 20,

@@ -84,6 +84,7 @@ Result<void> Generation::submit(ReadyModel& model) {
   const std::string& client = request_.client.empty() ? exchange_->peer() : request_.client;
   Request request{.options = request_.options,
                   .client = std::hash<std::string>()(client),
+                  .priority = request_.priority,
                   .cache_prompt = request_.caches_prompt,
                   .on_news = news()};
   if (request_.endpoint == openai::Endpoint::kChatCompletions) {

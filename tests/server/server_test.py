@@ -362,6 +362,17 @@ class Load(ServerCase):
             connection.close()  # cancels
         self.wait_until_idle()
 
+    def test_a_higher_tier_takes_the_slot_of_a_lower_one(self):
+        connections = [self.start_long(service_tier="flex") for _ in range(4)]  # as many as --parallel
+        while self.busy() < 4:
+            time.sleep(0.01)
+        self.good(TEXT, {"prompt": "Once", "max_tokens": 2, "service_tier": "priority"})
+        self.assertEqual(self.busy(), 4, "none of them has ended")
+        for connection in connections:
+            connection.close()
+        self.wait_until_idle()
+        self.refused(TEXT, {"prompt": "x", "service_tier": "gold"})
+
     def test_hostile_clients_beside_a_good_one(self):
         idle = [self.socket() for _ in range(200)]
         half = self.socket()

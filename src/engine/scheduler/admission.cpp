@@ -102,10 +102,18 @@ void Scheduler::expire() {
   }
 }
 
+// Whether the one takes the other's slot: by its priority, unless the other has waited for so long that it ranks as high.
+bool Scheduler::outranks(const Sequence* waiting, const Sequence* running) const {
+  const Clock::time_point now = config_.now();
+  return waiting && running && waiting->request.priority > running->request.priority &&
+         waiting_.level(*waiting, now) > waiting_.level(*running, now);
+}
+
 // Requests begin while a step with `budget` rows of prompts has room for them.
 Result<void> Scheduler::admit(uint32_t budget) {
   std::vector<uint64_t> passed;  // clients whose request waits for a prefix that is under way
-  while (!free_slots_.empty() && !waiting_.empty()) {
+  while (!waiting_.empty()) {
+    if (free_slots_.empty() && !outranks(waiting_.highest(config_.now()), lowest())) return {};
     uint64_t rows = 0;
     uint32_t prompts = 0;
     std::vector<uint64_t> evaluating;  // clients that have a prompt under way
@@ -126,6 +134,10 @@ Result<void> Scheduler::admit(uint32_t budget) {
     if (!next) return {};
     DP_TRY(const Beginning beginning, begin(*next));
     if (beginning == Beginning::kNoBlocks) return {};  // nobody overtakes it
+    if (beginning == Beginning::kNoSlot) {
+      Sequence* const last = lowest();
+      if (!outranks(next, last) || !preempt(*last)) return {};
+    }
     if (beginning == Beginning::kPrefixSoon) passed.push_back(next->request.client);
   }
   return {};
@@ -147,9 +159,11 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
   const size_t needed = blocks_of(feed_to, pool.block_len()) - blocks.size() + whole;
   const size_t spare = running_.size();
   const bool soon = comes_soon(sequence, found);
-  if (soon || (!running_.empty() && needed + spare > pool.free_count())) {
+  const bool has_blocks = running_.empty() || needed + spare <= pool.free_count();
+  if (soon || free_slots_.empty() || !has_blocks) {
     for (size_t i = blocks.size(); i-- > 0;) pool.release(blocks[i]);
-    return soon ? Beginning::kPrefixSoon : Beginning::kNoBlocks;
+    if (soon) return Beginning::kPrefixSoon;
+    return free_slots_.empty() ? Beginning::kNoSlot : Beginning::kNoBlocks;
   }
   for (size_t i = 0; i < in_host; ++i) {
     DP_TRY(const uint32_t block, blocks_.restore(missing[i]));

@@ -57,23 +57,30 @@ Result<void> Scheduler::grow(std::vector<Sequence*>& decoding, uint32_t& steps) 
   return {};
 }
 
-// Preempts the running sequence of the lowest rank, unless blocks are on their way back already or it is the only one.
-// true: its blocks are free now; false: they come when its tickets are collected, if at all.
-bool Scheduler::make_room() {
+// The running sequence of the lowest rank; null: none runs, or one leaves, whose slot and blocks are on their way back.
+Sequence* Scheduler::lowest() const {
   const Clock::time_point now = config_.now();
   Sequence* lowest = nullptr;
-  size_t count = 0;
   for (Sequence* s : running_) {
-    if (s->leaving()) return false;
-    ++count;
+    if (s->leaving()) return nullptr;
     if (!lowest || rank(*s, now).below(rank(*lowest, now))) lowest = s;
   }
-  if (count < 2) return false;
-  lowest->phase = Phase::kPreempted;
-  ++lowest->stream->timings_.preemptions;
-  if (lowest->in_flight > 0) return false;
-  release(*lowest);
+  return lowest;
+}
+
+// true: its slot and blocks are free now; false: they are when its tickets are collected.
+bool Scheduler::preempt(Sequence& sequence) {
+  sequence.phase = Phase::kPreempted;
+  ++sequence.stream->timings_.preemptions;
+  if (sequence.in_flight > 0) return false;
+  release(sequence);
   return true;
+}
+
+// Preempts the running sequence of the lowest rank, unless it is the only one. true: blocks are free now.
+bool Scheduler::make_room() {
+  Sequence* const last = lowest();
+  return last && running_.size() > 1 && preempt(*last);
 }
 
 // Offers the blocks that have become full to the pool, under the keys of their tokens.

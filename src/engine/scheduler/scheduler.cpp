@@ -99,6 +99,7 @@ Result<bool> Scheduler::queue_step() {
                                          .decoding = decoding.size(),
                                          .prompts = evaluating + waiting_.size()});
   DP_CHECK(admit(budget));
+  std::erase_if(decoding, [](const Sequence* s) { return !s->may_decode(); });  // it may have preempted one
   uint32_t steps = 1;
   if (!decoding.empty()) {
     // While a guided sequence waits for its last token, a step of the others is queued, so that the device does not.

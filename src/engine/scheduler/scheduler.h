@@ -97,11 +97,13 @@ class Scheduler {
   Result<void> admit(uint32_t budget);
   enum class Beginning : uint8_t {
     kBegun,
-    kNoBlocks,    // too few are free
+    kNoBlocks,  // too few are free
+    kNoSlot,
     kPrefixSoon,  // a part of its prefix is being evaluated for another sequence: better waited for
   };
   Result<Beginning> begin(Sequence& sequence);
   Result<void> begin_in_slot(Sequence& sequence, uint32_t start);
+  bool outranks(const Sequence* waiting, const Sequence* running) const;
   bool comes_soon(const Sequence& sequence, size_t found) const;
   size_t usable_blocks(const Sequence& sequence, size_t known) const;
   Result<void> copy_forked(Sequence& sequence, std::vector<uint32_t>& blocks, uint32_t& start);
@@ -134,6 +136,8 @@ class Scheduler {
 
   // growth.cpp
   Result<void> grow(std::vector<Sequence*>& decoding, uint32_t& steps);
+  Sequence* lowest() const;
+  bool preempt(Sequence& sequence);
   bool make_room();
   void publish(Sequence& sequence);
   void release(Sequence& sequence);

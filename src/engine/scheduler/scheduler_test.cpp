@@ -240,6 +240,31 @@ TEST(Scheduler, NobodyStarvesBehindHigherPriorities) {
   EXPECT_GT(turns, 60) << "higher ones did come first";
 }
 
+// Those of its own priority wait for a slot; so does everybody else once the lower one has waited long enough.
+TEST(Scheduler, AHigherPriorityTakesTheSlotOfALowerOne) {
+  Script s({.sequences = 2, .ctx_len = 256, .blocks = 256}, {.aging = std::chrono::seconds(1)});
+  const Request low = ask(text(8), 200), lower = ask(text(8, 5), 200);
+  const StreamPtr first = s.submit(low), second = s.submit(lower);
+  s.run_to(*first, 5);
+  Request high = ask(text(8, 9), 20), middle = ask(text(8, 11), 20);
+  high.priority = 2;
+  middle.priority = 1;
+  const StreamPtr urgent = s.submit(high);
+  s.run_to(*urgent, 5);
+  EXPECT_FALSE(second->ended()) << "the younger of both made room";
+  EXPECT_EQ(second->timings().preemptions, 1u);
+  EXPECT_EQ(first->timings().preemptions, 0u);
+  const StreamPtr same = s.submit(high);
+  s.now += std::chrono::seconds(2);
+  const StreamPtr late = s.submit(middle);
+  s.run();
+  for (const auto& [stream, request] :
+       {std::pair(first, low), {second, lower}, {urgent, high}, {same, high}, {late, middle}})
+    s.expect_alone(stream, request);
+  EXPECT_EQ(second->timings().preemptions, 1u);
+  EXPECT_EQ(first->timings().preemptions, 1u) << "by the second urgent one";
+}
+
 TEST(Scheduler, BadRequestsAreOneSentence) {
   Script s({.sequences = 1, .blocks = 5}, {.max_waiting = 2});
   Request priority = ask(text(1), 1), stops = priority, biases = priority;

@@ -38,6 +38,15 @@ Sequence* WaitingQueue::best_of(const Client& client, Clock::time_point now) con
   return best;
 }
 
+const Sequence* WaitingQueue::highest(Clock::time_point now) const {
+  const Sequence* best = nullptr;
+  for (const Client& client : ring_) {
+    const Sequence* const sequence = best_of(client, now);
+    if (!best || level(*sequence, now) > level(*best, now)) best = sequence;
+  }
+  return best;
+}
+
 Sequence* WaitingQueue::pick(Clock::time_point now, const std::function<bool(uint64_t client)>& may) {
   struct Candidate {
     std::list<Client>::iterator client;

@@ -25,6 +25,8 @@ class WaitingQueue {
   // The one that begins next, of clients that `may` accepts; null: there is none. It stays in the queue until
   // remove(); asked again it is the same, if nothing has changed.
   Sequence* pick(Clock::time_point now, const std::function<bool(uint64_t client)>& may);
+  // One of the highest level; null: none waits.
+  const Sequence* highest(Clock::time_point now) const;
   // The picked one has begun: its client pays, once, for its prompt and the longest answer.
   void charge(Sequence& sequence);
   // It has ended: what it did not use is given back.

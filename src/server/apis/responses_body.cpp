@@ -82,7 +82,7 @@ Result<ResponsesRequest> read_responses(const Json& body, const ResponsesStore& 
   DP_CHECK(check_refused(body));
   ResponsesRequest out{.chat = Json::object(), .conversation = Json::array(), .shown = Json::object()};
   for (const char* name : {"model", "temperature", "top_p", "stream", "user", "safety_identifier", "seed",
-                           "stop", "top_k", "min_p", "parallel_tool_calls"}) {
+                           "stop", "top_k", "min_p", "parallel_tool_calls", "service_tier"}) {
     if (const Json* value = find(body, name)) out.chat[name] = *value;
   }
   if (const Json limit = member(body, "max_output_tokens"); !limit.is_null()) out.chat["max_tokens"] = limit;
