@@ -4,6 +4,7 @@
 #include "formats/synth/synthetic_model.h"
 #include "formats/test_helpers.h"
 #include "model/load_estimate.h"
+#include "model/recurrent_states.h"
 
 namespace doppler::model {
 namespace {
@@ -75,12 +76,38 @@ TEST(MemoryEstimate, RingsHoldTheWindowAndAChunk) {
   EXPECT_EQ(ring_positions(config, 32768, 512), 640u);
 }
 
+std::unique_ptr<formats::Checkpoint> open(const char* shape) {
+  return formats::must(formats::run_now(formats::open_checkpoint(
+      formats::synthetic_file_set(formats::must(formats::SyntheticModel::make(shape))))));
+}
+
+// What is left behind the weights is shared by checkpoints of states, an eighth at most, and the pool.
+TEST(LoadEstimate, CheckpointsOfStatesLeaveRoomForThePool) {
+  const auto checkpoint = open("qwen3.5-0.8b:q4_k_m");
+  const formats::ModelConfig config = formats::must(formats::read_config(*checkpoint));
+  const uint64_t of_one = state_bytes(config);
+  ASSERT_GT(of_one, uint64_t{10} << 20);
+  const auto checkpoints = [&](uint64_t memory) {
+    gpu::Caps caps;
+    caps.memory_bytes = memory;
+    caps.max_binding_bytes = caps.max_buffer_bytes = uint64_t{2} << 30;
+    RunnerOptions options{.ctx_len = 4096, .chunk = 512, .max_sequences = 4};
+    EXPECT_TRUE(fill_pool(options, config, *checkpoint, caps));
+    EXPECT_GT(options.pool_tokens, 0u);
+    return options.checkpoints;
+  };
+  EXPECT_EQ(checkpoints(0), 4u);
+  EXPECT_EQ(checkpoints(uint64_t{64} << 30), 8u);
+  gpu::Caps caps;
+  RunnerOptions options{.ctx_len = 4096, .chunk = 512, .max_sequences = 4, .block_len = kDefaultBlockLen};
+  const uint64_t taken =
+      estimate_of(options, config, *checkpoint, caps, {.ctx_len = kDefaultBlockLen}).total();
+  EXPECT_EQ(checkpoints(taken + 8 * 3 * of_one), 3u);
+  EXPECT_EQ(checkpoints(taken + 8 * 3 * of_one - 1), 2u);
+}
+
 // Of E2B's shape the table is almost half of the weights: where it has no room it stays on the host.
 TEST(LoadEstimate, EmbeddingsOfEachLayerStayOnTheHostWhereTheDeviceHasNoRoom) {
-  const auto open = [](const char* shape) {
-    return formats::must(formats::run_now(formats::open_checkpoint(
-        formats::synthetic_file_set(formats::must(formats::SyntheticModel::make(shape))))));
-  };
   const auto checkpoint = open("gemma-4-e2b:q4_k_m");
   gpu::Caps caps;
   caps.max_binding_bytes = caps.max_buffer_bytes = uint64_t{2} << 30;
