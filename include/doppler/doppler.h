@@ -149,9 +149,11 @@ struct Timings {
   uint32_t forced_tokens = 0;  // of these, appended without a step of their own: a grammar left no other
   uint32_t drafted_tokens = 0,
            accepted_tokens = 0;  // guessed by the model's next-token layer; of these, right
-  double queued_seconds = 0;     // of several sequences: from the call to a place among those that run
-  double ttft_seconds = 0;       // from the call to the first token
-  double decode_seconds = 0;     // from the first token to the last: generated_tokens - 1 intervals
+  uint32_t preemptions =
+      0;  // how often its place or memory was given to another, and what it had was evaluated again
+  double queued_seconds = 0;  // of several sequences: from the call to a place among those that run
+  double ttft_seconds = 0;    // from the call to the first token
+  double decode_seconds = 0;  // from the first token to the last: generated_tokens - 1 intervals
   double prefill_rate() const { return ttft_seconds > 0 ? evaluated_tokens / ttft_seconds : 0; }
   double decode_rate() const { return decode_seconds > 0 ? (generated_tokens - 1) / decode_seconds : 0; }
 };

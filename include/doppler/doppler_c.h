@@ -229,6 +229,8 @@ typedef struct doppler_timings {
   double decode_seconds;  /* from the first token to the last: generated_tokens - 1 intervals */
   uint64_t forced_tokens; /* of those generated, appended without a step each: a grammar left no other */
   uint64_t drafted_tokens, accepted_tokens; /* guessed by the model's next-token layer; of these, right */
+  uint64_t
+      preemptions; /* how often its place or memory was given to another, and what it had was evaluated again */
 } doppler_timings;
 
 /* Text and tokens live as long as the generation; length and count may be NULL. Of the generation NULL they are "" and

@@ -100,6 +100,7 @@ doppler_error* doppler_generation_get_timings(const doppler_generation* generati
     out.forced_tokens = from.forced_tokens;
     out.drafted_tokens = from.drafted_tokens;
     out.accepted_tokens = from.accepted_tokens;
+    out.preemptions = from.preemptions;
     return fill_struct("doppler_timings", timings, out);
   });
 }

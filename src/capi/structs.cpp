@@ -15,7 +15,7 @@ constexpr bool ends_with(Last Struct::*, size_t offset) {
 DP_ENDS_WITH(doppler_load_options, draft);
 DP_ENDS_WITH(doppler_model_info, load_seconds);
 DP_ENDS_WITH(doppler_generate_options, grammar);
-DP_ENDS_WITH(doppler_timings, accepted_tokens);
+DP_ENDS_WITH(doppler_timings, preemptions);
 DP_ENDS_WITH(doppler_request, deadline_seconds);
 DP_ENDS_WITH(doppler_scheduler_load, objects_created);
 

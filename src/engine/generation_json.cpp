@@ -24,6 +24,7 @@ Json generation_json(const ModelInfo& info, const Counters& counters, const Gene
                     {"ttft_seconds", t.ttft_seconds},         {"prefill_tokens_per_second", t.prefill_rate()},
                     {"decode_seconds", t.decode_seconds},     {"decode_tokens_per_second", t.decode_rate()}};
   if (t.forced_tokens > 0) out["timings"]["forced_tokens"] = t.forced_tokens;  // of answers with a grammar
+  if (t.preemptions > 0) out["timings"]["preemptions"] = t.preemptions;
   if (t.drafted_tokens > 0) {
     out["timings"]["drafted_tokens"] = t.drafted_tokens;
     out["timings"]["accepted_tokens"] = t.accepted_tokens;

@@ -79,6 +79,8 @@ Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
   }
   timings.forced_tokens +=
       arrived.timings.forced_tokens - std::exchange(forced_, arrived.timings.forced_tokens);
+  timings.preemptions +=
+      arrived.timings.preemptions - std::exchange(preemptions_, arrived.timings.preemptions);
   if (!arrived.tokens.empty() && answer_.result().tokens.size() > 1)
     timings.decode_seconds = seconds(first_token_at_, now);
   if (!answer_.ended() && arrived.error) return forward(Error(*arrived.error));
@@ -98,7 +100,7 @@ bool StreamAnswer::slide() {
   if (options_.when_full != WhenFull::kSlide || at_limit) return false;
   ++segments_;
   segment_start_ = static_cast<uint32_t>(done);
-  forced_ = 0;
+  forced_ = preemptions_ = 0;
   sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(loaded_.runner->ctx_len()));
   return true;
 }

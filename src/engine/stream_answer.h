@@ -66,6 +66,7 @@ class StreamAnswer {
   uint32_t segments_ = 0;       // slides so far: varies the seed
   uint32_t segment_start_ = 0;  // tokens of the answer before this segment
   uint32_t forced_ = 0;         // tokens that were forced in it
+  uint32_t preemptions_ = 0;    // of it
   std::chrono::steady_clock::time_point started_, first_token_at_;
 };
 

@@ -14,6 +14,7 @@ Usage usage_of(const Timings& timings) {
           .cached_tokens = timings.cached_tokens,
           .generated_tokens = timings.generated_tokens,
           .forced_tokens = timings.forced_tokens,
+          .preemptions = timings.preemptions,
           .queued_seconds = timings.queued_seconds,
           .ttft_seconds = timings.ttft_seconds,
           .decode_seconds = timings.decode_seconds};

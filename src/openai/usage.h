@@ -9,7 +9,7 @@
 namespace doppler::openai {
 
 struct Usage {
-  uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0;
+  uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0, preemptions = 0;
   double queued_seconds = 0, ttft_seconds = 0, decode_seconds = 0;
 };
 

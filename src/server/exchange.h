@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 struct GenerationFacts {
   std::string model;
   std::string finish;  // "stop", "length", "abort", "error"
-  uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0;
+  uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0, preemptions = 0;
   double queued_seconds = 0, ttft_seconds = 0, decode_seconds = 0;
 };
 

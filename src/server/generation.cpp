@@ -189,6 +189,7 @@ void Generation::finish() {
     const Timings& t = answers_[i].timings;
     usage_.generated_tokens += t.generated_tokens;
     usage_.forced_tokens += t.forced_tokens;
+    usage_.preemptions += t.preemptions;
     usage_.decode_seconds = std::max(usage_.decode_seconds, t.decode_seconds);
     // The choices of a prompt share its evaluation.
     if (i % request_.choices == 0) usage_.cached_tokens += t.cached_tokens;
@@ -237,6 +238,7 @@ void Generation::end(const char* finish) {
                    .cached_tokens = static_cast<uint32_t>(usage_.cached_tokens),
                    .generated_tokens = static_cast<uint32_t>(usage_.generated_tokens),
                    .forced_tokens = static_cast<uint32_t>(usage_.forced_tokens),
+                   .preemptions = static_cast<uint32_t>(usage_.preemptions),
                    .queued_seconds = usage_.queued_seconds,
                    .ttft_seconds = usage_.ttft_seconds,
                    .decode_seconds = usage_.decode_seconds});

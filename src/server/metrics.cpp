@@ -68,6 +68,7 @@ void Metrics::count(const Exchange& exchange) {
   of.cached_tokens += facts.cached_tokens;
   of.generated_tokens += facts.generated_tokens;
   of.forced_tokens += facts.forced_tokens;
+  of.preemptions += facts.preemptions;
   ++of.finished[facts.finish];
   if (facts.generated_tokens == 0) return;
   of.ttft.add(kTtft, facts.ttft_seconds);
@@ -118,6 +119,9 @@ std::string Metrics::text(const Models& models, size_t connections) const {
   counters("vllm:generation_tokens_total", "Tokens generated.", &OfModel::generated_tokens);
   counters("doppler:forced_tokens_total", "Of these, appended without a step each: grammars left no other.",
            &OfModel::forced_tokens);
+  counters("vllm:num_preemptions_total",
+           "How often requests that have ended gave their place or blocks to another.",
+           &OfModel::preemptions);
   counters("vllm:prefix_cache_queries_total", "Tokens looked for in the prefix cache.",
            &OfModel::prompt_tokens);
   counters("vllm:prefix_cache_hits_total", "Tokens found there.", &OfModel::cached_tokens);

@@ -26,7 +26,7 @@ class Metrics {
     void add(std::span<const double> bounds, double value);
   };
   struct OfModel {
-    uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0;
+    uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, forced_tokens = 0, preemptions = 0;
     std::map<std::string, uint64_t> finished;  // by reason
     Histogram ttft, between_tokens, whole, queued;
   };

@@ -42,6 +42,7 @@ std::string access_line(const Exchange& exchange, bool as_json) {
                    {"prompt_tokens", facts.prompt_tokens},
                    {"cached_tokens", facts.cached_tokens},
                    {"generated_tokens", facts.generated_tokens},
+                   {"preemptions", facts.preemptions},
                    {"queued_seconds", rounded(facts.queued_seconds)},
                    {"ttft_seconds", rounded(facts.ttft_seconds)},
                    {"decode_seconds", rounded(facts.decode_seconds)}});

@@ -363,14 +363,20 @@ class Load(ServerCase):
         self.wait_until_idle()
 
     def test_a_higher_tier_takes_the_slot_of_a_lower_one(self):
-        connections = [self.start_long(service_tier="flex") for _ in range(4)]  # as many as --parallel
-        while self.busy() < 4:
+        connections = [self.start_long(service_tier="flex") for _ in range(3)]
+        while self.busy() < 3:
             time.sleep(0.01)
+        # The fourth of --parallel, which makes room once it runs.
+        youngest = self.start_long(service_tier="flex", max_tokens=100, stream=True).getresponse()
+        self.assertTrue(youngest.readline().startswith(b"data: "))
         self.good(TEXT, {"prompt": "Once", "max_tokens": 2, "service_tier": "priority"})
         self.assertEqual(self.busy(), 4, "none of them has ended")
+        self.assertTrue(youngest.read().endswith(b"data: [DONE]\n\n"))
         for connection in connections:
             connection.close()
         self.wait_until_idle()
+        page = self.served.ask("GET", "/metrics")[2]
+        self.assertRegex(page, 'vllm:num_preemptions_total{model_name="storyteller"} [1-9]')
         self.refused(TEXT, {"prompt": "x", "service_tier": "gold"})
 
     def test_hostile_clients_beside_a_good_one(self):

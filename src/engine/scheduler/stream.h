@@ -39,7 +39,7 @@ struct StreamTimings {
   uint32_t evaluated_tokens = 0;  // of the prompt, so far
   uint32_t generated_tokens = 0;
   uint32_t forced_tokens = 0;  // of these, appended without a step each
-  uint32_t preemptions = 0;    // how often its blocks were taken away and computed again
+  uint32_t preemptions = 0;    // how often its slot or blocks went to another, and it was evaluated again
   double queued_seconds = 0;   // from submit to the slot
   double ttft_seconds = 0;     // from submit to the first token
   double decode_seconds = 0;   // from the first token to the last
