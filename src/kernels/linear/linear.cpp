@@ -266,8 +266,9 @@ std::optional<SplitSums> left_sums(Context& ctx, const Weight& weight, const Pro
   if (!refuse_epilogue(ctx, weight, choice, EpilogueKind::kLeaveSums).empty()) return std::nullopt;
   Choice noted = choice.choice;
   const Product product{.weight = weight, .row = *choice.row, .choice = noted};
-  const SplitSums sums =
-      choice.row->algorithm == Algorithm::kNarrow ? narrow_sums(ctx, product) : matrix_sums(ctx, product);
+  const SplitSums sums = choice.row->algorithm == Algorithm::kNarrow ? narrow_sums(ctx, product)
+                         : choice.row->algorithm == Algorithm::kFew  ? few_sums(ctx, product)
+                                                                     : matrix_sums(ctx, product);
   if (sums.splits < 2) return std::nullopt;
   return sums;
 }

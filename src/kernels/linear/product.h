@@ -98,7 +98,8 @@ inline bool writes_q8(const ProductRow& row) {
          row.algorithm == Algorithm::kFew || row.algorithm == Algorithm::kNarrow;
 }
 inline bool splits_columns(const ProductRow& row) {
-  return row.algorithm == Algorithm::kMatrix || row.algorithm == Algorithm::kNarrow;
+  return row.algorithm == Algorithm::kMatrix || row.algorithm == Algorithm::kNarrow ||
+         row.algorithm == Algorithm::kFew;
 }
 inline bool is_tiled(const ProductChoice& choice) { return choice.row->algorithm == Algorithm::kTiled; }
 inline std::string name_of(const ProductChoice& choice) { return std::string(choice.row->name); }
@@ -165,6 +166,7 @@ Result<void> record_matmul_narrow(Context& ctx, const Product& op);
 Result<void> record_matmul(Context& ctx, const Product& op);
 Result<void> record_matmul_matrix(Context& ctx, const Product& op);
 // What these leave of a weight in one piece, without a buffer; splits of 1: they write y themselves.
+SplitSums few_sums(Context& ctx, const Product& op);
 SplitSums narrow_sums(Context& ctx, const Product& op);
 SplitSums matrix_sums(const Context& ctx, const Product& op);
 

@@ -1,9 +1,12 @@
 // y = x W^T for 2 to BATCH rows of x and weights of not many rows, where few workgroups hide each other's waiting: x is
 // staged seldom. Gated: y = activate(gate) * up of as many gates and ups.
+// Grid: x and y over weight rows, z over splits of the columns. With more than one of those, sums go to y as they are,
+// [split][row of x][weight row]; whoever reads them adds them up.
 // Map: a workgroup makes ROWS (ungated: ROWS * PAIR) outputs of each row of x. An invocation owns one weight row, with PAIR two
 // of them two (ROWS apart, or a gate and its up), and every SLICES-th unit of columns, two of which are computed while the
 // next two are under way; it holds the sums with all rows of x.
-// Shared: CHUNK units of x (linear/skinny/skinny_x_chunk); at the end the slices' sums, four rows of x at a time.
+// Shared: CHUNK units of x (linear/skinny/skinny_x_chunk), the next of which are under way while these are used; at the end
+// the slices' sums, four rows of x at a time.
 // Error: f32 sums of k products, relative L2 below 1e-5 (with 8-bit activations: of the same sums in double).
 // Read next: linear/skinny/skinny_sums, linear/skinny/skinny_unit_q8, linear/skinny/skinny_finish. Twin: matmul_skinny.
 //!import linear/skinny/skinny_bindings
@@ -44,22 +47,25 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
   let slice = local / ROWS;
   let row = min(group * GROUP_ROWS + local % ROWS, OUTPUTS - 1u);
   let other_row = min(group * GROUP_ROWS + local % ROWS + OTHER_ROW, WEIGHT_ROWS - 1u);
-  // id.z is zero, which no compiler knows, so that no driver unrolls the loops: a step of many kernels then waits for their
-  // instructions.
-  let end = UNITS + id.z;
-  var w0 = fetch_at(row, slice);
-  var w1 = fetch_at(row, slice + SLICES);
+  // No compiler knows id.z, so that no driver unrolls the loops: a step of many kernels then waits for their instructions.
+  let begin = id.z * SPLIT_UNITS;
+  let end = min(begin + SPLIT_UNITS, UNITS);
+  first_y = id.z * Y_SPLIT;
+  var chunk = load_chunk(local, begin, rows);
+  var w0 = fetch_at(row, begin + slice);
+  var w1 = fetch_at(row, begin + slice + SLICES);
   var o0: Fetched;
   var o1: Fetched;
   if (PAIR == 2u) {
-    o0 = fetch_at(other_row, slice);
-    o1 = fetch_at(other_row, slice + SLICES);
+    o0 = fetch_at(other_row, begin + slice);
+    o1 = fetch_at(other_row, begin + slice + SLICES);
   }
   var sums: Sums;
-  for (var first = 0u; first < end; first += CHUNK) {
-    if (first != 0u) { workgroupBarrier(); }  // nobody reads the chunk before any more
-    stage_chunk(local, first, rows);
+  for (var first = begin; first < end; first += CHUNK) {
+    if (first != begin) { workgroupBarrier(); }  // nobody reads the chunk before any more
+    put_chunk(local, chunk);
     workgroupBarrier();  // the chunk is complete
+    if (CHUNK < SPLIT_UNITS) { chunk = load_chunk(local, first + CHUNK, rows); }
     let last = min(first + CHUNK, end);
     for (var u = first + slice; u < last; u += BOTH) {
       let v0 = w0;

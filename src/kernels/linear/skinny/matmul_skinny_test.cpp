@@ -179,6 +179,16 @@ TEST_P(OtherConstants, ComputeTheSame) {
             .y_stride = 160,
             .y_column = 3,
             .constants = {{"pair", 1}, {"slices", 2}}},
+           {.n = 150,
+            .k = 1312,
+            .max_rows = 6,
+            .rows = {6, 2},
+            .rows_per_piece = 128,
+            .bias = true,
+            .accumulate = true,
+            .y_stride = 160,
+            .y_column = 3,
+            .constants = {{"splits", 4}, {"pair", 2}, {"slices", 4}}},
            {.n = 192,
             .k = 1024,
             .max_rows = 8,
@@ -199,6 +209,47 @@ INSTANTIATE_TEST_SUITE_P(Formats, OtherConstants,
                          [](const auto& format) {
                            return std::string(weight_format_info(format.param).name);
                          });
+
+// The last split is shorter than the others.
+TEST(MatmulFew, LeavesTheSumsOfItsSplits) {
+  constexpr uint32_t kN = 90, kK = 1312, kRows = 6;
+  const TestWeight weight = random_weight(WeightFormat::kTileQ4, kN, kK, 11);
+  const std::vector<float> x = random_floats(size_t{kRows} * kK, 3, 1.0f);
+  const std::vector<double> want = product(weight, through_q8(x), kRows);
+  Policy policy;
+  policy.forced["matmul_skinny.tile_q4"] = "matmul_skinny.tile_q4.few.dp4a";
+  TuningTable tuning;
+  tuning.choices[{"matmul_skinny.tile_q4", format_text("tile_q4 %ux%u", kN, kK)}] = {
+      .variant = "matmul_skinny.tile_q4.few.dp4a", .constants = {{"splits", 4}, {"slices", 2}}};
+  policy.tuning = std::make_shared<const TuningTable>(tuning);
+
+  KernelRun run(policy, kRows);
+  const Weight uploaded = upload(run, weight, 0);
+  SplitSums sums;
+  const bool recorded = run.record([&](Context& ctx) -> Result<void> {
+    DP_TRY(const ProductChoice choice, resolve_product(ctx, uploaded));
+    const std::optional<SplitSums> left = left_sums(ctx, uploaded, choice);
+    EXPECT_TRUE(left);
+    sums = left.value_or(SplitSums{});
+    sums.partials = run.output(sums.bytes());
+    return record(ctx, choice,
+                  Linear{.weight = uploaded, .x = Rows{.f32 = run.input(x)}, .y = LeaveSums{.sums = sums}});
+  });
+  if (!recorded) GTEST_SKIP();
+  ASSERT_EQ(sums.splits, 4u);
+  run.replay(kRows);
+  const std::vector<float> parts = run.read<float>(sums.partials, sums.bytes() / sizeof(float));
+  std::vector<float> got;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    for (uint32_t i = 0; i < kN; ++i) {
+      float sum = 0;
+      for (uint32_t s = 0; s < sums.splits; ++s)
+        sum += parts[s * sums.split_stride + row * sums.row_stride + i];
+      got.push_back(sum);
+    }
+  }
+  EXPECT_LT(rel_l2(got, want), kBound);
+}
 
 }  // namespace
 }  // namespace doppler::kernels::testing

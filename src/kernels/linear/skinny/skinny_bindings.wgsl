@@ -13,6 +13,8 @@ const params = Params(COLUMNS / 32u, ROW_VEC4S, COLUMNS, FIRST_ROW);
 
 // The first row of x of this workgroup; what else is called a row of x counts from it.
 var<private> first_x_row: u32;
+// The first number of y of this workgroup's split of the columns.
+var<private> first_y: u32;
 
 @group(0) @binding(0) var<storage, read> weights: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> scales: array<u32>;

@@ -15,7 +15,7 @@ var<workgroup> block_values: array<f32, BLOCK_VALUES>;
 fn finish_output(group: u32, i: u32, row: u32, sum: f32, up: f32, rows: u32) {
   let output = group * GROUP_ROWS + i;
   if (output >= OUTPUTS || row >= rows) { return; }
-  let at = (first_x_row + row) * Y_STRIDE + Y_FIRST + output;
+  let at = first_y + (first_x_row + row) * Y_STRIDE + Y_FIRST + output;
   if (!GATED) {
     finish(output, sum, at);
     return;

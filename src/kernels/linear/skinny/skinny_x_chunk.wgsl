@@ -13,33 +13,42 @@ const CODES_EACH = (CODES + THREADS - 1u) / THREADS;
 const FACTORS = BATCH * CHUNK;
 const FACTORS_EACH = (FACTORS + THREADS - 1u) / THREADS;
 
+// What an invocation brings of a chunk.
+struct XChunk {
+  codes: array<vec4<u32>, CODES_EACH>,
+  factors: array<vec4<u32>, FACTORS_EACH>,
+}
+
 // Units `first`.. of the row. All loads are under way before the first is waited for: rows and units past the end repeat
 // the last.
-fn stage_chunk(local: u32, first: u32, rows: u32) {
-  var codes: array<vec4<u32>, CODES_EACH>;
-  var factors: array<vec4<u32>, FACTORS_EACH>;
+fn load_chunk(local: u32, first: u32, rows: u32) -> XChunk {
+  var chunk: XChunk;
   for (var i = 0u; i < CODES_EACH; i++) {
     let at = local + THREADS * i;
-    codes[i] = load_x(min(at / (CHUNK * X_LOADS), rows - 1u),
-                      min(X_LOADS * first + at % (CHUNK * X_LOADS), X_LOADS * UNITS - 1u));
+    chunk.codes[i] = load_x(min(at / (CHUNK * X_LOADS), rows - 1u),
+                            min(X_LOADS * first + at % (CHUNK * X_LOADS), X_LOADS * UNITS - 1u));
   }
   if (X_VEC4S > X_LOADS) {
     for (var i = 0u; i < FACTORS_EACH; i++) {
       let at = local + THREADS * i;
-      factors[i] = load_factors(min(at / CHUNK, rows - 1u), min(first + at % CHUNK, UNITS - 1u));
+      chunk.factors[i] = load_factors(min(at / CHUNK, rows - 1u), min(first + at % CHUNK, UNITS - 1u));
     }
   }
+  return chunk;
+}
+
+fn put_chunk(local: u32, chunk: XChunk) {
   for (var i = 0u; i < CODES_EACH; i++) {
     let at = local + THREADS * i;
     let part = at % (CHUNK * X_LOADS);
     if (at < CODES) {
-      shared_words[part / X_LOADS * UNIT_STRIDE + at / (CHUNK * X_LOADS) * X_VEC4S + part % X_LOADS] = codes[i];
+      shared_words[part / X_LOADS * UNIT_STRIDE + at / (CHUNK * X_LOADS) * X_VEC4S + part % X_LOADS] = chunk.codes[i];
     }
   }
   if (X_VEC4S > X_LOADS) {
     for (var i = 0u; i < FACTORS_EACH; i++) {
       let at = local + THREADS * i;
-      if (at < FACTORS) { shared_words[at % CHUNK * UNIT_STRIDE + at / CHUNK * X_VEC4S + X_LOADS] = factors[i]; }
+      if (at < FACTORS) { shared_words[at % CHUNK * UNIT_STRIDE + at / CHUNK * X_VEC4S + X_LOADS] = chunk.factors[i]; }
     }
   }
 }
