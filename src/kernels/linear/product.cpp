@@ -140,12 +140,14 @@ uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
   return layout.padded_rows * (layout.plane0_row_bytes + layout.plane1_row_bytes);
 }
 
-void set_costs(const Product& op, const WeightPiece& piece, Launch& launch) {
+void set_costs(const Product& op, const WeightPiece& piece, Launch& launch, uint32_t splits) {
   const Weight& weight = op.weight;
   const uint32_t outputs = op.gate == ActivationFn::kNone ? piece.rows : piece.rows / 2;
   launch.fixed_bytes = piece_bytes(weight, piece);
-  launch.bytes = (op.row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) +
-                 uint64_t{4} * outputs * (op.accumulate ? 2 : 1);
+  launch.bytes = (op.row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) + uint64_t{4} * outputs *
+                                                                                    (splits > 1      ? splits
+                                                                                     : op.accumulate ? 2
+                                                                                                     : 1);
   launch.operations = uint64_t{2} * piece.rows * weight.k;
 }
 

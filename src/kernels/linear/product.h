@@ -144,9 +144,9 @@ XViews x_views(const Product& op, uint32_t max_rows);
 // Adds up the sums of each split of a piece's columns and does what `op` wants done with them, in a dispatch of its own.
 Result<void> record_sum(Context& ctx, const Product& op, const WeightPiece& piece, const SplitSums& sums);
 
-// What a dispatch that makes one piece's outputs moves and computes, for profiles.
+// What a dispatch that makes one piece's outputs, or the sums of so many splits of them, moves and computes, for profiles.
 struct Launch;
-void set_costs(const Product& op, const WeightPiece& piece, Launch& launch);
+void set_costs(const Product& op, const WeightPiece& piece, Launch& launch, uint32_t splits = 1);
 
 // "linear/weights/dot_q4_k" or "linear/weights/weight_q4_k".
 std::string_view weight_fragment(WeightFormat format, bool q8);

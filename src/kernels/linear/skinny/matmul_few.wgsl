@@ -5,7 +5,7 @@
 // Map: a workgroup makes ROWS (ungated: ROWS * PAIR) outputs of each row of x. An invocation owns one weight row, with PAIR two
 // of them two (ROWS apart, or a gate and its up), and every SLICES-th unit of columns, two of which are computed while the
 // next two are under way; it holds the sums with all rows of x.
-// Shared: CHUNK units of x (linear/skinny/skinny_x_chunk), the next of which are under way while these are used; at the end
+// Shared: CHUNK units of x (linear/skinny/skinny_x_staged), the next of which are under way while these are used; at the end
 // the slices' sums, four rows of x at a time.
 // Error: f32 sums of k products, relative L2 below 1e-5 (with 8-bit activations: of the same sums in double).
 // Read next: linear/skinny/skinny_sums, linear/skinny/skinny_unit_q8, linear/skinny/skinny_finish. Twin: matmul_skinny.
@@ -51,7 +51,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
   let begin = id.z * SPLIT_UNITS;
   let end = min(begin + SPLIT_UNITS, UNITS);
   first_y = id.z * Y_SPLIT;
-  var chunk = load_chunk(local, begin, rows);
+  var share = load_share(local, begin, rows);
   var w0 = fetch_at(row, begin + slice);
   var w1 = fetch_at(row, begin + slice + SLICES);
   var o0: Fetched;
@@ -63,9 +63,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
   var sums: Sums;
   for (var first = begin; first < end; first += CHUNK) {
     if (first != begin) { workgroupBarrier(); }  // nobody reads the chunk before any more
-    put_chunk(local, chunk);
+    stage_share(local, share);
     workgroupBarrier();  // the chunk is complete
-    if (CHUNK < SPLIT_UNITS) { chunk = load_chunk(local, first + CHUNK, rows); }
+    if (CHUNK < SPLIT_UNITS) { share = load_share(local, first + CHUNK, rows); }
     let last = min(first + CHUNK, end);
     for (var u = first + slice; u < last; u += BOTH) {
       let v0 = w0;

@@ -39,9 +39,7 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
   launch.substitutions = {
       {"linear/weights/format", weight_fragment(weight.format, row.q8)},
       {"linear/skinny/unit", row.q8 ? "linear/skinny/skinny_unit_q8" : "linear/skinny/skinny_unit_f32"},
-      {"linear/skinny/x", of_cpu   ? "linear/skinny/skinny_x_direct"
-                          : of_few ? "linear/skinny/skinny_x_chunk"
-                                   : "linear/skinny/skinny_x_staged"}};
+      {"linear/skinny/x", of_cpu ? "linear/skinny/skinny_x_direct" : "linear/skinny/skinny_x_staged"}};
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
     SplitSums sums = op.left ? *op.left : sums_of(shape, piece, ctx.max_rows);
@@ -75,15 +73,16 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
       add_consts({u32_const("THREADS", shape.rows)});
     } else {
       add_consts({u32_const("ROWS", shape.rows), u32_const("SLICES", shape.slices),
-                  u32_const("SHARED_VEC4S", shape.shared_vec4s()), u32_const("WEIGHT_ROWS", piece.rows),
-                  bool_const("GATED", gated), u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
-                  bool_const("HAS_Q8", shape.q8_out), u32_const("BLOCK_VALUES", shape.block_values()),
+                  u32_const("SHARED_VEC4S", shape.shared_vec4s()), u32_const("PADDING", shape.padding()),
+                  u32_const("WEIGHT_ROWS", piece.rows), bool_const("GATED", gated),
+                  u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)), bool_const("HAS_Q8", shape.q8_out),
+                  u32_const("BLOCK_VALUES", shape.block_values()),
                   u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, outputs) / 4)});
       if (of_few) {
         add_consts({u32_const("CHUNK", shape.chunk), u32_const("SPLIT_UNITS", shape.split_units),
                     u32_const("Y_SPLIT", sums.split_stride)});
       } else {
-        add_consts({u32_const("DEPTH", shape.depth), u32_const("PADDING", shape.padding())});
+        add_consts({u32_const("DEPTH", shape.depth)});
       }
     }
     launch.bindings = {views.weights,
@@ -94,7 +93,7 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
                        split ? sums.partials : op.y,
                        op.y_q8.valid() ? op.y_q8 : unused_binding(ctx),
                        ctx.state};
-    set_costs(op, piece, launch);
+    set_costs(op, piece, launch, shape.splits);
     DP_CHECK(dispatch(ctx, launch));
     if (split && !op.left) DP_CHECK(record_sum(ctx, op, piece, sums));
   }

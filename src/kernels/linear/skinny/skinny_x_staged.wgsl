@@ -1,5 +1,5 @@
-// x in workgroup memory, a chunk of SLICES * DEPTH units of all rows at a time. `shared_words` also carries the partial
-// sums when x is done with, so that all fits 16 KiB. Twin: skinny_x_direct.
+// x in workgroup memory, a chunk of CHUNK units of all rows at a time. `shared_words` also carries the partial
+// sums when x is done with, so that all fits. Twin: skinny_x_direct.
 // Consts: UNITS, THREADS, BATCH, CHUNK (units), PADDING (0 or 1: where neighbouring invocations read two units at once,
 // these shall not lie in the same banks), SHARED_VEC4S.
 
