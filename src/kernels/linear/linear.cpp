@@ -180,6 +180,12 @@ Result<void> record_product(Context& ctx, const Product& op) {
   }
 }
 
+// refuse_pair() says which algorithms have one.
+Result<void> record_pair(Context& ctx, const Product& op) {
+  return op.row.algorithm == Algorithm::kTiled ? record_matvec_tile_pair(ctx, op)
+                                               : record_matmul_skinny(ctx, op);
+}
+
 // Makes the form of x that the row reads, where its producer did not: also of a deferred norm's x * weight.
 Result<void> convert_input(Context& ctx, Product& op) {
   if (op.add_norm || op.partials) return {};
@@ -318,7 +324,7 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
 Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoice& second,
                     const LinearPair& op) {
   const uint64_t outputs = uint64_t{op.first.n} + op.second.n;
-  DP_CHECK(check_view(op.y, outputs * sizeof(float), "y of " + ctx.op_label));
+  DP_CHECK(check_view(op.y, outputs * ctx.max_rows * sizeof(float), "y of " + ctx.op_label));
   DP_CHECK(check_weight(ctx, op.first));
   DP_CHECK(check_weight(ctx, op.second));
   DP_CHECK(check_prologue(ctx, op.x, op.first.k));
@@ -334,7 +340,9 @@ Result<void> record(Context& ctx, const ProductChoice& first, const ProductChoic
       .weight = op.first, .x = op.x, .bias = op.bias, .y = Store{.y = op.y}};  // the product points into it
   Product a = product_of(reader, *first.row, noted);
   DP_CHECK(convert_input(ctx, a));
-  DP_CHECK(record_matvec_tile_pair(ctx, a, op.second, *second.row));
+  const SecondProduct b{.weight = op.second, .row = *second.row};
+  a.second = &b;
+  DP_CHECK(record_pair(ctx, a));
   note_choice(ctx, noted);
   note_choice(ctx, second.choice);
   return {};

@@ -138,14 +138,14 @@ std::optional<SplitSums> left_sums(Context& ctx, const Weight& weight, const Pro
 // a dispatch before or behind it.
 Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op);
 
-// Two products of the same row of x, whose weights have different formats, in one dispatch: y holds the first's
+// Two products of the same rows of x, whose weights have different formats, in one dispatch: a row of y holds the first's
 // outputs, then the second's.
 struct LinearPair {
   const Weight& first;
   const Weight& second;
   Prologue x;
   TensorView bias;  // optional f32 [first.n + second.n]
-  TensorView y;     // f32 [first.n + second.n]
+  TensorView y;     // f32 [rows, first.n + second.n]
 };
 struct PairNeeds {
   PrologueKind prologue = PrologueKind::kRows;

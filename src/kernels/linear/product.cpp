@@ -44,6 +44,11 @@ std::vector<std::vector<ProductRow>> expand_templates(std::string_view operation
   return tables;
 }
 
+std::string pair_name(const Product& op) {
+  return format_text("%s+%s", std::string(op.row.name).c_str(),
+                     weight_format_info(op.second->weight.format).name);
+}
+
 std::string refuse_unless_whole_units(const ProductShape& shape, const gpu::Caps&) {
   if (shape.whole_units()) return "";
   return format_text("the column count (%u) is not a multiple of %u", shape.k,
@@ -142,13 +147,14 @@ uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
 
 void set_costs(const Product& op, const WeightPiece& piece, Launch& launch, uint32_t splits) {
   const Weight& weight = op.weight;
-  const uint32_t outputs = op.gate == ActivationFn::kNone ? piece.rows : piece.rows / 2;
+  const uint32_t rows = piece.rows + op.second_n();
+  const uint32_t outputs = op.gate == ActivationFn::kNone ? rows : rows / 2;
+  const uint32_t passes = splits > 1 ? splits : op.accumulate ? 2 : 1;
   launch.fixed_bytes = piece_bytes(weight, piece);
-  launch.bytes = (op.row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) + uint64_t{4} * outputs *
-                                                                                    (splits > 1      ? splits
-                                                                                     : op.accumulate ? 2
-                                                                                                     : 1);
-  launch.operations = uint64_t{2} * piece.rows * weight.k;
+  if (op.second) launch.fixed_bytes += piece_bytes(op.second->weight, op.second->weight.pieces.front());
+  launch.bytes =
+      (op.row.q8 ? q8_bytes(1, weight.k) : uint64_t{4} * weight.k) + uint64_t{4} * outputs * passes;
+  launch.operations = uint64_t{2} * rows * weight.k;
 }
 
 XViews x_views(const Product& op, uint32_t max_rows) {

@@ -112,6 +112,12 @@ struct PieceViews {
 PieceViews piece_views(const Weight& weight, const WeightPiece& piece);
 uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece);
 
+// The second product of a LinearPair: its outputs stand behind the first's.
+struct SecondProduct {
+  const Weight& weight;
+  const ProductRow& row;
+};
+
 // A Linear with the row chosen for it, its prologue and epilogue laid out flat; what is invalid or null is not there.
 struct Product {
   const Weight& weight;
@@ -132,7 +138,13 @@ struct Product {
   const SplitSums* left = nullptr;             // LeaveSums
   TensorView gated = {};                       // x of GateOf
   ActivationFn gate_of = ActivationFn::kNone;  // its activation
+  const SecondProduct* second = nullptr;       // of a pair
+
+  uint32_t second_n() const { return second ? second->weight.n : 0; }
 };
+
+// What a pair's dispatch is called: the first's variant and the second's format.
+std::string pair_name(const Product& op);
 
 // x as two bindings: f32 and anything, or the planes of q8.
 struct XViews {
@@ -158,9 +170,7 @@ inline constexpr uint32_t tile_other_bytes(uint32_t partial_sums) { return 4 * p
 
 Result<void> record_matvec(Context& ctx, const Product& op);
 Result<void> record_matvec_tile(Context& ctx, const Product& op);
-// op is the first of the two.
-Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weight& second,
-                                     const ProductRow& second_row);
+Result<void> record_matvec_tile_pair(Context& ctx, const Product& op);
 Result<void> record_matmul_skinny(Context& ctx, const Product& op);
 Result<void> record_matmul_narrow(Context& ctx, const Product& op);
 Result<void> record_matmul(Context& ctx, const Product& op);

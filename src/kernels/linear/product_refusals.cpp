@@ -26,6 +26,13 @@ std::string refuse_part_half_tiles(const Weight& weight) {
   return weight.n % kHalf == 0 ? "" : format_text("%u rows are not whole half tiles of %u", weight.n, kHalf);
 }
 
+// Where a workgroup makes two tiles at the least, and a second weight begins with one.
+std::string refuse_part_two_tiles(const Weight& weight) {
+  return weight.n % (2 * kTileRows) == 0
+             ? ""
+             : format_text("%u rows are not whole pairs of tiles of %u", weight.n, kTileRows);
+}
+
 // The first reason that is one.
 std::string first_of(std::initializer_list<std::string> reasons) {
   for (const std::string& reason : reasons) {
@@ -151,16 +158,28 @@ std::string refuse_epilogue(const Context&, const Weight& weight, const ProductC
 
 std::string refuse_pair(const Context& ctx, const Weight& first, const ProductChoice& first_choice,
                         const Weight& second, const ProductChoice& second_choice, const PairNeeds& needs) {
-  constexpr uint32_t kBuffers = 9;  // of matvec_tile_pair
+  constexpr uint32_t kBuffers = 9;  // of matvec_tile_pair and matmul_few_pair
   const uint64_t outputs = uint64_t{first.n} + second.n;
+  const Algorithm algorithm = first_choice.row->algorithm;
+  const bool of_one_row = algorithm == Algorithm::kTiled;
+  if (!of_one_row && algorithm != Algorithm::kFew) {
+    return name_of(first_choice) + " makes the outputs of one weight";
+  }
+  if (second_choice.row->algorithm != algorithm) {
+    return name_of(first_choice) + " and " + name_of(second_choice) + " are different kernels";
+  }
   const std::string reason =
-      first_of({refuse_unless_tiled(first_choice), refuse_unless_tiled(second_choice), refuse_pieces(first),
-                refuse_pieces(second), refuse_part_half_tiles(first), refuse_part_half_tiles(second)});
+      first_of({refuse_pieces(first), refuse_pieces(second),
+                of_one_row ? refuse_part_half_tiles(first) : refuse_part_two_tiles(first),
+                of_one_row ? refuse_part_half_tiles(second) : ""});
   if (!reason.empty()) return reason;
   if (first.k != second.k || first_choice.reads() != second_choice.reads()) {
     return "the two products read different forms of x";
   }
   if (needs.prologue == PrologueKind::kSplitPartials) return "a pair of products does not reduce splits";
+  if (!of_one_row && needs.prologue != PrologueKind::kRows) {
+    return name_of(first_choice) + " is no product of one row in tiles";
+  }
   if (needs.prologue != PrologueKind::kAddRmsNorm) {
     return first_of({refuse_buffers(kBuffers, ctx.plan.caps()), refuse_workgroups(outputs, ctx.plan.caps())});
   }

@@ -181,16 +181,18 @@ struct PairRefusal {
 };
 
 constexpr Asked kSecond{.n = 32, .format = kQ6};
+constexpr Asked kOfFew{.variant = "few.dp4a", .max_rows = 8},
+    kSecondOfFew{.n = 40, .variant = "few.dp4a", .max_rows = 8, .format = kQ6};
 
 const PairRefusal kPairRefusals[] = {
     {kRows, {}, kSecond},
     {kDeferred, {}, kSecond},
     {kAddNorm, {}, kSecond},
-    {kRows, {.variant = "portable"}, kSecond, kNoTiles},
+    {kRows, {.variant = "portable"}, kSecond, "matvec.tile_q4.portable makes the outputs of one weight"},
     {kRows,
      {},
      {.variant = "portable", .format = kF16},
-     "matvec.f16.portable is no product of one row in tiles"},
+     "matvec.tile_q4.dp4a.tile and matvec.f16.portable are different kernels"},
     {kRows, {.pieces = 2}, kSecond, kTwoBuffers},
     {kRows, {}, {.pieces = 2, .format = kQ6}, kTwoBuffers},
     {kRows, {.n = 72}, kSecond, kPartOfHalfATile},
@@ -202,10 +204,34 @@ const PairRefusal kPairRefusals[] = {
     {kRows, {}, kSecond, "", {}, true},
     {kAddNorm, {}, kSecond, "a pair of products that makes its input has no bias", {}, true},
     {kPartials, {}, kSecond, "a pair of products does not reduce splits"},
+    {kRows, kOfFew, kSecondOfFew},
+    {kRows, kOfFew, kSecondOfFew, "", {}, true},
+    {kRows,
+     {.n = 96, .variant = "few.dp4a", .max_rows = 8},
+     kSecondOfFew,
+     "96 rows are not whole pairs of tiles of 32"},
+    {kRows,
+     kOfFew,
+     {.n = 32, .variant = "once.dp4a", .max_rows = 8, .format = kQ6},
+     "matmul_skinny.tile_q4.few.dp4a and matmul_skinny.tile_q6.once.dp4a are different kernels"},
+    {kDeferred, kOfFew, kSecondOfFew, "matmul_skinny.tile_q4.few.dp4a is no product of one row in tiles"},
+    {kRows, kOfFew, kSecondOfFew, "it binds 9 storage buffers, this device allows 8", {.storage_buffers = 8}},
     {kAddNorm,
      {.n = 32768, .k = 2048},
      {.n = 32, .k = 2048, .format = kQ6},
      "its workgroups would read 32.0 MiB of parts of x, and a dispatch costs less beyond 16.0 MiB"},
+    {kRows, kOfFew, kSecondOfFew},
+    {kRows, kOfFew, kSecondOfFew, "", {}, true},
+    {kRows,
+     {.n = 96, .variant = "few.dp4a", .max_rows = 8},
+     kSecondOfFew,
+     "96 rows are not whole pairs of tiles of 32"},
+    {kRows,
+     kOfFew,
+     {.n = 32, .variant = "once.dp4a", .max_rows = 8, .format = kQ6},
+     "matmul_skinny.tile_q4.few.dp4a and matmul_skinny.tile_q6.once.dp4a are different kernels"},
+    {kDeferred, kOfFew, kSecondOfFew, "matmul_skinny.tile_q4.few.dp4a is no product of one row in tiles"},
+    {kRows, kOfFew, kSecondOfFew, "it binds 9 storage buffers, this device allows 8", {.storage_buffers = 8}},
 };
 
 TEST(ProductRefusals, OfPairsHaveAReasonEach) {

@@ -166,17 +166,15 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
   return {};
 }
 
-Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weight& b,
-                                     const ProductRow& second) {
-  if (op.add_norm) return record_matvec_tile_pair_add_norm(ctx, op, b, second);
-  const Weight& a = op.weight;
-  const ProductRow& first = op.row;
+Result<void> record_matvec_tile_pair(Context& ctx, const Product& op) {
+  if (op.add_norm) return record_matvec_tile_pair_add_norm(ctx, op);
+  const Weight &a = op.weight, &b = op.second->weight;
+  const ProductRow &first = op.row, &second = op.second->row;
   const bool has_half_tiles = a.n % kTileRows != 0 || b.n % kTileRows != 0;
   const TileShape shape = tile_shape(ctx, op, {.outputs = a.n + b.n, .half_tiles = has_half_tiles});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
   const XViews x = x_views(op, 1);
-  const std::string name =
-      format_text("%s+%s", std::string(first.name).c_str(), weight_format_info(b.format).name);
+  const std::string name = pair_name(op);
   Launch launch{
       .variant = name, .entry = "linear/matvec/matvec_tile_pair", .layout = wgsl::matvec_tile_pair::kLayout};
   launch.substitutions = {{"linear/weights/format", weight_fragment(a.format, first.q8)},
@@ -198,9 +196,7 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op, const Weig
                      op.bias.valid() ? op.bias : views.weights,
                      op.y};
   launch.grid = {.x = (a.n + b.n) / shape.rows};
-  launch.fixed_bytes = piece_bytes(a, a.pieces[0]) + piece_bytes(b, b.pieces[0]);
-  launch.bytes = (first.q8 ? q8_bytes(1, a.k) : uint64_t{4} * a.k) + uint64_t{4} * (a.n + b.n);
-  launch.operations = uint64_t{2} * (a.n + b.n) * a.k;
+  set_costs(op, a.pieces[0], launch);
   return dispatch(ctx, launch);
 }
 

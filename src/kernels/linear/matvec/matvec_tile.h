@@ -40,8 +40,7 @@ void choose_block_fragments(const Context& ctx, Launch& launch);
 
 // Products that make x themselves (AddRmsNorm), alone and as a pair.
 Result<void> record_matvec_tile_add_norm(Context& ctx, const Product& op);
-Result<void> record_matvec_tile_pair_add_norm(Context& ctx, const Product& op, const Weight& second,
-                                              const ProductRow& second_row);
+Result<void> record_matvec_tile_pair_add_norm(Context& ctx, const Product& op);
 // Products that reduce the splits of attention (SplitPartials).
 Result<void> record_matvec_tile_splits(Context& ctx, const Product& op);
 

@@ -79,11 +79,8 @@ Result<void> record_matvec_tile_add_norm(Context& ctx, const Product& op) {
   return dispatch(ctx, launch);
 }
 
-Result<void> record_matvec_tile_pair_add_norm(Context& ctx, const Product& op, const Weight& second,
-                                              const ProductRow& second_row) {
-  const std::string name =
-      format_text("%s+%s", std::string(op.row.name).c_str(), weight_format_info(second.format).name);
-  return record_outputs(ctx, op, second, second_row, name);
+Result<void> record_matvec_tile_pair_add_norm(Context& ctx, const Product& op) {
+  return record_outputs(ctx, op, op.second->weight, op.second->row, pair_name(op));
 }
 
 }  // namespace doppler::kernels

@@ -4,6 +4,7 @@
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/skinny/skinny_bindings.wgsl.h"
+#include "kernels/linear/skinny/skinny_pair_bindings.wgsl.h"
 #include "kernels/linear/skinny/skinny_shape.h"
 
 namespace doppler::kernels {
@@ -40,11 +41,20 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
       {"linear/weights/format", weight_fragment(weight.format, row.q8)},
       {"linear/skinny/unit", row.q8 ? "linear/skinny/skinny_unit_q8" : "linear/skinny/skinny_unit_f32"},
       {"linear/skinny/x", of_cpu ? "linear/skinny/skinny_x_direct" : "linear/skinny/skinny_x_staged"}};
+  const std::string name = op.second ? pair_name(op) : "";
+  if (op.second) {
+    launch.variant = name;
+    launch.entry = "linear/skinny/matmul_few_pair";
+    launch.layout = wgsl::skinny_pair_bindings::kLayout;
+    launch.substitutions.emplace_back("second_linear/weights/format",
+                                      weight_fragment(op.second->weight.format, op.second->row.q8));
+    launch.substitutions.emplace_back("second_linear/skinny/x", "linear/skinny/skinny_x_of_first");
+  }
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
     SplitSums sums = op.left ? *op.left : sums_of(shape, piece, ctx.max_rows);
     if (split && !op.left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
-    const uint32_t outputs = gated ? piece.rows / 2 : piece.rows;
+    const uint32_t outputs = gated ? piece.rows / 2 : piece.rows + op.second_n();
     const uint32_t groups = (outputs + shape.group_rows() - 1) / shape.group_rows();
     launch.grid = {.rows_axis = 2, .rows_per_group = shape.batch};
     if (of_few) launch.grid = {.z = shape.splits};
@@ -63,7 +73,7 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
                      u32_const("Y_FIRST", split ? 0 : op.y_column + piece.first_row),
                      u32_const("Y_STRIDE", split              ? sums.row_stride
                                            : op.y_stride != 0 ? op.y_stride
-                                                              : weight.n / (gated ? 2 : 1)),
+                                                              : (weight.n + op.second_n()) / (gated ? 2 : 1)),
                      bool_const("HAS_BIAS", !split && op.bias.valid()),
                      bool_const("ACCUMULATE", !split && op.accumulate)};
     const auto add_consts = [&](std::initializer_list<gpu::WgslConst> consts) {
@@ -81,6 +91,8 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
       if (of_few) {
         add_consts({u32_const("CHUNK", shape.chunk), u32_const("SPLIT_UNITS", shape.split_units),
                     u32_const("Y_SPLIT", sums.split_stride)});
+        if (op.second)
+          add_consts({u32_const("FIRST_ROWS", weight.n), u32_const("SECOND_ROWS", op.second_n())});
       } else {
         add_consts({u32_const("DEPTH", shape.depth)});
       }
@@ -93,6 +105,19 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
                        split ? sums.partials : op.y,
                        op.y_q8.valid() ? op.y_q8 : unused_binding(ctx),
                        ctx.state};
+    if (op.second) {
+      const Weight& second = op.second->weight;
+      const PieceViews others = piece_views(second, second.pieces.front());
+      launch.bindings = {views.weights,
+                         views.scales,
+                         others.weights,
+                         others.scales,
+                         x.x,
+                         x.scales,
+                         op.bias.valid() ? op.bias : views.weights,
+                         op.y,
+                         ctx.state};
+    }
     set_costs(op, piece, launch, shape.splits);
     DP_CHECK(dispatch(ctx, launch));
     if (split && !op.left) DP_CHECK(record_sum(ctx, op, piece, sums));

@@ -8,7 +8,7 @@
 // Read next: linear/skinny/skinny_sums, linear/skinny/skinny_unit_q8, linear/skinny/skinny_finish.
 //!import linear/skinny/skinny_bindings
 //!import linear/skinny/skinny_sums
-//!import linear/skinny/skinny_finish
+//!import linear/skinny/skinny_blocks
 
 const THREADS = ROWS * SLICES;
 const CHUNK = SLICES * DEPTH;

@@ -1,13 +1,9 @@
-// What happens to the finished sums of a few rows: bias, residual, or the gate; and y as 8-bit blocks
-// (common/forms.h), which a workgroup's outputs of a row fill. Bindings of the entry: skinny_bindings. Consts: GATED,
+// What happens to the finished sums of a few rows: bias, residual, or the gate. Bindings of the entry: bias, y. Consts: GATED,
 // GROUP_ROWS (outputs of a workgroup), OUTPUTS (of a row in this dispatch), Y_FIRST, Y_STRIDE, HAS_BIAS, ACCUMULATE,
-// HAS_Q8, BLOCK_VALUES (BATCH * GROUP_ROWS, or 1), Q8_PLANE1, ACTIVATE, THREADS.
+// HAS_Q8, BLOCK_VALUES (BATCH * GROUP_ROWS, or 1), ACTIVATE. Read next: linear/skinny/skinny_blocks.
 //!import linear/linear_epilogue
 //!import common/activate
-//!import common/q8_block
 
-const kBlock = 16u;
-const kGroupBlocks = GROUP_ROWS / kBlock;  // of a row
 // [row of x][output]
 var<workgroup> block_values: array<f32, BLOCK_VALUES>;
 
@@ -25,33 +21,4 @@ fn finish_output(group: u32, i: u32, row: u32, sum: f32, up: f32, rows: u32) {
   let value = activate(both.x) * both.y;
   y[at] = value;
   if (HAS_Q8) { block_values[row * GROUP_ROWS + i] = value; }
-}
-
-fn block_quad(at: u32) -> vec4<f32> {
-  return vec4<f32>(block_values[at], block_values[at + 1u], block_values[at + 2u], block_values[at + 3u]);
-}
-
-// Contains a barrier: every invocation of the workgroup calls it. An invocation makes four bytes at a time, and looks at
-// all 16 values for the largest.
-fn store_blocks(group: u32, local: u32, rows: u32) {
-  workgroupBarrier();  // block_values
-  for (var i = local; i < rows * kGroupBlocks * 4u; i += THREADS) {
-    let row = i / (4u * kGroupBlocks);
-    let block = i / 4u % kGroupBlocks;
-    let first = row * GROUP_ROWS + block * kBlock;
-    let a = block_quad(first);
-    let b = block_quad(first + 4u);
-    let c = block_quad(first + 8u);
-    let d = block_quad(first + 12u);
-    let most = max(max(abs(a), abs(b)), max(abs(c), abs(d)));
-    let largest = max(max(most.x, most.y), max(most.z, most.w));
-    let to = (first_x_row + row) * (OUTPUTS / kBlock) + group * kGroupBlocks + block;
-    y_q8[4u * to + i % 4u] = q8_word(q8_quantise(block_quad(first + i % 4u * 4u), largest));
-    if (i % 4u == 0u) {
-      let q = (q8_quantise(a, largest) + q8_quantise(b, largest)) + (q8_quantise(c, largest) + q8_quantise(d, largest));
-      let factor = largest / 127.0;
-      y_q8[Q8_PLANE1 + 2u * to] = bitcast<u32>(factor);
-      y_q8[Q8_PLANE1 + 2u * to + 1u] = bitcast<u32>(factor * f32((q.x + q.y) + (q.z + q.w)));
-    }
-  }
 }
