@@ -17,15 +17,14 @@ uint32_t batch_of(const Context& ctx) {
   return std::min(kMaxSkinnyRows, std::max(2u, std::bit_ceil(ctx.max_rows)));
 }
 
-// Long columns of not many weight rows leave most of a large GPU waiting: a workgroup's x then comes in many chunks. With four
-// splits of the columns, whose sums the norm behind the residual adds up, there are four times as many workgroups. H100, 8 rows,
-// 4096 x 14336 of an 8B model: 1,068 to 941 us a step with dispatches that add up (linear_chain_bench), 8 streams 1,712 to 1,777
-// tok/s. 2 and 4 rows lose 1 %.
-uint32_t few_splits(const SkinnyShape& shape, uint32_t outputs) {
-  constexpr uint32_t kSplits = 4, kLeastRows = 8, kLeastGroups = 64, kLeastUnits = 96;
-  const bool pays = shape.batch >= kLeastRows && outputs / (2 * shape.rows) >= kLeastGroups &&
-                    shape.units / kSplits >= kLeastUnits;
-  return pays ? kSplits : 1;
+// Long columns of not many weight rows leave a large GPU waiting. Splits of the columns, whose sums the norm behind the residual
+// adds up, make more workgroups: as many as two for each of 132 multiprocessors. H100, streams behind 512 tokens, tok/s with
+// and without: 8B (4096 x 14336) 4 streams 1,232 and 1,215; 1B (2048 x 8192) 4 streams 4,250 and 4,080, 8 streams 6,980 and
+// 6,370. Columns of 4096 and less lose with 4 streams.
+uint32_t few_splits(const SkinnyShape& shape, uint32_t groups) {
+  constexpr uint32_t kLeastUnits = 256, kEnoughWorkgroups = 264, kMostSplits = 4;
+  if (shape.units < kLeastUnits) return 1;
+  return std::bit_floor(std::clamp(kEnoughWorkgroups / groups, 1u, kMostSplits));
 }
 
 }  // namespace
@@ -75,35 +74,28 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
 }
 
 // H200, 2 and 8 rows, 6144 x 4096, 4096 x 4096 and 4096 x 14336 in tile_q4 (kernel_bench --only few --set ...): the more
-// subgroups the better up to 16 with few rows of x, 8 with many. Two weight rows an invocation only where the workgroups still
-// are enough: H100, 8 streams of an 8B model, q, k and v in 96 of two 1,800 tok/s, in 192 of one 1,877.
+// subgroups the better up to 16 with few rows of x, 8 with many. H100, 8 streams of an 8B model, tok/s: q, k and v in 96
+// workgroups that make two weight rows an invocation 1,800, in 192 of one 1,877.
 SkinnyShape few_shape(Context& ctx, const Product& op) {
-  constexpr uint32_t kSlices = 16, kSlicesOfMany = 8, kSlicesOfSplit = 4;
-  constexpr uint32_t kManyRows = 8, kEnoughWorkgroups = 128;
-  // Of x in workgroup memory: several workgroups share a multiprocessor. H100, 8B: 8 streams 1,754 tok/s with the more, 1,772
-  // with the less, 2 streams 651 and 645.
-  constexpr uint32_t kBytesOfX = 24576, kBytesOfMany = 12288;
+  constexpr uint32_t kSlices = 16, kSlicesOfMany = 8, kManyRows = 8;
+  // Of x in workgroup memory, where each multiprocessor has a workgroup, and where some have several. H100, 4 streams of an 8B
+  // model, tok/s, in 12 instead of 24 KiB: q, k and v (192 workgroups) 1,196 to 1,216, output (128) 1,196 to 1,189.
+  constexpr uint32_t kBytesOfX = 24576, kBytesOfShared = 12288, kMultiprocessors = 132;
   const gpu::Caps& caps = ctx.plan.caps();
   SkinnyShape shape{.units = op.weight.k / kUnitOfQ8,
                     .batch = batch_of(ctx),
                     .pair = 2,
                     .gated = op.gate != ActivationFn::kNone,
                     .q8_out = op.y_q8.valid()};
-  const bool many = shape.batch >= kManyRows;
-  const uint32_t outputs = op.weight.pieces.front().rows + op.second_n();
-  bool is_split = false;
+  const uint32_t outputs = op.weight.pieces.front().rows / (shape.gated ? 2 : 1) + op.second_n();
+  const auto groups = [&] { return (outputs + shape.group_rows() - 1) / shape.group_rows(); };
   if (!shape.gated) {
+    shape.pair = tunable(ctx.policy, op.choice, "pair", 1, {1, 2});
     if (op.second == nullptr) {
-      shape.splits = tunable(ctx.policy, op.choice, "splits", few_splits(shape, outputs), {1, 2, 4, 8});
+      shape.splits = tunable(ctx.policy, op.choice, "splits", few_splits(shape, groups()), {1, 2, 4, 8});
     }
-    is_split = shape.splits > 1;
-    const bool two = is_split || (many && outputs / (2 * shape.rows) >= kEnoughWorkgroups);
-    shape.pair = tunable(ctx.policy, op.choice, "pair", two ? 2 : 1, {1, 2});
   }
-  shape.slices = tunable(ctx.policy, op.choice, "slices",
-                         is_split ? kSlicesOfSplit
-                         : many   ? kSlicesOfMany
-                                  : kSlices,
+  shape.slices = tunable(ctx.policy, op.choice, "slices", shape.batch >= kManyRows ? kSlicesOfMany : kSlices,
                          {1, 2, 4, 8, 16});
   const uint32_t fitting =
       std::min({shape.units, caps.max_invocations / shape.rows, caps.max_workgroup_size_x / shape.rows});
@@ -112,8 +104,8 @@ SkinnyShape few_shape(Context& ctx, const Product& op) {
   const auto turns_of = [&](uint32_t units) { return (units + turn - 1) / turn; };
   shape.split_units = turns_of((shape.units + shape.splits - 1) / shape.splits) * turn;
   shape.splits = (shape.units + shape.split_units - 1) / shape.split_units;
-  const uint32_t allowed =
-      std::min(many ? kBytesOfMany : kBytesOfX, caps.max_workgroup_bytes - 4 * shape.block_values());
+  const uint32_t wanted = groups() * shape.splits > kMultiprocessors ? kBytesOfShared : kBytesOfX;
+  const uint32_t allowed = std::min(wanted, caps.max_workgroup_bytes - 4 * shape.block_values());
   const uint32_t turns = std::max(1u, allowed / shape.unit_bytes() / turn);
   shape.chunk = std::min(turns_of(shape.split_units), turns) * turn;
   return shape;
