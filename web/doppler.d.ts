@@ -349,6 +349,8 @@ export interface Timings {
   /** Guessed by the model's next-token layer; of these, right. */
   drafted_tokens: number;
   accepted_tokens: number;
+  /** How often memory was given to another request, and what was there evaluated again. */
+  preemptions: number;
 }
 /** Of the device since the model was loaded. */
 export interface Counters {

@@ -150,6 +150,7 @@ function figures({ timings: t, counters }) {
       decode_tokens_per_second: t.decode_tokens_per_second,
       drafted_tokens: t.drafted_tokens ?? 0,
       accepted_tokens: t.accepted_tokens ?? 0,
+      preemptions: t.preemptions ?? 0,
     },
     counters,
   };

@@ -30,9 +30,10 @@ function fits(text) {
 test('at temperature 1 each answer fits its schema, also two together and over a lost device', async () => {
   const ask = (seed, more = {}) => doppler.chat.completions.create({ messages: kMessages, max_tokens: 60, temperature: 1, seed, response_format: kFormat, ...more });
   const answers = await Promise.all([ask(1), ask(2)]);
-  for (const { choices: [{ message, finish_reason: reason }] } of answers) {
+  for (const { choices: [{ message, finish_reason: reason }], timings } of answers) {
     fits(message.content);
     assert.equal(reason, 'stop');
+    assert.equal(timings.preemptions, 0);
   }
   let text = '';
   let pieces = 0;

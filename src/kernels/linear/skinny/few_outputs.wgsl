@@ -3,34 +3,10 @@
 // of columns, two of which are computed while the next two are under way; it holds the sums with all rows of x.
 // Shared: CHUNK units of x (linear/skinny/skinny_x_staged), the next of which are under way while these are used; at the end
 // the slices' sums, four rows of x at a time.
-// The entry has finish_output() (linear/skinny/skinny_finish).
-// Read next: linear/skinny/skinny_sums, linear/skinny/skinny_unit_q8.
-//!import linear/skinny/skinny_sums
+// Read next: linear/skinny/skinny_join, linear/skinny/skinny_sums, linear/skinny/skinny_unit_q8.
+//!import linear/skinny/skinny_join
 
 const BOTH = 2u * SLICES;  // units of a turn of the loop
-
-// Past the end the last row or unit is loaded again.
-fn fetch_at(row: u32, u: u32) -> Fetched { return fetch(row, min(u, UNITS - 1u)); }
-
-// The sums of all slices, by neighbours of neighbouring outputs. `first`: the first row of x in `four`.
-fn join(four: Four, first: u32, group: u32, local: u32, rows: u32) {
-  workgroupBarrier();  // nobody reads what lies there any more
-  shared_words[local] = bitcast<vec4<u32>>(four.own);
-  if (PAIR == 2u) { shared_words[(PAIR - 1u) * THREADS + local] = bitcast<vec4<u32>>(four.other); }
-  workgroupBarrier();  // all slices' sums are there
-  for (var i = local; i < GROUP_ROWS * 4u; i += THREADS) {
-    let row = i % ROWS;
-    let second = i / ROWS % (GROUP_ROWS / ROWS);  // of the pair
-    let j = i / GROUP_ROWS;                       // of the four
-    var sum = 0.0;
-    var up = 0.0;
-    for (var s = 0u; s < SLICES; s++) {
-      sum += bitcast<f32>(shared_words[second * THREADS + s * ROWS + row][j]);
-      if (GATED) { up += bitcast<f32>(shared_words[(PAIR - 1u) * THREADS + s * ROWS + row][j]); }
-    }
-    finish_output(group, second * ROWS + row, first + j, sum, up, rows);
-  }
-}
 
 // Outputs `group` * GROUP_ROWS.., of the units from `begin` to `end`. `row` and `other_row`: the invocation's weight rows. No
 // compiler knows `begin`, so that no driver unrolls the loops: a step of many kernels then waits for their instructions.

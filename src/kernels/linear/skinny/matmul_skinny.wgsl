@@ -5,35 +5,13 @@
 // Shared: a chunk of SLICES * DEPTH units of x (linear/skinny/skinny_x_staged); at the end the slices' sums, four rows of x at a
 // time. The weights of the next chunk are under way while one is computed.
 // Error: f32 sums of k products, relative L2 below 1e-5 (with 8-bit activations: of the same sums in double).
-// Read next: linear/skinny/skinny_sums, linear/skinny/skinny_unit_q8, linear/skinny/skinny_finish.
+// Read next: linear/skinny/skinny_sums, linear/skinny/skinny_unit_q8, linear/skinny/skinny_join.
 //!import linear/skinny/skinny_bindings
-//!import linear/skinny/skinny_sums
+//!import linear/skinny/skinny_join
 //!import linear/skinny/skinny_blocks
 
 const THREADS = ROWS * SLICES;
 const CHUNK = SLICES * DEPTH;
-
-// Past the end the last row or unit is loaded again.
-fn fetch_at(row: u32, u: u32) -> Fetched { return fetch(row, min(u, UNITS - 1u)); }
-
-// The sums of all slices, by the first ROWS * PAIR * 4 invocations: outputs of `four`, whose first row of x is `first`.
-fn join(four: Four, first: u32, group: u32, local: u32, rows: u32) {
-  workgroupBarrier();  // nobody reads what lies there any more
-  shared_words[local] = bitcast<vec4<u32>>(four.own);
-  if (PAIR == 2u) { shared_words[(PAIR - 1u) * THREADS + local] = bitcast<vec4<u32>>(four.other); }
-  workgroupBarrier();  // all slices' sums are there
-  for (var i = local; i < GROUP_ROWS * 4u; i += THREADS) {
-    let row = i / 4u % ROWS;
-    let second = i / (4u * ROWS);  // of the pair
-    var sum = 0.0;
-    var up = 0.0;
-    for (var s = 0u; s < SLICES; s++) {
-      sum += bitcast<f32>(shared_words[second * THREADS + s * ROWS + row][i % 4u]);
-      if (GATED) { up += bitcast<f32>(shared_words[(PAIR - 1u) * THREADS + s * ROWS + row][i % 4u]); }
-    }
-    finish_output(group, second * ROWS + row, first + i % 4u, sum, up, rows);
-  }
-}
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) local: u32) {
