@@ -91,8 +91,9 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
       if (of_few) {
         add_consts({u32_const("CHUNK", shape.chunk), u32_const("SPLIT_UNITS", shape.split_units),
                     u32_const("Y_SPLIT", sums.split_stride)});
-        if (op.second)
+        if (op.second) {
           add_consts({u32_const("FIRST_ROWS", weight.n), u32_const("SECOND_ROWS", op.second_n())});
+        }
       } else {
         add_consts({u32_const("DEPTH", shape.depth)});
       }
