@@ -1,5 +1,5 @@
-// What the fragments of weights/ and of this folder ask for, besides bindings, of the entries of this folder: the columns, and where
-// a workgroup's outputs are. Consts: COLUMNS and ROW_VEC4S (of plane 0) of a row, FIRST_ROW (of this piece in the matrix).
+// What the fragments of weights/ and of this folder ask of the entries, besides bindings: the columns, and where a workgroup's
+// outputs are. Consts: COLUMNS and ROW_VEC4S (of plane 0) of a row, FIRST_ROW (of this piece in the matrix).
 
 struct Params {
   units: u32,  // of 32 columns
