@@ -111,11 +111,12 @@ std::string refuse_unless_small(const ProductShape& shape, const gpu::Caps& caps
   return refuse_unless_eights(shape, caps);
 }
 
+// Of 5 to 8 rows it takes all outputs: four weight rows an invocation, which the alternative has not (skinny_shape.cpp).
 std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps) {
-  constexpr uint32_t kMostRows = 8, kMostOutputs = 8191;
+  constexpr uint32_t kMostRows = 8, kMostOutputs = 8191, kFewRows = 4;
   if (shape.max_rows > kMostRows) return format_text("it is for %u rows at most", kMostRows);
   const uint32_t outputs = shape.gate == ActivationFn::kNone ? shape.n : shape.n / 2;
-  if (outputs > kMostOutputs) {
+  if (shape.max_rows <= kFewRows && outputs > kMostOutputs) {
     return format_text("%u outputs are workgroups enough to stage x piece by piece", outputs);
   }
   return refuse_unless_whole_units(shape, caps);

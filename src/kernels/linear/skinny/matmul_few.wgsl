@@ -1,5 +1,5 @@
-// y = x W^T for 2 to BATCH rows of x and weights of not many rows, where few workgroups hide each other's waiting: x is
-// staged seldom. Gated: y = activate(gate) * up of as many gates and ups.
+// y = x W^T for 2 to BATCH rows of x, where few workgroups hide each other's waiting (weights of not many rows, or many weight
+// rows an invocation): x is staged seldom. Gated: y = activate(gate) * up of as many gates and ups.
 // Map: linear/skinny/few_outputs. Grid: x and y over weight rows, z over splits of the columns. With more than one of those,
 // sums go to y as they are, [split][row of x][weight row]; whoever reads them adds them up.
 // Error: f32 sums of k products, relative L2 below 1e-5 (with 8-bit activations: of the same sums in double).

@@ -41,6 +41,9 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
       {"linear/weights/format", weight_fragment(weight.format, row.q8)},
       {"linear/skinny/unit", row.q8 ? "linear/skinny/skinny_unit_q8" : "linear/skinny/skinny_unit_f32"},
       {"linear/skinny/x", of_cpu ? "linear/skinny/skinny_x_direct" : "linear/skinny/skinny_x_staged"}};
+  const std::string_view weight_rows =
+      shape.pair == kMostPair ? "linear/skinny/few_four_rows" : "linear/skinny/few_two_rows";
+  if (of_few) launch.substitutions.emplace_back("linear/skinny/weight_rows", weight_rows);
   const std::string name = op.second ? pair_name(op) : "";
   if (op.second) {
     launch.variant = name;
@@ -48,6 +51,7 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
     launch.layout = wgsl::skinny_pair_bindings::kLayout;
     launch.substitutions.emplace_back("second_linear/weights/format",
                                       weight_fragment(op.second->weight.format, op.second->row.q8));
+    launch.substitutions.emplace_back("second_linear/skinny/weight_rows", weight_rows);
     launch.substitutions.emplace_back("second_linear/skinny/x", "linear/skinny/skinny_x_of_first");
   }
   for (const WeightPiece& piece : weight.pieces) {
@@ -87,15 +91,14 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
                   u32_const("WEIGHT_ROWS", piece.rows), bool_const("GATED", gated),
                   u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)), bool_const("HAS_Q8", shape.q8_out),
                   u32_const("BLOCK_VALUES", shape.block_values()),
-                  u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, outputs) / 4)});
+                  u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, outputs) / 4),
+                  u32_const("DEPTH", shape.depth)});
       if (of_few) {
         add_consts({u32_const("CHUNK", shape.chunk), u32_const("SPLIT_UNITS", shape.split_units),
                     u32_const("Y_SPLIT", sums.split_stride)});
         if (op.second) {
           add_consts({u32_const("FIRST_ROWS", weight.n), u32_const("SECOND_ROWS", op.second_n())});
         }
-      } else {
-        add_consts({u32_const("DEPTH", shape.depth)});
       }
     }
     launch.bindings = {views.weights,

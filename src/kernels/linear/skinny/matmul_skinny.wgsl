@@ -52,11 +52,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(local_invocation_index) l
       if (first + SLICES + slice < UNITS) { sums = add_unit(sums, v1, p1, SLICES + slice, rows); }
     }
   }
-  join(sums.a, 0u, group, local, rows);
-  if (BATCH > 4u) { join(sums.b, 4u, group, local, rows); }
+  join(sums.a, 0u, 0u, group, local, rows);
+  if (BATCH > 4u) { join(sums.b, 4u, 0u, group, local, rows); }
   if (BATCH > 8u) {
-    join(sums.c, 8u, group, local, rows);
-    join(sums.d, 12u, group, local, rows);
+    join(sums.c, 8u, 0u, group, local, rows);
+    join(sums.d, 12u, 0u, group, local, rows);
   }
   if (HAS_Q8) { store_blocks(group, local, rows); }
 }

@@ -1,6 +1,8 @@
 // The kernels that unpack each weight once for a few rows of x, in every format and for every number of rows, against
 // double precision. What they share with the other rows of the table (checks, quantising x): ../linear/linear_test.cpp.
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "kernels/linear/pair_check.h"
 #include "kernels/linear/product.h"
@@ -107,13 +109,12 @@ void run_case(const Case& c, WeightFormat format, const ProductRow& row) {
 
 class MatmulSkinnyTest : public ::testing::TestWithParam<WeightFormat> {
  protected:
-  void run_all(std::initializer_list<Case> cases) {
+  // `only`: of one algorithm, not of all of this folder.
+  void run_all(std::initializer_list<Case> cases, std::optional<Algorithm> only = {}) {
+    constexpr Algorithm kOfFolder[] = {Algorithm::kOnce, Algorithm::kOnceOfCpu, Algorithm::kFew};
     for (const Case& c : cases) {
       for (const ProductRow& row : matmul_skinny_variants(GetParam())) {
-        if (row.algorithm != Algorithm::kOnce && row.algorithm != Algorithm::kOnceOfCpu &&
-            row.algorithm != Algorithm::kFew) {
-          continue;
-        }
+        if (only ? row.algorithm != *only : std::ranges::count(kOfFolder, row.algorithm) == 0) continue;
         const std::string reason = refuse_by_device(row.lane, row.needs, device().caps(), Policy{});
         if (reason.empty()) {
           run_case(c, GetParam(), row);
@@ -207,6 +208,32 @@ TEST_P(OtherConstants, ComputeTheSame) {
 INSTANTIATE_TEST_SUITE_P(Formats, OtherConstants,
                          ::testing::Values(WeightFormat::kTileQ4, WeightFormat::kTileQ6,
                                            WeightFormat::kTileF16),
+                         [](const auto& format) {
+                           return std::string(weight_format_info(format.param).name);
+                         });
+
+// Four weight rows an invocation, which end within a workgroup.
+class FourWeightRows : public MatmulSkinnyTest {};
+TEST_P(FourWeightRows, ComputeTheSame) {
+  run_all({{.n = 250,
+            .k = 736,
+            .max_rows = 8,
+            .rows = {8, 3},
+            .rows_per_piece = 128,
+            .bias = true,
+            .accumulate = true,
+            .constants = {{"pair", 4}, {"slices", 4}, {"splits", 2}}},
+           {.n = 256,
+            .k = 512,
+            .max_rows = 7,
+            .rows = {7, 2},
+            .bias = true,
+            .gated = true,
+            .constants = {{"pair", 4}, {"slices", 4}}}},
+          Algorithm::kFew);
+}
+INSTANTIATE_TEST_SUITE_P(Formats, FourWeightRows,
+                         ::testing::Values(WeightFormat::kTileQ4, WeightFormat::kTileQ6),
                          [](const auto& format) {
                            return std::string(weight_format_info(format.param).name);
                          });

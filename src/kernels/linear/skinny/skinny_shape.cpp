@@ -2,6 +2,9 @@
 #include "kernels/linear/skinny/skinny_shape.h"
 
 #include <bit>
+#include <ranges>
+#include <span>
+#include <vector>
 
 #include "kernels/tuning.h"
 
@@ -11,20 +14,42 @@ namespace {
 constexpr uint32_t kUnitOfQ8 = 32, kUnitOfF32 = 8;   // columns, of skinny_unit_q8 and skinny_unit_f32
 constexpr uint32_t kVec4sOfQ8 = 3, kVec4sOfF32 = 2;  // that a unit of x takes
 constexpr uint32_t kHalf = kTileRows / 2;
+constexpr uint32_t kManyRows = 8;  // the batch of 5 to 8 rows of x
 
 // Rows of x that a workgroup takes: all of them, but in plans of more than matmul_skinny's.
 uint32_t batch_of(const Context& ctx) {
   return std::min(kMaxSkinnyRows, std::max(2u, std::bit_ceil(ctx.max_rows)));
 }
 
+constexpr uint32_t kMultiprocessors = 132;  // of the H100 and the H200, on which these shapes were measured
+constexpr uint32_t kMostSplits = 4;
+
 // Long columns of not many weight rows leave a large GPU waiting. Splits of the columns, whose sums the norm behind the residual
-// adds up, make more workgroups: as many as two for each of 132 multiprocessors. H100, streams behind 512 tokens, tok/s with
-// and without: 8B (4096 x 14336) 4 streams 1,232 and 1,215; 1B (2048 x 8192) 4 streams 4,250 and 4,080, 8 streams 6,980 and
+// adds up, make more workgroups: as many as two for each multiprocessor. H100, streams behind 512 tokens, tok/s with and
+// without: 8B (4096 x 14336) 4 streams 1,232 and 1,215; 1B (2048 x 8192) 4 streams 4,250 and 4,080, 8 streams 6,980 and
 // 6,370. Columns of 4096 and less lose with 4 streams.
-uint32_t few_splits(const SkinnyShape& shape, uint32_t groups) {
-  constexpr uint32_t kLeastUnits = 256, kEnoughWorkgroups = 264, kMostSplits = 4;
-  if (shape.units < kLeastUnits) return 1;
-  return std::bit_floor(std::clamp(kEnoughWorkgroups / groups, 1u, kMostSplits));
+bool may_split(const SkinnyShape& shape) {
+  constexpr uint32_t kLeastUnits = 256;
+  return !shape.gated && shape.units >= kLeastUnits;
+}
+
+uint32_t few_splits(uint32_t groups) {
+  return std::bit_floor(std::clamp(2 * kMultiprocessors / groups, 1u, kMostSplits));
+}
+
+// Weight rows of an invocation. Each reads all units of x of its columns from workgroup memory: with 5 to 8 rows of x as many
+// weight rows share what is read as leave a workgroup to each multiprocessor. H100, products of a step of 8 rows, ms
+// (linear_chain_bench): 8B 3.51, with four rows of gate and up 3.37, with two of down (its splits four) 3.26; 1B 0.849, with two
+// of gate and up 0.834, with four 0.846. 2 and 4 rows of x gain nothing.
+uint32_t few_pair(const SkinnyShape& shape, std::span<const uint32_t> pairs, uint32_t outputs,
+                  uint32_t splits) {
+  if (shape.batch < kManyRows) return pairs.front();
+  SkinnyShape tried = shape;
+  for (const uint32_t pair : std::views::reverse(pairs)) {
+    tried.pair = pair;
+    if (outputs / tried.group_rows() * splits > kMultiprocessors) return pair;
+  }
+  return pairs.front();
 }
 
 }  // namespace
@@ -77,22 +102,28 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
 // subgroups the better up to 16 with few rows of x, 8 with many. H100, 8 streams of an 8B model, tok/s: q, k and v in 96
 // workgroups that make two weight rows an invocation 1,800, in 192 of one 1,877.
 SkinnyShape few_shape(Context& ctx, const Product& op) {
-  constexpr uint32_t kSlices = 16, kSlicesOfMany = 8, kManyRows = 8;
+  constexpr uint32_t kSlices = 16, kSlicesOfMany = 8;
   // Of x in workgroup memory, where each multiprocessor has a workgroup, and where some have several. H100, 4 streams of an 8B
   // model, tok/s, in 12 instead of 24 KiB: q, k and v (192 workgroups) 1,196 to 1,216, output (128) 1,196 to 1,189.
-  constexpr uint32_t kBytesOfX = 24576, kBytesOfShared = 12288, kMultiprocessors = 132;
+  constexpr uint32_t kBytesOfX = 24576, kBytesOfShared = 12288;
   const gpu::Caps& caps = ctx.plan.caps();
   SkinnyShape shape{.units = op.weight.k / kUnitOfQ8,
                     .batch = batch_of(ctx),
-                    .pair = 2,
                     .gated = op.gate != ActivationFn::kNone,
                     .q8_out = op.y_q8.valid()};
   const uint32_t outputs = op.weight.pieces.front().rows / (shape.gated ? 2 : 1) + op.second_n();
   const auto groups = [&] { return (outputs + shape.group_rows() - 1) / shape.group_rows(); };
-  if (!shape.gated) {
-    shape.pair = tunable(ctx.policy, op.choice, "pair", 1, {1, 2});
-    if (op.second == nullptr) {
-      shape.splits = tunable(ctx.policy, op.choice, "splits", few_splits(shape, groups()), {1, 2, 4, 8});
+  std::vector<uint32_t> pairs = {1, 2, kMostPair};
+  if (shape.gated) pairs.erase(pairs.begin());
+  // Blocks of gated outputs are made of whole workgroups' outputs.
+  if (shape.gated && outputs % (2 * shape.rows) != 0) pairs.pop_back();
+  shape.pair = pairs.front();
+  if (op.second == nullptr) {
+    const uint32_t most = may_split(shape) ? kMostSplits : 1;
+    shape.pair = tunable(ctx.policy, op.choice, "pair", few_pair(shape, pairs, outputs, most), pairs);
+    if (!shape.gated) {
+      shape.splits =
+          tunable(ctx.policy, op.choice, "splits", std::min(most, few_splits(groups())), {1, 2, 4, 8});
     }
   }
   shape.slices = tunable(ctx.policy, op.choice, "slices", shape.batch >= kManyRows ? kSlicesOfMany : kSlices,
@@ -100,7 +131,9 @@ SkinnyShape few_shape(Context& ctx, const Product& op) {
   const uint32_t fitting =
       std::min({shape.units, caps.max_invocations / shape.rows, caps.max_workgroup_size_x / shape.rows});
   while (shape.slices > std::max(1u, fitting)) shape.slices /= 2;
-  const uint32_t turn = 2 * shape.slices;  // units of a turn of the loop
+  // The next unit of four weight rows takes the registers of two units of two.
+  shape.depth = shape.pair == kMostPair ? 1 : 2;
+  const uint32_t turn = shape.depth * shape.slices;  // units of a turn of the loop
   const auto turns_of = [&](uint32_t units) { return (units + turn - 1) / turn; };
   shape.split_units = turns_of((shape.units + shape.splits - 1) / shape.splits) * turn;
   shape.splits = (shape.units + shape.split_units - 1) / shape.split_units;

@@ -9,13 +9,14 @@
 namespace doppler::kernels {
 
 inline constexpr uint32_t kVec4Bytes = 16;
+inline constexpr uint32_t kMostPair = 4;  // few_four_rows
 
 // The constants of matmul_skinny.wgsl under the same names, and of matmul_skinny_cpu.wgsl, which has rows and pair alone.
 struct SkinnyShape {
   uint32_t units = 0;
   uint32_t batch = 2;
   uint32_t rows = kTileRows;
-  uint32_t pair = 1;
+  uint32_t pair = 1;  // weight rows of an invocation: 1, 2, in matmul_few kMostPair too
   uint32_t slices = 1;
   uint32_t depth = 1;
   uint32_t x_vec4s = 3;
@@ -25,14 +26,14 @@ struct SkinnyShape {
 
   uint32_t unit_bytes() const { return batch * x_vec4s * kVec4Bytes; }  // of x in workgroup memory
   uint32_t threads() const { return rows * slices; }
-  uint32_t group_rows() const { return gated ? rows : rows * pair; }
+  uint32_t group_rows() const { return gated ? rows * pair / 2 : rows * pair; }
   // A subgroup of 32 reads more than one unit of x at once.
   uint32_t padding() const { return rows < kTileRows ? 1 : 0; }
   uint32_t shared_vec4s() const {
     const uint32_t x = chunk != 0 ? chunk * batch * x_vec4s : slices * depth * (batch * x_vec4s + padding());
-    return std::max(x, threads() * pair);
+    return std::max(x, threads() * std::min(pair, 2u));
   }
-  uint32_t block_values() const { return q8_out ? batch * rows : 1; }
+  uint32_t block_values() const { return q8_out ? batch * group_rows() : 1; }
   uint32_t bytes() const { return shared_vec4s() * kVec4Bytes + block_values() * 4; }
 };
 

@@ -1,0 +1,66 @@
+// Four weight rows an invocation of linear/skinny/few_outputs, where reading x from workgroup memory is what a product waits for:
+// two pairs, JOINED outputs apart. The sums of a row of x are one vector; BATCH is at most 8. Twin: few_two_rows.
+//!import linear/skinny/skinny_join
+
+struct WeightRows {
+  own: Fetched,
+  other: Fetched,
+  next: Fetched,
+  next_other: Fetched,
+}
+struct RowSums {
+  r0: vec4<f32>,
+  r1: vec4<f32>,
+  r2: vec4<f32>,
+  r3: vec4<f32>,
+  r4: vec4<f32>,
+  r5: vec4<f32>,
+  r6: vec4<f32>,
+  r7: vec4<f32>,
+}
+struct Units {
+  own: Unit,
+  other: Unit,
+  next: Unit,
+  next_other: Unit,
+}
+
+fn fetch_rows(row: u32, other_row: u32, u: u32) -> WeightRows {
+  return WeightRows(fetch_at(row, u), fetch_at(other_row, u), fetch_at(min(row + JOINED, WEIGHT_ROWS - 1u), u),
+                    fetch_at(min(other_row + JOINED, WEIGHT_ROWS - 1u), u));
+}
+
+// Row `row` of x times unit c.
+fn times_x(w: Units, row: u32, c: u32) -> vec4<f32> {
+  let v = unit_x(row, c);
+  return vec4<f32>(multiply(w.own, v), multiply(w.other, v), multiply(w.next, v), multiply(w.next_other, v));
+}
+
+fn add_rows(sums: RowSums, fetched: WeightRows, c: u32, rows: u32) -> RowSums {
+  let w = Units(unpack_unit(fetched.own), unpack_unit(fetched.other), unpack_unit(fetched.next), unpack_unit(fetched.next_other));
+  var s = sums;
+  s.r0 += times_x(w, 0u, c);
+  s.r1 += times_x(w, 1u, c);
+  if (BATCH > 2u) {
+    s.r2 += times_x(w, 2u, c);
+    s.r3 += times_x(w, 3u, c);
+  }
+  if (BATCH > 4u && rows > 4u) {
+    s.r4 += times_x(w, 4u, c);
+    s.r5 += times_x(w, 5u, c);
+    s.r6 += times_x(w, 6u, c);
+    s.r7 += times_x(w, 7u, c);
+  }
+  return s;
+}
+
+fn join_four(r: mat4x4<f32>, first: u32, group: u32, local: u32, rows: u32) {
+  let of_rows = transpose(r);
+  join(Four(of_rows[0], of_rows[1]), first, 0u, group, local, rows);
+  join(Four(of_rows[2], of_rows[3]), first, JOINED, group, local, rows);
+}
+
+fn join_rows(sums: RowSums, group: u32, local: u32, rows: u32) {
+  join_four(mat4x4<f32>(sums.r0, sums.r1, sums.r2, sums.r3), 0u, group, local, rows);
+  if (BATCH > 4u) { join_four(mat4x4<f32>(sums.r4, sums.r5, sums.r6, sums.r7), 4u, group, local, rows); }
+}
