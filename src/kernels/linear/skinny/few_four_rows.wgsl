@@ -1,5 +1,5 @@
 // Four weight rows an invocation of linear/skinny/few_outputs, where reading x from workgroup memory is what a product waits for:
-// two pairs, JOINED outputs apart. The sums of a row of x are one vector; BATCH is at most 8. Twin: few_two_rows.
+// two pairs, JOINED outputs apart. The sums of a row of x are one vector; BATCH is 8. Twin: few_two_rows.
 //!import linear/skinny/skinny_join
 
 struct WeightRows {
@@ -41,11 +41,9 @@ fn add_rows(sums: RowSums, fetched: WeightRows, c: u32, rows: u32) -> RowSums {
   var s = sums;
   s.r0 += times_x(w, 0u, c);
   s.r1 += times_x(w, 1u, c);
-  if (BATCH > 2u) {
-    s.r2 += times_x(w, 2u, c);
-    s.r3 += times_x(w, 3u, c);
-  }
-  if (BATCH > 4u && rows > 4u) {
+  s.r2 += times_x(w, 2u, c);
+  s.r3 += times_x(w, 3u, c);
+  if (rows > 4u) {
     s.r4 += times_x(w, 4u, c);
     s.r5 += times_x(w, 5u, c);
     s.r6 += times_x(w, 6u, c);
@@ -54,13 +52,11 @@ fn add_rows(sums: RowSums, fetched: WeightRows, c: u32, rows: u32) -> RowSums {
   return s;
 }
 
-fn join_four(r: mat4x4<f32>, first: u32, group: u32, local: u32, rows: u32) {
-  let of_rows = transpose(r);
-  join(Four(of_rows[0], of_rows[1]), first, 0u, group, local, rows);
-  join(Four(of_rows[2], of_rows[3]), first, JOINED, group, local, rows);
-}
-
 fn join_rows(sums: RowSums, group: u32, local: u32, rows: u32) {
-  join_four(mat4x4<f32>(sums.r0, sums.r1, sums.r2, sums.r3), 0u, group, local, rows);
-  if (BATCH > 4u) { join_four(mat4x4<f32>(sums.r4, sums.r5, sums.r6, sums.r7), 4u, group, local, rows); }
+  let a = transpose(mat4x4<f32>(sums.r0, sums.r1, sums.r2, sums.r3));
+  let b = transpose(mat4x4<f32>(sums.r4, sums.r5, sums.r6, sums.r7));
+  join(Four(a[0], a[1]), 0u, 0u, group, local, rows);
+  join(Four(a[2], a[3]), 0u, JOINED, group, local, rows);
+  join(Four(b[0], b[1]), 4u, 0u, group, local, rows);
+  join(Four(b[2], b[3]), 4u, JOINED, group, local, rows);
 }

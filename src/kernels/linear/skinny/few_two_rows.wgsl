@@ -1,4 +1,4 @@
-// One or two weight rows (PAIR) an invocation of linear/skinny/few_outputs. Twin: few_four_rows.
+// One or two weight rows (PAIR) an invocation of linear/skinny/few_outputs; BATCH is at most 8. Twin: few_four_rows.
 //!import linear/skinny/skinny_join
 
 alias RowSums = Sums;
@@ -19,8 +19,4 @@ fn add_rows(sums: Sums, w: WeightRows, c: u32, rows: u32) -> Sums { return add_u
 fn join_rows(sums: Sums, group: u32, local: u32, rows: u32) {
   join(sums.a, 0u, 0u, group, local, rows);
   if (BATCH > 4u) { join(sums.b, 4u, 0u, group, local, rows); }
-  if (BATCH > 8u) {
-    join(sums.c, 8u, 0u, group, local, rows);
-    join(sums.d, 12u, 0u, group, local, rows);
-  }
 }

@@ -2,8 +2,6 @@
 #include "kernels/linear/skinny/skinny_shape.h"
 
 #include <bit>
-#include <ranges>
-#include <span>
 #include <vector>
 
 #include "kernels/tuning.h"
@@ -41,15 +39,12 @@ uint32_t few_splits(uint32_t groups) {
 // weight rows share what is read as leave a workgroup to each multiprocessor. H100, products of a step of 8 rows, ms
 // (linear_chain_bench): 8B 3.51, with four rows of gate and up 3.37, with two of down (its splits four) 3.26; 1B 0.849, with two
 // of gate and up 0.834, with four 0.846. 2 and 4 rows of x gain nothing.
-uint32_t few_pair(const SkinnyShape& shape, std::span<const uint32_t> pairs, uint32_t outputs,
-                  uint32_t splits) {
-  if (shape.batch < kManyRows) return pairs.front();
-  SkinnyShape tried = shape;
-  for (const uint32_t pair : std::views::reverse(pairs)) {
-    tried.pair = pair;
-    if (outputs / tried.group_rows() * splits > kMultiprocessors) return pair;
+uint32_t few_pair(SkinnyShape shape, uint32_t least, uint32_t most, uint32_t outputs) {
+  const uint32_t splits = may_split(shape) ? kMostSplits : 1;
+  for (shape.pair = most; shape.pair > least; shape.pair /= 2) {
+    if (outputs / shape.group_rows() * splits > kMultiprocessors) break;
   }
-  return pairs.front();
+  return shape.pair;
 }
 
 }  // namespace
@@ -113,21 +108,22 @@ SkinnyShape few_shape(Context& ctx, const Product& op) {
                     .q8_out = op.y_q8.valid()};
   const uint32_t outputs = op.weight.pieces.front().rows / (shape.gated ? 2 : 1) + op.second_n();
   const auto groups = [&] { return (outputs + shape.group_rows() - 1) / shape.group_rows(); };
-  std::vector<uint32_t> pairs = {1, 2, kMostPair};
-  if (shape.gated) pairs.erase(pairs.begin());
+  const bool many = shape.batch >= kManyRows;
+  const uint32_t least = shape.gated ? 2 : 1;
   // Blocks of gated outputs are made of whole workgroups' outputs.
-  if (shape.gated && outputs % (2 * shape.rows) != 0) pairs.pop_back();
-  shape.pair = pairs.front();
+  const uint32_t most = !many || (shape.gated && outputs % (2 * shape.rows) != 0) ? 2 : kMostPair;
+  shape.pair = least;
   if (op.second == nullptr) {
-    const uint32_t most = may_split(shape) ? kMostSplits : 1;
-    shape.pair = tunable(ctx.policy, op.choice, "pair", few_pair(shape, pairs, outputs, most), pairs);
+    std::vector<uint32_t> alternatives;
+    for (uint32_t pair = least; pair <= most; pair *= 2) alternatives.push_back(pair);
+    const uint32_t standard = many ? few_pair(shape, least, most, outputs) : least;
+    shape.pair = tunable(ctx.policy, op.choice, "pair", standard, std::move(alternatives));
     if (!shape.gated) {
-      shape.splits =
-          tunable(ctx.policy, op.choice, "splits", std::min(most, few_splits(groups())), {1, 2, 4, 8});
+      const uint32_t splits = may_split(shape) ? few_splits(groups()) : 1;
+      shape.splits = tunable(ctx.policy, op.choice, "splits", splits, {1, 2, 4, 8});
     }
   }
-  shape.slices = tunable(ctx.policy, op.choice, "slices", shape.batch >= kManyRows ? kSlicesOfMany : kSlices,
-                         {1, 2, 4, 8, 16});
+  shape.slices = tunable(ctx.policy, op.choice, "slices", many ? kSlicesOfMany : kSlices, {1, 2, 4, 8, 16});
   const uint32_t fitting =
       std::min({shape.units, caps.max_invocations / shape.rows, caps.max_workgroup_size_x / shape.rows});
   while (shape.slices > std::max(1u, fitting)) shape.slices /= 2;
