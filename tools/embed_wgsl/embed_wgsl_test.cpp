@@ -106,7 +106,10 @@ TEST(CompactWgsl, KeepsWhatCountsAndMeansTheSame) {
   EXPECT_EQ(file->bindings.size(), 3u);
   EXPECT_EQ(compact_wgsl(
                 "// Head.\n//!import a/b as c_\n\nfn f() {\n    let x  = 1; // one\n  /* two\n  three */}\n"),
-            "//!import a/b as c_\nfn f() {\n let x = 1;\n }\n");
+            "//!import a/b as c_\nfn f(){\n let x=1;\n }\n");
+  // Blanks that keep two tokens from becoming another one, or a comment, stay.
+  EXPECT_EQ(compact_wgsl("const n: array<u32, 2> = f(a / *p, b - -c, d & &e, x > -1, 2 .5, s . t);"),
+            "const n:array<u32,2> =f(a/ *p,b- -c,d& &e,x> -1,2 .5,s . t);\n");
 }
 
 TEST(WriteHeader, PadsParamsTo16BytesAndAssertsOffsets) {

@@ -251,19 +251,43 @@ std::expected<WgslFile, std::string> read_wgsl(std::string_view text) {
   return file;
 }
 
+namespace {
+
+// Whether a blank between the two characters keeps tokens apart: two words, or punctuation that together would be another
+// token ("a / *p", "array<u32> = x").
+bool parts_tokens(char before, char after) {
+  if (is_word(before) || before == '.') return is_word(after) || after == '.';
+  constexpr std::string_view kBegins = "-+*/%&|^!<>=", kFollows = "-+*/&|<>=";
+  return kBegins.contains(before) && kFollows.contains(after);
+}
+
+// A line without the blanks that part no tokens; of its indentation one is left, by which the composer knows declarations.
+std::string compact_line(std::string_view line) {
+  std::string out;
+  bool blank = false;
+  for (const char c : line) {
+    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+      blank = true;
+      continue;
+    }
+    if (blank && (out.empty() || parts_tokens(out.back(), c))) out += ' ';
+    blank = false;
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string compact_wgsl(std::string_view text) {
   const std::string blanked = blank_comments(text);
   std::string out;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    const bool imports = text.substr(begin).starts_with(kImport);
-    std::string row;
-    for (const char c :
-         imports ? text.substr(begin, end - begin) : std::string_view(blanked).substr(begin, end - begin)) {
-      const bool space = std::isspace(static_cast<unsigned char>(c)) != 0;
-      if (!space || !row.ends_with(' ')) row += space ? ' ' : c;
-    }
-    while (row.ends_with(' ')) row.pop_back();
+    const std::string_view line = text.substr(begin, end - begin);
+    const std::string row = line.starts_with(kImport)
+                                ? std::string(line)
+                                : compact_line(std::string_view(blanked).substr(begin, end - begin));
     if (!row.empty()) out += row + "\n";
     begin = end + 1;
   }

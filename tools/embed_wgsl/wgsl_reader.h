@@ -33,7 +33,7 @@ struct WgslFile {
 // The error is one sentence with the line it is about, without the file's name.
 std::expected<WgslFile, std::string> read_wgsl(std::string_view text);
 
-// The text without comments, empty lines and all but one space of every run; lines that import stay. A line that was
+// The text without comments, empty lines and blanks that part no tokens; lines that import stay. A line that was
 // indented stays so: the composer takes the others for declarations at module scope.
 std::string compact_wgsl(std::string_view text);
 
