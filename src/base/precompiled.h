@@ -1,5 +1,5 @@
-// What most sources parse first, parsed once a build: a precompiled header of Clang's builds (cmake/DopplerTargets.cmake).
-// No source includes it: each names the headers it needs, as builds with ccache or GCC have no precompiled header.
+// What most sources parse first, parsed once a build (cmake/DopplerTargets.cmake). No source includes it: each names the
+// headers it needs, as builds with ccache have no precompiled header.
 #pragma once
 
 #include <algorithm>
