@@ -48,6 +48,12 @@ class SummariseTestsTest(unittest.TestCase):
         self.assertEqual(reasons, {"no subgroups on this device": 1, "not run": 1})
         self.assertEqual(ran, {row[0] for row in CASES} - {"disabled"})
 
+    def test_an_entry_whose_cases_are_in_another_share_counts_as_run(self):
+        nothing = "[==========] Running 0 tests from 0 test suites.\n[==========] 0 tests from 0 test suites ran. (0 ms total)\n"
+        rows = [("whole", "run", nothing, (0, 0, 0)),
+                ("share", "run", "Note: This is test shard 2 of 2.\n" + nothing, (0, 0, 0))]
+        self.assertEqual(summarise_tests.summarise(junit(rows))[-1], {"share"})
+
     def test_a_required_group_runs_whole(self):
         listing = """{"tests": [{"name": "a", "properties": [{"name": "LABELS", "value": ["web", "story"]}]},
                                 {"name": "b", "properties": [{"name": "LABELS", "value": ["web"]}]},
