@@ -20,7 +20,7 @@ target_include_directories(doppler_flags INTERFACE
   ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 
 # Most of what a compiler does with one of these sources is to parse the headers: 1.7 of 2.5 s (GCC 12, -O2, 2026-11-25).
-option(DOPPLER_BATCHES "Compile the sources of a target together, eight at a time: for whole builds, not for edit loops" OFF)
+option(DOPPLER_BATCHES "Compile the sources of a target together, eight at a time, and precompile headers: for whole builds, not for edit loops" OFF)
 
 # compile_in_batches(<target> [ALL|source...]): with DOPPLER_BATCHES, all but the sources named. ALL and the names are
 # for sources that call different internal things alike, as every kernel has its kRows.
@@ -49,10 +49,10 @@ function(doppler_library layer)
 endfunction()
 
 # Most of a source's time goes into headers: parsed once a build instead. CPU time of GCC 12, -O2, a slow machine, 2026-11-26:
-# rdrr/manifest_parse.cpp 12.3 to 7.0 s, a batch of openai 17.2 to 13.9, attention.cpp 5.8 to 4.5. ccache keeps no source
-# that uses such a header.
+# rdrr/manifest_parse.cpp 12.3 to 7.0 s, a batch of openai 17.2 to 13.9, attention.cpp 5.8 to 4.5. With DOPPLER_BATCHES alone:
+# ccache keeps no source that uses such a header, and a missing include would not show.
 function(precompile_headers target)
-  if(CMAKE_CXX_COMPILER_LAUNCHER)
+  if(NOT DOPPLER_BATCHES)
     return()
   endif()
   if(target STREQUAL "doppler_base")
@@ -66,7 +66,7 @@ endfunction()
 # The header that all tests share is precompiled once, by the first of them.
 function(compile_test_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  if(CMAKE_CXX_COMPILER_LAUNCHER)
+  if(NOT DOPPLER_BATCHES)
     return()
   endif()
   get_property(first GLOBAL PROPERTY DOPPLER_FIRST_TEST)
