@@ -67,13 +67,17 @@ Value mamba2(Builder& b, Value h, uint32_t layer) {
 }
 
 Value gated_attention(Builder& b, Value h, uint32_t layer) {
-  const uint32_t hidden = b.graph.info(h).columns, n = b.config.n_heads * b.config.head_dim;
-  auto [q, k, v] = b.qkv(h, layer);                                        // [R, Q], [R, K], [R, K]
-  const Value gate = b.linear(h, TensorId::kAttentionGate, layer, n);      // [R, Q]
-  q = b.rope(b.head_norm(q, TensorId::kQNorm, layer), layer);              // [R, Q]
-  k = b.rope(b.head_norm(k, TensorId::kKNorm, layer), layer);              // [R, K]
-  const Value y = b.graph.output_gate(b.attention(q, k, v, layer), gate);  // [R, Q]
-  return b.linear(y, TensorId::kAttentionOut, layer, hidden);              // [R, H]
+  Graph& g = b.graph;
+  const uint32_t hidden = g.info(h).columns, n = b.config.n_heads * b.config.head_dim;
+  const uint32_t kv = b.config.n_kv_heads * b.config.head_dim;
+  auto [gate, q, k, v] =
+      g.linear(h, {g.matrix(TensorId::kAttentionGate, layer, n, hidden),
+                   g.matrix(TensorId::kQ, layer, n, hidden), g.matrix(TensorId::kK, layer, kv, hidden),
+                   g.matrix(TensorId::kV, layer, kv, hidden)});      // [R, Q], [R, Q], [R, K], [R, K]
+  q = b.rope(b.head_norm(q, TensorId::kQNorm, layer), layer);        // [R, Q]
+  k = b.rope(b.head_norm(k, TensorId::kKNorm, layer), layer);        // [R, K]
+  const Value y = g.output_gate(b.attention(q, k, v, layer), gate);  // [R, Q]
+  return b.linear(y, TensorId::kAttentionOut, layer, hidden);        // [R, H]
 }
 
 }  // namespace doppler::layers

@@ -20,6 +20,24 @@ bool is_rotated_alike(const Heads& q, const Heads& k) {
 
 }  // namespace
 
+Result<void> norm_in_place(Lowering& l, uint32_t index, const Columns& columns, uint32_t head_dim,
+                           float eps) {
+  const Node& node = l.node(index);
+  if (!l.is_read_out(node.inputs[0], index)) {
+    return fail(ErrorKind::kUnsupported, "What %s norms is read again behind it.", node.op_label.c_str());
+  }
+  kernels::Context ctx = l.context(index);
+  return kernels::record(
+      ctx, kernels::HeadNorm{
+               .heads = {.x = columns.buffer,
+                         .stride = columns.stride,
+                         .column = columns.column,
+                         .n_heads = l.graph().info(node.inputs[0]).columns / head_dim,
+                         .head_dim = head_dim},
+               .weight = node.vectors.empty() ? TensorView{} : l.weights().vectors[node.vectors[0].index],
+               .eps = eps});
+}
+
 Result<void> settle_heads(Lowering& l, uint32_t index, Value value, Value settled,
                           const graph::QueryScale& scale) {
   const std::optional<Heads> heads = heads_of(l, value);
@@ -88,12 +106,12 @@ Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
   const auto* v = l.form_as<Columns>(node.inputs[2]);
   const uint32_t q_dim = a.n_heads * a.head_dim, kv_dim = a.n_kv_heads * a.head_dim;
   if (!q || !k || !v || q->columns.buffer != v->buffer || k->columns.buffer != v->buffer ||
-      v->stride != q_dim + 2 * kv_dim || q->columns.column != 0 || k->columns.column != q_dim ||
-      v->column != q_dim + kv_dim) {
+      k->columns.column != q->columns.column + q_dim || v->column != k->columns.column + kv_dim) {
     return fail(ErrorKind::kUnsupported, "The q, k and v of %s do not lie beside one another.",
                 node.op_label.c_str());
   }
-  if (!is_rotated_alike(*q, *k) || q->is_normed != k->is_normed || q->norm_eps != k->norm_eps) {
+  if (!is_rotated_alike(*q, *k) || q->is_normed != k->is_normed || q->norm_eps != k->norm_eps ||
+      q->row_norm.has_value() != k->row_norm.has_value()) {
     return fail(ErrorKind::kUnsupported, "The q and k of %s are not normalised and rotated alike.",
                 node.op_label.c_str());
   }
@@ -102,7 +120,10 @@ Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
                             .cache = l.io().cache[a.layer],
                             .table = {},
                             .norms = q->is_normed ? l.weights().head_norms[index] : TensorView{},
+                            .norms_of_rows = q->row_norm.has_value(),
                             .n_heads = a.n_heads,
+                            .stride = v->stride,
+                            .column = q->columns.column,
                             .rotary_dim = q->is_rotated ? q->rope.rotary_dim : 0,
                             .interleaved = q->rope.gpt_j_pairs},
                    .attention = attention_op(l, index)};
@@ -116,17 +137,28 @@ Result<AttentionOps> attention_ops(Lowering& l, uint32_t index) {
   return ops;
 }
 
-Result<std::string> refuse_reader_reduces(Lowering& l, uint32_t index) {
+Result<void> settle_row_norms(Lowering& l, uint32_t index, AttentionOps& ops) {
+  if (!ops.rope.norms_of_rows) return {};
+  for (const Value head : {l.node(index).inputs[0], l.node(index).inputs[1]}) {
+    const Heads& normed = *l.form_as<Heads>(head);
+    DP_CHECK(
+        norm_in_place(l, *normed.row_norm, normed.columns, l.graph().info(head).columns, normed.norm_eps));
+  }
+  ops.rope.norms = {};
+  ops.rope.norms_of_rows = false;
+  return {};
+}
+
+Result<std::string> refuse_reader_reduces(Lowering& l, Value y) {
   if (!l.is_on("split_k_reduction")) return std::string("split_k_reduction is off");
-  const std::optional<uint32_t> reader = l.only_reader(l.node(index).outputs[0], OpKind::kLinear);
+  const std::optional<uint32_t> reader = l.only_reader(y, OpKind::kLinear);
   if (!reader) return std::string("it is not read by one product alone");
   return l.refuse_prologue(*reader, kernels::PrologueKind::kSplitPartials);
 }
 
 Result<void> record_attention(Lowering& l, uint32_t index, const kernels::AttentionChoice& choice,
-                              const kernels::Attention& op) {
+                              const kernels::Attention& op, Value y) {
   kernels::Context ctx = l.context(index);
-  const Value y = l.node(index).outputs[0];
   if (choice.leaves) {
     SplitPartials partials = *choice.leaves;
     partials.partials = ctx.plan.scratch("attention partials", partials.bytes());

@@ -44,8 +44,8 @@ struct BoundWeights {
   std::vector<kernels::Weight> tables;  // by node: of embed nodes
   std::optional<HostRows> host_rows;
   std::vector<kernels::TensorView> vectors;  // by graph::Vector::index: f32 [n]
-  std::vector<kernels::TensorView>
-      head_norms;  // by node: of attention nodes, f32 [2, head_dim] of q, then of k
+  // By node, of attention: f32 norms of q, then of k, each of head_dim values or of all columns.
+  std::vector<kernels::TensorView> head_norms;
   // By node, of what has several in one view: its vectors one after another, f32.
   std::vector<kernels::TensorView> node_vectors;
   std::vector<RopeTable> ropes;  // by graph::Rope::table

@@ -7,7 +7,8 @@ namespace doppler::lowering {
 
 Result<Outcome> lower_dead_attention(Lowering& l, uint32_t index) {
   if (!l.readers(l.node(index).outputs[0]).empty()) return not_matched();
-  DP_TRY(const AttentionOps ops, attention_ops(l, index));
+  DP_TRY(AttentionOps ops, attention_ops(l, index));
+  DP_CHECK(settle_row_norms(l, index, ops));
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, ops.rope));
   return applied();

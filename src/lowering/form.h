@@ -3,6 +3,7 @@
 // its reader.
 #pragma once
 
+#include <optional>
 #include <variant>
 
 #include "graph/ops.h"
@@ -29,6 +30,7 @@ struct Heads {
   Columns columns;
   bool is_normed = false;
   float norm_eps = 0;
+  std::optional<uint32_t> row_norm;  // the node, where all of q or k is normalised at once
   bool is_rotated = false;
   graph::Rope rope;
 };

@@ -13,25 +13,12 @@ namespace doppler::lowering {
 
 namespace {
 
-// Normalises heads where a product left them; a norm of all columns is of one head.
-Result<Outcome> norm_in_place(Lowering& l, uint32_t index, const Columns& columns, uint32_t head_dim,
-                              float eps) {
-  const Node& node = l.node(index);
-  if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s norms is read again behind it.", node.op_label.c_str());
-  }
-  kernels::Context ctx = l.context(index);
-  DP_CHECK(kernels::record(
-      ctx, kernels::HeadNorm{
-               .heads = {.x = columns.buffer,
-                         .stride = columns.stride,
-                         .column = columns.column,
-                         .n_heads = l.graph().info(node.inputs[0]).columns / head_dim,
-                         .head_dim = head_dim},
-               .weight = node.vectors.empty() ? TensorView{} : l.weights().vectors[node.vectors[0].index],
-               .eps = eps}));
-  l.set_form(node.outputs[0], columns);
-  return applied();
+// Whether all of a q or k is normalised here and attention may do that itself.
+bool is_row_norm_of_attention(const Lowering& l, uint32_t index) {
+  Value head = l.node(index).outputs[0];
+  if (const auto rope = l.only_reader(head, OpKind::kRope)) head = l.node(*rope).outputs[0];
+  const auto attention = l.only_reader(head, OpKind::kAttention);
+  return attention && l.weights().head_norms[*attention].valid();
 }
 
 // q alone is rotated where it lies.
@@ -49,7 +36,7 @@ Result<Outcome> lower_attention_to_earlier(Lowering& l, uint32_t index) {
   op.q = columns.buffer;
   kernels::Context ctx = l.context(index);
   DP_TRY(const kernels::AttentionChoice choice, kernels::resolve_attention(ctx, op));
-  DP_CHECK(record_attention(l, index, choice, op));
+  DP_CHECK(record_attention(l, index, choice, op, l.node(index).outputs[0]));
   return applied();
 }
 
@@ -80,7 +67,15 @@ Result<Outcome> lower_rms_norm(Lowering& l, uint32_t index) {
   const auto* columns = l.form_as<Columns>(node.inputs[0]);
   const uint32_t n = l.graph().info(node.inputs[0]).columns;
   if (columns && columns->stride != n) {
-    return norm_in_place(l, index, *columns, n, std::get<graph::RmsNorm>(node.operation).eps);
+    const float eps = std::get<graph::RmsNorm>(node.operation).eps;
+    if (is_row_norm_of_attention(l, index)) {
+      l.set_form(node.outputs[0],
+                 Heads{.columns = *columns, .is_normed = true, .norm_eps = eps, .row_norm = index});
+    } else {
+      DP_CHECK(norm_in_place(l, index, *columns, n, eps));
+      l.set_form(node.outputs[0], Columns(*columns));
+    }
+    return applied();
   }
   kernels::RmsNorm op{.weight = l.weights().vectors[node.vectors[0].index],
                       .n = l.graph().info(node.outputs[0]).columns,
@@ -114,7 +109,9 @@ Result<Outcome> lower_head_norm(Lowering& l, uint32_t index) {
   }
   DP_TRY(const Columns columns, l.columns_of(node.inputs[0]));
   if (node.vectors.empty() || l.weights().vectors[node.vectors[0].index].valid()) {
-    return norm_in_place(l, index, columns, norm.head_dim, norm.eps);
+    DP_CHECK(norm_in_place(l, index, columns, norm.head_dim, norm.eps));
+    l.set_form(node.outputs[0], columns);
+    return applied();
   }
   l.set_form(node.outputs[0], Heads{.columns = columns, .is_normed = true, .norm_eps = norm.eps});
   return applied();
@@ -138,10 +135,11 @@ Result<Outcome> lower_rope(Lowering& l, uint32_t index) {
 Result<Outcome> lower_attention(Lowering& l, uint32_t index) {
   if (l.node(index).reads_earlier_cache()) return lower_attention_to_earlier(l, index);
   DP_TRY(AttentionOps ops, attention_ops(l, index));
+  DP_CHECK(settle_row_norms(l, index, ops));
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, ops.rope));
   DP_TRY(const kernels::AttentionChoice choice, kernels::resolve_attention(ctx, ops.attention));
-  DP_CHECK(record_attention(l, index, choice, ops.attention));
+  DP_CHECK(record_attention(l, index, choice, ops.attention, l.node(index).outputs[0]));
   return applied();
 }
 

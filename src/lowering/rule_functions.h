@@ -15,7 +15,7 @@ Result<Outcome> lower_gated_epilogue(Lowering& l, uint32_t node);
 Result<Outcome> lower_gated_experts(Lowering& l, uint32_t node);
 Result<Outcome> lower_expert_sum_norm(Lowering& l, uint32_t node);
 Result<Outcome> lower_delta_step(Lowering& l, uint32_t node);
-Result<Outcome> lower_output_gate_epilogue(Lowering& l, uint32_t node);
+Result<Outcome> lower_multiply_epilogue(Lowering& l, uint32_t node);
 Result<Outcome> lower_deferred_rms_norm(Lowering& l, uint32_t node);
 Result<Outcome> lower_split_sums(Lowering& l, uint32_t node);
 Result<Outcome> lower_residual_epilogue(Lowering& l, uint32_t node);
@@ -23,6 +23,7 @@ Result<Outcome> lower_paired_products(Lowering& l, uint32_t node);
 Result<Outcome> lower_add_rms_norm_prologue(Lowering& l, uint32_t node);
 Result<Outcome> lower_add_rms_norm(Lowering& l, uint32_t node);
 Result<Outcome> lower_dead_attention(Lowering& l, uint32_t node);
+Result<Outcome> lower_gated_attention(Lowering& l, uint32_t node);
 Result<Outcome> lower_split_k_reduction(Lowering& l, uint32_t node);
 Result<Outcome> lower_fused_rope(Lowering& l, uint32_t node);
 

@@ -194,7 +194,8 @@ class Binder {
     co_return co_await loader_.values(weight.label(), std::move(words));
   }
 
-  // The norms of q and k beside one another: what rotates reads both.
+  // The norms of q and k beside one another: what rotates reads both. Norms of all of q and k are there alone too, for
+  // attention that takes them normalised.
   Task<Result<TensorView>> head_norms(const Node& attention) {
     std::vector<formats::StoredTensor> norms;
     if (attention.reads_earlier_cache()) co_return TensorView{};
@@ -202,7 +203,8 @@ class Binder {
       Value value = input;
       while (true) {
         const Node& made_by = maker(value);
-        const bool is_norm = made_by.kind() == OpKind::kHeadNorm && !is_behind_rotation(made_by);
+        const bool is_norm = made_by.kind() == OpKind::kRmsNorm ||  // of all of q or k
+                             (made_by.kind() == OpKind::kHeadNorm && !is_behind_rotation(made_by));
         if (is_norm) norms.push_back(stored(graph_.info(made_by.vectors[0])));
         if (!is_norm && made_by.kind() != OpKind::kRope) break;
         value = made_by.inputs[0];

@@ -64,7 +64,7 @@ Result<void> check_inputs(const Context& ctx, const Attention& op) {
   if (op.rope && op.rope->q_out != op.q)
     return fail(ErrorKind::kInternal, "q of attention is not what rope writes.");
   if (op.rope && op.rope->norms.valid())
-    DP_CHECK(check_view(op.rope->norms, op.cache.head_dim * 8ull, "norms of attention"));
+    DP_CHECK(check_view(op.rope->norms, op.rope->norms_bytes(), "norms of attention"));
   DP_CHECK(check_view(op.q, row_floats(op) * sizeof(float) * ctx.max_rows, "q of attention"));
   if (op.ahead != 0 && (op.single_rows != 0 || ctx.max_rows == 1)) {
     return fail(ErrorKind::kInternal, "Attention that sees ahead is of the rows of one text.");
@@ -203,6 +203,10 @@ Result<void> record(Context& ctx, const AttentionChoice& choice, const Attention
     return fail(ErrorKind::kInternal,
                 "%s: the attention variant leaves %s to its reader, and the caller expects %s.",
                 ctx.op_label.c_str(), choice.leaves ? "splits" : "nothing", left ? "splits" : "rows");
+  }
+  if (op.gate_column && !choice.rotates) {
+    return fail(ErrorKind::kInternal, "%s: %s does not gate its result.", ctx.op_label.c_str(),
+                choice.choice.variant.c_str());
   }
   note_choice(ctx, choice.choice);
   if (choice.singles_choice) note_choice(ctx, *choice.singles_choice);

@@ -28,6 +28,8 @@ struct Attention {
   // Optional: what is to be rotated and written into this cache first, in the same dispatch where the variant can. q is
   // then rope->q_out. Must live until record() returns.
   const RopeKv* rope = nullptr;
+  // Variants that rotate: y is multiplied by the sigmoids of n_heads * head_dim values from this column of rope->qkv on.
+  std::optional<uint32_t> gate_column = std::nullopt;
   // Decode: the most keys this plan will be replayed with, 0: the context. Up to kShortKeys one dispatch does it all.
   uint32_t max_keys = 0;
   // Plans for many sequences: the first so many rows at most belong to decoding slots, each row to its own, and are

@@ -1,7 +1,8 @@
 // The end of decode attention with subgroup operations: the workers' results become one a head. Those of a subgroup are
 // reduced in registers, the subgroups' through workgroup memory, which takes one head at a time.
 // Consts besides the core's: SUBGROUP, invocations that are certain to be of one subgroup (a multiple of INVOCATIONS_PER_KEY).
-// The output fragment has put_quad(), which every invocation calls: it may work across invocations.
+// The output fragment has put_quad(), which every invocation calls: it may work across invocations. The entry has
+// HAS_GATE and gate_at(), or imports attention_no_gate.
 //!import attention/attention_logit
 //!import attention/attention_quad_y
 
@@ -84,6 +85,9 @@ fn head_quad(h: u32, quad: u32) -> Quad {
 fn put_head(split: u32, first_head: u32, h: u32, heads: u32, thread: u32) {
   for (var base = 0u; base < D8 * 2u; base += WORKGROUP) {
     let quad = base + thread;
-    put_quad(split, first_head + min(h, heads - 1u), quad, head_quad(h, quad), h < heads && quad < D8 * 2u);
+    let head = first_head + min(h, heads - 1u);
+    var found = head_quad(h, quad);
+    if (HAS_GATE) { found.weighted *= gate_at(head, quad); } // of a split's part as well as of the whole
+    put_quad(split, head, quad, found, h < heads && quad < D8 * 2u);
   }
 }

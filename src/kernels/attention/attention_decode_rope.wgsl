@@ -4,8 +4,9 @@
 // The newest key and value are used from workgroup memory, rounded as the cache rounds them; the first workgroup of the
 // kv head whose keys include them writes them. Other workgroups may load the old row meanwhile, and drop it.
 // Barriers in prepare(): rotated, then newest.
-// Heads may be normalised first. What a head is multiplied with for that goes past the rotation, which is linear: the
-// sums of squares are complete after the barrier that the rotated heads need anyway.
+// Heads may be normalised first, each alone or, with NORMS_OF_ROWS, by all of the row's q or k, whose squares each
+// workgroup sums. What a head is multiplied with for that goes past the rotation, which is linear: the sums of squares
+// are complete after the barrier that the rotated heads need anyway.
 //!import attention/attention_decode_core
 //!import attention/attention_cache_f16_store
 //!import rope/rope_pair
@@ -41,7 +42,7 @@ struct Early {
 
 fn load_before(row: u32, first_head: u32, heads: u32, kv_head: u32, thread: u32) -> Early {
   var early: Early;
-  let base = row * (N_HEADS + 2u * N_KV_HEADS) * HEAD_DIM;
+  let base = row * QKV_STRIDE + QKV_COLUMN;
   let first_of_row = first_head - row * N_HEADS;
   for (var e = 0u; e < ROTATED_EACH; e++) {
     let i = min(thread + e * WORKGROUP, ROTATED - 1u);
@@ -54,12 +55,29 @@ fn load_before(row: u32, first_head: u32, heads: u32, kv_head: u32, thread: u32)
     let y = min(places.y, HEAD_DIM - 1u);
     early.values[e] = vec2f(qkv[base + head * HEAD_DIM + x], qkv[base + head * HEAD_DIM + y]);
     if (HAS_NORMS) {
-      let weights = select(0u, HEAD_DIM, h == HEADS);
+      var weights = select(0u, HEAD_DIM, h == HEADS);
+      if (NORMS_OF_ROWS) { weights = select(0u, head * HEAD_DIM, h <= HEADS); }
       early.weights[e] = vec2f(sinks[weights + x], sinks[weights + y]);
     }
     if (ROTARY_DIM > 0u) { early.steps[e] = table[min(pair, ROTARY_DIM / 2u - 1u)]; }
   }
   return early;
+}
+
+// An invocation's part of the sum of squares of `count` values.
+fn square_part(first: u32, count: u32, thread: u32) -> f32 {
+  var sum = 0.0;
+  for (var i = 0u; i < count; i += WORKGROUP) {
+    let value = qkv[first + min(i + thread, count - 1u)];
+    sum += select(0.0, value * value, i + thread < count);
+  }
+  return sum;
+}
+
+// Of query head h, or of the newest key: the values that its norm is of.
+fn normed_values(h: u32) -> u32 {
+  if (NORMS_OF_ROWS) { return HEAD_DIM * select(N_HEADS, N_KV_HEADS, h == HEADS); }
+  return HEAD_DIM;
 }
 
 fn prepare(row: u32, early: Early, kv_head: u32, writes_newest: bool, thread: u32) {
@@ -74,7 +92,7 @@ fn prepare(row: u32, early: Early, kv_head: u32, writes_newest: bool, thread: u3
     let is_value = vec2<bool>(places.x < HEAD_DIM, places.y < HEAD_DIM);
     var values = select(vec2f(), early.values[e], is_value);
     if (HAS_NORMS) {
-      for (var of_head = 0u; of_head <= HEADS; of_head++) {
+      for (var of_head = 0u; of_head <= HEADS && !NORMS_OF_ROWS; of_head++) {
         squares[of_head] += select(0.0, dot(values, values), of_head == h);
       }
       if (h <= HEADS) { values *= early.weights[e]; }
@@ -85,6 +103,12 @@ fn prepare(row: u32, early: Early, kv_head: u32, writes_newest: bool, thread: u3
       rotated[h * PADDED + places.x] = values.x;
       rotated[h * PADDED + places.y] = values.y;
     }
+  }
+  if (NORMS_OF_ROWS) {
+    let q = row * QKV_STRIDE + QKV_COLUMN;
+    squares[HEADS] = square_part(q + N_HEADS * HEAD_DIM, N_KV_HEADS * HEAD_DIM, thread);
+    let of_q = square_part(q, N_HEADS * HEAD_DIM, thread);
+    for (var h = 0u; h < HEADS; h++) { squares[h] = of_q; }
   }
   if (HAS_NORMS) {
     for (var h = 0u; h <= HEADS; h++) {
@@ -99,7 +123,7 @@ fn prepare(row: u32, early: Early, kv_head: u32, writes_newest: bool, thread: u3
     for (var h = 0u; h <= HEADS; h++) {
       var total = 0.0;
       for (var p = 0u; p < kParts; p++) { total += square_parts[h * kParts + p]; }
-      head_scale[h] = inverseSqrt(total / f32(HEAD_DIM) + NORM_EPS);
+      head_scale[h] = inverseSqrt(total / f32(normed_values(h)) + NORM_EPS);
     }
   }
   for (var i = thread; i < 2u * D8; i += WORKGROUP) {
@@ -131,6 +155,14 @@ fn q4_at(first_head: u32, heads: u32, h: u32, d: u32) -> vec4f {
     return values * head_scale[h];
   }
   return values;
+}
+
+// The sigmoids of four neighbouring gates of a head.
+fn gate_at(head: u32, quad: u32) -> vec4f {
+  let at = head / N_HEADS * QKV_STRIDE + GATE_COLUMN + head % N_HEADS * HEAD_DIM;
+  var gate: vec4f;
+  for (var i = 0u; i < 4u; i++) { gate[i] = qkv[at + min(4u * quad + i, HEAD_DIM - 1u)]; }
+  return 1.0 / (1.0 + exp(min(-gate, vec4f(87.0)))); // beyond 87 exp would overflow f32
 }
 
 fn key_at(loaded: Eight, column: u32, is_newest: bool) -> Eight {

@@ -170,7 +170,8 @@ struct Outcome {
   std::vector<uint16_t> keys, values;
 };
 
-std::optional<Outcome> rotated(const char* variant, bool norms) {
+// With norms also gates, before q, k and v: the variant multiplies by them if it rotates, otherwise this function.
+std::optional<Outcome> rotated(const char* variant, bool rotates, bool norms) {
   AttentionOfMany many;
   many.set_rows(kDecoding, kDecoding);
   Policy policy;
@@ -181,15 +182,20 @@ std::optional<Outcome> rotated(const char* variant, bool norms) {
   op.own_sequences = true;
   std::vector<double> steps;
   for (uint32_t i = 0; i < kHeadDim / 2; ++i) steps.push_back(std::pow(1e4, -2.0 * i / kHeadDim));
-  const RopeKv rope{.qkv = run.input(random_floats(size_t{kSlots} * kQkvRow, 6)),
+  const uint32_t gates = norms ? kRow : 0, stride = gates + kQkvRow;
+  const std::vector<float> qkv = random_floats(size_t{kSlots} * stride, 6);
+  const RopeKv rope{.qkv = run.input(qkv),
                     .q_out = run.output(kSlots * kRow * 4),
                     .cache = op.cache,
                     .table = run.input(make_rope_table(steps)),
                     .norms = norms ? run.input(random_floats(2 * kHeadDim, 7)) : TensorView{},
                     .n_heads = kHeads,
+                    .stride = stride,
+                    .column = gates,
                     .rotary_dim = kHeadDim};
   op.q = rope.q_out;
   op.rope = &rope;
+  if (norms && rotates) op.gate_column = 0;
   const TensorView y = run.output(kSlots * kRow * 4);
   if (!run.record([&](Context& ctx) {
         Context of_many = with_tables(ctx, many.image, state);
@@ -197,7 +203,11 @@ std::optional<Outcome> rotated(const char* variant, bool norms) {
       }))
     return std::nullopt;
   run.replay(kDecoding);
-  return Outcome{.y = run.read<float>(y, kDecoding * kRow),
+  std::vector<float> values = run.read<float>(y, kDecoding * kRow);
+  for (uint32_t i = 0; i < values.size() && norms && !rotates; ++i) {
+    values[i] /= 1 + std::exp(-qkv[i / kRow * stride + i % kRow]);
+  }
+  return Outcome{.y = std::move(values),
                  .keys = run.read<uint16_t>(op.cache.k, many.keys.size()),
                  .values = run.read<uint16_t>(op.cache.v, many.values.size())};
 }
@@ -229,8 +239,8 @@ TEST(AttentionMany, MoreRowsThanRunAtOnceTakeTwoKeysAtATime) {
 TEST(AttentionMany, RowsRotateAndFillTheCacheThemselves) {
   if (!device().caps().subgroups) GTEST_SKIP() << "this device has no subgroups";
   for (const bool norms : {false, true}) {
-    const std::optional<Outcome> want = rotated("attention_skinny.portable.split", norms);
-    const std::optional<Outcome> got = rotated("attention_skinny.rope.split", norms);
+    const std::optional<Outcome> want = rotated("attention_skinny.portable.split", false, norms);
+    const std::optional<Outcome> got = rotated("attention_skinny.rope.split", true, norms);
     ASSERT_TRUE(want && got);
     const std::vector<double> y(want->y.begin(), want->y.end());
     EXPECT_LT(rel_l2(got->y, y), 1e-4);  // a cached key may round to its f16 neighbour

@@ -19,18 +19,32 @@ struct Case {
   float softcap = 0;
   bool norms = false;
   uint32_t window = 0, ring = 0;
+  bool gated = false;
+  bool norms_of_rows = false;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.n_heads << " heads on " << c.n_kv_heads << ", head_dim " << c.head_dim << ", rotary_dim "
        << c.rotary_dim << (c.interleaved ? ", interleaved" : "")
        << (c.format == CacheFormat::kF16 ? ", f16" : ", f32") << ", ctx_len " << c.ctx_len << ", softcap "
-       << c.softcap << (c.norms ? ", norms" : "") << ", window " << c.window << ", ring " << c.ring;
+       << c.softcap << (c.norms ? ", norms" : "") << ", window " << c.window << ", ring " << c.ring
+       << (c.gated ? ", gated" : "") << (c.norms_of_rows ? ", norms of rows" : "");
 }
 
 struct Outcome {
   std::vector<float> y, k, v;
 };
+
+constexpr const char* kPlain = "attention_decode.portable";
+constexpr float kNormEps = 1e-2f;  // large, so that it shows
+
+// x = x / sqrt(mean(x^2) + eps) * weight of `count` values.
+void normalise(float* x, const float* weight, uint32_t count) {
+  double squares = 0;
+  for (uint32_t i = 0; i < count; ++i) squares += double{x[i]} * x[i];
+  const double factor = 1 / std::sqrt(squares / count + kNormEps);
+  for (uint32_t i = 0; i < count; ++i) x[i] = static_cast<float>(x[i] * factor * weight[i]);
+}
 
 class AttentionRopeTest : public ::testing::TestWithParam<Case> {
  protected:
@@ -42,6 +56,7 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
     return values;
   }
 
+  // What the plain variant does not do, gates and norms of whole rows, this test does for it.
   static std::map<uint32_t, Outcome> outcomes(const Case& c, const std::string& variant) {
     Policy policy;
     policy.forced["attention_decode"] = variant;
@@ -65,13 +80,26 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
     cache.v = run.inout(history);
     std::vector<double> steps;
     for (uint32_t i = 0; i < c.rotary_dim / 2; ++i) steps.push_back(std::pow(1e4, -2.0 * i / c.rotary_dim));
-    const RopeKv rope{.qkv = run.input(random_floats(size_t{heads} * c.head_dim, 6)),
+    const uint32_t q_dim = c.n_heads * c.head_dim, gates = c.gated ? q_dim : 0;
+    std::vector<float> qkv = random_floats(gates, 8, 3.0f);  // before q, k and v
+    for (const float value : random_floats(size_t{heads} * c.head_dim, 6)) qkv.push_back(value);
+    const uint32_t k_dim = c.n_kv_heads * c.head_dim;
+    const std::vector<float> norms = random_floats(c.norms_of_rows ? q_dim + k_dim : 2 * c.head_dim, 7);
+    const bool is_normed = c.norms_of_rows && variant == kPlain;
+    if (is_normed) {
+      normalise(&qkv[gates], norms.data(), q_dim);
+      normalise(&qkv[gates + q_dim], &norms[q_dim], k_dim);
+    }
+    const RopeKv rope{.qkv = run.input(qkv),
                       .q_out = run.output(uint64_t{c.n_heads} * c.head_dim * 4),
                       .cache = cache,
                       .table = run.input(make_rope_table(steps)),
-                      .norms = c.norms ? run.input(random_floats(2 * c.head_dim, 7)) : TensorView{},
-                      .norm_eps = 1e-2f,  // large, so that it shows
+                      .norms = c.norms && !is_normed ? run.input(norms) : TensorView{},
+                      .norms_of_rows = c.norms_of_rows && !is_normed,
+                      .norm_eps = kNormEps,
                       .n_heads = c.n_heads,
+                      .stride = static_cast<uint32_t>(qkv.size()),
+                      .column = gates,
                       .rotary_dim = c.rotary_dim,
                       .interleaved = c.interleaved,
                       .attention_factor = 1.1f};
@@ -82,6 +110,8 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
     op.softcap = c.softcap;
     op.window = c.window;
     op.rope = &rope;
+    const bool gates_itself = c.gated && variant != kPlain;
+    if (gates_itself) op.gate_column = 0;
     run.state.ctx_len = c.ctx_len;
     if (!run.record([&](Context& ctx) { return record_attention(ctx, op, y); })) return {};
     for (const uint32_t pos : {0u, 1u, 63u, 64u, 200u, c.ctx_len - 1, c.ctx_len}) {
@@ -92,6 +122,7 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
       found[pos] = {.y = run.read<float>(y.f32, size_t{c.n_heads} * c.head_dim),
                     .k = cache_values(run, cache.k, cache),
                     .v = cache_values(run, cache.v, cache)};
+      for (uint32_t i = 0; i < gates && !gates_itself; ++i) found[pos].y[i] /= 1 + std::exp(-qkv[i]);
     }
     return found;
   }
@@ -100,7 +131,7 @@ class AttentionRopeTest : public ::testing::TestWithParam<Case> {
 std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
 TEST_P(AttentionRopeTest, DoesTheSameAsTwoKernels) {
-  const std::map<uint32_t, Outcome> want = outcomes(GetParam(), "attention_decode.portable");
+  const std::map<uint32_t, Outcome> want = outcomes(GetParam(), kPlain);
   ASSERT_FALSE(want.empty());
   for (const char* variant : {"attention_decode.rope.single", "attention_decode.rope.split"}) {
     SCOPED_TRACE(variant);
@@ -135,6 +166,22 @@ INSTANTIATE_TEST_SUITE_P(Norms, AttentionRopeTest,
                                            normed({2, 1, 17, 8, false, CacheFormat::kF16, 70}),
                                            normed({1, 1, 512, 512, false, CacheFormat::kF16, 70}),
                                            normed({2, 1, 17, 8}, 64, 96)));
+
+constexpr Case gated(Case c) {
+  c.norms = c.gated = true;
+  return c;
+}
+INSTANTIATE_TEST_SUITE_P(Gates, AttentionRopeTest,
+                         ::testing::Values(gated({4, 2, 64, 32}),
+                                           gated({4, 2, 17, 8, false, CacheFormat::kF16, 70})));
+
+constexpr Case normed_rows(Case c) {
+  c.norms = c.norms_of_rows = true;
+  return c;
+}
+INSTANTIATE_TEST_SUITE_P(NormsOfRows, AttentionRopeTest,
+                         ::testing::Values(normed_rows({2, 2, 64, 64, false, CacheFormat::kF16, 70}),
+                                           normed_rows({6, 2, 17, 8, false, CacheFormat::kF16, 70})));
 
 TEST(AttentionRope, RefusesWhatWorkgroupMemoryDoesNotHold) {
   gpu::Caps caps;

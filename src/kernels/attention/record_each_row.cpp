@@ -179,8 +179,11 @@ Result<void> record_each_row(Context& ctx, const Attention& given, Choice& choic
     launch.entry = "attention/attention_decode_rope";
     launch.layout = wgsl::attention_decode_rope::kLayout;
     for (const gpu::WgslConst& value :
-         {u32_const("ROTARY_DIM", rope.rotary_dim), bool_const("INTERLEAVED", rope.interleaved),
-          f32_const("ATTENTION_FACTOR", rope.attention_factor), bool_const("HAS_NORMS", rope.norms.valid()),
+         {u32_const("QKV_STRIDE", rope.row_stride()), u32_const("QKV_COLUMN", rope.column),
+          bool_const("HAS_GATE", op.gate_column.has_value()),
+          u32_const("GATE_COLUMN", op.gate_column.value_or(0)), u32_const("ROTARY_DIM", rope.rotary_dim),
+          bool_const("INTERLEAVED", rope.interleaved), f32_const("ATTENTION_FACTOR", rope.attention_factor),
+          bool_const("HAS_NORMS", rope.norms.valid()), bool_const("NORMS_OF_ROWS", rope.norms_of_rows),
           f32_const("NORM_EPS", rope.norm_eps)}) {
       launch.consts.push_back(value);
     }

@@ -98,7 +98,8 @@ Result<void> check_gate_of(const Context& ctx, const Linear& op, const GateOf& g
   if (op.bias.valid() || gate.y.f16.valid()) {
     return fail(ErrorKind::kInternal, "The gate of %s has a bias, or writes f16.", ctx.op_label.c_str());
   }
-  if (gate.activation == ActivationFn::kTanh || gate.activation == ActivationFn::kRelu) {
+  if (gate.activation == ActivationFn::kNone || gate.activation == ActivationFn::kTanh ||
+      gate.activation == ActivationFn::kRelu) {
     return fail(ErrorKind::kInternal,
                 "The gate of %s has the activation %s, which the product does not know.",
                 ctx.op_label.c_str(), activation_name(gate.activation));

@@ -74,11 +74,11 @@ struct Gate {
   Rows y;
 };
 // y = x * activation(sums) of one row, without bias: a gate of what another kernel made. x f32 [n]; y [n] in the forms that it
-// has. kNone stands for the sigmoid; kTanh and kRelu are not there.
+// has. kSilu, kGeluTanh and kGeluErf are there.
 struct GateOf {
   TensorView x;
   Rows y;
-  ActivationFn activation = ActivationFn::kNone;
+  ActivationFn activation = ActivationFn::kSilu;
 };
 // Of logits: best_count() x u32 (key, row), the best output of each tile, the lowest row among equals
 // (common/argmax_key.wgsl); and the logits themselves, f32 [n], where y is valid.

@@ -2,6 +2,7 @@
 // invocations are a worker, as in attention_decode_core, but each knows all logits of its keys. The first tile is loaded
 // before q is waited for. Sibling with the same function: persistent_attention_splits.
 //!import attention/attention_decode_reduce
+//!import attention/attention_no_gate
 //!import persistent/persistent_heads
 //!import persistent/persistent_send_head
 

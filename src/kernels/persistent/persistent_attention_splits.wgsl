@@ -3,6 +3,7 @@
 // without keys, since a word that is left would be taken for a later dispatch's when the tags have come round.
 // Sibling with the same function: persistent_attention.
 //!import attention/attention_decode_core
+//!import attention/attention_no_gate
 //!import persistent/persistent_heads
 //!import persistent/persistent_send_head
 //!import persistent/persistent_split_output

@@ -52,13 +52,18 @@ Result<void> check(const Context& ctx, const RopeKv& op) {
                 "Head dimension (%u) is not a multiple of the q8_0 cache's block (%u).", cache.head_dim,
                 kCacheBlock);
   }
+  if (op.column + uint64_t{op.heads()} * cache.head_dim > op.row_stride()) {
+    return fail(ErrorKind::kInternal, "rope_kv of %u heads of %u from column %u of %u.", op.heads(),
+                cache.head_dim, op.column, op.row_stride());
+  }
   const uint64_t head_bytes = uint64_t{ctx.max_rows} * cache.head_dim * sizeof(float);
-  DP_CHECK(check_view(op.qkv, head_bytes * (op.n_heads + 2ull * cache.n_kv_heads), "qkv of rope_kv"));
+  DP_CHECK(check_view(op.qkv, uint64_t{ctx.max_rows} * op.row_stride() * sizeof(float), "qkv of rope_kv"));
   DP_CHECK(check_view(op.q_out, head_bytes * op.n_heads, "q_out of rope_kv"));
   DP_CHECK(check_view(cache.k, cache.bytes(), "k cache of rope_kv"));
   DP_CHECK(check_view(cache.v, cache.bytes(), "v cache of rope_kv"));
   if (op.rotary_dim > 0) DP_CHECK(check_view(op.table, op.rotary_dim / 2 * 8ull, "table of rope_kv"));
-  if (has_norms(op)) DP_CHECK(check_view(op.norms, cache.head_dim * 8ull, "norms of rope_kv"));
+  if (op.norms_of_rows) return fail(ErrorKind::kInternal, "rope_kv normalises heads, not rows.");
+  if (has_norms(op)) DP_CHECK(check_view(op.norms, op.norms_bytes(), "norms of rope_kv"));
   return {};
 }
 
@@ -116,7 +121,7 @@ Result<void> record(Context& ctx, const RopeKv& op) {
                                             cache_format_name(cache.format)),
                                 ctx));
 
-  const uint32_t heads = op.n_heads + 2 * cache.n_kv_heads;
+  const uint32_t heads = op.heads();
   const bool norms = has_norms(op);
   const bool by_heads = norms || is_q8_0(op);
   const uint32_t head_pairs = cache.padded_head_dim() / 2;
@@ -139,6 +144,8 @@ Result<void> record(Context& ctx, const RopeKv& op) {
   launch.consts = {u32_const("WORKGROUP", workgroup),
                    u32_const("N_HEADS", op.n_heads),
                    u32_const("N_KV_HEADS", cache.n_kv_heads),
+                   u32_const("QKV_STRIDE", op.row_stride()),
+                   u32_const("QKV_COLUMN", op.column),
                    u32_const("HEAD_DIM", cache.head_dim),
                    u32_const("PADDED_HEAD_DIM", cache.padded_head_dim()),
                    u32_const("ROTARY_DIM", op.rotary_dim),

@@ -52,18 +52,29 @@ struct CacheView {
 std::vector<uint32_t> make_rope_table(std::span<const double> inv_freq);
 
 struct RopeKv {
-  TensorView qkv;    // f32 [rows, (n_heads + 2 * n_kv_heads) * head_dim]: q, k, v after one another
+  TensorView qkv;    // f32 [rows, (n_heads + 2 * n_kv_heads) * head_dim]: q, k, v after one another; or wider
   TensorView q_out;  // f32 [rows, n_heads * head_dim]
   CacheView cache;
   TensorView table;  // make_rope_table() of rotary_dim / 2 pairs
   // Optional f32 [2, head_dim], weights of q, then of k: each head of q and k is normalised (RMSNorm) before it is
   // rotated. One view, since kernels that do all this and attention have no binding left of WebGPU's eight.
   TensorView norms;
+  // norms are f32 [(n_heads + n_kv_heads) * head_dim] instead, of all of q and of all of k at once: where attention does
+  // all this itself.
+  bool norms_of_rows = false;
   float norm_eps = 1e-6f;
   uint32_t n_heads = 0;
+  uint32_t stride = 0;            // values of a row of qkv; 0: no others
+  uint32_t column = 0;            // of it, where q begins
   uint32_t rotary_dim = 0;        // even, <= head_dim; the rest is not rotated; 0: no rotation at all
   bool interleaved = false;       // pairs (2i, 2i+1) instead of (i, i + rotary_dim/2)
   float attention_factor = 1.0f;  // multiplies cosine and sine (yarn, longrope)
+
+  uint32_t heads() const { return n_heads + 2 * cache.n_kv_heads; }
+  uint64_t norms_bytes() const {
+    return (norms_of_rows ? n_heads + cache.n_kv_heads : 2) * uint64_t{cache.head_dim} * sizeof(float);
+  }
+  uint32_t row_stride() const { return stride != 0 ? stride : heads() * cache.head_dim; }
 };
 // Rows at positions >= ctx_len are not written to the cache.
 Result<void> record(Context& ctx, const RopeKv& op);

@@ -14,7 +14,7 @@ fn value_of(head: u32, base: u32, d: u32) -> f32 {
 }
 
 fn make_head(row: u32, head: u32, t: u32, subgroup: u32, subgroup_size: u32) {
-  let base = (row * kHeads + head) * HEAD_DIM;
+  let base = row * QKV_STRIDE + QKV_COLUMN + head * HEAD_DIM;
   var squares = 0.0;
   for (var d = t; d < HEAD_DIM; d += WORKGROUP) {
     squares += qkv[base + d] * qkv[base + d];

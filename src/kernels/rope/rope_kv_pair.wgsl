@@ -5,7 +5,7 @@
 // Values d and d + 1 of a head of a row.
 fn make_pair(row: u32, head: u32, d: u32) {
   let position = row_position(row);
-  let base = (row * kHeads + head) * HEAD_DIM;
+  let base = row * QKV_STRIDE + QKV_COLUMN + head * HEAD_DIM;
 
   var values = vec2f();
   if (head < N_HEADS + N_KV_HEADS) {

@@ -62,7 +62,7 @@ fn word_of(i: u32) -> u32 {
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) t: u32) {
   let head = group.x;
   let row = group.y;
-  let base = (row * kHeads + head) * HEAD_DIM;
+  let base = row * QKV_STRIDE + QKV_COLUMN + head * HEAD_DIM;
   if (HAS_NORMS) {
     var squares = 0.0;
     for (var d = t; d < HEAD_DIM; d += WORKGROUP) {

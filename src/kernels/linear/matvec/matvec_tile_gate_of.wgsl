@@ -1,4 +1,4 @@
-// y = gated * activation(x W^T), the sigmoid where ACTIVATE is 0, for one row of x and weights in a tile format; y also or
+// y = gated * activation(x W^T) for one row of x and weights in a tile format; y also or
 // only as 8-bit blocks. x may be the input of an RMS norm whose division is still to be done (NORMED).
 // Map: a workgroup makes ROWS outputs, see linear/matvec/tile_sum.
 // Error: as matvec_tile.
@@ -27,12 +27,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, own: Invocation) {
   let sum = reduce_slices(local, vec2<f32>(slice_sum(row, local, index), 0.0)).x;
   var value = 0.0;
   if (local < ROWS) {
-    let gate = sum * norm_factor();
-    if (ACTIVATE == 0u) {
-      value = gated[row] * sigmoid(gate);
-    } else {
-      value = gated[row] * activate(gate);
-    }
+    value = gated[row] * activate(sum * norm_factor());
     if (HAS_Y) { y[row] = value; }
   }
   if (HAS_Q8) { store_blocks(local, index, value); }

@@ -1,5 +1,5 @@
-// output_gate_epilogue: a product that gates what another kernel makes (attention's output by the same norm as q, k and v; the
-// embeddings of a layer). It is made behind that kernel, and multiplies what that left, instead of with a dispatch behind both.
+// multiply_epilogue: a product, activated, that another value is multiplied by (the embeddings of a layer). It is made behind what
+// makes that value, and multiplies what that left, instead of with a dispatch behind both.
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
 
@@ -8,7 +8,6 @@ namespace {
 
 // The input of a node that its gate multiplies; none: the node is no such gate.
 std::optional<Value> gated_by(const Node& node, Value gate) {
-  if (node.kind() == OpKind::kOutputGate && node.inputs[1] == gate) return node.inputs[0];
   if (node.kind() != OpKind::kMultiply || node.inputs.size() != 2) return std::nullopt;
   if (node.inputs[0] != gate || node.inputs[1] == gate) return std::nullopt;
   return node.inputs[1];
@@ -23,13 +22,9 @@ std::string refuse_column(const Lowering& l, Value gated) {
   return can ? "" : "what it gates does not begin where a binding may";
 }
 
-ActivationFn activation_of(const Node& node) {
-  const auto* multiply = std::get_if<graph::Multiply>(&node.operation);
-  return multiply ? multiply->activation : ActivationFn::kNone;
-}
+ActivationFn activation_of(const Node& node) { return std::get<graph::Multiply>(node.operation).activation; }
 
 std::string refuse_activation(const Node& node) {
-  if (node.kind() == OpKind::kOutputGate) return "";
   const ActivationFn activation = activation_of(node);
   const bool has = activation == ActivationFn::kSilu || activation == ActivationFn::kGeluTanh ||
                    activation == ActivationFn::kGeluErf;
@@ -67,17 +62,17 @@ Result<Outcome> leave_product(Lowering& l, uint32_t index) {
 
 }  // namespace
 
-// At the linear node, then at the gate.
-Result<Outcome> lower_output_gate_epilogue(Lowering& l, uint32_t index) {
+// At the linear node, then where it is multiplied.
+Result<Outcome> lower_multiply_epilogue(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (node.kind() == OpKind::kLinear) return leave_product(l, index);
-  const Value gate = node.inputs[node.kind() == OpKind::kOutputGate ? 1 : 0];
+  const Value gate = node.inputs[0];
   const auto* later = l.form_as<LaterProduct>(gate);
   if (!later) return not_matched();
   const uint64_t n = l.graph().info(gate).columns;
   DP_TRY(const Columns columns, l.columns_of(*gated_by(node, gate)));
   const TensorView x = columns.buffer.sub(columns.column * sizeof(float), n * sizeof(float));
-  DP_TRY(const Rows y, l.rows_for(node.outputs[0], "output_gate", /*may_skip_f32=*/true));
+  DP_TRY(const Rows y, l.rows_for(node.outputs[0], "multiplied", /*may_skip_f32=*/true));
   DP_CHECK(record_products(l, later->linear, [&](const Projection::Part&) {
     return kernels::GateOf{.x = x, .y = y, .activation = activation_of(node)};
   }));
