@@ -15,22 +15,28 @@ def code(names):
     return ", ".join(f"`{name}`" for name in names)
 
 
+def distance(worst):
+    if not worst:
+        return "-"
+    return f"{max(worst):.1e}" if max(worst) else "equal"
+
+
 def matrix(families):
     """A line a family and feature: in which formats and lanes it was shown, and the worst distance."""
-    lines = ["| family | shown | formats | lanes | worst relative L2 |", "|---|---|---|---|---|"]
+    lines = ["| family | shown | formats | lanes | worst relative L2, exact | other lanes |", "|---|---|---|---|---|---|"]
     for family in families:
         features = {}
         for row in family["shown"]:
-            have = features.setdefault(row["feature"], {"format": set(), "lane": set(), "worst": 0})
+            have = features.setdefault(row["feature"], {"format": set(), "lane": set(), "exact": [], "others": []})
             have["format"].add(row["format"])
             have["lane"].add(row["lane"])
-            have["worst"] = max(have["worst"], row["worst"])
+            have["exact" if row["lane"] == "exact" else "others"].append(row["worst"])
         for feature, have in sorted(features.items()):
-            worst = f"{have['worst']:.1e}" if have["worst"] else "equal"
+            exact, others = (distance(have[key]) for key in ("exact", "others"))
             lines.append(f"| {family['family']} | {feature.replace('_', ' ')} | {', '.join(sorted(have['format']))} | "
-                         f"{', '.join(sorted(have['lane']))} | {worst} |")
+                         f"{', '.join(sorted(have['lane']))} | {exact} | {others} |")
         if not features:
-            lines.append(f"| {family['family']} | - | - | - | - |")
+            lines.append(f"| {family['family']} | - | - | - | - | - |")
     devices = sorted({row["device"] for family in families for row in family["shown"]})
     return "\n".join(lines + ["", "Shown on: " + "; ".join(devices) + "."])
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "formats/architectures/config.h"
 #include "formats/checkpoint.h"
 #include "formats/file_set_native.h"
 #include "formats/safetensors/safetensors.h"
@@ -73,6 +74,16 @@ inline References read_references(const std::string& folder, const std::string& 
   auto header = formats::parse_safetensors(file->bytes(), file->bytes().size(), name);
   EXPECT_TRUE(header);
   return {std::move(*file), std::move(*header)};
+}
+
+// A context for prompt a and what follows it. Longrope's references take the factors of short contexts there.
+inline uint32_t short_ctx_len(const formats::Checkpoint& checkpoint) {
+  constexpr uint32_t kShortText = 12 + 16;  // prompt a and its answer
+  const auto config = formats::read_config(checkpoint);
+  EXPECT_TRUE(config) << config.error().message();
+  const bool is_long = config && config->rope.scaling == formats::RopeScaling::kLongRope;
+  const auto original = config ? static_cast<uint32_t>(config->rope.original_ctx_len) : 0;
+  return is_long && original >= kShortText ? original : 64;
 }
 
 // Says in the test's record (--gtest_output=json) what it showed: a family's files of a format, in a lane, have a feature, at

@@ -83,16 +83,6 @@ class Golden : public testing::TestWithParam<std::string> {
 
   References references() { return read_references(GetParam()); }
 
-  // Prompt a and what follows it. Longrope's references take the factors of short contexts there.
-  static constexpr uint32_t kShortText = 12 + 16;  // prompt a and its answer
-  static uint32_t short_ctx_len(const formats::Checkpoint& checkpoint) {
-    const auto config = formats::read_config(checkpoint);
-    EXPECT_TRUE(config) << config.error().message();
-    const bool is_long = config && config->rope.scaling == formats::RopeScaling::kLongRope;
-    const auto original = config ? static_cast<uint32_t>(config->rope.original_ctx_len) : 0;
-    return is_long && original >= kShortText ? original : 64;
-  }
-
   std::vector<float> logits_in_chunks(const formats::Checkpoint& checkpoint, std::span<const uint32_t> prompt,
                                       uint32_t chunk) {
     const auto runner = load(checkpoint, {.ctx_len = 64, .chunk = chunk, .all_logits = true});

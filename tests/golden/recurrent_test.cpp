@@ -18,11 +18,24 @@ constexpr uint32_t kNew = 10;
 
 using Tokens = std::vector<uint32_t>;
 
-class Recurrent : public testing::TestWithParam<const char*> {
+// A case of short convolutions and one of delta rules; with DOPPLER_GOLDEN_ALL=1 those of state spaces and mixtures too.
+std::vector<std::string> cases() {
+  std::vector<std::string> out = {"families_recurrent/lfm2", "families_recurrent/qwen3_5"};
+  const char* all = std::getenv("DOPPLER_GOLDEN_ALL");
+  if (!all || !*all) return out;
+  for (const char* more :
+       {"families_moe2/lfm2_moe", "families_moe2/qwen3_5_moe", "families_hybrid/qwen3_next",
+        "families_mamba/granitemoehybrid", "families_nemotron/nemotron_h"}) {
+    out.emplace_back(more);
+  }
+  return out;
+}
+
+class Recurrent : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("DOPPLER_GOLDEN_DIR");
-    folder_ = std::string(folder && *folder ? folder : GOLDEN_DIR) + "/families_recurrent/" + GetParam();
+    folder_ = std::string(folder && *folder ? folder : GOLDEN_DIR) + "/" + GetParam();
     const References refs = read_references(folder_);
     a_ = refs.get<uint32_t>("prompt_a");
     b_ = refs.get<uint32_t>("prompt_b");
@@ -176,9 +189,10 @@ TEST_P(Recurrent, PrefixesAreBegunBehindTheirStates) {
     EXPECT_EQ(streams[i]->take(), wanted(together[i])) << "prompt " << i;
     EXPECT_EQ(streams[i]->timings().cached_tokens, i == 0 ? 0u : 16u);
   }
+  record_shown(runner->config().family, {.feature = "prefix_cache"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Recurrent, testing::Values("lfm2", "qwen3_5"));
+INSTANTIATE_TEST_SUITE_P(Models, Recurrent, testing::ValuesIn(cases()));
 
 }  // namespace
 }  // namespace doppler
