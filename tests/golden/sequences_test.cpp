@@ -1,6 +1,7 @@
 // Many sequences on the GPU: what each gets in company is what it gets alone. Prompts in pieces beside decoding slots,
 // blocks in no order, sequences that stop while others go on, shared and copied blocks. Models: some of golden_test's, one
-// of each way of attention; with DOPPLER_GOLDEN_ALL=1 all. The exact lane promises it; in the others these models' best logits are far enough apart.
+// of each way of attention; with DOPPLER_GOLDEN_ALL=1 all. The exact lane promises it; in the others these models' best
+// logits are far enough apart.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,8 +23,8 @@ namespace fs = std::filesystem;
 constexpr uint32_t kCtx = 64, kBlockLen = 8, kSlots = 5, kNew = 14;
 
 constexpr std::string_view kOfDrafts = "families_next";  // draft_test has these
-// Mixtures with weights in tiles: the fast lane's products of one row and of several are made by other kernels, and a router
-// chooses another expert where two are nearly equal. Their tokens are the same in the exact lane.
+// Mixtures with weights in tiles, whose tokens differ in the fast lane: other kernels make products of one row and of
+// several, within the bound of lanes_test. In the exact lane they are the same.
 constexpr std::string_view kExactAlone[] = {"families_moe/mixtral/bf16", "families_moe/gpt_oss_mxfp4"};
 
 struct Case {
