@@ -1,7 +1,9 @@
 """The nightly length of fuzzing, as one command: every target of a sanitised build for so many seconds, one after the other.
-What is new goes to a scratch folder; inputs that break a target are kept in FOLDER and fail the run.
+Inputs that break a target are kept in --found and fail the run. With --corpus a run goes on from the inputs of the last one, and
+--save adds its seconds and runs to those that FILE holds, so that a night can come in parts.
   cmake --preset asan && ninja -C build/asan doppler_fuzzers
-  python3 tests/fuzz_long.py --build build/asan [--seconds 3600] [--jobs 1] [--only NAME]... [--found FOLDER] [--save FILE]"""
+  python3 tests/fuzz_long.py --build build/asan [--seconds 3600] [--jobs 1] [--only NAME]... [--found FOLDER] [--corpus FOLDER]
+    [--save FILE]"""
 
 import argparse
 import datetime
@@ -11,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GRACE_SECONDS = 120  # behind the time that libFuzzer was given: reading the corpus, the last input
@@ -29,9 +31,13 @@ def targets(build):
     return out
 
 
-def fuzz(name, program, corpus, seconds, found):
+def fuzz(name, program, corpus, seconds, found, kept):
+    """One target's row. Inputs that reach code that no earlier one reached go to the folder kept/name."""
     before = set(found.iterdir())
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as temporary:
+        scratch = (kept or pathlib.Path(temporary)) / name
+        scratch.mkdir(parents=True, exist_ok=True)
+        known = len(list(scratch.iterdir()))
         words = [program, f"-max_total_time={seconds}", "-print_final_stats=1", "-timeout=25", "-rss_limit_mb=2048",
                  f"-artifact_prefix={found}/{name}.", scratch, corpus]
         try:
@@ -39,16 +45,31 @@ def fuzz(name, program, corpus, seconds, found):
             said, code = done.stderr, done.returncode
         except subprocess.TimeoutExpired:
             said, code = "", "it did not end"
-        new = len(list(pathlib.Path(scratch).iterdir()))
+        new = len(list(scratch.iterdir())) - known
     coverage = re.findall(r"\bcov: (\d+)", said)
     runs = re.search(r"stat::number_of_executed_units: *(\d+)", said)
     broke = sorted(path.name for path in set(found.iterdir()) - before if path.name.startswith(name + "."))
     passed = code == 0 and not broke
-    row = {"target": name, "runs": int(runs[1]) if runs else 0, "coverage": int(coverage[-1]) if coverage else 0,
+    row = {"target": name, "seconds": seconds, "runs": int(runs[1]) if runs else 0, "coverage": int(coverage[-1]) if coverage else 0,
            "new_inputs": new, "passed": passed, "broken_by": broke}
     print(f"{'ok    ' if passed else 'FAILED'} {name}: {row['runs']} runs, coverage {row['coverage']}, {new} new inputs"
           + ("" if passed else f"; {', '.join(broke) or code}\n{said[-2000:]}"), flush=True)
     return row
+
+
+def add(record, part, row):
+    """Counts a target's row, and the part it belongs to, into a record."""
+    if part not in record["parts"]:
+        record["parts"].append(part)
+    old = next((known for known in record["targets"] if known["target"] == row["target"]), None)
+    if old is None:
+        record["targets"].append(row)
+        return
+    for key in ("seconds", "runs", "new_inputs"):
+        old[key] += row[key]
+    old["coverage"] = max(old["coverage"], row["coverage"])
+    old["passed"] = old["passed"] and row["passed"]
+    old["broken_by"] = sorted({*old["broken_by"], *row["broken_by"]})
 
 
 def commit():
@@ -64,8 +85,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--found", type=pathlib.Path, default=pathlib.Path("build/fuzz"), metavar="FOLDER")
+    parser.add_argument("--corpus", type=pathlib.Path, metavar="FOLDER", help="keeps what is new, a folder a target")
     parser.add_argument("--label", default="", help="the machine in words")
-    parser.add_argument("--save", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--save", type=pathlib.Path, metavar="FILE", help="the record, added to if there is one")
     arguments = parser.parse_args()
     known = targets(arguments.build)
     for name in arguments.only:
@@ -73,17 +95,25 @@ def main():
             sys.exit(f"fuzz_long: There is no target \"{name}\"; there are {', '.join(known)}.")
     arguments.found.mkdir(parents=True, exist_ok=True)
     found = arguments.found.resolve()
+    if arguments.corpus:
+        arguments.corpus = arguments.corpus.resolve()
     began = datetime.datetime.now(datetime.timezone.utc)
-    began_at = commit()  # the checkout may move on meanwhile
+    part = {"commit": commit(), "date": began.strftime("%Y-%m-%dT%H:%M:%SZ"), "label": arguments.label,
+            "seconds_a_target": arguments.seconds, "targets_at_a_time": arguments.jobs}
+    record = {"kind": "fuzz", "parts": [], "targets": []}
+    if arguments.save and arguments.save.exists():
+        record = json.loads(arguments.save.read_text())
+    rows = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        rows = list(pool.map(lambda item: fuzz(item[0], *item[1], arguments.seconds, found),
-                             [item for item in known.items() if not arguments.only or item[0] in arguments.only]))
+        running = [pool.submit(fuzz, name, *program, arguments.seconds, found, arguments.corpus)
+                   for name, program in known.items() if not arguments.only or name in arguments.only]
+        for done in as_completed(running):
+            rows.append(done.result())
+            add(record, part, dict(rows[-1]))
+            if arguments.save:  # behind every target: a run that is stopped keeps what it has
+                arguments.save.parent.mkdir(parents=True, exist_ok=True)
+                arguments.save.write_text(json.dumps(record, indent=2) + "\n")
     failed = sum(not row["passed"] for row in rows)
-    record = {"kind": "fuzz", "commit": began_at, "date": began.strftime("%Y-%m-%dT%H:%M:%SZ"), "label": arguments.label,
-              "seconds_a_target": arguments.seconds, "targets_at_a_time": arguments.jobs, "failed": failed, "targets": rows}
-    if arguments.save:
-        arguments.save.parent.mkdir(parents=True, exist_ok=True)
-        arguments.save.write_text(json.dumps(record, indent=2) + "\n")
     print(f"{len(rows) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
