@@ -26,13 +26,20 @@ struct NarrowSizes {
   uint32_t subgroups = 2;
   uint32_t splits = 1;
   uint32_t split_units = 0;  // of all but the last
+  bool ahead = false;
 
   uint32_t group_rows() const { return rows * subgroups; }
   uint32_t workgroup_bytes() const {
-    constexpr uint32_t kBuffer = kFragment * 40 * 2, kCorner = kFragmentBytes;
-    return subgroups * (2 * kBuffer + kCorner) + tiles * kBuffer;
+    constexpr uint32_t kBuffer = kFragment * 40 * 2;
+    return subgroups * 2 * kBuffer + tiles * kBuffer;
   }
 };
+
+// Of 32 columns of a weight row.
+uint32_t unit_registers(WeightFormat format) {
+  const WeightFormatInfo& info = weight_format_info(format);
+  return (info.plane0_block_bytes + info.plane1_block_bytes) * kUnit / info.block_size / 4;
+}
 
 // H200, 16 to 64 rows of the products of an 8B model in tile_q4 (kernel_bench --only .narrow --set ...): 64 weight rows a
 // subgroup; nearly as many workgroups as the device runs at once, so that all end together; and short splits only where it
@@ -42,9 +49,12 @@ NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& pie
   // Weight rows: larger workgroups share more of x. With four tiles of x that pays for fewer of them, and for weights that take
   // longer to unpack (8B, 64 rows: gate and up, and down in tile_q6, 3 us a layer each).
   constexpr uint32_t kHead = 65536, kManyRowsOfFourTiles = 16384;
-  // Workgroups of two subgroups that an H200 runs at once, by the registers they need; and half of them. With one tile: 16 rows
+  // Workgroups of two subgroups that an H200 runs at once; and half of them. With one tile: 16 rows
   // of 28672 x 4096 in 896 workgroups take 3 us more than in 448.
   constexpr uint32_t kAtOnce = 528, kAtOnceOfOne = 792, kHalf = 264;
+  // Of an invocation's weights: there is room for them twice, beside the sums with two tiles of x. H100, 8B, a step's products
+  // with 16 and 32 rows 4.09 and 4.83 to 3.66 and 4.45 ms.
+  constexpr uint32_t kMostUnitRegisters = 56;
   const gpu::Caps& caps = ctx.plan.caps();
   NarrowSizes sizes{.tiles = (ctx.max_rows + kFragment - 1) / kFragment};
   // Units of 16-bit weights fill twice the registers.
@@ -53,6 +63,7 @@ NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& pie
       piece.rows >= kHead ||
       (sizes.tiles == 4 && (piece.rows >= kManyRowsOfFourTiles || op.weight.format == WeightFormat::kTileQ6));
   sizes.rows = tunable(ctx.policy, op.choice, "rows", rows, {kFewRows, kManyRows});
+  sizes.ahead = sizes.tiles <= 2 && unit_registers(op.weight.format) * sizes.rows / 8 <= kMostUnitRegisters;
   sizes.subgroups = tunable(ctx.policy, op.choice, "subgroups", four ? 4 : 2, {1, 2, 4, 8});
   while (sizes.subgroups > 1 && (sizes.workgroup_bytes() > caps.max_workgroup_bytes ||
                                  sizes.subgroups * 32 > caps.max_invocations)) {
@@ -119,6 +130,7 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
   launch.consts = {u32_const("ROWS", sizes.rows),
                    u32_const("SUBGROUPS", sizes.subgroups),
                    u32_const("TILES", sizes.tiles),
+                   bool_const("AHEAD", sizes.ahead),
                    bool_const("HAS_TAIL", units % kStepUnits != 0),
                    bool_const("SPLIT", split),
                    bool_const("HAS_BIAS", !split && op.bias.valid()),

@@ -2,11 +2,14 @@
 // Map: a workgroup of SUBGROUPS subgroups makes all rows of x (TILES times 16) by SUBGROUPS * ROWS weight rows, each subgroup
 // its own ROWS of them, 32 or 64, in fragments whose rows are weight rows. Grid: x over weight rows, y over splits of the columns.
 // A step is 128 columns: an invocation holds unit t / 8 of weight rows t % 8, t % 8 + 8, ... (t: its place in the subgroup) in
-// registers, and those of the next step are under way. The step has four tiles of 32 columns: eighth e of each of the
-// four units (columns 8e to 8e + 7). Of a tile, 16 weight rows at a time are unpacked and multiplied.
-// Shared: w_tile, two buffers of 16 x 32 weights for each subgroup: one is multiplied while the other is filled. x_tile, the
-// tile's columns of x, whose fragments are in registers while the weight rows pass; `corner` passes fragments to invocations
-// that finish them one by one.
+// registers. The step has four tiles of 32 columns: eighth e of each of the four units (columns 8e to 8e + 7). Of a tile, 16
+// weight rows at a time are unpacked and multiplied.
+// AHEAD: the next step's units are asked for behind the first tile, early enough to be there in time. It takes a branch, since
+// NVIDIA's compiler otherwise moves loads to where they are used, and registers for both. Not sooner: whoever waits for a load
+// of x waits for all loads under way.
+// Shared: w_tile, two buffers of 16 x 32 weights for each subgroup: one is multiplied while the other is filled; at the end it
+// passes fragments to invocations that finish them one by one. x_tile, the tile's columns of x, whose fragments are in registers
+// while the weight rows pass.
 // Barriers: one after each 16 weight rows, behind which one buffer is complete and the other free. x_tile is filled
 // while the last 16 weight rows of the tile before are multiplied: its fragments were read before the first's barrier.
 // SPLIT: sums go to y as they are, [split][row of x][weight row], with room for all of them; linear_sum adds them up.
@@ -65,9 +68,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   workgroupBarrier();
   for (var u = begin; u < end; u += 4u) {
     let then = select(min(u + 4u, end - 4u), u + 4u, HAS_TAIL);  // behind the last step that one is read again
-    for (var i = 0u; i < kUnits; i++) {
-      next[i] = fetch_w(first_row, own_row, i, then, own_unit);
-    }
 
     // Columns 0 to 7 of each unit.
     x00 = load_x(0u);
@@ -132,6 +132,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if (TILES > 3u) { s33 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s33)); }
       }
       workgroupBarrier();
+    }
+
+    if (!AHEAD || u + 4u < end) {
+      for (var i = 0u; i < kUnits; i++) {
+        next[i] = fetch_w(first_row, own_row, i, then, own_unit);
+      }
     }
 
     // Columns 8 to 15 of each unit.

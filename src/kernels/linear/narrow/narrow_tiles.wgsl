@@ -1,5 +1,5 @@
 // The two tiles of matmul_narrow in workgroup memory, how they are filled and read, and how finished fragments are stored.
-// Consts: ROWS, SUBGROUPS, TILES, HAS_TAIL (the last step is not whole), SPLIT, HAS_BIAS, ACCUMULATE. Read next: matmul_narrow, linear/weights/stage_tile_q4.
+// Consts: ROWS, SUBGROUPS, TILES, AHEAD (matmul_narrow), HAS_TAIL (the last step is not whole), SPLIT, HAS_BIAS, ACCUMULATE. Read next: matmul_narrow, linear/weights/stage_tile_q4.
 //!import linear/narrow/matmul_narrow_bindings
 //!import common/fragments
 //!import linear/linear_epilogue
@@ -16,7 +16,6 @@ const kUnits = ROWS / 8u;                                    // units that an in
 
 var<workgroup> w_tile: array<vec2<u32>, SUBGROUPS * kBuffer / 2u>;
 var<workgroup> x_tile: array<vec2<u32>, TILES * kBuffer / 4u>;
-var<workgroup> corner: array<f32, 256u * SUBGROUPS>;
 
 alias XShare = array<vec4<u32>, kEach>;
 
@@ -27,7 +26,8 @@ fn load_x(at: u32) -> Right { return subgroupMatrixLoad<Right, col_major>(&x_til
 // (base/dtype.h); past the last one that one is read again.
 fn fetch_w(first_row: u32, own_row: u32, i: u32, u: u32, unit: u32) -> StageUnit {
   let tile = min(first_row / 32u + i / 4u, (params.rows - 1u) / 32u);
-  return fetch_unit(tile * 32u + 8u * (i % 4u) + own_row, select(u + unit, min(u + unit, params.units - 1u), HAS_TAIL));
+  let column = select(u + unit, min(u + unit, params.units - 1u), HAS_TAIL);
+  return fetch_at(UnitPlace(tile * params.units + column, 8u * (i % 4u) + own_row));
 }
 
 // Row of x and unit of a vector of x_tile.
@@ -80,13 +80,14 @@ fn put_sum(sum: Sum, place: Place, is_inside: bool, down: u32, right: u32) {
     subgroupMatrixStore<col_major>(&y, right * params.y_stride + place.y_at + place.row + down, sum, params.y_stride);
     return;
   }
-  subgroupMatrixStore<col_major>(&corner, place.subgroup * 256u, sum, 16u);
+  let corner = place.subgroup * kBuffer / 2u;  // the subgroup's part of w_tile, which nobody reads any more
+  subgroupMatrixStore<col_major>(&w_tile, corner, sum, 8u);
   workgroupBarrier();
   for (var e = place.subgroup_invocation; e < 256u; e += 32u) {
     let x_row = right + e / 16u;
     let row = place.row + down + e % 16u;
     if (x_row < state.rows && row < params.rows) {
-      finish(row, corner[place.subgroup * 256u + e], x_row * params.y_stride + place.y_at + row);
+      finish(row, bitcast<f32>(w_tile[corner + e / 2u][e % 2u]), x_row * params.y_stride + place.y_at + row);
     }
   }
   workgroupBarrier();

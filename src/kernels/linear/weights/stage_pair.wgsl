@@ -1,20 +1,31 @@
 // What the stage_* fragments share: where a unit lies, numbers two at a time out of bytes 0 and 2 of a word, and
 // stage_unit(), by way of each fragment's stage_eight().
-// 0x6400 is 1024 in f16, whose last ten bits count ones.
 
-// Entry p of `count` a unit, in either plane of a tile format (base/dtype.h).
-fn unit_at(row: u32, u: u32, p: u32, count: u32) -> u32 {
-  return (((row >> 5u) * params.units + u) * count + p) * 32u + (row & 31u);
+// A unit: 32 columns of a weight row. Tiles have 32 rows and as many columns (base/dtype.h).
+struct UnitPlace {
+  tile: u32,  // tile of rows * params.units + unit of the row
+  row: u32,   // of the tile
 }
+
+fn fetch_unit(row: u32, u: u32) -> StageUnit {
+  return fetch_at(UnitPlace((row >> 5u) * params.units + u, row & 31u));
+}
+
+// Entry p of `count` a unit, in either plane.
+fn unit_at(place: UnitPlace, p: u32, count: u32) -> u32 { return (place.tile * count + p) * 32u + place.row; }
+
+// 1024 twice in f16, whose last ten bits count ones. The compiler must not know the number: NVIDIA's would take two
+// instructions for a mask and it, since one has room for one constant. No weight has 2^31 units.
+fn thousands() -> u32 { return 0x64006400u + (params.units >> 31u); }
 
 // The low halves of bytes 0 and 2.
 fn small_pair(word: u32) -> vec2<f16> {
-  return bitcast<vec2<f16>>((word & 0x000f000fu) | 0x64006400u) - vec2<f16>(1024.0h);
+  return bitcast<vec2<f16>>((word & 0x000f000fu) | thousands()) - vec2<f16>(1024.0h);
 }
 
 // Bytes 0 and 2.
 fn byte_pair(word: u32) -> vec2<f16> {
-  return bitcast<vec2<f16>>((word & 0x00ff00ffu) | 0x64006400u) - vec2<f16>(1024.0h);
+  return bitcast<vec2<f16>>((word & 0x00ff00ffu) | thousands()) - vec2<f16>(1024.0h);
 }
 
 // Two pairs, one behind the other: 8 bytes at a time meet in banks half as often as 4. H200, 8B, prompts of 512 and 4,096

@@ -8,8 +8,8 @@ struct StageUnit {
   d: vec4<u32>,
 }
 
-fn fetch_unit(row: u32, u: u32) -> StageUnit {
-  let at = unit_at(row, u, 0u, 4u);
+fn fetch_at(place: UnitPlace) -> StageUnit {
+  let at = unit_at(place, 0u, 4u);
   return StageUnit(weights[at], weights[at + 32u], weights[at + 64u], weights[at + 96u]);
 }
 

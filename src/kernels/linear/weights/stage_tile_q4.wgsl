@@ -10,8 +10,8 @@ struct StageUnit {
   scale: u32,
 }
 
-fn fetch_unit(row: u32, u: u32) -> StageUnit {
-  let at = unit_at(row, u, 0u, 1u);
+fn fetch_at(place: UnitPlace) -> StageUnit {
+  let at = unit_at(place, 0u, 1u);
   return StageUnit(weights[at], scales[at]);
 }
 

@@ -7,9 +7,9 @@ struct StageUnit {
   scale: u32,
 }
 
-fn fetch_unit(row: u32, u: u32) -> StageUnit {
-  return StageUnit(weights[unit_at(row, u, 0u, 1u)], scales[unit_at(row, u, 1u, 2u)],
-                   scales[unit_at(row, u, 0u, 2u)]);
+fn fetch_at(place: UnitPlace) -> StageUnit {
+  return StageUnit(weights[unit_at(place, 0u, 1u)], scales[unit_at(place, 1u, 2u)],
+                   scales[unit_at(place, 0u, 2u)]);
 }
 
 // Columns 16 to 31 have the upper four of the fifth bits.

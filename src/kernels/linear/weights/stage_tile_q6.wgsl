@@ -8,9 +8,9 @@ struct StageUnit {
   scale: u32,
 }
 
-fn fetch_unit(row: u32, u: u32) -> StageUnit {
-  let at = unit_at(row, u, 0u, 3u);
-  return StageUnit(weights[unit_at(row, u, 0u, 1u)], scales[at + 32u], scales[at + 64u], scales[at]);
+fn fetch_at(place: UnitPlace) -> StageUnit {
+  let at = unit_at(place, 0u, 3u);
+  return StageUnit(weights[unit_at(place, 0u, 1u)], scales[at + 32u], scales[at + 64u], scales[at]);
 }
 
 fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {

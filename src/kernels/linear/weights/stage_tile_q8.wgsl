@@ -7,9 +7,9 @@ struct StageUnit {
   scale: u32,
 }
 
-fn fetch_unit(row: u32, u: u32) -> StageUnit {
-  let at = unit_at(row, u, 0u, 2u);
-  return StageUnit(weights[at], weights[at + 32u], scales[unit_at(row, u, 0u, 1u)]);
+fn fetch_at(place: UnitPlace) -> StageUnit {
+  let at = unit_at(place, 0u, 2u);
+  return StageUnit(weights[at], weights[at + 32u], scales[unit_at(place, 0u, 1u)]);
 }
 
 fn stage_eight(unit: StageUnit, i: u32, at: u32, step: u32) {
