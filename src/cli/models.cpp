@@ -26,12 +26,19 @@ std::string joined(const std::set<std::string>& words) {
   return out.empty() ? "-" : out;
 }
 
+// What the row of a format of calls begins with (openai/formats/formats_test.cpp): of templates, not of files and lanes.
+constexpr std::string_view kTools = "tools_";
+
 // The rows of a family, as sets of words.
 struct Summary {
-  std::set<std::string> formats, lanes, features, devices;
+  std::set<std::string> formats, lanes, features, tools, devices;
   double cases = 0, worst = 0, worst_of_others = 0;  // worst: in the exact lane
 
   void add(const Json& row) {
+    if (const std::string feature = text_of(row, "feature"); feature.starts_with(kTools)) {
+      tools.insert(feature.substr(kTools.size()));
+      return;
+    }
     formats.insert(text_of(row, "format"));
     lanes.insert(text_of(row, "lane"));
     features.insert(text_of(row, "feature"));
@@ -54,7 +61,7 @@ Json families_json(const std::map<std::string, Json>& shown) {
 }
 
 void print_table(const std::map<std::string, Json>& shown) {
-  Table table({"family", "formats", "lanes", "shown", ">cases", ">exact", ">others"});
+  Table table({"family", "formats", "lanes", "shown", "tools", ">cases", ">exact", ">others"});
   std::set<std::string> devices;
   for (const formats::Architecture* row : formats::all_architectures()) {
     Summary summary;
@@ -63,13 +70,13 @@ void print_table(const std::map<std::string, Json>& shown) {
     }
     devices.insert(summary.devices.begin(), summary.devices.end());
     table.add({std::string(row->family), joined(summary.formats), joined(summary.lanes),
-               joined(summary.features), format_text("%.0f", summary.cases),
+               joined(summary.features), joined(summary.tools), format_text("%.0f", summary.cases),
                summary.cases == 0 ? "-" : format_text("%.0e", summary.worst),
                summary.worst_of_others == 0 ? "-" : format_text("%.0e", summary.worst_of_others)});
   }
   std::printf(
       "%s\nShown on: %s. exact, others: the greatest relative L2 from the references in that lane and in the "
-      "others. Details: --json.\n",
+      "others. tools: formats of calls, by the chat template. Details: --json.\n",
       table.text().c_str(), joined(devices).c_str());
 }
 

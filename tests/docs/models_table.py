@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 PAGE = "docs/reference/models.md"
+TOOLS = "tools_"  # what such a feature begins with
 BEGIN, END = "<!-- tables: tests/docs/models_table.py --write -->", "<!-- end of tables -->"
 
 
@@ -22,11 +23,15 @@ def distance(worst):
 
 
 def matrix(families):
-    """A line a family and feature: in which formats and lanes it was shown, and the worst distance."""
+    """A line a family and feature: in which formats and lanes it was shown, and the worst distance. The formats of calls, which
+    the chat template decides, are one line."""
     lines = ["| family | shown | formats | lanes | worst relative L2, exact | other lanes |", "|---|---|---|---|---|---|"]
     for family in families:
         features = {}
+        tools = sorted(row["feature"].removeprefix(TOOLS) for row in family["shown"] if row["feature"].startswith(TOOLS))
         for row in family["shown"]:
+            if row["feature"].startswith(TOOLS):
+                continue
             have = features.setdefault(row["feature"], {"format": set(), "lane": set(), "exact": [], "others": []})
             have["format"].add(row["format"])
             have["lane"].add(row["lane"])
@@ -35,9 +40,11 @@ def matrix(families):
             exact, others = (distance(have[key]) for key in ("exact", "others"))
             lines.append(f"| {family['family']} | {feature.replace('_', ' ')} | {', '.join(sorted(have['format']))} | "
                          f"{', '.join(sorted(have['lane']))} | {exact} | {others} |")
+        if tools:
+            lines.append(f"| {family['family']} | tools: {', '.join(tools)} | chat template | - | - | - |")
         if not features:
             lines.append(f"| {family['family']} | - | - | - | - | - |")
-    devices = sorted({row["device"] for family in families for row in family["shown"]})
+    devices = sorted({row["device"] for family in families for row in family["shown"]} - {"host"})
     return "\n".join(lines + ["", "Shown on: " + "; ".join(devices) + "."])
 
 

@@ -1,5 +1,5 @@
 """What tests showed of each family, as the data of `doppler models` (src/cli/verified_models.json).
-  models_matrix.py RECORD.json...   (in the repository's root; records: golden tests with --gtest_output=json:RECORD.json)
+  models_matrix.py RECORD.json...   (in the repository's root; records: golden tests and openai_test with --gtest_output=json:RECORD.json)
 Rows of devices that the records do not name stay. A test that failed or was skipped shows nothing."""
 
 import json
@@ -19,7 +19,7 @@ def rows_of(record):
             for name, value in test.items():
                 if not name.startswith(PREFIX):
                     continue
-                file_format, lane, feature = name[len(PREFIX):].split("-")
+                file_format, lane, feature = name[len(PREFIX):].split("-", 2)
                 family, worst, device = value.split("|")
                 cases, before = rows.get((family, file_format, lane, feature, device), (0, 0.0))
                 rows[(family, file_format, lane, feature, device)] = (cases + 1, max(before, float(worst)))

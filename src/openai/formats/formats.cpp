@@ -19,6 +19,13 @@ std::string force_hermes(std::string_view name) { return "<tool_call>\n" + json_
 std::string force_qwen_xml(std::string_view name) {
   return "<tool_call>\n<function=" + std::string(name) + (name.empty() ? "" : ">\n");
 }
+std::string force_seed(std::string_view name) {
+  return "<seed:tool_call>\n<function=" + std::string(name) + (name.empty() ? "" : ">\n");
+}
+std::string force_minimax(std::string_view name) {
+  return "<minimax:tool_call>\n<invoke name=\"" + std::string(name) + (name.empty() ? "" : "\">\n");
+}
+std::string force_nemotron(std::string_view name) { return "<TOOLCALL>[" + json_opening(name, "arguments"); }
 std::string force_llama3(std::string_view name) { return json_opening(name, "parameters"); }
 std::string force_mistral(std::string_view name) { return "[TOOL_CALLS][" + json_opening(name, "arguments"); }
 std::string force_mistral_args(std::string_view name) {
@@ -59,6 +66,10 @@ constexpr const char* kJsonArguments = "\", \"arguments\": ";
 // The first row whose signs are in the template holds.
 constexpr CallFormat kCallFormats[] = {
     {"qwen-xml", "<function=", "<tool_call>", false, false, make_qwen_xml_reader, force_qwen_xml},
+    {"seed", "", "<seed:tool_call>", false, true, make_seed_reader, force_seed},
+    {"minimax", "", "<minimax:tool_call>", false, true, make_minimax_reader, force_minimax},
+    {"nemotron", "", "<TOOLCALL>", false, true, make_nemotron_reader, force_nemotron, kJsonArguments,
+     "}]</TOOLCALL>"},
     {"glm", "<arg_key>", "<tool_call>", false, false, make_glm_reader, force_glm},
     {"hermes", "", "<tool_call>", false, false, make_hermes_reader, force_hermes, kJsonArguments,
      "}\n</tool_call>"},
@@ -120,6 +131,7 @@ constexpr ReasoningFormat kReasoningFormats[] = {
     {{"<think>", "</think>"}, false},
     {{"[THINK]", "[/THINK]"}, true},
     {{"<|channel>thought\n", "<channel|>"}, true},
+    {{"<seed:think>", "</seed:think>"}, true},
 };
 // How that last mark is found in a template.
 constexpr std::string_view kGemma4Channel = "<|channel>";

@@ -47,11 +47,14 @@ struct ReasoningFormat {
 };
 const ReasoningFormat* reasoning_format_of(std::string_view template_source);
 
-// One function a file.
+// What makes readers, a file for each way of writing.
 std::unique_ptr<CallReader> make_hermes_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_qwen_xml_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_seed_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_minimax_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_llama3_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_mistral_reader(std::string_view tools);
+std::unique_ptr<CallReader> make_nemotron_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_function_gemma_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_gemma4_reader(std::string_view tools);
 std::unique_ptr<CallReader> make_glm_reader(std::string_view tools);

@@ -88,6 +88,23 @@ const Case kCases[] = {
      "f({\"a\": \"5\", \"b\": [1,2]})"},
     {"qwen-xml", "Now:<tool_call><function=g></function></tool_call>", "Now:|g({})"},
     {"qwen-xml", "<tool_call>\nno", "<tool_call>\nno"},
+    {"qwen-xml", "<tool_call><function=f><parameter=a>x</parameter></tool_call>", "f({\"a\": \"x\"})"},
+    {"qwen-xml", "<tool_call></tool_call>", "<tool_call></tool_call>"},
+    {"seed",
+     "Ok.\n<seed:tool_call>\n<function=f>\n<parameter=a>5</parameter>\n<parameter=b>[1, "
+     "2]</parameter>\n</function>\n"
+     "</seed:tool_call>",
+     "Ok.|f({\"a\": \"5\", \"b\": [1,2]})"},
+    {"minimax",
+     "<think>\nhm\n</think>\n\nOk.\n<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">x \"y\" "
+     "> "
+     "z</parameter>\n</invoke>\n<invoke name=\"g\">\n</invoke>\n</minimax:tool_call>",
+     "<think>hm|Ok.|f({\"a\": \"x \\\"y\\\" > z\"})|g({})"},
+    {"minimax", "<minimax:tool_call>no", "<minimax:tool_call>no"},
+    {"nemotron",
+     "Ok.\n\n<TOOLCALL>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": "
+     "{}}]</TOOLCALL>",
+     "Ok.|f({\"a\": 1})|g({})"},
     {"llama-3", "{\"name\": \"f\", \"parameters\": {\"a\": 1}}", "f({\"a\": 1})"},
     {"llama-3",
      "<|python_tag|>{\"type\": \"function\", \"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\"}",
@@ -187,6 +204,9 @@ TEST(CallFormat, TheTemplateShowsIt) {
   const char* const cases[][2] = {
       {"<tool_call>\n{{ call }}", "hermes"},
       {"<tool_call>\n<function={{ name }}>", "qwen-xml"},
+      {"{%- set begin = '<seed:tool_call>' %}", "seed"},
+      {"{%- set begin = '<minimax:tool_call>' %}", "minimax"},
+      {"'<TOOLCALL>['", "nemotron"},
       {"[TOOL_CALLS] [", "mistral"},
       {"[TOOL_CALLS]x[ARGS]", "mistral-args"},
       {"<|python_tag|>", "llama-3"},
@@ -209,9 +229,64 @@ TEST(CallFormat, TheTemplateShowsIt) {
   EXPECT_FALSE(reasoning_format_of("{{ messages }}"));
 }
 
+// In which format models of a family call tools, by the mark in their publishers' templates.
+struct FamilyFormat {
+  const char *family, *sign, *format;
+};
+void PrintTo(const FamilyFormat& f, std::ostream* out) { *out << f.family << ": " << f.format; }
+
+constexpr const char *kHermes = "\n<tool_call>\n",
+                     *kQwenXml = "<tool_call>\n<function=", *kMistral = "[TOOL_CALLS] [",
+                     *kMistralArgs = "[TOOL_CALLS]' + name + '[ARGS]", *kLfm2 = "<|tool_call_start|>",
+                     *kGlm = "<tool_call>{name}\n<arg_key>", *kDeepSeek = "<｜tool▁calls▁begin｜>";
+constexpr FamilyFormat kFamilies[] = {
+    {"llama", "<|python_tag|>", "llama-3"},
+    {"llama", kMistral, "mistral"},  // Mistral 7B is of this family
+    {"mixtral", kMistral, "mistral"},
+    {"ministral3", kMistralArgs, "mistral-args"},
+    {"mistral4", kMistralArgs, "mistral-args"},
+    {"qwen2", kHermes, "hermes"},
+    {"qwen3", kHermes, "hermes"},
+    {"qwen3_moe", kHermes, "hermes"},
+    {"qwen3_moe", kQwenXml, "qwen-xml"},  // Qwen3 Coder
+    {"qwen3_next", kHermes, "hermes"},
+    {"qwen3_5", kQwenXml, "qwen-xml"},
+    {"qwen3_5_moe", kQwenXml, "qwen-xml"},
+    {"smollm3", kHermes, "hermes"},
+    {"exaone4", kHermes, "hermes"},
+    {"granite_hybrid", kHermes, "hermes"},
+    {"gemma3", "<start_function_call>", "function-gemma"},
+    {"gemma4", "<|tool_call>call:", "gemma-4"},
+    {"glm4_moe", kGlm, "glm"},
+    {"deepseek", "<｜tool▁calls▁begin｜>function<｜tool▁sep｜>' + name + '\n```json", "deepseek"},
+    {"deepseek", kDeepSeek, "deepseek-v3.1"},
+    {"deepseek", "<|tool_calls_section_begin|>", "kimi"},
+    {"deepseek", kGlm, "glm"},  // GLM 4.7 Flash
+    {"seed_oss", "<seed:tool_call>", "seed"},
+    {"minimax_m2", "<minimax:tool_call>", "minimax"},
+    {"nemotron_h", "<TOOLCALL>[", "nemotron"},
+    {"nemotron_h", kQwenXml, "qwen-xml"},  // Nemotron 3
+    {"lfm2", kLfm2, "lfm2"},
+    {"lfm2_moe", kLfm2, "lfm2"},
+    {"gpt_oss", "<|start|>assistant<|channel|>final<|message|>", "harmony"},
+};
+
+class FormatOfFamily : public testing::TestWithParam<FamilyFormat> {};
+
+// The record is a part of what `doppler models` prints (tools/models_matrix).
+TEST_P(FormatOfFamily, IsFoundInItsTemplate) {
+  const auto& [family, sign, name] = GetParam();
+  const CallFormat* format = call_format_of(sign);
+  ASSERT_TRUE(format);
+  EXPECT_STREQ(format->name, name);
+  RecordProperty(std::string("shown-template-any-tools_") + name, std::string(family) + "|0|host");
+}
+INSTANTIATE_TEST_SUITE_P(Families, FormatOfFamily, testing::ValuesIn(kFamilies));
+
 // What forces a call is the beginning of one.
 TEST(CallFormat, AForcedCallIsRead) {
-  for (const char* name : {"hermes", "qwen-xml", "mistral", "mistral-args", "llama-3", "glm"}) {
+  for (const char* name :
+       {"hermes", "qwen-xml", "seed", "minimax", "nemotron", "mistral", "mistral-args", "llama-3", "glm"}) {
     const CallFormat* format = call_format_named(name);
     OutputParser parser({.calls = format});
     EXPECT_EQ(shown({parser.push(format->forced("f"))}), "f") << name;

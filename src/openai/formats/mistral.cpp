@@ -1,5 +1,6 @@
 // Mistral: [TOOL_CALLS][{"name": "f", "arguments": {...}}, ...], and of later models [TOOL_CALLS]f[ARGS]{...}, each call
-// behind a mark of its own and with [CALL_ID] and an id between, which is not used.
+// behind a mark of its own and with [CALL_ID] and an id between, which is not used. Nemotron writes such a list between
+// <TOOLCALL> and </TOOLCALL>.
 #include "openai/formats/formats.h"
 #include "openai/formats/json_call.h"
 
@@ -8,10 +9,14 @@ namespace {
 
 constexpr std::string_view kArguments = "[ARGS]";
 constexpr std::string_view kId = "[CALL_ID]";
+constexpr std::string_view kNemotronClosing = "</TOOLCALL>";
 constexpr size_t kMostNameBytes = 256;
 
 class MistralReader : public CallReader {
  public:
+  // closing: behind the list; empty: nothing is.
+  explicit MistralReader(std::string_view closing = {}) : closing_(closing) {}
+
   Taken take(char c, AnswerEvents& out) override {
     switch (at_) {
       case At::kFirst:
@@ -24,17 +29,22 @@ class MistralReader : public CallReader {
         return take_name(c, out);
       case At::kInArguments:
         return take_arguments(c, out);
+      case At::kClosing:
+        return take_closing(c);
     }
     return Taken::kRefused;
   }
   bool has_begun() const override { return has_begun_; }
 
  private:
-  enum class At : uint8_t { kFirst, kList, kName, kInArguments };
+  enum class At : uint8_t { kFirst, kList, kName, kInArguments, kClosing };
 
   Taken take_list(char c, AnswerEvents& out) {
     if (is_between_) {
-      if (c == ']') return Taken::kEnd;
+      if (c == ']') {
+        at_ = At::kClosing;
+        return closing_.empty() ? Taken::kEnd : Taken::kMore;
+      }
       if (c == ' ' || c == '\n' || c == ',') return Taken::kMore;
       call_ = {};
       is_between_ = false;
@@ -43,6 +53,12 @@ class MistralReader : public CallReader {
     has_begun_ |= call_.has_begun();
     is_between_ = taken == Taken::kEnd;
     return is_between_ ? Taken::kMore : taken;
+  }
+
+  Taken take_closing(char c) {
+    if (!closing_.starts_with(c)) return Taken::kRefused;
+    closing_.remove_prefix(1);
+    return closing_.empty() ? Taken::kEnd : Taken::kMore;
   }
 
   Taken take_name(char c, AnswerEvents& out) {
@@ -70,6 +86,7 @@ class MistralReader : public CallReader {
   }
 
   At at_ = At::kFirst;
+  std::string_view closing_;  // what of it is still to come
   JsonCall call_;
   JsonExtent extent_;
   std::string name_;
@@ -80,6 +97,9 @@ class MistralReader : public CallReader {
 
 std::unique_ptr<CallReader> make_mistral_reader(std::string_view) {
   return std::make_unique<MistralReader>();
+}
+std::unique_ptr<CallReader> make_nemotron_reader(std::string_view) {
+  return std::make_unique<MistralReader>(kNemotronClosing);
 }
 
 }  // namespace doppler::openai
