@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "engine/generator.h"
+#include "golden_cases.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"
 
@@ -18,10 +19,7 @@ using model::Drafting;
 
 constexpr const char* kAgreeing = "qwen3_5_mtp_agreeing";
 
-std::string folder_of(const std::string& name) {
-  const char* folder = std::getenv("DOPPLER_GOLDEN_DIR");
-  return std::string(folder && *folder ? folder : GOLDEN_DIR) + "/families_next/" + name;
-}
+std::string folder_of(const std::string& name) { return golden_dir() + "/families_next/" + name; }
 
 Result<std::unique_ptr<model::PlanRunner>> load(const std::string& name, model::RunnerOptions options) {
   auto files = formats::open_file_set(folder_of(name));

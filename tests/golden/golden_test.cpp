@@ -10,6 +10,7 @@
 #include <map>
 
 #include "engine/generator.h"
+#include "golden_cases.h"
 #include "golden_helpers.h"
 #include "kernels/tuning.h"
 #include "model/plan_runner.h"
@@ -18,12 +19,6 @@ namespace doppler {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Where the archives were unpacked while building, or wherever a copy of this program finds them.
-std::string golden_dir() {
-  const char* folder = std::getenv("DOPPLER_GOLDEN_DIR");
-  return folder && *folder ? folder : GOLDEN_DIR;
-}
 
 // Dawn's pipelines take minutes to compile in software. Of these archives it takes those cases with kernels that no other
 // one has; DOPPLER_GOLDEN_ALL=1 is for all.
@@ -34,13 +29,10 @@ constexpr std::string_view kOnDawn[] = {"apertus",          "gemma2",           
                                         "hunyuan_v1_dense", "ministral3",       "mistral4",         "olmo3",
                                         "glm4_moe",         "granitemoehybrid", "nemotron_h_latent"};
 
-// These have other references, and a test of their own: draft_test.
-constexpr std::string_view kOfDrafts = "families_next";
-
 bool is_sampled_out(const fs::path& folder) {
-  if (folder.parent_path().filename() == kOfDrafts) return true;
-  const char *provider = std::getenv("DOPPLER_WEBGPU"), *all = std::getenv("DOPPLER_GOLDEN_ALL");
-  if (!provider || std::string_view(provider) != "dawn" || (all && *all)) return false;
+  if (is_of_drafts(folder)) return true;
+  const char* provider = std::getenv("DOPPLER_WEBGPU");
+  if (!provider || std::string_view(provider) != "dawn" || takes_all_cases()) return false;
   const auto has = [](std::span<const std::string_view> names, const fs::path& path) {
     return std::ranges::find(names, path.filename().string()) != names.end();
   };

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "golden_cases.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"
 
@@ -24,8 +25,6 @@ constexpr double kQ8Tolerance = 3e-2;
 constexpr const char* kLanes[] = {"portable", "subgroups", "dp4a", "matrix", "fast"};
 // On a CPU a case takes half a minute.
 constexpr std::string_view kSample[] = {"llama", "olmo2", "mixtral"};
-// draft_test has these.
-constexpr std::string_view kOfDrafts = "families_next";
 
 struct Case {
   std::string folder, name;
@@ -35,19 +34,13 @@ struct Case {
   }
 };
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value && *value;
-}
-
 std::vector<Case> cases() {
-  const fs::path root = is_set("DOPPLER_GOLDEN_DIR") ? std::getenv("DOPPLER_GOLDEN_DIR") : GOLDEN_DIR;
-  const bool all = is_set("DOPPLER_GOLDEN_ALL");
+  const fs::path root = golden_dir();
+  const bool all = takes_all_cases();
   std::vector<Case> out;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const fs::path folder = entry.path().parent_path();
-    if (entry.path().filename() != "refs.safetensors" || folder.parent_path().filename() == kOfDrafts)
-      continue;
+    if (entry.path().filename() != "refs.safetensors" || is_of_drafts(folder)) continue;
     const bool is_sample = std::ranges::find(kSample, folder.filename().string()) != std::end(kSample);
     std::string name = fs::relative(folder, root).string();
     std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "engine/generator.h"
+#include "golden_cases.h"
 #include "golden_helpers.h"
 #include "many_answers.h"
 #include "model/plan_runner.h"
@@ -21,8 +22,7 @@ using Tokens = std::vector<uint32_t>;
 // A case of short convolutions and one of delta rules; with DOPPLER_GOLDEN_ALL=1 those of state spaces and mixtures too.
 std::vector<std::string> cases() {
   std::vector<std::string> out = {"families_recurrent/lfm2", "families_recurrent/qwen3_5"};
-  const char* all = std::getenv("DOPPLER_GOLDEN_ALL");
-  if (!all || !*all) return out;
+  if (!takes_all_cases()) return out;
   for (const char* more :
        {"families_moe2/lfm2_moe", "families_moe2/qwen3_5_moe", "families_hybrid/qwen3_next",
         "families_mamba/granitemoehybrid", "families_nemotron/nemotron_h"}) {
@@ -34,8 +34,7 @@ std::vector<std::string> cases() {
 class Recurrent : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const char* folder = std::getenv("DOPPLER_GOLDEN_DIR");
-    folder_ = std::string(folder && *folder ? folder : GOLDEN_DIR) + "/" + GetParam();
+    folder_ = golden_dir() + "/" + GetParam();
     const References refs = read_references(folder_);
     a_ = refs.get<uint32_t>("prompt_a");
     b_ = refs.get<uint32_t>("prompt_b");

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "engine/generator.h"
+#include "golden_cases.h"
 #include "golden_helpers.h"
 #include "kernels/common/step_state.h"
 #include "model/plan_runner.h"
@@ -22,7 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kCtx = 64, kBlockLen = 8, kSlots = 5, kNew = 14;
 
-constexpr std::string_view kOfDrafts = "families_next";  // draft_test has these
 // Mixtures with weights in tiles, whose tokens differ in the fast lane: other kernels make products of one row and of
 // several, within the bound of lanes_test. In the exact lane they are the same.
 constexpr std::string_view kExactAlone[] = {"families_moe/mixtral/bf16", "families_moe/gpt_oss_mxfp4"};
@@ -36,16 +36,15 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  const char *folder = std::getenv("DOPPLER_GOLDEN_DIR"), *value = std::getenv("DOPPLER_GOLDEN_ALL");
-  const bool all = value && *value;
+  const bool all = takes_all_cases();
   static constexpr const char* kModels[] = {"llama",        "llama_odd", "gemma3",
                                             "gemma3_hd256", "qwen3",     "h42_d64_window_bf16"};
   std::vector<Case> out;
-  for (const auto& entry : fs::recursive_directory_iterator(folder && *folder ? folder : GOLDEN_DIR)) {
+  for (const auto& entry : fs::recursive_directory_iterator(golden_dir())) {
     if (entry.path().filename() != "refs.safetensors") continue;
     const fs::path model = entry.path().parent_path();
     const bool is_model = std::ranges::find(kModels, model.filename().string()) != std::end(kModels);
-    if (!is_model && all && model.parent_path().filename() != kOfDrafts) {
+    if (!is_model && all && !is_of_drafts(model)) {
       const bool exact_alone = std::ranges::any_of(
           kExactAlone, [&](std::string_view name) { return model.string().ends_with(name); });
       out.push_back({model.string(), "exact"});
