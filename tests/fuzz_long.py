@@ -103,6 +103,8 @@ def main():
     record = {"kind": "fuzz", "parts": [], "targets": []}
     if arguments.save and arguments.save.exists():
         record = json.loads(arguments.save.read_text())
+        if "parts" not in record:
+            sys.exit(f"fuzz_long: {arguments.save} is no record that can be added to: it does not say its parts. Name another file.")
     rows = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
         running = [pool.submit(fuzz, name, *program, arguments.seconds, found, arguments.corpus)

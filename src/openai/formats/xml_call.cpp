@@ -10,13 +10,13 @@ namespace doppler::openai {
 namespace {
 
 struct XmlMarks {
-  std::string_view function, parameter, name_end, parameter_end, function_end, closing;
+  std::string_view function, parameter, name_end, function_end, closing;
 };
 constexpr std::string_view kParameterEnd = "</parameter>";
-constexpr XmlMarks kQwen{"<function=", "<parameter=", ">", kParameterEnd, "</function>", "</tool_call>"};
-constexpr XmlMarks kSeed{"<function=", "<parameter=", ">", kParameterEnd, "</function>", "</seed:tool_call>"};
-constexpr XmlMarks kMiniMax{"<invoke name=\"", "<parameter name=\"", "\">",
-                            kParameterEnd,     "</invoke>",          "</minimax:tool_call>"};
+constexpr XmlMarks kQwen{"<function=", "<parameter=", ">", "</function>", "</tool_call>"};
+constexpr XmlMarks kSeed{"<function=", "<parameter=", ">", "</function>", "</seed:tool_call>"};
+constexpr XmlMarks kMiniMax{"<invoke name=\"", "<parameter name=\"", "\">", "</invoke>",
+                            "</minimax:tool_call>"};
 
 class XmlCallReader : public CallReader {
  public:
@@ -30,7 +30,7 @@ class XmlCallReader : public CallReader {
       case At::kName:
         return cut_off(marks_.name_end) ? take_name(out) : Taken::kMore;
       case At::kValue:
-        if (!cut_off(marks_.parameter_end)) return Taken::kMore;
+        if (!cut_off(kParameterEnd)) return Taken::kMore;
         out.add(AnswerEvent::Kind::kArguments,
                 (count_++ == 0 ? "{" : ", ") + to_text(Json(key_)) + ": " + value());
         return go_to(At::kBetween);

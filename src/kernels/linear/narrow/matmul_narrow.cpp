@@ -53,7 +53,7 @@ NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& pie
   // of 28672 x 4096 in 896 workgroups take 3 us more than in 448.
   constexpr uint32_t kAtOnce = 528, kAtOnceOfOne = 792, kHalf = 264;
   // Of an invocation's weights: there is room for them twice, beside the sums with two tiles of x. H100, 8B, a step's products
-  // with 16 and 32 rows 4.09 and 4.83 to 3.66 and 4.45 ms.
+  // with 16 and 32 rows 4.00 and 4.67 to 3.66 and 4.45 ms.
   constexpr uint32_t kMostUnitRegisters = 56;
   const gpu::Caps& caps = ctx.plan.caps();
   NarrowSizes sizes{.tiles = (ctx.max_rows + kFragment - 1) / kFragment};
