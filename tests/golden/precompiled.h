@@ -1,0 +1,9 @@
+// What most golden tests parse first, parsed once a build (cmake/DopplerTargets.cmake). No test includes it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "base/precompiled.h"
+#include "engine/generator.h"
+#include "golden_helpers.h"
+#include "model/plan_runner.h"
