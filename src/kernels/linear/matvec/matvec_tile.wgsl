@@ -20,7 +20,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let first = index * ROWS;
   if (first >= N) { return; }  // the grid, folded over y, may have more
   let row = first + local % ROWS;
-  let sum = reduce_slices(local, vec2<f32>(slice_sum(row, local, index), 0.0)).x;
+  let share = slice_sum(row, local, index);
+  gather_norm(local);
+  let sum = reduce_slices(local, vec2<f32>(share, 0.0)).x;
   if (local >= ROWS || row >= N) { return; }
   var value = sum * norm_factor();
   if (HAS_BIAS) { value += bias[FIRST_ROW + row]; }

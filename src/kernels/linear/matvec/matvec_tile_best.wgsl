@@ -23,7 +23,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let tile = group.y * GROUPS_X + group.x;
   if (tile * ROWS >= N) { return; }  // the grid, folded over y, may have more
   let row = tile * ROWS + local % ROWS;
-  let sum = reduce_slices(local, vec2<f32>(slice_sum(row, local, tile), 0.0)).x;
+  let share = slice_sum(row, local, tile);
+  gather_norm(local);
+  let sum = reduce_slices(local, vec2<f32>(share, 0.0)).x;
   if (local < ROWS && row < N) {
     let value = sum * norm_factor();
     keys[local] = argmax_key(bitcast<u32>(value));

@@ -25,7 +25,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, own: Invocation) {
   if (index * ROWS >= GATE_ROWS) { return; }  // the grid, folded over y, may have more
   let row = index * ROWS + local % ROWS;
   let up_row = row + GATE_ROWS;
-  let sums = reduce_slices(local, slice_sums(row, up_row, local, index));
+  let shares = slice_sums(row, up_row, local, index);
+  gather_norm(local);
+  let sums = reduce_slices(local, shares);
   var value = 0.0;
   if (local < ROWS) {
     var both = sums * norm_factor();

@@ -24,7 +24,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, own: Invocation) {
   let index = group.y * GROUPS_X + group.x;
   if (index * ROWS >= N) { return; }  // the grid, folded over y, may have more
   let row = index * ROWS + local % ROWS;
-  let sum = reduce_slices(local, vec2<f32>(slice_sum(row, local, index), 0.0)).x;
+  let share = slice_sum(row, local, index);
+  gather_norm(local);
+  let sum = reduce_slices(local, vec2<f32>(share, 0.0)).x;
   var value = 0.0;
   if (local < ROWS) {
     value = gated[row] * activate(sum * norm_factor());

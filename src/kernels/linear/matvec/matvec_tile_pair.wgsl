@@ -23,9 +23,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let row = group.x * ROWS + local % ROWS;
   var sum = 0.0;
   if (group.x * ROWS < FIRST_ROWS) {
-    sum = reduce_slices(local, vec2<f32>(slice_sum(row, local, group.x), 0.0)).x;
+    let share = slice_sum(row, local, group.x);
+    gather_norm(local);
+    sum = reduce_slices(local, vec2<f32>(share, 0.0)).x;
   } else {
-    sum = second_reduce_slices(local, vec2<f32>(second_slice_sum(row - FIRST_ROWS, local, group.x), 0.0)).x;
+    let share = second_slice_sum(row - FIRST_ROWS, local, group.x);
+    gather_norm(local);
+    sum = second_reduce_slices(local, vec2<f32>(share, 0.0)).x;
   }
   if (local < ROWS) {
     var value = sum * norm_factor();
