@@ -5,118 +5,130 @@
 namespace doppler::openai {
 namespace {
 
-constexpr std::string_view kDeepSeekOpening = "<｜tool▁calls▁begin｜>";
-
-std::string quoted(std::string_view name) { return to_text(Json(std::string(name))); }
-
-// {"name": "f", "arguments": up to the value, or up to the name's first letter.
-std::string json_opening(std::string_view name, std::string_view arguments) {
-  if (name.empty()) return R"({"name": ")";
-  return R"({"name": )" + quoted(name) + ", \"" + std::string(arguments) + "\": ";
-}
-
-std::string force_hermes(std::string_view name) { return "<tool_call>\n" + json_opening(name, "arguments"); }
-std::string force_qwen_xml(std::string_view name) {
-  return "<tool_call>\n<function=" + std::string(name) + (name.empty() ? "" : ">\n");
-}
-std::string force_seed(std::string_view name) {
-  return "<seed:tool_call>\n<function=" + std::string(name) + (name.empty() ? "" : ">\n");
-}
-std::string force_minimax(std::string_view name) {
-  return "<minimax:tool_call>\n<invoke name=\"" + std::string(name) + (name.empty() ? "" : "\">\n");
-}
-std::string force_nemotron(std::string_view name) { return "<TOOLCALL>[" + json_opening(name, "arguments"); }
-std::string force_llama3(std::string_view name) { return json_opening(name, "parameters"); }
-std::string force_mistral(std::string_view name) { return "[TOOL_CALLS][" + json_opening(name, "arguments"); }
-std::string force_mistral_args(std::string_view name) {
-  return "[TOOL_CALLS]" + std::string(name) + (name.empty() ? "" : "[ARGS]");
-}
-std::string force_function_gemma(std::string_view name) {
-  return "<start_function_call>call:" + std::string(name) + (name.empty() ? "" : "{");
-}
-std::string force_gemma4(std::string_view name) {
-  return "<|tool_call>call:" + std::string(name) + (name.empty() ? "" : "{");
-}
-// A line feed ends the name.
-std::string force_glm(std::string_view name) {
-  return "<tool_call>" + std::string(name) + (name.empty() ? "" : "\n");
-}
-std::string force_deepseek(std::string_view name) {
-  return std::string(kDeepSeekOpening) + "<｜tool▁call▁begin｜>function<｜tool▁sep｜>" + std::string(name) +
-         (name.empty() ? "" : "\n```json\n");
-}
-std::string force_deepseek_v31(std::string_view name) {
-  return std::string(kDeepSeekOpening) + "<｜tool▁call▁begin｜>" + std::string(name) +
-         (name.empty() ? "" : "<｜tool▁sep｜>");
-}
-std::string force_kimi(std::string_view name) {
-  return "<|tool_calls_section_begin|><|tool_call_begin|>functions." + std::string(name) +
-         (name.empty() ? "" : ":0<|tool_call_argument_begin|>");
-}
-std::string force_lfm2(std::string_view name) {
-  return "<|tool_call_start|>[" + std::string(name) + (name.empty() ? "" : "(");
-}
-std::string force_harmony(std::string_view name) {
-  return "<|channel|>commentary to=functions." + std::string(name) +
-         (name.empty() ? "" : " <|constrain|>json<|message|>");
-}
-
+// What goes on behind a name in a JSON object that ends with the arguments.
 constexpr const char* kJsonArguments = "\", \"arguments\": ";
+constexpr const char* kJsonParameters = "\", \"parameters\": ";
 
 // The first row whose signs are in the template holds.
 constexpr CallFormat kCallFormats[] = {
-    {"qwen-xml", "<function=", "<tool_call>", false, false, make_qwen_xml_reader, force_qwen_xml},
-    {"seed", "", "<seed:tool_call>", false, true, make_seed_reader, force_seed},
-    {"minimax", "", "<minimax:tool_call>", false, true, make_minimax_reader, force_minimax},
-    {"nemotron", "", "<TOOLCALL>", false, true, make_nemotron_reader, force_nemotron, kJsonArguments,
-     "}]</TOOLCALL>"},
-    {"glm", "<arg_key>", "<tool_call>", false, false, make_glm_reader, force_glm},
-    {"hermes", "", "<tool_call>", false, false, make_hermes_reader, force_hermes, kJsonArguments,
-     "}\n</tool_call>"},
-    {"mistral-args", "[ARGS]", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral_args, nullptr,
-     ""},
-    {"mistral", "", "[TOOL_CALLS]", false, true, make_mistral_reader, force_mistral, kJsonArguments, "}]"},
-    {"gemma-4", "", "<|tool_call>", false, true, make_gemma4_reader, force_gemma4},
-    {"function-gemma", "", "<start_function_call>", false, true, make_function_gemma_reader,
-     force_function_gemma},
-    {"llama-3", "", "<|python_tag|>", true, true, make_llama3_reader, force_llama3,
-     "\", \"parameters\": ", "}"},
-    {"deepseek",
-     "```json",
-     kDeepSeekOpening,
-     false,
-     true,
-     make_deepseek_reader,
-     force_deepseek,
-     "\n```json\n",
-     "\n```",
-     {},
-     prepare_deepseek},
-    {"deepseek-v3.1",
-     "",
-     kDeepSeekOpening,
-     false,
-     true,
-     make_deepseek_reader,
-     force_deepseek_v31,
-     nullptr,
-     "",
-     {},
-     prepare_deepseek},
-    {"kimi", "", "<|tool_calls_section_begin|>", false, true, make_kimi_reader, force_kimi, nullptr, ""},
-    {"lfm2",
-     "",
-     "<|tool_call_start|>",
-     false,
-     true,
-     make_lfm2_reader,
-     force_lfm2,
-     nullptr,
-     nullptr,
-     {},
-     prepare_lfm2},
-    {"harmony", "<|channel|>", "<|start|>assistant", false, true, make_harmony_reader, force_harmony, nullptr,
-     "", "<|channel|>final<|message|>", prepare_harmony},
+    {.name = "qwen-xml",
+     .sign = "<function=",
+     .opening = "<tool_call>",
+     .make_reader = make_qwen_xml_reader,
+     .before_name = "<tool_call>\n<function=",
+     .behind_name = ">\n"},
+    {.name = "seed",
+     .opening = "<seed:tool_call>",
+     .shows_special = true,
+     .make_reader = make_seed_reader,
+     .before_name = "<seed:tool_call>\n<function=",
+     .behind_name = ">\n"},
+    {.name = "minimax",
+     .opening = "<minimax:tool_call>",
+     .shows_special = true,
+     .make_reader = make_minimax_reader,
+     .before_name = "<minimax:tool_call>\n<invoke name=\"",
+     .behind_name = "\">\n"},
+    {.name = "nemotron",
+     .opening = "<TOOLCALL>",
+     .shows_special = true,
+     .make_reader = make_nemotron_reader,
+     .before_name = "<TOOLCALL>[{\"name\": \"",
+     .behind_name = kJsonArguments,
+     .between = kJsonArguments,
+     .closing = "}]</TOOLCALL>"},
+    {.name = "glm",
+     .sign = "<arg_key>",
+     .opening = "<tool_call>",
+     .make_reader = make_glm_reader,
+     .before_name = "<tool_call>",
+     .behind_name = "\n"},
+    {.name = "hermes",
+     .opening = "<tool_call>",
+     .make_reader = make_hermes_reader,
+     .before_name = "<tool_call>\n{\"name\": \"",
+     .behind_name = kJsonArguments,
+     .between = kJsonArguments,
+     .closing = "}\n</tool_call>"},
+    {.name = "mistral-args",
+     .sign = "[ARGS]",
+     .opening = "[TOOL_CALLS]",
+     .shows_special = true,
+     .make_reader = make_mistral_reader,
+     .before_name = "[TOOL_CALLS]",
+     .behind_name = "[ARGS]",
+     .closing = ""},
+    {.name = "mistral",
+     .opening = "[TOOL_CALLS]",
+     .shows_special = true,
+     .make_reader = make_mistral_reader,
+     .before_name = "[TOOL_CALLS][{\"name\": \"",
+     .behind_name = kJsonArguments,
+     .between = kJsonArguments,
+     .closing = "}]"},
+    {.name = "gemma-4",
+     .opening = "<|tool_call>",
+     .shows_special = true,
+     .make_reader = make_gemma4_reader,
+     .before_name = "<|tool_call>call:",
+     .behind_name = "{"},
+    {.name = "function-gemma",
+     .opening = "<start_function_call>",
+     .shows_special = true,
+     .make_reader = make_function_gemma_reader,
+     .before_name = "<start_function_call>call:",
+     .behind_name = "{"},
+    {.name = "llama-3",
+     .opening = "<|python_tag|>",
+     .opens_with_brace = true,
+     .shows_special = true,
+     .make_reader = make_llama3_reader,
+     .before_name = "{\"name\": \"",
+     .behind_name = kJsonParameters,
+     .between = kJsonParameters,
+     .closing = "}"},
+    {.name = "deepseek",
+     .sign = "```json",
+     .opening = "<｜tool▁calls▁begin｜>",
+     .shows_special = true,
+     .make_reader = make_deepseek_reader,
+     .before_name = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+     .behind_name = "\n```json\n",
+     .between = "\n```json\n",
+     .closing = "\n```",
+     .prepare = prepare_deepseek},
+    {.name = "deepseek-v3.1",
+     .opening = "<｜tool▁calls▁begin｜>",
+     .shows_special = true,
+     .make_reader = make_deepseek_reader,
+     .before_name = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
+     .behind_name = "<｜tool▁sep｜>",
+     .closing = "",
+     .prepare = prepare_deepseek},
+    {.name = "kimi",
+     .opening = "<|tool_calls_section_begin|>",
+     .shows_special = true,
+     .make_reader = make_kimi_reader,
+     .before_name = "<|tool_calls_section_begin|><|tool_call_begin|>functions.",
+     .behind_name = ":0<|tool_call_argument_begin|>",
+     .closing = ""},
+    {.name = "lfm2",
+     .opening = "<|tool_call_start|>",
+     .shows_special = true,
+     .make_reader = make_lfm2_reader,
+     .before_name = "<|tool_call_start|>[",
+     .behind_name = "(",
+     .prepare = prepare_lfm2},
+    {.name = "harmony",
+     .sign = "<|channel|>",
+     .opening = "<|start|>assistant",
+     .shows_special = true,
+     .make_reader = make_harmony_reader,
+     .before_name = "<|channel|>commentary to=functions.",
+     .behind_name = " <|constrain|>json<|message|>",
+     .closing = "",
+     .answer_opening = "<|channel|>final<|message|>",
+     .prepare = prepare_harmony},
 };
 // Templates that call tools without showing the mark.
 struct Sign {
@@ -137,6 +149,16 @@ constexpr ReasoningFormat kReasoningFormats[] = {
 constexpr std::string_view kGemma4Channel = "<|channel>";
 
 }  // namespace
+
+std::string CallFormat::forced(std::string_view tool) const {
+  if (tool.empty()) return std::string(before_name);
+  std::string text(tool);
+  if (behind_name.starts_with("\", \"")) {  // in a JSON string
+    const std::string quoted = to_text(Json(text));
+    text = quoted.substr(1, quoted.size() - 2);
+  }
+  return std::string(before_name) + text + std::string(behind_name);
+}
 
 const CallFormat* call_format_of(std::string_view source) {
   for (const CallFormat& format : kCallFormats) {

@@ -21,8 +21,8 @@ struct CallFormat {
   bool opens_with_brace = false;  // an answer that begins with "{" is a call too
   bool shows_special = false;     // the marks are special tokens
   std::unique_ptr<CallReader> (*make_reader)(std::string_view tools);
-  // The text behind which the model can only go on with a call; `name` empty: of any tool.
-  std::string (*forced)(std::string_view name);
+  // What a call begins with up to the tool's name, and what goes on behind it.
+  std::string_view before_name, behind_name;
   // Of formats whose arguments are JSON, for call_grammar(): what is between a call's name and its arguments (null: a
   // special token is), and what is behind these (null: they are no JSON).
   const char *between = nullptr, *closing = nullptr;
@@ -30,6 +30,9 @@ struct CallFormat {
   std::string_view answer_opening = {};
   // Makes the chat what templates of such models expect; null: nothing is to be made.
   void (*prepare)(ChatFields& chat, std::string_view template_source) = nullptr;
+
+  // The text behind which the model can only go on with a call; `tool` empty: of any.
+  std::string forced(std::string_view tool) const;
 };
 
 // Null: the template knows none of them.
