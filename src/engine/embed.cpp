@@ -51,10 +51,13 @@ constexpr std::string_view kAnswer = "<|im_end|>\n<|im_start|>assistant\n<think>
 
 Result<uint32_t> only_token(const tokenizer::Tokenizer& tokenizer, std::string_view word) {
   DP_TRY(const std::vector<int32_t> ids,
-         tokenizer.encode(word, {.add_special = false, .parse_special = false}));
+         tokenizer.encode(word, {.add_special = false, .parse_special = true}));
   if (ids.size() == 1) return static_cast<uint32_t>(ids[0]);
-  return fail(ErrorKind::kUnsupported, "\"%s\" is no token of the model, so that it cannot judge texts.",
-              std::string(word).c_str());
+  return fail(
+      ErrorKind::kUnsupported,
+      "The model cannot score texts: \"%s\", of the question that Qwen3-Reranker was trained with, is "
+      "no token of it.",
+      std::string(word).c_str());
 }
 
 Result<std::vector<uint32_t>> question(const tokenizer::Tokenizer& tokenizer, const std::string& query,
@@ -74,6 +77,7 @@ Task<Result<float>> judged_by_classes(LoadedModel& loaded, std::string query, st
 
 Task<Result<float>> judged(LoadedModel& loaded, std::string query, std::string text) {
   const tokenizer::Tokenizer& tokenizer = *loaded.text.tokenizer;
+  DP_CO_CHECK(only_token(tokenizer, "<|im_start|>"));
   DP_CO_TRY(const uint32_t yes, only_token(tokenizer, "yes"));
   DP_CO_TRY(const uint32_t no, only_token(tokenizer, "no"));
   DP_CO_TRY(const std::vector<uint32_t> tokens, question(tokenizer, query, text));

@@ -19,21 +19,22 @@ uint64_t seed_of(std::string_view custom_id) {
   return seed;
 }
 
+// A line may leave out its method, and its URL where the body says what it is.
 Result<CompletionRequest> read_request(const Json& line, const GenerateOptions& defaults) {
   DP_TRY(const auto method, get_string(line, "method"));
-  if (method != "POST") {
+  if (method && method != "POST") {
     return fail(ErrorKind::kInvalidInput, "Field \"method\" is \"%s\"; allowed is POST.",
-                printable(method.value_or("")).c_str());
+                printable(*method).c_str());
   }
   DP_TRY(const auto url, get_string(line, "url"));
-  if (url != kChatPath && url != kCompletionsPath) {
+  if (url && url != kChatPath && url != kCompletionsPath) {
     return fail(ErrorKind::kInvalidInput, "Field \"url\" is \"%s\"; allowed are %s and %s.",
-                printable(url.value_or("")).c_str(), kChatPath, kCompletionsPath);
+                printable(*url).c_str(), kChatPath, kCompletionsPath);
   }
   const Json* body = find(line, "body");
   if (!body) return fail(ErrorKind::kInvalidInput, "Field \"body\" is missing.");
-  return read_completion(url == kChatPath ? Endpoint::kChatCompletions : Endpoint::kCompletions, *body,
-                         defaults);
+  const bool is_chat = url ? url == kChatPath : find(*body, "messages") != nullptr;
+  return read_completion(is_chat ? Endpoint::kChatCompletions : Endpoint::kCompletions, *body, defaults);
 }
 
 // The four members of a line, in their order.

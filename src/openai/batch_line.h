@@ -1,6 +1,7 @@
 // One line of OpenAI's batch files: a request in, its answer or its error out. A line out ends with a line feed, its last
 // byte, so that a line without one was torn.
 //   in:  {"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {...}}
+//        {"custom_id": "a", "body": {...}}   (with "messages" a chat, otherwise a completion)
 //   out: {"id": "batch_req_7", "custom_id": "a", "response": {"status_code", "request_id", "body"}, "error": null}
 //        {"id": "batch_req_7", "custom_id": "a", "response": null, "error": {"code", "message"}}
 // The number in `id` is that of the line in the file, from 1.

@@ -21,6 +21,16 @@ TEST(BatchLine, ARequestIsRead) {
   EXPECT_EQ(line.completion->request.options.sampling.seed, 5u);
 }
 
+TEST(BatchLine, TheBodySaysWhatItIsWhereTheLineDoesNot) {
+  const BatchLine chat = parse_batch_line(
+      R"({"custom_id": "a", "body": {"messages": [{"role": "user", "content": "x"}]}})", 1, {});
+  ASSERT_TRUE(chat.completion) << chat.completion.error().sentence();
+  EXPECT_EQ(chat.completion->endpoint, Endpoint::kChatCompletions);
+  const BatchLine completion = parse_batch_line(R"({"custom_id": "a", "body": {"prompt": "x"}})", 1, {});
+  ASSERT_TRUE(completion.completion) << completion.completion.error().sentence();
+  EXPECT_EQ(completion.completion->endpoint, Endpoint::kCompletions);
+}
+
 TEST(BatchLine, WithoutASeedEachIdHasItsOwn) {
   const auto seed_of = [](const std::string& id, uint64_t base) {
     GenerateOptions defaults;
@@ -50,9 +60,11 @@ TEST(BatchLine, HostileLinesAreOneSentence) {
 
 TEST(BatchLine, WithAnIdTheErrorIsTheLinesOwn) {
   const char* const cases[][2] = {
-      {R"({"custom_id": "a"})", "\"method\""},
+      {R"({"custom_id": "a"})", "\"body\" is missing"},
       {R"({"custom_id": "a", "method": "GET"})", "allowed is POST"},
-      {R"({"custom_id": "a", "method": "POST"})", "\"url\""},
+      {R"({"custom_id": "a", "method": ""})", "allowed is POST"},
+      {R"({"custom_id": "a", "body": "x"})", "must be an object"},
+      {R"({"custom_id": "a", "body": {}})", "\"prompt\""},
       {R"({"custom_id": "a", "method": "POST", "url": "/v1/embeddings"})", "/v1/chat/completions"},
       {R"({"custom_id": "a", "method": "POST", "url": "/v1/completions"})", "\"body\" is missing"},
       {R"({"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": "x"})", "must be an object"},

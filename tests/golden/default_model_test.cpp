@@ -177,5 +177,18 @@ TEST(DefaultModel, ALostDeviceGoesOnInMidSentence) {
   EXPECT_TRUE(next) << next.error().message();
 }
 
+// It would be asked in a text whose marks are no tokens of it.
+TEST(DefaultModel, ScoresNoTexts) {
+  LoadOptions options;
+  options.lane = "exact";
+  auto files = formats::open_file_set(kModel);
+  ASSERT_TRUE(files) << files.error().message();
+  auto model = load_files(std::move(*files), options, {.all_logits = true});
+  ASSERT_TRUE(model) << model.error().message();
+  const auto score = model->rerank("Who lives in the tree?", "The fox sleeps.");
+  ASSERT_FALSE(score);
+  EXPECT_NE(score.error().message().find("<|im_start|>"), std::string::npos) << score.error().message();
+}
+
 }  // namespace
 }  // namespace doppler

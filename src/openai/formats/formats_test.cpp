@@ -105,6 +105,7 @@ const Case kCases[] = {
      "Ok.\n\n<TOOLCALL>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": "
      "{}}]</TOOLCALL>",
      "Ok.|f({\"a\": 1})|g({})"},
+    {"nemotron", "<TOOLCALL>\n[{\"name\": \"g\", \"arguments\": {}}]\n</TOOLCALL>", "g({})"},
     {"llama-3", "{\"name\": \"f\", \"parameters\": {\"a\": 1}}", "f({\"a\": 1})"},
     {"llama-3",
      "<|python_tag|>{\"type\": \"function\", \"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\"}",

@@ -56,6 +56,7 @@ class MistralReader : public CallReader {
   }
 
   Taken take_closing(char c) {
+    if ((c == ' ' || c == '\n') && closing_.starts_with('<')) return Taken::kMore;  // in front of it
     if (!closing_.starts_with(c)) return Taken::kRefused;
     closing_.remove_prefix(1);
     return closing_.empty() ? Taken::kEnd : Taken::kMore;
