@@ -63,9 +63,8 @@ std::string refuse_unless_tiles(const ProductShape& shape, const gpu::Caps& caps
 }
 
 std::string refuse_unless_tiles_fit(const ProductShape& shape, const gpu::Caps& caps) {
-  constexpr uint32_t kUnitBytes = 32 + 16;  // codes and factors of 32 columns
   const uint32_t sums = shape.gate == ActivationFn::kNone ? 1 : 2;
-  const uint32_t bytes = shape.k / 32 * kUnitBytes + tile_other_bytes(kMostTileInvocations * sums);
+  const uint32_t bytes = shape.k / 32 * kTileUnitBytes + tile_other_bytes(kMostTileInvocations * sums);
   if (bytes > caps.max_workgroup_bytes) {
     return format_text("its %u columns take %u bytes of workgroup memory, this device has %u", shape.k, bytes,
                        caps.max_workgroup_bytes);

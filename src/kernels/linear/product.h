@@ -164,8 +164,9 @@ void set_costs(const Product& op, const WeightPiece& piece, Launch& launch, uint
 std::string_view weight_fragment(WeightFormat format, bool q8);
 
 // Invocations of a workgroup of matvec_tile*.wgsl, as the table sets them, and the workgroup memory they use beside x:
-// partial sums, and blocks, norms and residuals of the rows.
+// partial sums, with a deferred norm as many again (linear/matvec/tile_norm), and blocks and residuals of the rows.
 inline constexpr uint32_t kMostTileInvocations = 512;
+inline constexpr uint32_t kTileUnitBytes = 32 + 16;  // of x in 8 bits: codes and factors of 32 columns
 inline constexpr uint32_t tile_other_bytes(uint32_t partial_sums) { return 4 * partial_sums + 1024; }
 
 Result<void> record_matvec(Context& ctx, const Product& op);

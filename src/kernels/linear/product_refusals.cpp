@@ -67,6 +67,15 @@ std::string refuse_buffers(uint32_t count, const gpu::Caps& caps) {
   return format_text("it binds %u storage buffers, this device allows %u", count, caps.max_storage_buffers);
 }
 
+// The squares that the invocations bring lie beside x in 8 bits (in f32 it need not be there) and their partial sums.
+std::string refuse_deferred_norm(const Context& ctx, const Weight& weight, const ProductChoice& choice,
+                                 uint32_t partial_sums) {
+  if (choice.reads() != InputForm::kQ8) return "";
+  return refuse_memory(
+      weight.k / 32 * kTileUnitBytes + tile_other_bytes(kMostTileInvocations * (partial_sums + 1)),
+      ctx.plan.caps());
+}
+
 // x is made by every workgroup: `outputs` are those of the whole dispatch.
 std::string refuse_add_norm(const Context& ctx, const Weight& weight, const ProductChoice& choice,
                             uint64_t outputs) {
@@ -127,7 +136,8 @@ std::string refuse_prologue(const Context& ctx, const Weight& weight, const Prod
     case PrologueKind::kRows:
       return "";
     case PrologueKind::kDeferredNorm:
-      return first_of({refuse_unless_tiled(choice), gated ? refuse_pieces(weight) : ""});
+      return first_of({refuse_unless_tiled(choice), gated ? refuse_pieces(weight) : "",
+                       refuse_deferred_norm(ctx, weight, choice, gated ? 2 : 1)});
     case PrologueKind::kAddRmsNorm:
       return refuse_add_norm(ctx, weight, choice, weight.n / (gated ? 2 : 1));
     case PrologueKind::kSplitPartials:
@@ -181,7 +191,9 @@ std::string refuse_pair(const Context& ctx, const Weight& first, const ProductCh
     return name_of(first_choice) + " is no product of one row in tiles";
   }
   if (needs.prologue != PrologueKind::kAddRmsNorm) {
-    return first_of({refuse_buffers(kBuffers, ctx.plan.caps()), refuse_workgroups(outputs, ctx.plan.caps())});
+    const bool deferred = needs.prologue == PrologueKind::kDeferredNorm;
+    return first_of({deferred ? refuse_deferred_norm(ctx, first, first_choice, 2) : "",
+                     refuse_buffers(kBuffers, ctx.plan.caps()), refuse_workgroups(outputs, ctx.plan.caps())});
   }
   if (needs.has_bias) return "a pair of products that makes its input has no bias";
   return first_of({refuse_add_norm(ctx, first, first_choice, outputs),

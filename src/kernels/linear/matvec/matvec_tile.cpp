@@ -54,10 +54,10 @@ std::vector<gpu::WgslConst> tile_consts(const TileShape& shape) {
           u32_const("SUMS", shape.sums), u32_const("DEPTH", shape.depth)};
 }
 
-std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Caps& caps) {
+std::string_view tile_x_fragment(const TileShape& shape, bool q8, uint32_t sums, const gpu::Caps& caps) {
   if (q8) return "linear/matvec/tile_x_q8";
   constexpr uint32_t kUnitBytes = 9 * 16;  // of x_quads
-  const uint32_t bytes = shape.units * kUnitBytes + tile_other_bytes(shape.rows * shape.slices * shape.sums);
+  const uint32_t bytes = shape.units * kUnitBytes + tile_other_bytes(shape.rows * shape.slices * sums);
   return bytes <= caps.max_workgroup_bytes ? "linear/matvec/tile_x_f32" : "linear/matvec/tile_x_f32_far";
 }
 
@@ -78,7 +78,7 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
   if (op.add_norm) return record_matvec_tile_add_norm(ctx, op);
   if (op.partials) return record_matvec_tile_splits(ctx, op);
   const bool gated = op.gate != ActivationFn::kNone;
-  const bool begins = op.next != nullptr;
+  const bool begins = op.next != nullptr, normed = op.square_sums.valid();
   const gpu::Caps& caps = ctx.plan.caps();
   const TileShape shape = tile_shape(ctx, op,
                                      {.outputs = weight.pieces.front().rows / (gated ? 2 : 1),
@@ -87,8 +87,9 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
   const XViews x = x_views(op, 1);
 
   Launch launch{.variant = row.name};
-  launch.substitutions = {{"linear/weights/format", weight_fragment(weight.format, row.q8)},
-                          {"linear/matvec/tile_x", tile_x_fragment(shape, row.q8, caps)}};
+  launch.substitutions = {
+      {"linear/weights/format", weight_fragment(weight.format, row.q8)},
+      {"linear/matvec/tile_x", tile_x_fragment(shape, row.q8, shape.sums + (normed ? 1 : 0), caps)}};
   if (gated || begins || op.gated.valid()) choose_block_fragments(ctx, launch);
   uint32_t first_tile = 0;
   for (const WeightPiece& piece : weight.pieces) {
@@ -103,9 +104,9 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
     };
     add_consts({u32_const("GROUPS_X", launch.grid.x), bool_const("HAS_BIAS", op.bias.valid())});
     const TensorView bias = op.bias.valid() ? op.bias : views.weights;
-    const TensorView sums = op.square_sums.valid() ? op.square_sums : views.weights;
+    const TensorView sums = normed ? op.square_sums : views.weights;
     if (!begins) {
-      add_consts({bool_const("NORMED", op.square_sums.valid()), f32_const("NORM_EPS", op.norm_eps)});
+      add_consts({bool_const("NORMED", normed), f32_const("NORM_EPS", op.norm_eps)});
     }
     if (gated) {
       launch.entry = "linear/matvec/matvec_tile_gate";
@@ -170,6 +171,7 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op) {
   if (op.add_norm) return record_matvec_tile_pair_add_norm(ctx, op);
   const Weight &a = op.weight, &b = op.second->weight;
   const ProductRow &first = op.row, &second = op.second->row;
+  const bool normed = op.square_sums.valid();
   const bool has_half_tiles = a.n % kTileRows != 0 || b.n % kTileRows != 0;
   const TileShape shape = tile_shape(ctx, op, {.outputs = a.n + b.n, .half_tiles = has_half_tiles});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
@@ -177,13 +179,14 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op) {
   const std::string name = pair_name(op);
   Launch launch{
       .variant = name, .entry = "linear/matvec/matvec_tile_pair", .layout = wgsl::matvec_tile_pair::kLayout};
-  launch.substitutions = {{"linear/weights/format", weight_fragment(a.format, first.q8)},
-                          {"second_linear/weights/format", weight_fragment(b.format, second.q8)},
-                          {"linear/matvec/tile_x", tile_x_fragment(shape, first.q8, ctx.plan.caps())}};
+  launch.substitutions = {
+      {"linear/weights/format", weight_fragment(a.format, first.q8)},
+      {"second_linear/weights/format", weight_fragment(b.format, second.q8)},
+      {"linear/matvec/tile_x", tile_x_fragment(shape, first.q8, normed ? 3 : 2, ctx.plan.caps())}};
   launch.consts = tile_consts(shape);
   for (const gpu::WgslConst& value :
-       {u32_const("FIRST_ROWS", a.n), bool_const("NORMED", op.square_sums.valid()),
-        f32_const("NORM_EPS", op.norm_eps), bool_const("HAS_BIAS", op.bias.valid())}) {
+       {u32_const("FIRST_ROWS", a.n), bool_const("NORMED", normed), f32_const("NORM_EPS", op.norm_eps),
+        bool_const("HAS_BIAS", op.bias.valid())}) {
     launch.consts.push_back(value);
   }
   launch.bindings = {views.weights,
@@ -192,7 +195,7 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op) {
                      second_views.scales,
                      x.x,
                      x.scales,
-                     op.square_sums.valid() ? op.square_sums : views.weights,
+                     normed ? op.square_sums : views.weights,
                      op.bias.valid() ? op.bias : views.weights,
                      op.y};
   launch.grid = {.x = (a.n + b.n) / shape.rows};

@@ -29,8 +29,8 @@ struct TileNeeds {
 TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs);
 std::vector<gpu::WgslConst> tile_consts(const TileShape& shape);
 
-// The fragment for linear/matvec/tile_x.
-std::string_view tile_x_fragment(const TileShape& shape, bool q8, const gpu::Caps& caps);
+// The fragment for linear/matvec/tile_x. `sums`: what an invocation has in workgroup memory besides, partial sums and a norm's.
+std::string_view tile_x_fragment(const TileShape& shape, bool q8, uint32_t sums, const gpu::Caps& caps);
 
 // Whether 8-bit blocks are made by subgroup operations: subgroups have room for one.
 bool blocks_in_subgroups(const Context& ctx);
