@@ -21,7 +21,7 @@ std::string schema_rule(Json schema) {
 Grammar call_grammar(const CallFormat& format, const Json& tools, std::string_view name,
                      const std::string* answer) {
   const bool names = name.empty();
-  if (!format.closing || (names && !format.between) || (answer && format.shows_special)) return {};
+  if (!format.closing || (names && !format.grammar_has_names) || (answer && format.shows_special)) return {};
   std::string start = "start:", rules;
   const auto add = [&](const std::string& rule) { start += (start.ends_with(':') ? " " : " | ") + rule; };
   if (answer) {
@@ -39,7 +39,9 @@ Grammar call_grammar(const CallFormat& format, const Json& tools, std::string_vi
     const std::string number = std::to_string(count++);
     add("call" + number);
     rules += "call" + number + ":";
-    if (names) rules += " " + lark_text((answer ? format.forced("") : "") + own_name + format.between);
+    if (names)
+      rules +=
+          " " + lark_text((answer ? format.forced("") : "") + own_name + std::string(format.behind_name));
     rules += " arguments" + number;
     if (*format.closing != 0) rules += " " + lark_text(format.closing);
     rules += "\narguments" + number + ": " + schema_rule(parameters ? *parameters : Json());

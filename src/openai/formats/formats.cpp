@@ -6,8 +6,8 @@ namespace doppler::openai {
 namespace {
 
 // What goes on behind a name in a JSON object that ends with the arguments.
-constexpr const char* kJsonArguments = "\", \"arguments\": ";
-constexpr const char* kJsonParameters = "\", \"parameters\": ";
+constexpr std::string_view kJsonArguments = "\", \"arguments\": ";
+constexpr std::string_view kJsonParameters = "\", \"parameters\": ";
 
 // The first row whose signs are in the template holds.
 constexpr CallFormat kCallFormats[] = {
@@ -35,8 +35,8 @@ constexpr CallFormat kCallFormats[] = {
      .make_reader = make_nemotron_reader,
      .before_name = "<TOOLCALL>[{\"name\": \"",
      .behind_name = kJsonArguments,
-     .between = kJsonArguments,
-     .closing = "}]</TOOLCALL>"},
+     .closing = "}]</TOOLCALL>",
+     .grammar_has_names = true},
     {.name = "glm",
      .sign = "<arg_key>",
      .opening = "<tool_call>",
@@ -48,8 +48,8 @@ constexpr CallFormat kCallFormats[] = {
      .make_reader = make_hermes_reader,
      .before_name = "<tool_call>\n{\"name\": \"",
      .behind_name = kJsonArguments,
-     .between = kJsonArguments,
-     .closing = "}\n</tool_call>"},
+     .closing = "}\n</tool_call>",
+     .grammar_has_names = true},
     {.name = "mistral-args",
      .sign = "[ARGS]",
      .opening = "[TOOL_CALLS]",
@@ -64,8 +64,8 @@ constexpr CallFormat kCallFormats[] = {
      .make_reader = make_mistral_reader,
      .before_name = "[TOOL_CALLS][{\"name\": \"",
      .behind_name = kJsonArguments,
-     .between = kJsonArguments,
-     .closing = "}]"},
+     .closing = "}]",
+     .grammar_has_names = true},
     {.name = "gemma-4",
      .opening = "<|tool_call>",
      .shows_special = true,
@@ -85,8 +85,8 @@ constexpr CallFormat kCallFormats[] = {
      .make_reader = make_llama3_reader,
      .before_name = "{\"name\": \"",
      .behind_name = kJsonParameters,
-     .between = kJsonParameters,
-     .closing = "}"},
+     .closing = "}",
+     .grammar_has_names = true},
     {.name = "deepseek",
      .sign = "```json",
      .opening = "<｜tool▁calls▁begin｜>",
@@ -94,8 +94,8 @@ constexpr CallFormat kCallFormats[] = {
      .make_reader = make_deepseek_reader,
      .before_name = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>",
      .behind_name = "\n```json\n",
-     .between = "\n```json\n",
      .closing = "\n```",
+     .grammar_has_names = true,
      .prepare = prepare_deepseek},
     {.name = "deepseek-v3.1",
      .opening = "<｜tool▁calls▁begin｜>",

@@ -23,9 +23,10 @@ struct CallFormat {
   std::unique_ptr<CallReader> (*make_reader)(std::string_view tools);
   // What a call begins with up to the tool's name, and what goes on behind it.
   std::string_view before_name, behind_name;
-  // Of formats whose arguments are JSON, for call_grammar(): what is between a call's name and its arguments (null: a
-  // special token is), and what is behind these (null: they are no JSON).
-  const char *between = nullptr, *closing = nullptr;
+  // Of formats whose arguments are JSON, for call_grammar(): what is behind these; null: they are none.
+  const char* closing = nullptr;
+  bool grammar_has_names =
+      false;  // behind_name is plain text, so that a grammar may leave the name to the model
   // Of formats whose reader reads whole answers, from their first character: what opens a text. Empty: the others.
   std::string_view answer_opening = {};
   // Makes the chat what templates of such models expect; null: nothing is to be made.
