@@ -138,6 +138,10 @@ struct GenerateOptions {
   bool add_special = true;  // put the model's begin-of-text token before a text prompt
 };
 
+// What a generation would refuse whatever its model, to ask before one is loaded. Errors: a number out of its range, more tokens
+// before an end token than the answer may have, min_tokens beside a grammar.
+Result<void> check_options(const GenerateOptions& options);
+
 enum class StopReason : uint8_t { kEndOfText, kStopString, kTokenLimit, kContextFull, kCancelled };
 const char* stop_reason_name(StopReason reason);  // "end-of-text", "stop-string", ...
 

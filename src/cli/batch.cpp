@@ -63,7 +63,7 @@ Result<void> check(const BatchFlags& flags) {
     return fail(ErrorKind::kInvalidInput, "Flag --sequences was given %u; allowed is 2 to %u.", sequences,
                 kernels::kMaxSequences);
   }
-  return {};
+  return check_options(flags.defaults);
 }
 
 std::string totals_json(const ModelInfo& info, const BatchTotals& t, const bench::UsedPreset& preset) {

@@ -97,7 +97,7 @@ Result<void> check(const RunFlags& flags) {
     return fail(ErrorKind::kInvalidInput,
                 "Flag -i takes no prompt, --tokens or --json: it asks at the terminal.");
   }
-  return {};
+  return check_options(flags.generate.options);
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ Result<void> check(ServeFlags& flags) {
   if (o.gate.origin.find_first_of("\r\n") != std::string::npos) {
     return fail(ErrorKind::kInvalidInput, "Flag --origin takes one line.");
   }
+  DP_CHECK(check_options(o.service.defaults));
   DP_CHECK(read_keys(flags));
   o.http.port = static_cast<uint16_t>(flags.port);
   o.http.limits.body_bytes = flags.body_bytes;

@@ -4,20 +4,28 @@
 #include <cmath>
 #include <string_view>
 
-namespace doppler::engine {
+namespace doppler {
 namespace {
-
-// Behind slides the random numbers are another stream each time.
-constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15ull;
-static_assert(kMaxTopLogprobs == kernels::kMaxLogProbs);
 
 struct Bound {
   const char* name;
   double value, least, most;
 };
 
-Result<void> check_numbers(const GenerateOptions& o, uint32_t max_batch) {
-  const SamplingOptions& s = o.sampling;
+Result<void> check_bounds(std::span<const Bound> bounds) {
+  for (const Bound& bound : bounds) {
+    if (!(bound.value >= bound.least && bound.value <= bound.most)) {
+      return fail(ErrorKind::kInvalidInput, "Option %s is %g; allowed is %g to %g.", bound.name, bound.value,
+                  bound.least, bound.most);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_options(const GenerateOptions& options) {
+  const SamplingOptions& s = options.sampling;
   const Bound bounds[] = {
       {"temperature", s.temperature, 0, 100},
       {"top-p", s.top_p, 0, 1},
@@ -37,19 +45,32 @@ Result<void> check_numbers(const GenerateOptions& o, uint32_t max_batch) {
       {"dry-base", s.dry_base, 1, 10},
       {"dry-allowed-length", static_cast<double>(s.dry_allowed_length), 1, kernels::kDryLongest},
       {"dry-range", static_cast<double>(s.dry_range), 0, kernels::kDryHistory},
-      {"top-logprobs", static_cast<double>(o.top_logprobs), 0, o.logprobs ? kMaxTopLogprobs : 0.0},
-      {"batch", static_cast<double>(o.batch), 1, static_cast<double>(max_batch)},
-      {"readback-interval", static_cast<double>(o.readback_interval), 1,
-       static_cast<double>(max_batch / std::max(1u, o.batch))},
+      {"top-logprobs", static_cast<double>(options.top_logprobs), 0,
+       options.logprobs ? kMaxTopLogprobs : 0.0},
   };
-  for (const Bound& bound : bounds) {
-    if (!(bound.value >= bound.least && bound.value <= bound.most)) {
-      return fail(ErrorKind::kInvalidInput, "Option %s is %g; allowed is %g to %g.", bound.name, bound.value,
-                  bound.least, bound.most);
-    }
+  DP_CHECK(check_bounds(bounds));
+  if (options.grammar.kind != GrammarKind::kNone && s.min_tokens > 0) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "Option min-tokens is %u beside a grammar, which says itself when an answer may end; allowed is 0.",
+        s.min_tokens);
+  }
+  if (options.max_tokens != 0 && s.min_tokens > options.max_tokens) {
+    return fail(ErrorKind::kInvalidInput,
+                "Option min-tokens is %u and an answer has at most %u tokens; allowed is 0 to %u.",
+                s.min_tokens, options.max_tokens, options.max_tokens);
   }
   return {};
 }
+
+}  // namespace doppler
+
+namespace doppler::engine {
+namespace {
+
+// Behind slides the random numbers are another stream each time.
+constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15ull;
+static_assert(kMaxTopLogprobs == kernels::kMaxLogProbs);
 
 Result<void> check_biases(const SamplingOptions& options, uint32_t vocab_size) {
   for (const auto& [token, bias] : options.logit_bias) {
@@ -82,13 +103,14 @@ std::vector<uint32_t> tokens_with(const tokenizer::Tokenizer& tokenizer, std::sp
 
 Result<void> check_options(const GenerateOptions& options, const GeneratorConfig& config,
                            uint32_t max_batch) {
-  DP_CHECK(check_numbers(options, max_batch));
-  if (options.grammar.kind != GrammarKind::kNone && options.sampling.min_tokens > 0) {
-    return fail(
-        ErrorKind::kInvalidInput,
-        "Option min-tokens is %u beside a grammar, which says itself when an answer may end; allowed is 0.",
-        options.sampling.min_tokens);
-  }
+  DP_CHECK(doppler::check_options(options));
+  const uint32_t most_readbacks = max_batch / std::max(1u, options.batch);
+  const Bound bounds[] = {
+      {"batch", static_cast<double>(options.batch), 1, static_cast<double>(max_batch)},
+      {"readback-interval", static_cast<double>(options.readback_interval), 1,
+       static_cast<double>(most_readbacks)},
+  };
+  DP_CHECK(check_bounds(bounds));
   return check_biases(options.sampling, config.vocab_size);
 }
 

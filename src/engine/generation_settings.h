@@ -23,7 +23,8 @@ struct GeneratorConfig {
       kChunkSeconds;  // a chunk of the prompt that takes longer makes the next ones smaller
 };
 
-// Errors: a number out of its range, a logit bias outside the vocabulary. max_batch: StepRunner's.
+// Errors: those of the public check_options(), submits out of their range, a logit bias outside the vocabulary. max_batch:
+// StepRunner's.
 Result<void> check_options(const GenerateOptions& options, const GeneratorConfig& config, uint32_t max_batch);
 // A generation is one segment, or where a full context slides one behind another.
 struct Segment {

@@ -311,6 +311,19 @@ TEST(Generator, SlidesInTheSmallestContexts) {
   }
 }
 
+TEST(Generator, OptionsAreCheckedWithoutAModel) {
+  GenerateOptions options{.max_tokens = 5};
+  options.sampling.min_tokens = 5;
+  EXPECT_TRUE(check_options(options));
+  options.sampling.min_tokens = 6;
+  EXPECT_EQ(check_options(options).error().message,
+            "Option min-tokens is 6 and an answer has at most 5 tokens; allowed is 0 to 5.");
+  options.max_tokens = 0;  // no limit
+  EXPECT_TRUE(check_options(options));
+  options.grammar.kind = GrammarKind::kRegex;
+  EXPECT_FALSE(check_options(options));
+}
+
 TEST(Generator, LogitBiasesAreChecked) {
   const std::pair<std::pair<int32_t, float>, const char*> cases[] = {
       {{2000, 1.0f}, "The logit bias names token 2000, outside the vocabulary; allowed is 0 to 1999."},
@@ -328,7 +341,7 @@ TEST(Generator, LogitBiasesAreChecked) {
 
 TEST(Generator, SamplersReachTheRunner) {
   Script run;
-  GenerateOptions options{.max_tokens = 3};
+  GenerateOptions options{.max_tokens = 7};
   SamplingOptions& s = options.sampling;
   s.typical_p = 0.5f;
   s.xtc_probability = 0.25f;

@@ -98,6 +98,14 @@ $ doppler run --tokens 1,x
 doppler: "x" is no token id; expected are numbers such as 1,2,3.
 exit 2
 
+== numbers out of their range are told before a model is looked for
+$ doppler run --model nothing.gguf --top-p 2 hello
+doppler: Option top-p is 2; allowed is 0 to 1.
+exit 2
+$ doppler run --model nothing.gguf -n 5 --min-tokens 6 hello
+doppler: Option min-tokens is 6 and an answer has at most 5 tokens; allowed is 0 to 5.
+exit 2
+
 == a chat takes no prompt
 $ doppler run -i hello
 doppler: Flag -i takes no prompt, --tokens or --json: it asks at the terminal.
