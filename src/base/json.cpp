@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "base/text.h"
+
 namespace doppler {
 namespace {
 
@@ -30,7 +32,7 @@ bool deeper_than(std::string_view text, int max_depth) {
 }
 
 Unexpected wrong_type(std::string_view key, const char* wanted, const Json& value) {
-  return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", std::string(key).c_str(),
+  return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", printable(key).c_str(),
               wanted, value.type_name());
 }
 

@@ -86,7 +86,7 @@ Result<SessionFile> decode_session(std::span<const uint8_t> bytes, const std::st
   SessionFile session;
   DP_TRY(session.messages, read_messages(header));
   session.tokens.resize(count);
-  std::memcpy(session.tokens.data(), bytes.data(), count * 4);
+  if (count > 0) std::memcpy(session.tokens.data(), bytes.data(), count * 4);
   session.cache.assign(bytes.begin() + static_cast<ptrdiff_t>(count * 4), bytes.end());
   return session;
 }
