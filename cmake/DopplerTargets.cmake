@@ -1,6 +1,7 @@
 # The functions every CMakeLists.txt of this project uses:
-#   doppler_library(<layer> SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [APART sources|ALL] [EXCEPTIONS])
-#   doppler_test(<name> SOURCES ... DEPS ... [LABELS ...] [ARGS ...] [APART sources|ALL])
+#   doppler_library(<layer> SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [APART sources|ALL] [EXCEPTIONS] [JSON])
+#   doppler_test(<name> SOURCES ... DEPS ... [LABELS ...] [ARGS ...] [APART sources|ALL] [JSON])
+# JSON: more than one of five compilations looks inside a Json, so that their precompiled header has it.
 #   doppler_fuzz(<name> SOURCES ... DEPS ... CORPUS <folder>)
 # They hold the one set of compiler flags.
 
@@ -36,7 +37,7 @@ endfunction()
 
 # The core is built without exceptions and RTTI: errors are values (base/result.h).
 function(doppler_library layer)
-  cmake_parse_arguments(ARG "EXCEPTIONS" "" "SOURCES;DEPS;PRIVATE_DEPS;APART" ${ARGN})
+  cmake_parse_arguments(ARG "EXCEPTIONS;JSON" "" "SOURCES;DEPS;PRIVATE_DEPS;APART" ${ARGN})
   set(target doppler_${layer})
   add_library(${target} STATIC ${ARG_SOURCES})
   target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:doppler_flags> ${ARG_DEPS}
@@ -44,53 +45,47 @@ function(doppler_library layer)
   compile_in_batches(${target} ${ARG_APART})
   if(NOT ARG_EXCEPTIONS)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
-    precompile_headers(${target})
+    precompile(${target} src/base ${ARG_JSON})
   endif()
 endfunction()
 
-# Most of a source's time goes into headers: parsed once a build instead. CPU time of GCC 12, -O2, a slow machine, 2026-11-26:
-# rdrr/manifest_parse.cpp 12.3 to 7.0 s, a batch of openai 17.2 to 13.9, attention.cpp 5.8 to 4.5. With DOPPLER_BATCHES alone:
-# ccache keeps no source that uses such a header, and a missing include would not show.
-function(precompile_headers target)
+# precompile(<target> <folder> [TRUE]): with DOPPLER_BATCHES, the folder's precompiled.h, or precompiled_json.h, parsed once a build:
+# by the first target that asks, whose compiler options the others share. CPU time of GCC 12, -O2, a slow machine, 2026-11-26:
+# rdrr/manifest_parse.cpp 12.3 to 7.0 s, a batch of openai 17.2 to 13.9, attention.cpp 5.8 to 4.5. Without batches: ccache keeps no
+# source that uses such a header, and a missing include would not show. Two headers, since every source that uses the one with
+# nlohmann/json instantiates the parser of its literals again: 0.8 of an empty source's 0.9 s (another machine).
+function(precompile target folder)
   if(NOT DOPPLER_BATCHES)
     return()
   endif()
-  if(target STREQUAL "doppler_base")
-    target_precompile_headers(doppler_base PRIVATE ${CMAKE_SOURCE_DIR}/src/base/precompiled.h)
+  set(header ${CMAKE_SOURCE_DIR}/${folder}/precompiled.h)
+  if("${ARGN}" STREQUAL TRUE)
+    set(header ${CMAKE_SOURCE_DIR}/${folder}/precompiled_json.h)
+  endif()
+  get_property(first GLOBAL PROPERTY DOPPLER_FIRST_WITH_${header})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
   else()
-    target_precompile_headers(${target} REUSE_FROM doppler_base)
+    target_precompile_headers(${target} PRIVATE ${header})
+    set_property(GLOBAL PROPERTY DOPPLER_FIRST_WITH_${header} ${target})
   endif()
 endfunction()
 
 # A test runs once or twice a build. Of two GCC 12 compiles one in 4.5 s with -O1, in 5.3 s with -O2, the other in 5.1 and 5.7.
-# The header that all tests share, or HEADER where a folder's tests share more, is precompiled once, by the first of them.
 function(compile_test_quickly target)
-  cmake_parse_arguments(ARG "" "HEADER" "" ${ARGN})
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  if(NOT DOPPLER_BATCHES)
-    return()
-  endif()
-  if(NOT ARG_HEADER)
-    set(ARG_HEADER ${CMAKE_SOURCE_DIR}/tests/precompiled.h)
-  endif()
-  get_property(first GLOBAL PROPERTY DOPPLER_FIRST_TEST_${ARG_HEADER})
-  if(first)
-    target_precompile_headers(${target} REUSE_FROM ${first})
-  else()
-    target_precompile_headers(${target} PRIVATE ${ARG_HEADER})
-    set_property(GLOBAL PROPERTY DOPPLER_FIRST_TEST_${ARG_HEADER} ${target})
-  endif()
 endfunction()
 
 function(doppler_test name)
   if(NOT DOPPLER_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS;ARGS;APART" ${ARGN})
+  cmake_parse_arguments(ARG "JSON" "" "SOURCES;DEPS;LABELS;ARGS;APART" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE doppler_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   compile_in_batches(${name} ${ARG_APART})
   compile_test_quickly(${name})
+  precompile(${name} tests ${ARG_JSON})
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Quick: where other tests run a share of their cases (.ci/run), these run all.
   set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION "GTEST_TOTAL_SHARDS=unset:;GTEST_SHARD_INDEX=unset:")

@@ -14,5 +14,3 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/json.h"

@@ -316,7 +316,7 @@ TEST(Generator, OptionsAreCheckedWithoutAModel) {
   options.sampling.min_tokens = 5;
   EXPECT_TRUE(check_options(options));
   options.sampling.min_tokens = 6;
-  EXPECT_EQ(check_options(options).error().message,
+  EXPECT_EQ(check_options(options).error().message(),
             "Option min-tokens is 6 and an answer has at most 5 tokens; allowed is 0 to 5.");
   options.max_tokens = 0;  // no limit
   EXPECT_TRUE(check_options(options));
