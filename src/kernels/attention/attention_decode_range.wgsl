@@ -14,8 +14,8 @@ fn keys_of_row(row: u32) -> Keys {
   return Keys(select(0u, end - min(WINDOW, end), end > WINDOW), end);
 }
 
-// At least KEYS_PER_SPLIT, so that a short context is one split and the others exit at once.
+// Whole multiples of KEYS_PER_SPLIT, so that a short context is one split and the others exit at once.
 fn keys_per_split(keys: Keys) -> u32 {
   let share = (keys.end - keys.begin + SPLITS - 1u) / SPLITS;
-  return max((share + 7u) / 8u * 8u, KEYS_PER_SPLIT);
+  return max((share + KEYS_PER_SPLIT - 1u) / KEYS_PER_SPLIT, 1u) * KEYS_PER_SPLIT;
 }

@@ -16,7 +16,7 @@ enum class DecodeKernel : uint8_t {
   kSubgroup
 };  // attention_decode_portable, attention_decode_subgroup
 
-// One round of loads of a workgroup with 128 invocations; a smaller share leaves them idle.
+// Of rows that do not count their own turns (variants.cpp, keys_of_split): one round of loads of 128 invocations.
 inline constexpr uint32_t kKeysPerSplit = 64;
 
 // What a row of attention_decode sets. A struct of its own, so that a row's constants are written by name.
@@ -28,7 +28,7 @@ struct DecodeConstants {
   bool rope = false;          // rotates and fills the cache too
   uint32_t heads = 0;         // query heads of a workgroup; 0: as many as registers hold
   uint32_t rows = 1;          // of q in a step: those that splits are counted for
-  // Of the cache's keys at least; and AttentionChoice::leaves instead of a combine.
+  // What a split's keys are a multiple of; and AttentionChoice::leaves instead of a combine.
   uint32_t keys_per_split = kKeysPerSplit;
   bool reader_reduces = false;
 };
@@ -45,7 +45,7 @@ struct DecodeSizes {
   uint32_t keys = 1;                 // at once: those of the row, fewer where invocations have many vectors
   uint32_t subgroup = 1;             // invocations whose workers are reduced in registers
   uint32_t splits = 1;
-  uint32_t keys_per_split = 1;  // at least
+  uint32_t keys_per_split = 1;  // or a multiple of it
 };
 DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps);
 
