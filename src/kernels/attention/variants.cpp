@@ -308,9 +308,10 @@ const std::array<AttentionPrefillRow, 7> kSkinny = {{
 // More rows than these make more workgroups than kTargetWorkgroups.
 constexpr uint32_t kLeastSkinnyRows = 2;
 
-// What a split of the keys is a multiple of: whole turns of its workgroup's loop, which takes as long for a part of its keys. H100, decode
-// behind 512 and 1,500 tokens, tok/s with shares of at least 64 keys in steps of 8, and so: 1B (256 keys) 1,357 to 1,414 and 1,331 to
-// 1,416; qwen3-4b (128) 525 to 540 and 517 to 515; 8B (128) 391 to 396 and 387 to 386; gemma-3-4b (64) the same, with 128 512 to 495.
+// What a split of the keys is a multiple of: whole turns of its workgroup's loop, since a turn takes as long for a part of its keys.
+// H100, decode behind 512 and 1,500 tokens, tok/s with shares of at least 64 keys in steps of 8, and so: 1B (256 keys) 1,356 to
+// 1,410 and 1,332 to 1,420; qwen3-4b (128) 527 to 542 and 522 to 518; 8B (128) 392 to 397 and 388 to 388; gemma-3-4b (64) the
+// same, and 3 % slower with 128.
 uint32_t keys_of_split(const AttentionDecodeRow& row, const DecodeSizes& sizes) {
   if (row.kernel != DecodeKernel::kSubgroup || row.reader_reduces) return row.keys_per_split;
   constexpr uint32_t kLeastKeys = 32;
