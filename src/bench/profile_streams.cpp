@@ -27,8 +27,8 @@ class StreamProfiler {
     DP_TRY(const model::Ticket ticket, plans_.decode(slots_, 1));  // it also arranges the step that follows
     DP_CHECK(collect(ticket));
     const StepShape shape{.rows = streams, .depth = settings_.depth, .each_alone = true};
-    DP_TRY(PlanProfile profile,
-           timer_.time(plans_.decode_plan(/*greedy=*/true, streams), shape, [] { return Result<void>(); }));
+    DP_TRY(PlanProfile profile, timer_.time(plans_.decode_plan(/*greedy=*/true, streams, settings_.depth + 1),
+                                            shape, [] { return Result<void>(); }));
     profile.wall_seconds = wall;
     return profile;
   }

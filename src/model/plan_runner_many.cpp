@@ -2,6 +2,7 @@
 // Read next: sequence_plans.h.
 #include <algorithm>
 
+#include "kernels/attention/attention.h"
 #include "kernels/linear/linear.h"
 #include "kernels/sample/sample.h"
 #include "kernels/step/advance.h"
@@ -24,6 +25,19 @@ std::vector<uint32_t> classes_of(const kernels::Policy& policy, uint32_t sequenc
     if (rows < sequences) classes.push_back(rows);
   }
   classes.push_back(sequences);
+  return classes;
+}
+
+// Those that have a plan for short contexts besides. What is added up in which order depends on it, hence not in the exact lane.
+std::vector<uint32_t> short_classes_of(const RunnerOptions& options, const gpu::Caps& caps,
+                                       const formats::ModelConfig& config) {
+  if (options.policy.name == "exact" || options.ctx_len <= kernels::kShortKeysOfRows) return {};
+  std::vector<uint32_t> classes;
+  for (const uint32_t rows : classes_of(options.policy, options.max_sequences)) {
+    if (kernels::gains_by_short_keys(options.policy, caps, config.n_heads, config.n_kv_heads, rows)) {
+      classes.push_back(rows);
+    }
+  }
   return classes;
 }
 
@@ -64,6 +78,11 @@ std::vector<PlanRunner::PlanRow> PlanRunner::many_plan_rows() const {
     const std::string name = "many." + std::to_string(most);
     rows.push_back({name + ".greedy", most, LogitsRows::kAll});
     rows.push_back({name + ".sample", most, LogitsRows::kAll, false});
+  }
+  for (const uint32_t most : short_classes_of(options_, device_.caps(), config_)) {
+    const std::string name = "many." + std::to_string(most) + ".short";
+    rows.push_back({name + ".greedy", most, LogitsRows::kAll, true, kernels::kShortKeysOfRows});
+    rows.push_back({name + ".sample", most, LogitsRows::kAll, false, kernels::kShortKeysOfRows});
   }
   return rows;
 }
@@ -126,10 +145,10 @@ Task<Result<void>> PlanRunner::make_many() {
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
   buffers_.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
   buffers.block = buffers_.back().get();
-  many_ = std::make_unique<SequencePlans>(device_, std::move(buffers), tables_, options_.ctx_len,
-                                          options_.pool_tokens / tables_.block_len, config_.vocab_size,
-                                          options_.tickets, classes_of(options_.policy, tables_.sequences),
-                                          piece_classes_of(tables_), built_.plans);
+  many_ = std::make_unique<SequencePlans>(
+      device_, std::move(buffers), tables_, options_.ctx_len, options_.pool_tokens / tables_.block_len,
+      config_.vocab_size, options_.tickets, classes_of(options_.policy, tables_.sequences),
+      short_classes_of(options_, device_.caps(), config_), piece_classes_of(tables_), built_.plans);
   co_return co_await many_->make_readback(options_.block_reads);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/trace.h"
+#include "kernels/attention/attention.h"
 #include "kernels/sample/sample.h"
 #include "kernels/step/advance.h"
 #include "model/read_logprobs.h"
@@ -28,8 +29,8 @@ void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens
 
 SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables,
                              uint32_t ctx_len, uint32_t block_count, uint32_t vocab_size, uint32_t tickets,
-                             std::vector<uint32_t> classes, std::vector<uint32_t> piece_classes,
-                             const std::vector<gpu::Plan>& plans)
+                             std::vector<uint32_t> classes, std::vector<uint32_t> short_classes,
+                             std::vector<uint32_t> piece_classes, const std::vector<gpu::Plan>& plans)
     : device_(device),
       buffers_(std::move(buffers)),
       tables_(tables),
@@ -38,6 +39,7 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
       vocab_size_(vocab_size),
       tickets_(tickets),
       classes_(std::move(classes)),
+      short_classes_(std::move(short_classes)),
       piece_classes_(std::move(piece_classes)),
       plans_(plans),
       slots_(tables.sequences) {}
@@ -102,7 +104,10 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
     DP_CHECK(device_.write(*buffers_.mask, uint64_t{slot} * kernels::mask_words(vocab_size_) * kWord,
                            bytes_of(kNoMask)));
   }
-  slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
+  slots_[slot] = {.settings = settings,
+                  .has_past = !settings.greedy && looks_back(params),
+                  .recent = {},
+                  .end = static_cast<uint32_t>(before.size())};
   keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kRecentTokens)));
   return {};
 }
@@ -278,6 +283,7 @@ Result<void> SequencePlans::write_request(std::span<const uint32_t> decoding, st
                         .sample = piece.sample ? 1u : 0u};
     tokens.insert(tokens.end(), piece.tokens.begin(), piece.tokens.end());
     Slot& slot = slots_[piece.slot];
+    slot.end = piece.pos + static_cast<uint32_t>(piece.tokens.size());
     keep_recent(slot.recent, piece.tokens);
     if (piece.sample && slot.has_past) {
       DP_CHECK(write_past(piece.slot, piece.pos + static_cast<uint32_t>(piece.tokens.size())));
@@ -314,6 +320,7 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
   size_t rows = decoding.size();
   for (const Piece& piece : pieces) rows += piece.tokens.size();
   const auto count = static_cast<uint32_t>(rows);
+  for (const uint32_t slot : decoding) slots_[slot].end += 1;
   return submit(pieces_plan(all_greedy(decoding, pieces), samples, count), count, samples ? 1 : 0,
                 wants_logprobs(decoding, pieces));
 }
@@ -324,8 +331,10 @@ Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, uint32_
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kStepRing - ring_index_ % kernels::kStepRing;
   const auto rows = static_cast<uint32_t>(decoding.size());
-  return submit(decode_plan(all_greedy(decoding, {}), rows), rows, std::min({steps, max_steps(), until_wrap}),
-                wants_logprobs(decoding, {}));
+  const uint32_t count = std::min({steps, max_steps(), until_wrap});
+  uint32_t keys = 0;
+  for (const uint32_t slot : decoding) keys = std::max(keys, slots_[slot].end += count);
+  return submit(decode_plan(all_greedy(decoding, {}), rows, keys), rows, count, wants_logprobs(decoding, {}));
 }
 
 // steps 0: one step in which no row chooses a token. Its ticket brings one word that means nothing, at its end.
@@ -377,9 +386,11 @@ const gpu::Plan& SequencePlans::plan(const std::string& name) const {
   return *std::ranges::find(plans_, name, &gpu::Plan::name);  // names are those that PlanRunner records
 }
 
-const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows) const {
+const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows, uint32_t keys) const {
   const uint32_t largest = *std::ranges::find_if(classes_, [&](uint32_t most) { return rows <= most; });
-  return plan("many." + std::to_string(largest) + (greedy ? ".greedy" : ".sample"));
+  const bool is_short = keys <= kernels::kShortKeysOfRows && std::ranges::count(short_classes_, largest) != 0;
+  return plan("many." + std::to_string(largest) + (is_short ? ".short" : "") +
+              (greedy ? ".greedy" : ".sample"));
 }
 
 const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples, uint32_t rows) const {

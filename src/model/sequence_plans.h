@@ -43,10 +43,12 @@ inline constexpr uint32_t kMostSteps = 64;
 class SequencePlans final : public SequenceRunner {
  public:
   // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample". `piece_classes`:
-  // likewise for steps with pieces, "many.pieces.<rows>" and its endings.
+  // likewise for steps with pieces, "many.pieces.<rows>" and its endings. `short_classes`: of `classes` those that have
+  // "many.<rows>.short.greedy" and ".sample" too, for up to kernels::kShortKeysOfRows keys.
   SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables, uint32_t ctx_len,
                 uint32_t block_count, uint32_t vocab_size, uint32_t tickets, std::vector<uint32_t> classes,
-                std::vector<uint32_t> piece_classes, const std::vector<gpu::Plan>& plans);
+                std::vector<uint32_t> short_classes, std::vector<uint32_t> piece_classes,
+                const std::vector<gpu::Plan>& plans);
   // block_reads: blocks on their way to the host at a time.
   Task<Result<void>> make_readback(uint32_t block_reads);
 
@@ -82,8 +84,9 @@ class SequencePlans final : public SequenceRunner {
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
   Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
 
-  // The plan that a decode step of so many rows replays, and that of a step with pieces: for profiles and tests.
-  const gpu::Plan& decode_plan(bool greedy, uint32_t rows) const;
+  // The plan that decode steps of so many rows replay, none of which has more than `keys` keys at their end, and that of a step
+  // with pieces: for profiles and tests.
+  const gpu::Plan& decode_plan(bool greedy, uint32_t rows, uint32_t keys) const;
   const gpu::Plan& pieces_plan(bool greedy, bool samples, uint32_t rows) const;
 
  private:
@@ -92,6 +95,7 @@ class SequencePlans final : public SequenceRunner {
     bool has_past = false;         // its choices depend on the text before
     std::vector<uint32_t> recent;  // the last tokens of its text
     uint32_t last = 0;             // chosen, of those collected
+    uint32_t end = 0;              // positions that it has evaluated, or fewer where it stopped
   };
   const gpu::Plan& plan(const std::string& name) const;
   Result<void> check_slot(uint32_t slot) const;
@@ -112,7 +116,7 @@ class SequencePlans final : public SequenceRunner {
   SequenceBuffers buffers_;
   kernels::StepTables tables_;
   uint32_t ctx_len_, block_count_, vocab_size_, tickets_;
-  std::vector<uint32_t> classes_, piece_classes_;
+  std::vector<uint32_t> classes_, short_classes_, piece_classes_;
   const std::vector<gpu::Plan>& plans_;
   gpu::ReadbackRing readback_, logprob_readback_, block_readback_;
   std::vector<bool> reading_;  // slots of block_readback_ in use

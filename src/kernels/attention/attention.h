@@ -43,9 +43,15 @@ struct Attention {
 // Up to here one workgroup a head reads all keys in a few rounds of loads; more keys are worth the second dispatch that
 // reduces splits.
 inline constexpr uint32_t kShortKeys = 512;
+// Likewise of rows of several sequences, where a workgroup for each of their heads fills half of a large GPU.
+inline constexpr uint32_t kShortKeysOfRows = 1024;
 // Tiles begin at whole multiples of their keys, and of a copy to f16 at whole multiples of these: so many positions, but one,
 // may be read before a window, and are masked.
 inline constexpr uint32_t kMostTileKeys = 128;
+
+// Whether a plan of `rows` rows, each of a sequence, gains by knowing that none has more than kShortKeysOfRows keys.
+bool gains_by_short_keys(const Policy& policy, const gpu::Caps& caps, uint32_t n_heads, uint32_t n_kv_heads,
+                         uint32_t rows);
 
 // [rows, n_heads * head_dim] in the forms that are valid, or what AttentionChoice::leaves asks for.
 using AttentionOutput = std::variant<Rows, SplitPartials>;

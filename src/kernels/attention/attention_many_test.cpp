@@ -212,22 +212,30 @@ std::optional<Outcome> rotated(const char* variant, bool rotates, bool norms) {
                  .values = run.read<uint16_t>(op.cache.v, many.values.size())};
 }
 
-// Of the variant for decoding rows of sequences, on a GPU with subgroups of 32.
-uint32_t keys_at_once(uint32_t rows, uint32_t n_heads) {
+// Of a variant for decoding rows of sequences, on a GPU with subgroups of 32.
+gpu::Caps large_gpu() {
   gpu::Caps caps;
   caps.type = gpu::AdapterType::kDiscrete;
   caps.subgroups = true;
   caps.subgroup_min = caps.subgroup_max = 32;
   caps.max_invocations = caps.max_workgroup_size_x = 1024;
   caps.max_workgroup_bytes = 49152;
+  return caps;
+}
+
+DecodeSizes sizes_of(std::string_view variant, uint32_t rows, uint32_t n_heads) {
   Attention op{.n_heads = n_heads};
   op.cache.ctx_len = 4096;
   op.cache.n_kv_heads = 8;
   op.cache.head_dim = 128;
-  AttentionDecodeRow row = each_row(
-      *std::ranges::find(attention_skinny_variants(), "attention_skinny.split", &AttentionPrefillRow::name));
+  AttentionDecodeRow row =
+      each_row(*std::ranges::find(attention_skinny_variants(), variant, &AttentionPrefillRow::name));
   row.rows = rows;
-  return decode_sizes(row, op, caps).keys;
+  return decode_sizes(row, op, large_gpu());
+}
+
+uint32_t keys_at_once(uint32_t rows, uint32_t n_heads) {
+  return sizes_of("attention_skinny.split", rows, n_heads).keys;
 }
 
 TEST(AttentionMany, MoreRowsThanRunAtOnceTakeTwoKeysAtATime) {
@@ -236,21 +244,46 @@ TEST(AttentionMany, MoreRowsThanRunAtOnceTakeTwoKeysAtATime) {
   EXPECT_EQ(keys_at_once(64, 8), 4u);  // one query head a kv head: few registers
 }
 
+TEST(AttentionMany, RowsWithoutSplitsAreNoMoreWorkgroupsThanFillADevice) {
+  constexpr std::string_view kSingle = "attention_skinny.rope.single";
+  for (const uint32_t rows : {2u, 4u, 8u}) {
+    EXPECT_EQ(sizes_of(kSingle, rows, 32).heads, 1u);
+    EXPECT_EQ(sizes_of(kSingle, rows, 32).keys, 8u);
+  }
+  EXPECT_EQ(sizes_of(kSingle, 16, 32).heads, 2u);
+  EXPECT_EQ(sizes_of(kSingle, 16, 32).keys, 4u);
+  EXPECT_EQ(sizes_of(kSingle, 16, 32).splits, 1u);
+}
+
+TEST(AttentionMany, ContextsThatStayShortGainWhereRowsDoNotFillADevice) {
+  const Policy fast;
+  EXPECT_FALSE(gains_by_short_keys(fast, large_gpu(), 32, 8, 2));
+  EXPECT_TRUE(gains_by_short_keys(fast, large_gpu(), 32, 8, 4));
+  EXPECT_TRUE(gains_by_short_keys(fast, large_gpu(), 32, 8, 16));
+  EXPECT_FALSE(gains_by_short_keys(fast, large_gpu(), 32, 8, 32));
+  gpu::Caps cpu = large_gpu();
+  cpu.type = gpu::AdapterType::kCpu;
+  EXPECT_FALSE(gains_by_short_keys(fast, cpu, 32, 8, 4));
+}
+
 TEST(AttentionMany, RowsRotateAndFillTheCacheThemselves) {
   if (!device().caps().subgroups) GTEST_SKIP() << "this device has no subgroups";
   for (const bool norms : {false, true}) {
     const std::optional<Outcome> want = rotated("attention_skinny.portable.split", false, norms);
-    const std::optional<Outcome> got = rotated("attention_skinny.rope.split", true, norms);
-    ASSERT_TRUE(want && got);
-    const std::vector<double> y(want->y.begin(), want->y.end());
-    EXPECT_LT(rel_l2(got->y, y), 1e-4);  // a cached key may round to its f16 neighbour
-    EXPECT_EQ(got->values, want->values);
-    size_t differ = 0;
-    for (size_t i = 0; i < got->keys.size(); ++i) {
-      differ += got->keys[i] != want->keys[i];
-      EXPECT_NEAR(f16_to_f32(got->keys[i]), f16_to_f32(want->keys[i]), 2e-3);
+    for (const char* variant : {"attention_skinny.rope.split", "attention_skinny.rope.single"}) {
+      SCOPED_TRACE(variant);
+      const std::optional<Outcome> got = rotated(variant, true, norms);
+      ASSERT_TRUE(want && got);
+      const std::vector<double> y(want->y.begin(), want->y.end());
+      EXPECT_LT(rel_l2(got->y, y), 1e-4);  // a cached key may round to its f16 neighbour
+      EXPECT_EQ(got->values, want->values);
+      size_t differ = 0;
+      for (size_t i = 0; i < got->keys.size(); ++i) {
+        differ += got->keys[i] != want->keys[i];
+        EXPECT_NEAR(f16_to_f32(got->keys[i]), f16_to_f32(want->keys[i]), 2e-3);
+      }
+      EXPECT_LT(differ, kDecoding * kKvHeads * kHeadDim / 4);
     }
-    EXPECT_LT(differ, kDecoding * kKvHeads * kHeadDim / 4);
   }
 }
 

@@ -15,6 +15,8 @@ namespace {
 // 256 and 512 of them: 354, 376 and 373 tok/s, and with 256 invocations each 383 (256) and 346 (512).
 constexpr uint32_t kTargetWorkgroups = 256;
 constexpr uint32_t kMostSplits = 32;
+// Workgroups without splits that take up to kShortKeysOfRows keys each; fewer take up to kShortKeys.
+constexpr uint32_t kLeastUnsplit = 128;
 // Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
 constexpr uint32_t kMostHeadVectors = 8;
 // A multiprocessor runs three workgroups of kRowsWorkgroup invocations that hold kLargeHeadVectors or more and four keys each, and
@@ -22,6 +24,8 @@ constexpr uint32_t kMostHeadVectors = 8;
 // four and two: 64 streams of the 8B 6,565 and 7,024, of the 1B 23,480 and 25,440; 32 streams, which all run, 5,040 and 4,895.
 constexpr uint32_t kAtOnceOfFourKeys = 396;
 constexpr uint32_t kLargeHeadVectors = 4;
+// At once, of rows without splits: 16 streams of the 8B behind 512 tokens 3,427 tok/s with four and 3,395 with eight (H100).
+constexpr uint32_t kKeysOfSeveralHeads = 4;
 // Of keys, and as many of values, that an invocation has loaded: more than that many times eight registers hold nobody's kernel.
 constexpr uint32_t kMostTileVectors = 16;
 // Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
@@ -175,6 +179,26 @@ std::string own_sequences_with_rope(const Attention& op, const gpu::Caps& caps) 
   return rope_fits(op, caps, rope_row(true, kRowsWorkgroup, 0));
 }
 
+uint32_t short_keys_of_rows(const Attention& op) {
+  return op.n_heads * op.single_rows < kLeastUnsplit ? kShortKeys : kShortKeysOfRows;
+}
+
+// Of attention_skinny, likewise.
+std::string short_sequences_with_rope(const Attention& op, const gpu::Caps& caps) {
+  if (!op.own_sequences) return "rows of one sequence read each other's keys";
+  std::string reason = rope_fits(op, caps, rope_row(false, kDecodeWorkgroup, 0));
+  if (!reason.empty()) return reason;
+  const uint32_t keys = visible_keys(op), most = short_keys_of_rows(op);
+  if (keys > most) {
+    return format_text("one workgroup a head of %u rows is too few for %u keys (up to %u)", op.single_rows,
+                       keys, most);
+  }
+  AttentionDecodeRow split = rope_row(true, kRowsWorkgroup, 0);
+  split.rows = op.single_rows;
+  if (decode_sizes(split, op, caps).splits > 1) return "";
+  return format_text("its %u rows fill the device without splits of the keys", op.single_rows);
+}
+
 std::string short_with_rope(const Attention& op, const gpu::Caps& caps) {
   std::string reason = rope_fits(op, caps, rope_row(false, kDecodeWorkgroup, 1));
   return reason.empty() ? only_short(op, caps) : reason;
@@ -285,9 +309,17 @@ const std::array<AttentionPrefillRow, 4> kPrefill = {{
 
 // Tiles have 16 to 64 rows of q and walk over all keys one after the other, as many workgroups as heads: few rows of a
 // long cache leave nearly the whole device idle. As in decode, splits of the keys for each row fill it.
-const std::array<AttentionPrefillRow, 7> kSkinny = {{
+const std::array<AttentionPrefillRow, 8> kSkinny = {{
     {{.name = "attention_skinny.cpu", .refuse = only_cpu_each_row},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.cpu"}},
+    // H100, streams behind 512 tokens, tok/s of .rope.split and so: 8B, 4, 8 and 16 streams 1,229 to 1,255, 1,929 to 2,003 and 3,333
+    // to 3,425; 1B 4,200 to 4,400, 6,990 to 7,270 and 11,200 to 11,560. Behind 1,000 tokens the 8B's 1,195 to 1,197, 1,839 to
+    // 1,908 and 3,084 to 3,149; behind 2,000 the first loses 5 % and the others gain 2.
+    {{.name = "attention_skinny.rope.single",
+      .lane = kSub,
+      .needs = kNeedSubgroups,
+      .refuse = short_sequences_with_rope},
+     {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.rope.single", .rope = true}},
     {{.name = "attention_skinny.rope.split",
       .lane = kSub,
       .needs = kNeedSubgroups,
@@ -307,6 +339,16 @@ const std::array<AttentionPrefillRow, 7> kSkinny = {{
 }};
 // More rows than these make more workgroups than kTargetWorkgroups.
 constexpr uint32_t kLeastSkinnyRows = 2;
+
+// Query heads of a workgroup: more than the row has only where rows without splits would be more workgroups than fill a device.
+uint32_t wanted_heads(const AttentionDecodeRow& row, const Attention& op, uint32_t group) {
+  if (row.heads == 0) return group;
+  uint32_t heads = row.heads;
+  while (!row.splits && row.rows > 1 && heads < group && op.n_heads / heads * row.rows > kTargetWorkgroups) {
+    heads *= 2;
+  }
+  return heads;
+}
 
 // What a split of the keys is a multiple of: whole turns of its workgroup's loop, since a turn takes as long for a part of its keys.
 // H100, decode behind 512 and 1,500 tokens, tok/s with shares of at least 64 keys in steps of 8, and so: 1B (256 keys) 1,356 to
@@ -331,6 +373,12 @@ AttentionDecodeRow each_row(const AttentionPrefillRow& row) {
   decode.rows = kLeastSkinnyRows;
   decode.rope = row.rope;
   return decode;
+}
+
+bool gains_by_short_keys(const Policy& policy, const gpu::Caps& caps, uint32_t n_heads, uint32_t n_kv_heads,
+                         uint32_t rows) {
+  if (!policy.allows(kSub) || !caps.subgroups || caps.type == gpu::AdapterType::kCpu) return false;
+  return n_heads * rows >= kLeastUnsplit && n_kv_heads * rows < kTargetWorkgroups;
 }
 
 uint32_t visible_keys(const Attention& op) {
@@ -374,7 +422,8 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
   }
   const uint32_t by_registers = std::max(kMostHeadVectors / sizes.vectors, 1u);
   const uint32_t by_memory = std::max(kMostHeadFloats / op.cache.padded_head_dim(), 1u);
-  sizes.heads = std::min({group, by_registers, by_memory, row.heads != 0 ? row.heads : group});
+  sizes.heads = std::min({group, by_registers, by_memory, wanted_heads(row, op, group)});
+  if (!row.splits && row.rows > 1 && sizes.heads > 1) sizes.keys = std::min(sizes.keys, kKeysOfSeveralHeads);
   sizes.head_chunks = (group + sizes.heads - 1) / sizes.heads;
   sizes.keys_per_split = op.cache.ctx_len;
   if (row.splits) {
