@@ -312,9 +312,8 @@ const std::array<AttentionPrefillRow, 4> kPrefill = {{
 const std::array<AttentionPrefillRow, 8> kSkinny = {{
     {{.name = "attention_skinny.cpu", .refuse = only_cpu_each_row},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.cpu"}},
-    // H100, streams behind 512 tokens, tok/s of .rope.split and so: 8B, 4, 8 and 16 streams 1,229 to 1,255, 1,929 to 2,003 and 3,333
-    // to 3,425; 1B 4,200 to 4,400, 6,990 to 7,270 and 11,200 to 11,560. Behind 1,000 tokens the 8B's 1,195 to 1,197, 1,839 to
-    // 1,908 and 3,084 to 3,149; behind 2,000 the first loses 5 % and the others gain 2.
+    // H100, streams behind 512 tokens, tok/s of .rope.split and so: 8B, 4, 8 and 16 streams 1,228 to 1,256, 1,942 to 2,001 and 3,331
+    // to 3,417; 1B 4,235 to 4,427, 6,875 to 7,270 and 11,315 to 11,622 (docs/results/2026-11-28-h100-short-rows).
     {{.name = "attention_skinny.rope.single",
       .lane = kSub,
       .needs = kNeedSubgroups,
