@@ -115,7 +115,12 @@ INSTANTIATE_TEST_SUITE_P(
                     .norm_epsilon = 1e-20f,
                     .weight_scale = 2.5f},
              .bias = true},
-        Case{.n_experts = 64, .n_used = 6, .op = {.n_groups = 8, .groups_used = 3}}));  // DeepSeek V2
+        Case{.n_experts = 64, .n_used = 6, .op = {.n_groups = 8, .groups_used = 3}},  // DeepSeek V2
+        Case{.n_experts = 512,                                                        // Nemotron 3 Super
+             .n_used = 22,
+             .op = {.score = kSigmoid, .norm_weights = true, .norm_epsilon = 1e-20f, .weight_scale = 5},
+             .bias = true},
+        Case{.n_experts = 33, .n_used = 32, .op = {}}));  // the most used
 
 // Ids are each chosen once whatever the logits are, so that no slot is left as it was.
 TEST(Route, EqualAndStrangeLogitsChooseTheLowestIds) {
@@ -135,6 +140,9 @@ TEST(Route, RefusesWhatItCannotChoose) {
   Route op{.logits = run.input(std::vector<float>(1024, 0.0f)),
            .y = {.view = run.output(256), .n_experts = 1024, .n_used = 4}};
   EXPECT_FALSE(run.try_record([&](Context& ctx) { return record(ctx, op); }));
+  op.y = {.view = run.output(512), .n_experts = 64, .n_used = 33};
+  EXPECT_FALSE(run.try_record([&](Context& ctx) { return record(ctx, op); }));
+  op.y.n_used = 4;
   op.y.n_experts = 9;
   op.n_groups = 2;
   EXPECT_FALSE(run.try_record([&](Context& ctx) { return record(ctx, op); }));

@@ -9,7 +9,7 @@
 namespace doppler::kernels {
 
 // More would not fit a workgroup's memory, or the slots of its invocations.
-inline constexpr uint32_t kMaxExperts = 512, kMaxUsedExperts = 16;
+inline constexpr uint32_t kMaxExperts = 512, kMaxUsedExperts = 32;
 
 struct Routes {
   TensorView view;
