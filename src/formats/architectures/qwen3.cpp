@@ -1,5 +1,6 @@
 // Qwen 3, dense: each head of q and k is normalised before its rotation, and there are no biases. Facts: transformers'
 // Qwen3Config; llama.cpp's LLM_ARCH_QWEN3.
+#include "base/json.h"
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
@@ -15,6 +16,9 @@ constexpr FieldDefault kDefaults[] = {{"head_dim", 128, true},
                                       {"max_window_layers", 28, true}};
 constexpr TensorId kLayer[] = {kAttentionNorm, kQ,       kK,    kV,  kQNorm, kKNorm,
                                kAttentionOut,  kFfnNorm, kGate, kUp, kDown};
+constexpr std::string_view kFields[] = {"use_qk_norm"};
+
+Result<void> read(const Json& json, ModelConfig&) { return require_truth(json, "use_qk_norm", true); }
 
 }  // namespace
 
@@ -23,7 +27,11 @@ constinit const Architecture kQwen3Row = {
     .layer = kLayer,
     .truncatable = true,
     .gguf = {.architectures = kGguf, .pairing = RopePairing::kNeox},
-    .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .defaults = kDefaults},
+    .huggingface = {.model_types = kTypes,
+                    .pairing = RopePairing::kNeox,
+                    .defaults = kDefaults,
+                    .read = read,
+                    .keys = kFields},
 };
 
 }  // namespace doppler::formats

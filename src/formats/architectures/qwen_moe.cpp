@@ -1,6 +1,7 @@
 // Qwen 2 and Qwen 3 with experts (Qwen Team 2024, 2025): the dense models' blocks, some or all with a mixture of experts;
 // Qwen 2's has a shared expert with a gate besides. Facts: transformers' Qwen2MoeConfig and Qwen3MoeConfig; llama.cpp's
 // LLM_ARCH_QWEN2MOE and LLM_ARCH_QWEN3MOE, which say in no key that Qwen 3's weights are normalised, and know no dense layer.
+// Layers that slide, for which transformers has a rule a family and which no published model has, are refused.
 #include <algorithm>
 
 #include "base/json.h"
@@ -14,19 +15,18 @@ namespace {
 using enum TensorId;
 
 constexpr std::string_view kGguf2[] = {"qwen2moe"}, kGguf3[] = {"qwen3moe"};
-constexpr HuggingFaceType kTypes2[] = {{"qwen2_moe", WindowRule::kUpperLayers}};
-constexpr HuggingFaceType kTypes3[] = {{"qwen3_moe", WindowRule::kUpperLayers}};
+constexpr HuggingFaceType kTypes2[] = {{"qwen2_moe", WindowRule::kNone}};
+constexpr HuggingFaceType kTypes3[] = {{"qwen3_moe", WindowRule::kNone}};
 constexpr FieldDefault kDefaults2[] = {{"max_position_embeddings", 32768, true},
-                                       {"sliding_window", 4096, true},
-                                       {"max_window_layers", 28, true},
                                        {"num_experts", 60, true},
                                        {"num_experts_per_tok", 4, true},
                                        {"moe_intermediate_size", 1408, true},
                                        {"shared_expert_intermediate_size", 5632, true}};
-constexpr FieldDefault kDefaults3[] = {
-    {"max_position_embeddings", 32768, true}, {"sliding_window", 4096, true},
-    {"max_window_layers", 28, true},          {"num_experts", 128, true},
-    {"num_experts_per_tok", 8, true},         {"moe_intermediate_size", 768, true}};
+constexpr FieldDefault kDefaults3[] = {{"max_position_embeddings", 32768, true},
+                                       {"num_experts", 128, true},
+                                       {"num_experts_per_tok", 8, true},
+                                       {"moe_intermediate_size", 768, true}};
+constexpr std::string_view kFields3[] = {"num_experts", "num_local_experts", "use_qk_norm"};
 constexpr TensorId kLayer3[] = {kAttentionNorm, kQ,       kK,      kV,          kQNorm,    kKNorm,
                                 kAttentionOut,  kFfnNorm, kRouter, kExpertGate, kExpertUp, kExpertDown,
                                 kGate,          kUp,      kDown};
@@ -55,6 +55,7 @@ Result<void> read2(const Json& json, ModelConfig& config) {
 }
 
 Result<void> read3(const Json& json, ModelConfig& config) {
+  DP_CHECK(require_truth(json, "use_qk_norm", true));
   DP_CHECK(read_huggingface_moe(json, config));
   DP_TRY(config.moe.norm_weights, bool_or(json, "norm_topk_prob", false));
   return read_layers(json, config);
@@ -101,7 +102,7 @@ constinit const Architecture kQwen3MoeRow = {
                     .pairing = RopePairing::kNeox,
                     .defaults = kDefaults3,
                     .read = read3,
-                    .keys = kHuggingFaceMoeKeys},
+                    .keys = kFields3},
 };
 
 }  // namespace doppler::formats
