@@ -1,5 +1,7 @@
 // EXAONE 4: norms behind the branches and of each head of q and k; where layers slide, the others do not rotate. Facts:
 // transformers' Exaone4Config; llama.cpp's LLM_ARCH_EXAONE4.
+#include "base/json.h"
+#include "formats/architectures/json_fields.h"
 #include "formats/architectures/rows.h"
 
 namespace doppler::formats {
@@ -12,17 +14,18 @@ constexpr HuggingFaceType kTypes[] = {{"exaone4", WindowRule::kPattern}};
 constexpr FieldDefault kDefaults[] = {{"sliding_window", 4096, true}};
 
 void set_unrotated(ModelConfig& config) {
-  if (config.sliding_window == 0) return;
   for (uint32_t i = 0; i < config.n_layers; ++i) config.is_unrotated.push_back(!is_sliding_layer(config, i));
 }
 
-Result<void> read(const Json&, ModelConfig& config) {
-  set_unrotated(config);
+// The window counts, whether or not a layer has it.
+Result<void> read(const Json& json, ModelConfig& config) {
+  DP_TRY(const auto window, get_count(json, "sliding_window"));
+  if (window.value_or(0) != 0) set_unrotated(config);
   return {};
 }
 
 Result<void> read_keys(const GgufKeys&, ModelConfig& config) {
-  set_unrotated(config);
+  if (config.sliding_window != 0) set_unrotated(config);
   return {};
 }
 

@@ -10,6 +10,8 @@ Json with(const char* model_type, const Json& more) {
   return json;
 }
 
+Json layers_of(const char* type) { return Json(std::vector<std::string>(7, type)); }
+
 // Qwen3-Coder's files say what these models have anyhow.
 TEST(PublishedConfigs, QwenNormsOfHeadsMayBeNamed) {
   for (const char* type : {"qwen3", "qwen3_moe"}) {
@@ -29,6 +31,33 @@ TEST(PublishedConfigs, QwenWithExpertsDoesNotSlide) {
     EXPECT_EQ(refusal(slides), "Field \"use_sliding_window\" is not supported in models of type \"" +
                                    std::string(type) + "\".");
   }
+}
+
+TEST(PublishedConfigs, QwenHybridsFollowTheIntervalOrTheList) {
+  for (const char* type : {"qwen3_5_text", "qwen3_5_moe_text", "qwen3_next"}) {
+    const ModelConfig third = config_of(with(type, {{"full_attention_interval", 3}}));
+    EXPECT_EQ(third.recurrent.is_recurrent, (std::vector<uint8_t>{1, 1, 0, 1, 1, 0, 1}));
+    EXPECT_TRUE(check_config_kept(third, header_of(third)));
+    const Json attention =
+        with(type, {{"layer_types", layers_of("full_attention")}, {"full_attention_interval", 3}});
+    EXPECT_FALSE(is_recurrent_layer(config_of(attention), 0));
+    EXPECT_TRUE(check_config_kept(config_of(attention), header_of(config_of(attention))));
+    EXPECT_EQ(refusal(with(type, {{"full_attention_interval", 0}})),
+              "Field \"full_attention_interval\" is 0; allowed is 1 or more.");
+  }
+  const ModelConfig lfm2 = config_of(with("lfm2", {{"layer_types", layers_of("full_attention")}}));
+  EXPECT_FALSE(is_recurrent_layer(lfm2, 0));
+}
+
+// Where there is a window, layers without it do not rotate, even if that is all of them.
+TEST(PublishedConfigs, ExaoneOfAWindowThatNoLayerHasDoesNotRotate) {
+  const Json types = {{"layer_types", layers_of("full_attention")}, {"sliding_window", 9}};
+  const ModelConfig config = config_of(with("exaone4", types));
+  EXPECT_FALSE(is_rotated_layer(config, 0) || is_rotated_layer(config, 6));
+  EXPECT_FALSE(check_config_kept(config, header_of(config)));
+  Json none = with("exaone4", types);
+  none["sliding_window"] = nullptr;
+  EXPECT_TRUE(is_rotated_layer(config_of(none), 0));
 }
 
 }  // namespace

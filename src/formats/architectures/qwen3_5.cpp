@@ -18,7 +18,7 @@ namespace {
 
 using enum TensorId;
 
-constexpr uint32_t kInterval = 4;  // every fourth layer is attention
+constexpr uint32_t kInterval = 4;  // every fourth layer is attention, where no key says
 
 constexpr std::string_view kGguf[] = {"qwen35"}, kGgufMoe[] = {"qwen35moe"}, kGgufNext[] = {"qwen3next"};
 constexpr HuggingFaceType kTypes[] = {{"qwen3_5_text", WindowRule::kNone}, {"qwen3_5", WindowRule::kNone}};
@@ -90,26 +90,26 @@ constexpr FieldDefault kNextDefaults[] = {{"head_dim", 256, true},
                                           {"moe_intermediate_size", 512, true},
                                           {"shared_expert_intermediate_size", 512, true}};
 
-void set_delta(ModelConfig& config) {
-  RecurrentConfig& c = config.recurrent;
-  c.conv_channels = 2 * c.n_key_heads * c.key_dim + c.n_value_heads * c.value_dim;
-  if (!c.is_recurrent.empty()) return;
+void set_interval(ModelConfig& config, uint32_t interval) {
   for (uint32_t layer = 0; layer < config.n_layers; ++layer) {
-    c.is_recurrent.push_back((layer + 1) % kInterval != 0);
+    config.recurrent.is_recurrent.push_back((layer + 1) % interval != 0);
   }
 }
 
-Result<void> check_delta(const ModelConfig& config) {
-  const RecurrentConfig& c = config.recurrent;
+Result<void> finish_delta(ModelConfig& config) {
+  RecurrentConfig& c = config.recurrent;
   const bool fits = c.n_key_heads != 0 && c.n_value_heads % c.n_key_heads == 0 && c.n_value_heads <= 1024 &&
                     c.key_dim >= 1 && c.key_dim <= 512 && c.value_dim >= 1 && c.value_dim <= 512 &&
                     c.conv_kernel >= 2 && c.conv_kernel <= 16;
-  if (fits) return {};
-  return fail(
-      ErrorKind::kInvalidInput,
-      "A delta net of %u heads of %u on %u of %u with a convolution over %u positions; allowed are whole "
-      "multiples up to 1024 heads of 1 to 512, and 2 to 16 positions.",
-      c.n_value_heads, c.value_dim, c.n_key_heads, c.key_dim, c.conv_kernel);
+  if (!fits) {
+    return fail(
+        ErrorKind::kInvalidInput,
+        "A delta net of %u heads of %u on %u of %u with a convolution over %u positions; allowed are whole "
+        "multiples up to 1024 heads of 1 to 512, and 2 to 16 positions.",
+        c.n_value_heads, c.value_dim, c.n_key_heads, c.key_dim, c.conv_kernel);
+  }
+  c.conv_channels = 2 * c.n_key_heads * c.key_dim + c.n_value_heads * c.value_dim;
+  return {};
 }
 
 Result<void> read_huggingface(const Json& json, ModelConfig& config) {
@@ -119,17 +119,13 @@ Result<void> read_huggingface(const Json& json, ModelConfig& config) {
   DP_TRY(c.n_value_heads, required_count(json, "linear_num_value_heads"));
   DP_TRY(c.key_dim, required_count(json, "linear_key_head_dim"));
   DP_TRY(c.value_dim, required_count(json, "linear_value_head_dim"));
-  DP_TRY(const bool gated, bool_or(json, "attn_output_gate", true));
+  DP_CHECK(require_truth(json, "attn_output_gate", true));
   DP_TRY(const auto interval, get_count(json, "full_attention_interval"));
-  const bool usual = interval.value_or(kInterval) == kInterval || !c.is_recurrent.empty();
-  if (!gated || !usual) {
-    return fail(ErrorKind::kUnsupported,
-                "Field \"%s\" is not supported in models of type \"%s\" without layer_types; allowed is %s.",
-                gated ? "full_attention_interval" : "attn_output_gate", config.architecture.c_str(),
-                gated ? "4" : "true");
+  if (interval == 0) {
+    return fail(ErrorKind::kInvalidInput, "Field \"full_attention_interval\" is 0; allowed is 1 or more.");
   }
-  DP_CHECK(check_delta(config));
-  set_delta(config);
+  if (c.is_recurrent.empty()) set_interval(config, interval.value_or(kInterval));  // no layer_types
+  DP_CHECK(finish_delta(config));
   return announce_next_layer(json, config);
 }
 
@@ -144,12 +140,8 @@ Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
   c.is_tiled = architecture_of(config).gguf.tiles_value_heads && c.n_value_heads != c.n_key_heads;
   DP_CHECK(leave_out_guessing_layers(keys, config));
   DP_TRY(const auto interval, keys.count("full_attention_interval"));
-  const uint32_t every = std::max(1u, interval.value_or(kInterval));
-  for (uint32_t layer = 0; layer < config.n_layers; ++layer)
-    c.is_recurrent.push_back((layer + 1) % every != 0);
-  DP_CHECK(check_delta(config));
-  set_delta(config);
-  return {};
+  set_interval(config, std::max(1u, interval.value_or(kInterval)));
+  return finish_delta(config);
 }
 
 std::vector<GgufField> write_gguf(const ModelConfig& config) {

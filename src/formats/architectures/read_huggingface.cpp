@@ -61,7 +61,7 @@ Result<void> set_layer_types(ModelConfig& config, const HuggingFaceRow& row, Win
     is_sliding.push_back(slides);
     is_recurrent.push_back(recurs);
   }
-  if (std::ranges::count(is_recurrent, 1) != 0) config.recurrent.is_recurrent = std::move(is_recurrent);
+  if (!row.recurrent_type.empty()) config.recurrent.is_recurrent = std::move(is_recurrent);
   const auto n_sliding = std::ranges::count(is_sliding, 1);
   if (n_sliding != 0 && config.sliding_window == 0) {
     return fail(ErrorKind::kUnsupported,
@@ -369,6 +369,9 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
     DP_CHECK(own.read(json, config));
     DP_CHECK(check_config(config));  // it may have set any of them
   }
+  // A list in which no layer has a recurrent state is none.
+  std::vector<uint8_t>& is_recurrent = config.recurrent.is_recurrent;
+  if (std::ranges::count(is_recurrent, 1) == 0) is_recurrent.clear();
   DP_CHECK(check_scales(config));
   return config;
 }
