@@ -172,7 +172,8 @@ struct FieldDefault {
 struct HuggingFaceRow {
   std::span<const HuggingFaceType> model_types;
   Required<RopePairing> pairing;
-  float norm_offset = 0;           // norms are stored as w - norm_offset
+  float norm_offset = 0;  // norms are stored as w - norm_offset
+  std::string_view activation = "hidden_act";
   bool tied_embeddings = false;    // without tie_word_embeddings
   bool query_scalar = false;       // query_pre_attn_scalar gives attention's scale; elsewhere it is refused
   bool attention_softcap = false;  // attn_logit_softcapping is understood; elsewhere it is refused

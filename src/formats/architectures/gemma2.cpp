@@ -77,6 +77,7 @@ constinit const Architecture kGemma2Row = {
     .huggingface = {.model_types = kTypes,
                     .pairing = RopePairing::kNeox,
                     .norm_offset = 1.0f,
+                    .activation = "hidden_activation",
                     .tied_embeddings = true,
                     .query_scalar = true,
                     .attention_softcap = true,

@@ -172,6 +172,7 @@ constinit const Architecture kGemma3nRow = {
              .keys = kGgufKeys},
     .huggingface = {.model_types = kTypes,
                     .pairing = RopePairing::kNeox,
+                    .activation = "hidden_activation",
                     .tied_embeddings = true,
                     .defaults = kDefaults,
                     .read = read,

@@ -214,6 +214,7 @@ constinit const Architecture kGemma4Row = {
              .keys = kGgufKeys},
     .huggingface = {.model_types = kTypes,
                     .pairing = RopePairing::kNeox,
+                    .activation = "hidden_activation",
                     .tied_embeddings = true,
                     .defaults = kDefaults,
                     .read = read,

@@ -89,6 +89,7 @@ constinit const Architecture kModernBertRow = {
              .norm_epsilon = "attention.layer_norm_epsilon"},
     .huggingface = {.model_types = kTypes,
                     .pairing = RopePairing::kNeox,
+                    .activation = "hidden_activation",
                     .tied_embeddings = true,
                     .defaults = kDefaults,
                     .read = read,

@@ -60,5 +60,13 @@ TEST(PublishedConfigs, ExaoneOfAWindowThatNoLayerHasDoesNotRotate) {
   EXPECT_TRUE(is_rotated_layer(config_of(none), 0));
 }
 
+TEST(PublishedConfigs, GatesOfGemmaAreNamedByOneField) {
+  const Json both = {{"hidden_act", "silu"}, {"hidden_activation", "gelu_pytorch_tanh"}};
+  for (const char* type : {"gemma2", "gemma3_text", "gemma3n_text", "gemma4_text"}) {
+    EXPECT_EQ(config_of(with(type, both)).activation, ActivationFn::kGeluTanh) << type;
+  }
+  EXPECT_EQ(config_of(with("llama", both)).activation, ActivationFn::kSilu);
+}
+
 }  // namespace
 }  // namespace doppler::formats

@@ -14,11 +14,8 @@
 namespace doppler::formats {
 namespace {
 
-Result<ActivationFn> read_activation(const Json& json, ActivationFn usual) {
-  DP_TRY(auto name, get_string(json, "hidden_act"));
-  if (!name) {
-    DP_TRY(name, get_string(json, "hidden_activation"));
-  }
+Result<ActivationFn> read_activation(const Json& json, const HuggingFaceRow& row, ActivationFn usual) {
+  DP_TRY(const auto name, get_string(json, std::string(row.activation).c_str()));
   if (!name) return usual;
   const std::string& act = *name;
   if (act == "silu" || act == "swish") return ActivationFn::kSilu;
@@ -346,7 +343,7 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   config.tied_embeddings = tied.value_or(own.tied_embeddings);
   config.activation = row->activation;
   if (std::ranges::find(own.keys, "hidden_act") == own.keys.end()) {
-    DP_TRY(config.activation, read_activation(json, row->activation));
+    DP_TRY(config.activation, read_activation(json, own, row->activation));
   }
   config.bidirectional = row->bidirectional;
   if (config.bidirectional) config.pooling.kind = Pooling::kMean;  // as sentence-transformers without modules
