@@ -14,7 +14,7 @@ using enum Dim;
 constexpr std::string_view kGguf[] = {"hunyuan-dense"}, kGgufMoe[] = {"hunyuan-moe"};
 constexpr HuggingFaceType kTypes[] = {{"hunyuan_v1_dense", WindowRule::kNone}};
 constexpr HuggingFaceType kMoeTypes[] = {{"hunyuan_v1_moe", WindowRule::kNone}};
-constexpr std::string_view kFields[] = {"use_qk_norm"}, kMoeFields[] = {"use_qk_norm", "num_experts"};
+constexpr std::string_view kFields[] = {"use_qk_norm", "num_experts"};
 constexpr FieldDefault kMoeDefaults[] = {{"num_experts", 1, true}};
 constexpr TensorId kLayer[] = {kAttentionNorm, kQ,       kK,    kV,  kQNorm, kKNorm,
                                kAttentionOut,  kFfnNorm, kGate, kUp, kDown};
@@ -35,7 +35,13 @@ constexpr TensorRow kMoeTensors[] = {
     {kSharedDown, "ffn_down_shexp", "mlp.shared_mlp.down_proj", {kHidden, kSharedFfn}},
 };
 
-Result<void> read(const Json& json, ModelConfig&) { return require_truth(json, "use_qk_norm", true); }
+// Published folders of dense models have one expert.
+Result<void> read(const Json& json, ModelConfig& config) {
+  DP_TRY(const auto experts, get_count(json, "num_experts"));
+  if (experts.value_or(1) <= 1) return require_truth(json, "use_qk_norm", true);
+  return fail(ErrorKind::kUnsupported, "Field \"num_experts\" is %u; models of type \"%s\" have 0 or 1.",
+              *experts, config.architecture.c_str());
+}
 
 // A number, or a list that has the same one for each layer.
 Result<uint32_t> count_of_all_layers(const Json& json, const char* key, uint32_t usual) {
@@ -101,7 +107,7 @@ constinit const Architecture kHunyuanV1MoeRow = {
                     .pairing = RopePairing::kNeox,
                     .defaults = kMoeDefaults,
                     .read = read_moe,
-                    .keys = kMoeFields},
+                    .keys = kFields},
 };
 
 }  // namespace doppler::formats

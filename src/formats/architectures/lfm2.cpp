@@ -19,8 +19,13 @@ constexpr float kNormEpsilon = 1e-6f;  // of the experts' weights: transformers'
 constexpr std::string_view kGguf[] = {"lfm2"}, kGgufMoe[] = {"lfm2moe"};
 constexpr HuggingFaceType kTypes[] = {{"lfm2", WindowRule::kNone}};
 constexpr HuggingFaceType kMoeTypes[] = {{"lfm2_moe", WindowRule::kNone}};
-// Those of the dense model, then those of experts.
-constexpr FieldDefault kAllDefaults[] = {{"rms_norm_eps", 1e-5, false},
+// The width's first name was block_ff_dim.
+constexpr FieldDefault kDefaults[] = {{"rms_norm_eps", 1e-5, false},
+                                      {"rope_theta", 1e6, false},
+                                      {"max_position_embeddings", 128000, true},
+                                      {"conv_L_cache", 3, true},
+                                      {"intermediate_size", 12288, true}};
+constexpr FieldDefault kMoeDefaults[] = {{"rms_norm_eps", 1e-5, false},
                                          {"rope_theta", 1e6, false},
                                          {"max_position_embeddings", 128000, true},
                                          {"conv_L_cache", 3, true},
@@ -28,7 +33,6 @@ constexpr FieldDefault kAllDefaults[] = {{"rms_norm_eps", 1e-5, false},
                                          {"num_experts_per_tok", 4, true},
                                          {"moe_intermediate_size", 1792, true},
                                          {"num_dense_layers", 2, true}};
-constexpr std::span kDefaults = std::span(kAllDefaults).first<4>();
 constexpr TensorId kAttentionLayer[] = {kAttentionNorm, kQ,       kK,    kV,  kQNorm, kKNorm,
                                         kAttentionOut,  kFfnNorm, kGate, kUp, kDown};
 constexpr TensorId kConvLayer[] = {kAttentionNorm, kConvIn, kConv, kConvOut, kFfnNorm, kGate, kUp, kDown};
@@ -202,7 +206,7 @@ constinit const Architecture kLfm2MoeRow = {
     .huggingface = {.model_types = kMoeTypes,
                     .pairing = RopePairing::kNeox,
                     .tied_embeddings = true,
-                    .defaults = kAllDefaults,
+                    .defaults = kMoeDefaults,
                     .recurrent_type = "conv",
                     .read = read_huggingface_experts,
                     .keys = kMoeKeys},

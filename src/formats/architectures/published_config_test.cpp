@@ -49,6 +49,18 @@ TEST(PublishedConfigs, QwenHybridsFollowTheIntervalOrTheList) {
   EXPECT_FALSE(is_recurrent_layer(lfm2, 0));
 }
 
+TEST(PublishedConfigs, Lfm2MayNameItsWidthByTheOldNameAlone) {
+  Json json = with("lfm2", {{"block_ff_dim", 96}, {"block_multiple_of", 32}});
+  json.erase("intermediate_size");
+  EXPECT_EQ(config_of(json).ffn_dim, 64u);
+}
+
+TEST(PublishedConfigs, DenseHunyuanMayHaveOneExpert) {
+  EXPECT_EQ(config_of(with("hunyuan_v1_dense", {{"num_experts", 1}})).moe.n_experts, 0u);
+  EXPECT_EQ(refusal(with("hunyuan_v1_dense", {{"num_experts", 8}})),
+            "Field \"num_experts\" is 8; models of type \"hunyuan_v1_dense\" have 0 or 1.");
+}
+
 // Where there is a window, layers without it do not rotate, even if that is all of them.
 TEST(PublishedConfigs, ExaoneOfAWindowThatNoLayerHasDoesNotRotate) {
   const Json types = {{"layer_types", layers_of("full_attention")}, {"sliding_window", 9}};
