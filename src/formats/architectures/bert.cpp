@@ -39,6 +39,7 @@ constexpr HuggingFaceType kRobertaTypes[] = {
     {"xlm-roberta", WindowRule::kNone}, {"roberta", WindowRule::kNone}, {"camembert", WindowRule::kNone}};
 
 Result<void> read(const Json& json, ModelConfig&) {
+  for (const char* key : {"is_decoder", "add_cross_attention"}) DP_CHECK(require_truth(json, key, false));
   DP_TRY(const auto type, get_string(json, "position_embedding_type"));
   if (type.value_or("absolute") == "absolute") return {};
   return fail(ErrorKind::kUnsupported,

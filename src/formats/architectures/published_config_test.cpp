@@ -80,5 +80,25 @@ TEST(PublishedConfigs, GatesOfGemmaAreNamedByOneField) {
   EXPECT_EQ(config_of(with("llama", both)).activation, ActivationFn::kSilu);
 }
 
+TEST(PublishedConfigs, WeightsStoredInWaysThatNobodyReadsAreRefused) {
+  const auto quantised = [](const Json& json) {
+    return refusal(with("llama", {{"quantization_config", json}}));
+  };
+  EXPECT_EQ(quantised({{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}}), "");
+  EXPECT_EQ(quantised({{"quant_method", "compressed-tensors"}, {"transform_config", Json::object()}}), "");
+  EXPECT_EQ(
+      quantised({{"quant_method", "bitnet"}}),
+      "Weights of quant_method \"bitnet\" in \"quantization_config\" are not supported; supported are fp8, "
+      "fbgemm_fp8, compressed-tensors, modelopt, mxfp4.");
+  EXPECT_EQ(quantised({{"quant_method", "compressed-tensors"}, {"transform_config", {{"config_groups", 1}}}}),
+            "Field \"transform_config\" of \"quantization_config\" is not supported; allowed is none.");
+}
+
+TEST(PublishedConfigs, BertThatDecodesIsRefused) {
+  EXPECT_EQ(refusal(with("bert", {{"is_decoder", false}})), "");
+  EXPECT_EQ(refusal(with("roberta", {{"is_decoder", true}})),
+            "Field \"is_decoder\" is true; supported is false.");
+}
+
 }  // namespace
 }  // namespace doppler::formats

@@ -1,0 +1,14 @@
+// Fields of a config.json that change the maths and that the reader of a family does not understand.
+#pragma once
+
+#include "formats/architectures/architecture.h"
+
+namespace doppler::formats {
+
+// Error: one that `row` does not name as understood, unless its value changes nothing.
+Result<void> refuse_others(const Json& json, const HuggingFaceRow& row, const ModelConfig& config);
+
+// Error: a quantization_config of weights that are stored in no way that this build reads, or that are to be transformed.
+Result<void> check_quantisation(const Json& json);
+
+}  // namespace doppler::formats
