@@ -1,5 +1,6 @@
 // Fields as published config.json files have them, each read as transformers reads it or refused by name.
 #include "formats/architectures/test_configs.h"
+#include "formats/safetensors/safetensors_writer.h"
 
 namespace doppler::formats {
 namespace {
@@ -11,6 +12,18 @@ Json with(const char* model_type, const Json& more) {
 }
 
 Json layers_of(const char* type) { return Json(std::vector<std::string>(7, type)); }
+
+std::unique_ptr<Checkpoint> folder(const Json& config, std::vector<std::string> names) {
+  const std::vector<uint8_t> data(8);
+  std::vector<SafetensorsItem> items;
+  for (std::string& name : names) items.push_back({std::move(name), DType::kF16, {2, 2}, data});
+  MemorySink sink;
+  EXPECT_TRUE(write_safetensors(items, {}, sink));
+  uint64_t bytes_read = 0;
+  MemoryFileSet::Files files = {{"config.json", bytes_of_text(to_text(config))},
+                                {"model.safetensors", sink.bytes()}};
+  return must(run_now(open_checkpoint(std::make_unique<MemoryFileSet>(std::move(files), "", &bytes_read))));
+}
 
 // Qwen3-Coder's files say what these models have anyhow.
 TEST(PublishedConfigs, QwenNormsOfHeadsMayBeNamed) {
@@ -98,6 +111,17 @@ TEST(PublishedConfigs, BertThatDecodesIsRefused) {
   EXPECT_EQ(refusal(with("bert", {{"is_decoder", false}})), "");
   EXPECT_EQ(refusal(with("roberta", {{"is_decoder", true}})),
             "Field \"is_decoder\" is true; supported is false.");
+}
+
+// transformers ties two matrices of a file only where they are equal.
+TEST(PublishedConfigs, AnOutputMatrixInTheFileIsUsed) {
+  for (const bool tied : {true, false}) {
+    const Json json = with("qwen3", {{"tie_word_embeddings", tied}});
+    const auto apart = folder(json, {"model.embed_tokens.weight", "lm_head.weight"});
+    EXPECT_FALSE(must(read_config(*apart)).tied_embeddings);
+    const auto one = folder(json, {"model.embed_tokens.weight"});
+    EXPECT_TRUE(must(read_config(*one)).tied_embeddings);
+  }
 }
 
 }  // namespace
