@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "formats/architectures/json_fields.h"
+#include "formats/architectures/rope_frequencies.h"
 
 namespace doppler::formats {
 namespace {
@@ -70,8 +71,9 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePa
     DP_TRY(rope.scaling, scaling_from_name(type.value_or("default")));
     DP_TRY(rotated_part, number_or(p, "partial_rotary_factor", rotated_part));
     DP_TRY(rope.factor, number_or(p, "factor", 1.0));
-    DP_TRY(const double original, number_or(json, "original_max_position_embeddings", config.ctx_len));
-    DP_TRY(rope.original_ctx_len, number_or(p, "original_max_position_embeddings", original));
+    // transformers has the model's own number before the scaling's.
+    DP_TRY(const double original, number_or(p, "original_max_position_embeddings", config.ctx_len));
+    DP_TRY(rope.original_ctx_len, number_or(json, "original_max_position_embeddings", original));
     DP_TRY(rope.low_freq_factor, number_or(p, "low_freq_factor", 1.0));
     DP_TRY(rope.high_freq_factor, number_or(p, "high_freq_factor", 4.0));
     DP_TRY(rope.beta_fast, number_or(p, "beta_fast", 32.0));
@@ -79,6 +81,10 @@ Result<RopeConfig> read_rope(const Json& json, const ModelConfig& config, RopePa
     DP_TRY(rope.mscale, number_or(p, "mscale", 0.0));
     DP_TRY(rope.mscale_all_dim, number_or(p, "mscale_all_dim", 0.0));
     DP_TRY(rope.attention_factor, number_or(p, "attention_factor", 0.0));
+    DP_TRY(const auto factor, get_number(p, "factor"));
+    if (rope.scaling == RopeScaling::kLongRope && factor && rope.attention_factor == 0) {
+      rope.attention_factor = longrope_attention_factor(*factor, rope.original_ctx_len);
+    }
     DP_TRY(const auto truncate, get_bool(p, "truncate"));
     rope.truncate = truncate.value_or(true);
     DP_TRY(rope.long_factor, get_numbers(p, "long_factor"));

@@ -1,4 +1,6 @@
 // Fields as published config.json files have them, each read as transformers reads it or refused by name.
+#include <cmath>
+
 #include "formats/architectures/test_configs.h"
 #include "formats/safetensors/safetensors_writer.h"
 
@@ -23,6 +25,10 @@ std::unique_ptr<Checkpoint> folder(const Json& config, std::vector<std::string> 
   MemoryFileSet::Files files = {{"config.json", bytes_of_text(to_text(config))},
                                 {"model.safetensors", sink.bytes()}};
   return must(run_now(open_checkpoint(std::make_unique<MemoryFileSet>(std::move(files), "", &bytes_read))));
+}
+
+double attention_factor(const ModelConfig& config) {
+  return must(rope_frequencies(config.rope, config.ctx_len, config.ctx_len, {})).attention_factor;
 }
 
 // Qwen3-Coder's files say what these models have anyhow.
@@ -122,6 +128,24 @@ TEST(PublishedConfigs, AnOutputMatrixInTheFileIsUsed) {
     const auto one = folder(json, {"model.embed_tokens.weight"});
     EXPECT_TRUE(must(read_config(*one)).tied_embeddings);
   }
+}
+
+Json longrope(const Json& more) {
+  Json scaling = {{"type", "longrope"}, {"short_factor", {1, 1, 1, 1, 1}}, {"long_factor", {2, 2, 2, 2, 2}}};
+  for (const auto& [key, value] : more.items()) scaling[key] = value;
+  return with("phi3", {{"original_max_position_embeddings", 160}, {"rope_scaling", scaling}});
+}
+
+TEST(PublishedConfigs, FactorsOfLongRope) {
+  const auto by = [](double factor) { return std::sqrt(1 + std::log(factor) / std::log(160.0)); };
+  EXPECT_NEAR(attention_factor(config_of(longrope(Json::object()))), by(4), 1e-6);
+  EXPECT_NEAR(attention_factor(config_of(longrope({{"factor", 32}}))), by(32), 1e-6);
+  EXPECT_NEAR(attention_factor(config_of(longrope({{"factor", 0.5}}))), 1, 1e-6);
+  EXPECT_NEAR(attention_factor(config_of(longrope({{"factor", 32}, {"attention_factor", 1.25}}))), 1.25,
+              1e-6);
+  // The model's own number goes before that of the scaling.
+  EXPECT_NEAR(attention_factor(config_of(longrope({{"original_max_position_embeddings", 320}}))), by(4),
+              1e-6);
 }
 
 }  // namespace

@@ -65,11 +65,14 @@ Result<double> scale_longrope(const RopeConfig& rope, uint32_t ctx_len, uint32_t
   }
   for (size_t i = 0; i < factors.size(); ++i) inv_freq[i] /= factors[i];
   if (rope.attention_factor != 0) return rope.attention_factor;
-  const double scale = static_cast<double>(max_ctx_len) / rope.original_ctx_len;
-  return scale <= 1 ? 1.0 : std::sqrt(1 + std::log(scale) / std::log(rope.original_ctx_len));
+  return longrope_attention_factor(max_ctx_len / rope.original_ctx_len, rope.original_ctx_len);
 }
 
 }  // namespace
+
+double longrope_attention_factor(double factor, double original_ctx_len) {
+  return factor <= 1 ? 1.0 : std::sqrt(1 + std::log(factor) / std::log(original_ctx_len));
+}
 
 std::string divisors_tensor(const RopeConfig& rope, uint32_t ctx_len) {
   if (rope.scaling != RopeScaling::kLongRope || rope.frequency_divisors.empty())

@@ -24,6 +24,9 @@ inline constexpr const char *kLongFactors = "rope_factors_long.weight",
 // The tensor whose contents are the divisors of a session of so many positions; empty: there is none.
 std::string divisors_tensor(const RopeConfig& rope, uint32_t ctx_len);
 
+// Of longrope by how many times the original context is extended.
+double longrope_attention_factor(double factor, double original_ctx_len);
+
 // ctx_len: positions the session will use; decides between longrope's short and long factors. max_ctx_len: what the
 // model was made for. divisors: contents of divisors_tensor(), or empty.
 Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_len, uint32_t max_ctx_len,
