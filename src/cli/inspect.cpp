@@ -225,6 +225,8 @@ const char* rope_scaling_name(formats::RopeScaling scaling) {
       return "longrope";
     case formats::RopeScaling::kProportional:
       return "proportional";
+    case formats::RopeScaling::kDynamic:
+      return "dynamic";
   }
   return "?";
 }

@@ -46,6 +46,18 @@ void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, c
   if (config.bidirectional) options.chunk = options.ctx_len;  // each token sees all others
 }
 
+Result<void> check_context(const RunnerOptions& options, const formats::ModelConfig& config) {
+  if (options.ctx_len <= config.ctx_len) return {};
+  if (formats::ends_at_ctx_len(config)) {
+    return fail(ErrorKind::kInvalidInput,
+                "A context of %u tokens was asked for; allowed is 1 to %u, the positions that the model has.",
+                options.ctx_len, config.ctx_len);
+  }
+  log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",
+      options.ctx_len, config.ctx_len);
+  return {};
+}
+
 uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config) {
   // The one dispatch of the lane persistent has one length for all layers.
   const bool is_persistent =
@@ -236,6 +248,7 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   DP_TRY(estimate.config, formats::read_config(checkpoint));
   DP_CHECK(families::check_has_forward_pass(estimate.config));
   fill_defaults(options, estimate.config, caps);
+  DP_CHECK(check_context(options, estimate.config));
   DP_CHECK(choose_drafting(options, estimate.config));
   DP_CHECK(check_cache_format(estimate.config, options.cache_format));
   estimate.ctx_len = options.ctx_len;

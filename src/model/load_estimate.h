@@ -13,6 +13,8 @@ namespace doppler::model {
 
 // Context and prefill chunk, where 0 was asked: the usual ones, with fewer rows a chunk where the device binds no more.
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, const gpu::Caps& caps);
+// Tells of a context beyond what the model was trained for. Error: a model that cannot compute those positions.
+Result<void> check_context(const RunnerOptions& options, const formats::ModelConfig& config);
 // SequenceRunner::window of a model that has windows: what lies before them and is masked, but read, must be of the same
 // sequence, since zero times another's infinity is not zero.
 uint32_t read_positions(const formats::ModelConfig& config);

@@ -65,6 +65,20 @@ TEST(LoadEstimate, AChunkHasAsManyRowsAsTheDeviceBinds) {
   EXPECT_EQ(chunk(128, 512, 0), 512u);  // asked for: recording says what is too large
 }
 
+TEST(LoadEstimate, LearnedPositionsEndTheContext) {
+  formats::ModelConfig config;
+  config.ctx_len = 512;
+  const auto refusal = [&](uint32_t ctx_len) {
+    const auto checked = check_context({.ctx_len = ctx_len}, config);
+    return checked ? std::string() : checked.error().sentence();
+  };
+  EXPECT_EQ(refusal(513), "");  // a model that rotates is only warned of
+  config.n_token_types = 2;
+  EXPECT_EQ(refusal(512), "");
+  EXPECT_EQ(refusal(513),
+            "A context of 513 tokens was asked for; allowed is 1 to 512, the positions that the model has.");
+}
+
 TEST(MemoryEstimate, RingsHoldTheWindowAndAChunk) {
   formats::ModelConfig config;
   EXPECT_EQ(ring_positions(config, 32768, 512), 0u);

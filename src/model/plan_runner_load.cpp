@@ -40,10 +40,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK(families::check_has_forward_pass(config));
   if (options.pooling != formats::Pooling::kNone) config.pooling.kind = options.pooling;
   fill_defaults(options, config, device.caps());
-  if (options.ctx_len > config.ctx_len) {
-    log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",
-        options.ctx_len, config.ctx_len);
-  }
+  DP_CO_CHECK(check_context(options, config));
   if (options.tickets == 0) options.tickets = kTickets;
   if (options.tickets < 2 || options.tickets > kMaxTickets) {
     co_return fail(ErrorKind::kInvalidInput, "A ring of %u readbacks was asked for; allowed is 2 to %u.",

@@ -122,6 +122,10 @@ bool has_feed_forward(const ModelConfig& config, uint32_t layer) {
   return layer >= config.is_feed_forward.size() || config.is_feed_forward[layer] != 0;
 }
 
+bool ends_at_ctx_len(const ModelConfig& config) {
+  return config.n_token_types != 0 || config.rope.scaling == RopeScaling::kDynamic;
+}
+
 uint32_t expert_row_dim(const ModelConfig& config) {
   return config.moe.row_dim != 0 ? config.moe.row_dim : config.hidden_dim;
 }

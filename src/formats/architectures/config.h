@@ -14,7 +14,15 @@
 
 namespace doppler::formats {
 
-enum class RopeScaling : uint8_t { kNone, kLinear, kLlama3, kYarn, kLongRope, kProportional };
+enum class RopeScaling : uint8_t {
+  kNone,
+  kLinear,
+  kLlama3,
+  kYarn,
+  kLongRope,
+  kProportional,
+  kDynamic,  // none up to what the model was trained for; further positions are not computed
+};
 
 // Which two numbers of a head are rotated together.
 enum class RopePairing : uint8_t {
@@ -205,6 +213,8 @@ bool has_cache(const ModelConfig& config, uint32_t layer);
 bool has_equal_caches(const ModelConfig& config);
 // True if the model gives vectors of texts, not texts.
 bool is_embedding_model(const ModelConfig& config);
+// True if positions behind ctx_len cannot be computed: they are learned, or rotate as the length of the text says.
+bool ends_at_ctx_len(const ModelConfig& config);
 // Numbers that the model gives for a token: its vocabulary's logits, or those of an embedding or of classes.
 uint32_t output_dim(const ModelConfig& config);
 

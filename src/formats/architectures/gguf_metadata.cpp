@@ -33,6 +33,7 @@ Result<void> add_scaling(GgufHeader& header, const std::string& prefix, const Mo
     case RopeScaling::kNone:
     case RopeScaling::kLlama3:  // a tensor
     case RopeScaling::kProportional:
+    case RopeScaling::kDynamic:  // no such thing in GGUF: further positions are the reader's own matter
       return {};
     case RopeScaling::kLinear:
       header.add_string(prefix + "rope.scaling.type", "linear");

@@ -12,20 +12,17 @@ namespace {
 
 Result<RopeScaling> scaling_from_name(const std::string& name) {
   static constexpr std::pair<const char*, RopeScaling> kNames[] = {
-      {"default", RopeScaling::kNone},
-      {"linear", RopeScaling::kLinear},
-      {"llama3", RopeScaling::kLlama3},
-      {"yarn", RopeScaling::kYarn},
-      {"longrope", RopeScaling::kLongRope},
-      {"su", RopeScaling::kLongRope},
-      {"proportional", RopeScaling::kProportional},
+      {"default", RopeScaling::kNone},  {"dynamic", RopeScaling::kDynamic},
+      {"linear", RopeScaling::kLinear}, {"llama3", RopeScaling::kLlama3},
+      {"yarn", RopeScaling::kYarn},     {"longrope", RopeScaling::kLongRope},
+      {"su", RopeScaling::kLongRope},   {"proportional", RopeScaling::kProportional},
   };
   for (const auto& [known, scaling] : kNames) {
     if (name == known) return scaling;
   }
   return fail(ErrorKind::kUnsupported,
-              "Rope type \"%s\" is not known; known are default, linear, llama3, yarn, longrope and "
-              "proportional.",
+              "Rope type \"%s\" is not known; known are default, linear, dynamic, llama3, yarn, longrope "
+              "and proportional.",
               printable(name).c_str());
 }
 

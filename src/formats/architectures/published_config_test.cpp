@@ -148,5 +148,17 @@ TEST(PublishedConfigs, FactorsOfLongRope) {
               1e-6);
 }
 
+// Up to what the model was trained for it is no scaling; further positions are refused where a model is loaded.
+TEST(PublishedConfigs, DynamicRopeEndsWhereTheModelWasTrainedFor) {
+  const ModelConfig config =
+      config_of(with("llama", {{"rope_scaling", {{"type", "dynamic"}, {"factor", 2}}}}));
+  const ModelConfig plain = config_of(with("llama", {}));
+  EXPECT_TRUE(ends_at_ctx_len(config));
+  EXPECT_FALSE(ends_at_ctx_len(plain));
+  EXPECT_EQ(must(rope_frequencies(config.rope, 64, config.ctx_len, {})).inv_freq,
+            must(rope_frequencies(plain.rope, 64, config.ctx_len, {})).inv_freq);
+  EXPECT_TRUE(ends_at_ctx_len(config_of(with("bert", {}))));
+}
+
 }  // namespace
 }  // namespace doppler::formats

@@ -96,6 +96,7 @@ Result<RopeFrequencies> rope_frequencies(const RopeConfig& rope, uint32_t ctx_le
   double attention_factor = 1.0;
   switch (rope.scaling) {
     case RopeScaling::kNone:
+    case RopeScaling::kDynamic:
       break;
     case RopeScaling::kLinear:
       for (double& f : out.inv_freq) f /= rope.factor;
