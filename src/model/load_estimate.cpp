@@ -58,6 +58,14 @@ Result<void> check_context(const RunnerOptions& options, const formats::ModelCon
   return {};
 }
 
+void tell_of_layers_left_out(const formats::Checkpoint& checkpoint, const formats::ModelConfig& config) {
+  const uint32_t count = formats::layers_left_out(checkpoint, config);
+  if (count == 0) return;
+  log(LogLevel::kWarning,
+      "The file has %u layers behind the %u of config.json (num_hidden_layers); they are not used.", count,
+      config.n_layers);
+}
+
 uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config) {
   // The one dispatch of the lane persistent has one length for all layers.
   const bool is_persistent =
@@ -249,6 +257,7 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   DP_CHECK(families::check_has_forward_pass(estimate.config));
   fill_defaults(options, estimate.config, caps);
   DP_CHECK(check_context(options, estimate.config));
+  tell_of_layers_left_out(checkpoint, estimate.config);
   DP_CHECK(choose_drafting(options, estimate.config));
   DP_CHECK(check_cache_format(estimate.config, options.cache_format));
   estimate.ctx_len = options.ctx_len;

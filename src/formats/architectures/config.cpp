@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/next_layer.h"
@@ -231,6 +232,23 @@ Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
   DP_CHECK(find_next_layer(checkpoint.config(), shape_of, config));
   DP_CHECK(read_pooling(checkpoint.config(), shape_of, config));
   return config;
+}
+
+uint32_t layers_left_out(const Checkpoint& checkpoint, const ModelConfig& config) {
+  if (checkpoint.gguf()) return 0;
+  const std::string prefix =
+      config.huggingface_prefix + std::string(architecture_of(config).huggingface.layers);
+  // Layers that guess further tokens may stand behind the last one.
+  const Json* text = find(checkpoint.config(), "text_config");
+  const Json* guessing = find(text ? *text : checkpoint.config(), "num_nextn_predict_layers");
+  uint64_t counted = config.n_layers;
+  if (guessing && guessing->is_number_unsigned()) counted += guessing->get<uint32_t>();
+  uint64_t present = 0;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    if (!tensor.name.starts_with(prefix)) continue;
+    present = std::max<uint64_t>(present, layer_of_tensor(tensor.name).value_or(0) + uint64_t{1});
+  }
+  return static_cast<uint32_t>(present - std::min(present, counted));
 }
 
 }  // namespace doppler::formats

@@ -225,4 +225,7 @@ float usual_attention_scale(const ModelConfig& config);
 // the ones this build knows. A field that changes the maths and is not understood is an error.
 Result<ModelConfig> read_config(const Checkpoint& checkpoint);
 
+// Layers of a Hugging Face folder behind those that its config.json counts, which nothing reads.
+uint32_t layers_left_out(const Checkpoint& checkpoint, const ModelConfig& config);
+
 }  // namespace doppler::formats

@@ -130,6 +130,17 @@ TEST(PublishedConfigs, AnOutputMatrixInTheFileIsUsed) {
   }
 }
 
+TEST(PublishedConfigs, LayersBehindTheLastAreCounted) {
+  const auto left_out = [](const Json& json) {
+    const auto model = folder(json, {"model.embed_tokens.weight", "model.layers.6.input_layernorm.weight",
+                                     "model.layers.8.input_layernorm.weight", "vision.layers.30.weight"});
+    return layers_left_out(*model, must(read_config(*model)));
+  };
+  EXPECT_EQ(left_out(with("llama", {})), 2u);
+  EXPECT_EQ(left_out(with("llama", {{"num_hidden_layers", 9}})), 0u);
+  EXPECT_EQ(left_out(with("glm4_moe", {{"num_hidden_layers", 8}, {"num_nextn_predict_layers", 1}})), 0u);
+}
+
 Json longrope(const Json& more) {
   Json scaling = {{"type", "longrope"}, {"short_factor", {1, 1, 1, 1, 1}}, {"long_factor", {2, 2, 2, 2, 2}}};
   for (const auto& [key, value] : more.items()) scaling[key] = value;
