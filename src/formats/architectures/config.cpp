@@ -8,6 +8,7 @@
 #include "formats/architectures/architecture.h"
 #include "formats/architectures/config_sources.h"
 #include "formats/architectures/next_layer.h"
+#include "formats/architectures/refused_fields.h"
 #include "formats/architectures/tensor_names.h"
 
 namespace doppler::formats {
@@ -210,6 +211,7 @@ Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
     return tensor ? &tensor->shape : nullptr;
   };
   if (const GgufFile* gguf = checkpoint.gguf()) return config_from_gguf(*gguf, shape_of);
+  DP_CHECK(check_quantisation(checkpoint.config()));
   DP_TRY(ModelConfig config, config_from_huggingface(checkpoint.config()));
   config.name = checkpoint.name();
   // Published encoders and embedding models often have no prefix.

@@ -278,7 +278,6 @@ Result<ModelConfig> config_from_huggingface(const Json& whole) {
   DP_CHECK(read_attention(json, own, config));
   DP_CHECK(read_biases(json, row->biases, config));
   DP_CHECK(refuse_others(json, own, config));
-  DP_CHECK(check_quantisation(find(whole, "quantization_config") ? whole : json));
   if (own.read) {
     DP_CHECK(own.read(json, config));
     DP_CHECK(check_config(config));  // it may have set any of them

@@ -98,7 +98,9 @@ Result<void> refuse_others(const Json& json, const HuggingFaceRow& row, const Mo
 }
 
 Result<void> check_quantisation(const Json& json) {
+  const Json* text = find(json, "text_config");
   const Json* quantised = find(json, "quantization_config");
+  if (!quantised && text) quantised = find(*text, "quantization_config");
   if (!quantised || quantised->is_null()) return {};
   DP_TRY(const auto method, get_string(*quantised, "quant_method"));
   if (method && std::ranges::find(kQuantMethods, *method) == std::ranges::end(kQuantMethods)) {
