@@ -9,6 +9,17 @@ namespace {
 
 constexpr int64_t kMostTokens = 1 << 24;  // beyond any context; keeps sums far from overflow
 
+// Numbers with commas between them. Empty: one is none, or is out of the range.
+std::optional<std::vector<uint32_t>> numbers_of(std::string_view text, int64_t least, int64_t most) {
+  std::vector<uint32_t> numbers;
+  for (const std::string& part : split(text, ',')) {
+    const auto number = parse_int(trim(part));
+    if (!number || *number < least || *number > most) return std::nullopt;
+    numbers.push_back(static_cast<uint32_t>(*number));
+  }
+  return numbers;
+}
+
 }  // namespace
 
 std::string Test::name() const {
@@ -60,28 +71,19 @@ uint32_t sequences_needed(const std::vector<Test>& tests) {
 }
 
 Result<std::vector<uint32_t>> parse_lengths(std::string_view flag, std::string_view text) {
-  std::vector<uint32_t> lengths;
-  for (const std::string& part : split(text, ',')) {
-    const auto length = parse_int(trim(part));
-    if (!length || *length < 0 || *length > kMostTokens) {
-      return fail(
-          ErrorKind::kInvalidInput,
-          "Flag %s was given \"%s\"; allowed are numbers of tokens such as 128 or 128,512, up to %lld.",
-          std::string(flag).c_str(), printable(text).c_str(), static_cast<long long>(kMostTokens));
-    }
-    lengths.push_back(static_cast<uint32_t>(*length));
-  }
-  return lengths;
+  std::optional<std::vector<uint32_t>> lengths = numbers_of(text, 0, kMostTokens);
+  if (lengths) return std::move(*lengths);
+  return fail(ErrorKind::kInvalidInput,
+              "Flag %s was given \"%s\"; allowed are numbers of tokens such as 128 or 128,512, up to %lld.",
+              std::string(flag).c_str(), printable(text).c_str(), static_cast<long long>(kMostTokens));
 }
 
 Result<std::vector<uint32_t>> parse_streams(std::string_view text) {
-  DP_TRY(std::vector<uint32_t> numbers, parse_lengths("--streams", text));
-  for (const uint32_t streams : numbers) {
-    if (streams >= 1 && streams <= kernels::kMaxSequences) continue;
-    return fail(ErrorKind::kInvalidInput, "Flag --streams was given %u; allowed is 1 to %u.", streams,
-                kernels::kMaxSequences);
-  }
-  return numbers;
+  std::optional<std::vector<uint32_t>> streams = numbers_of(text, 1, kernels::kMaxSequences);
+  if (streams) return std::move(*streams);
+  return fail(ErrorKind::kInvalidInput,
+              "Flag --streams was given \"%s\"; allowed are whole numbers from 1 to %u, such as 8 or 1,8,32.",
+              printable(text).c_str(), kernels::kMaxSequences);
 }
 
 Result<std::pair<uint32_t, uint32_t>> parse_pair(std::string_view flag, std::string_view text) {

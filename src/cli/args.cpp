@@ -1,16 +1,18 @@
 #include "cli/args.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace doppler::cli {
 namespace {
 
-Result<uint64_t> parse_count(std::string_view name, std::string_view value, uint64_t most) {
+Result<uint64_t> parse_count(std::string_view name, std::string_view value, int64_t least, int64_t most) {
   const auto number = parse_int(value);
-  if (!number || *number < 0 || static_cast<uint64_t>(*number) > most) {
+  if (!number || *number < least || *number > most) {
     return fail(ErrorKind::kInvalidInput,
-                "Flag --%s was given \"%s\"; allowed is a whole number from 0 to %llu.",
-                std::string(name).c_str(), printable(value).c_str(), static_cast<unsigned long long>(most));
+                "Flag --%s was given \"%s\"; allowed is a whole number from %lld to %lld.",
+                std::string(name).c_str(), printable(value).c_str(), static_cast<long long>(least),
+                static_cast<long long>(most));
   }
   return static_cast<uint64_t>(*number);
 }
@@ -69,11 +71,24 @@ Args& Args::texts(std::string_view name, char letter, std::string_view value, st
   });
 }
 
+Args& Args::name(std::string_view name, char letter, std::string_view value, std::string_view help,
+                 std::string* out) {
+  return add(
+      name, letter, value, help, [out, name = std::string(name)](std::string_view given) -> Result<void> {
+        if (given.empty()) {
+          return fail(ErrorKind::kInvalidInput,
+                      "Flag --%s was given \"\"; allowed is any text that is not empty.", name.c_str());
+        }
+        *out = std::string(given);
+        return {};
+      });
+}
+
 Args& Args::count(std::string_view name, char letter, std::string_view value, std::string_view help,
-                  uint32_t* out) {
+                  uint32_t* out, CountRange range) {
   return add(name, letter, value, help,
-             [out, name = std::string(name)](std::string_view given) -> Result<void> {
-               DP_TRY(const uint64_t number, parse_count(name, given, UINT32_MAX));
+             [out, range, name = std::string(name)](std::string_view given) -> Result<void> {
+               DP_TRY(const uint64_t number, parse_count(name, given, range.least, range.most));
                *out = static_cast<uint32_t>(number);
                return {};
              });
@@ -83,7 +98,7 @@ Args& Args::big_count(std::string_view name, char letter, std::string_view value
                       uint64_t* out) {
   return add(name, letter, value, help,
              [out, name = std::string(name)](std::string_view given) -> Result<void> {
-               DP_TRY(*out, parse_count(name, given, INT64_MAX));
+               DP_TRY(*out, parse_count(name, given, 0, INT64_MAX));
                return {};
              });
 }
@@ -113,6 +128,11 @@ Args& Args::number(std::string_view name, char letter, std::string_view value, s
                              name.c_str(), printable(given).c_str());
                }
                *out = static_cast<float>(*number);
+               if (std::isinf(*out)) {
+                 return fail(ErrorKind::kInvalidInput,
+                             "Flag --%s was given \"%s\"; allowed are numbers from -3.4e38 to 3.4e38.",
+                             name.c_str(), printable(given).c_str());
+               }
                return {};
              });
 }

@@ -17,6 +17,11 @@ namespace doppler::cli {
 // "64M" -> 67108864: a whole number of bytes, or of KiB, MiB or GiB by one of the letters K, M and G.
 std::optional<uint64_t> parse_bytes(std::string_view text);
 
+// What a count may be.
+struct CountRange {
+  uint32_t least = 0, most = UINT32_MAX;
+};
+
 class Args {
  public:
   // usage: "doppler run [flags] [prompt]"; summary: one line.
@@ -28,8 +33,10 @@ class Args {
              std::string* out);
   Args& texts(std::string_view name, char letter, std::string_view value, std::string_view help,
               std::vector<std::string>* out);  // may be repeated
+  Args& name(std::string_view name, char letter, std::string_view value, std::string_view help,
+             std::string* out);  // a text that is not empty
   Args& count(std::string_view name, char letter, std::string_view value, std::string_view help,
-              uint32_t* out);
+              uint32_t* out, CountRange range = {});
   Args& big_count(std::string_view name, char letter, std::string_view value, std::string_view help,
                   uint64_t* out);
   Args& bytes(std::string_view name, char letter, std::string_view value, std::string_view help,

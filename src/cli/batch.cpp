@@ -52,7 +52,9 @@ void add_flags(Args& args, BatchFlags& flags) {
 Result<void> check(const BatchFlags& flags) {
   if (flags.files.size() != 2) {
     return fail(ErrorKind::kInvalidInput,
-                "IN.jsonl and OUT.jsonl are needed: requests, a line each, and the file for their answers.");
+                "IN.jsonl and OUT.jsonl are needed: requests, a line each, and the file for their answers; "
+                "%zu %s given.",
+                flags.files.size(), flags.files.size() == 1 ? "word was" : "words were");
   }
   std::error_code error;
   if (std::filesystem::equivalent(flags.files[0], flags.files[1], error)) {

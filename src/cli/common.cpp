@@ -15,6 +15,7 @@
 #include "engine/model_options.h"
 #include "formats/file_set_native.h"
 #include "formats/synth/synthetic_model.h"
+#include "kernels/catalogue.h"
 #include "kernels/rope/rope.h"
 #include "lowering/rule.h"
 #include "store/model_store.h"
@@ -35,15 +36,17 @@ Result<void> set_level(std::string_view name) {
               printable(name).c_str());
 }
 
-Result<void> force_kernel(std::string_view text, std::map<std::string, std::string>* kernels) {
+Result<void> force_kernel(std::string_view text, std::map<std::string, std::string>* forced) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
     return fail(ErrorKind::kInvalidInput,
                 "Flag --kernel was given \"%s\"; it takes OPERATION=VARIANT (see doppler kernels).",
                 printable(text).c_str());
   }
-  (*kernels)[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
-  return {};
+  (*forced)[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
+  kernels::Policy policy;
+  policy.forced = *forced;
+  return kernels::check_forced_names(gpu::Caps{}, policy);  // the names are the same on all devices
 }
 
 std::string g_trace_file;  // of --trace; empty: none
@@ -100,7 +103,7 @@ void add_kv_flag(Args& args, std::string_view help, std::string* kv) {
 
 void add_model_flags(Args& args, ModelFlags& flags, bool allow_synthetic) {
   args.group("Model and device");
-  args.text("model", 'm', "MODEL",
+  args.name("model", 'm', "MODEL",
             "GGUF file, model folder or name in the store (default: the shipped model)", &flags.model);
   if (allow_synthetic) {
     args.text("synthetic", 0, "SHAPE:QUANT",
@@ -145,9 +148,11 @@ void add_load_flags(Args& args, ModelFlags& flags) {
               [&flags](std::string_view value) -> Result<void> {
                 const auto given = parse_double(value);
                 if (!given || !(*given > 0) || *given > 1e6) {
-                  return fail(ErrorKind::kInvalidInput,
-                              "Flag --expert-memory was given \"%s\"; it takes gigabytes, such as 8 or 0.5.",
-                              printable(value).c_str());
+                  return fail(
+                      ErrorKind::kInvalidInput,
+                      "Flag --expert-memory was given \"%s\"; allowed are gigabytes above 0 and up to "
+                      "1000000, such as 8 or 0.5.",
+                      printable(value).c_str());
                 }
                 flags.load.expert_bytes = static_cast<uint64_t>(std::ceil(*given * 1e9));
                 return {};
@@ -157,7 +162,7 @@ void add_load_flags(Args& args, ModelFlags& flags) {
             "with it",
             &flags.load.layer_table_on_host);
   args.count("ring", 0, "N", "answers of the device that may be outstanding, 2 to 64 (default 4)",
-             &flags.load.ring);
+             &flags.load.ring, {.least = 2, .most = model::kMaxTickets});
   args.flag("no-tuning", 0, "the tables' choices, not those that doppler tune stored", &flags.no_tuning);
   args.custom("trace", 0, "FILE", "write a Chrome trace of the run (open it in Perfetto)",
               [](std::string_view file) -> Result<void> {
@@ -249,7 +254,7 @@ Result<Model> load_quietly(const ModelFlags& flags, const ProgressCallback& prog
 
 int exit_usage(const Error& error) {
   std::fprintf(stderr, "doppler: %s\n", error.message().c_str());
-  return 2;
+  return error.kind() == ErrorKind::kIo ? 1 : 2;
 }
 
 int exit_failed(const Error& error) {

@@ -51,7 +51,8 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> load_named_tokenizer(const s
 // $DOPPLER_MODEL, or models/storyteller.gguf of the installation.
 Result<std::string> default_model_path();
 
-// Prints the error to stderr. 2 for wrong usage, otherwise 1.
+// Prints the error to stderr. exit_usage(): 2, of a command line that is wrong whatever the files hold; 1 where a flag's file
+// cannot be read. exit_failed(): 1.
 int exit_usage(const Error& error);
 int exit_failed(const Error& error);
 

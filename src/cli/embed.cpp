@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/verbs.h"
+#include "engine/model_options.h"
 
 namespace doppler::cli {
 namespace {
@@ -16,7 +17,7 @@ struct EmbedFlags {
   ModelFlags model;
   EmbedOptions options;
   std::vector<std::string> words;
-  std::vector<std::string> tokens;
+  std::vector<std::vector<int32_t>> tokens;
   std::string input, out, format = "f32";
   bool json = false;
 };
@@ -48,10 +49,7 @@ Result<Input> input_of_line(const Json& line) {
 
 Result<std::vector<Input>> read_inputs(const EmbedFlags& flags) {
   std::vector<Input> out;
-  for (const std::string& list : flags.tokens) {
-    DP_TRY(std::vector<int32_t> ids, parse_tokens(list));
-    out.push_back({.text = {}, .tokens = std::move(ids)});
-  }
+  for (const std::vector<int32_t>& ids : flags.tokens) out.push_back({.text = {}, .tokens = ids});
   for (const std::string& text : flags.words) out.push_back({.text = text, .tokens = {}});
   if (flags.input.empty()) return out;
   DP_TRY(const std::string file, read_text_file(flags.input));
@@ -160,7 +158,12 @@ int embed_verb(std::span<const std::string> arguments) {
   Args args("doppler embed [flags] MODEL [TEXT...]",
             "Vectors of texts, pooled and normalised as the model's files say: a line each.");
   args.words("MODEL [TEXT...]", &flags.words);
-  args.texts("tokens", 0, "IDS", "token ids of a text, as they are: 1,2,3 (may be repeated)", &flags.tokens);
+  args.custom("tokens", 0, "IDS", "token ids of a text, as they are: 1,2,3 (may be repeated)",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_TRY(std::vector<int32_t> ids, parse_tokens(value));
+                flags.tokens.push_back(std::move(ids));
+                return {};
+              });
   args.text("input", 0, "FILE.jsonl",
             "a line a text: a string, a list of token ids, or an object with input, text or tokens",
             &flags.input);
@@ -169,9 +172,14 @@ int embed_verb(std::span<const std::string> arguments) {
             &flags.format);
   args.text("out", 'o', "FILE", "written there instead of standard output", &flags.out);
   args.count("dimensions", 0, "N", "the first so many, of models that were trained for it",
-             &flags.options.dimensions);
+             &flags.options.dimensions, {.least = 1});
   args.flag("truncate", 0, "cut texts that are longer than the context", &flags.options.truncate);
-  args.text("pooling", 0, "mean|cls|last", "for models whose files name none", &flags.model.load.pooling);
+  args.custom("pooling", 0, "mean|cls|last", "for models whose files name none",
+              [&flags](std::string_view value) -> Result<void> {
+                DP_CHECK(engine::pooling_of(value));
+                flags.model.load.pooling = std::string(value);
+                return {};
+              });
   add_model_flags(args, flags.model, /*allow_synthetic=*/false);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
@@ -180,7 +188,7 @@ int embed_verb(std::span<const std::string> arguments) {
     flags.words.erase(flags.words.begin());
   }
   const auto inputs = read_inputs(flags);
-  if (!inputs) return exit_usage(inputs.error());
+  if (!inputs) return exit_failed(inputs.error());
   if (inputs->empty()) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "A text, --tokens or --input is needed."));
   }

@@ -1,5 +1,7 @@
 #include "cli/generate_flags.h"
 
+#include "engine/loaded_model.h"
+
 namespace doppler::cli {
 namespace {
 
@@ -76,9 +78,9 @@ void add_generate_flags(Args& args, GenerateFlags& flags) {
   args.group("Generation");
   add_sampling_flags(args, o);
   args.count("batch", 0, "N", "decode steps of one submit, 1 to 256 (default: what tuning found best, or 16)",
-             &o.batch);
-  args.count("readback-interval", 0, "N", "submits whose tokens come back together (default 1)",
-             &o.readback_interval);
+             &o.batch, {.least = 1, .most = model::kMaxBatch});
+  args.count("readback-interval", 0, "N", "submits whose tokens come back together, 1 to 256 (default 1)",
+             &o.readback_interval, {.least = 1, .most = model::kMaxBatch});
   args.custom("stop-check", 0, "device|host",
               "who looks for an end token: the device, which then stops (default), or the host alone",
               [&o](std::string_view value) -> Result<void> {

@@ -40,7 +40,7 @@ Result<kernels::Ceilings> measure_ceilings(Model& model) {
 
 Result<void> check_cadence(const bench::Cadence& cadence) {
   const uint64_t steps = uint64_t{std::max(1u, cadence.batch)} * cadence.readback_interval;
-  if (cadence.readback_interval != 0 && steps <= model::kMaxBatch) return {};
+  if (steps <= model::kMaxBatch) return {};
   return fail(ErrorKind::kInvalidInput,
               "Flags --batch %u and --readback-interval %u ask for tokens of %llu steps together; allowed is "
               "1 to %u.",

@@ -1,4 +1,4 @@
-// What bench and profile share: a model whose context holds what is to be measured, the device's ceilings,
+// What bench, profile and, of the cadence, run share: a model whose context holds what is to be measured, the device's ceilings,
 // and where the report goes.
 #pragma once
 
@@ -23,7 +23,7 @@ Result<kernels::Ceilings> measure_ceilings(Model& model);
 
 // Clears the progress line on a terminal.
 void end_progress();
-// Errors: more steps than a ticket may have, or none.
+// Error: more steps than a ticket may have.
 Result<void> check_cadence(const bench::Cadence& cadence);
 
 // `report` to standard output; with a file, the report goes there and what a person reads to standard output.

@@ -10,6 +10,7 @@
 #include "cli/dry_run.h"
 #include "cli/generate_flags.h"
 #include "cli/interrupt.h"
+#include "cli/measure.h"
 #include "cli/run_report.h"
 #include "cli/verbs.h"
 
@@ -97,6 +98,8 @@ Result<void> check(const RunFlags& flags) {
     return fail(ErrorKind::kInvalidInput,
                 "Flag -i takes no prompt, --tokens or --json: it asks at the terminal.");
   }
+  DP_CHECK(check_cadence({.batch = flags.generate.options.batch,
+                          .readback_interval = flags.generate.options.readback_interval}));
   return check_options(flags.generate.options);
 }
 

@@ -146,10 +146,17 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   if (given.empty()) given.emplace_back();
   std::vector<server::ModelSource> out;
   for (const std::string& text : given) {
+    if (text.empty() && !flags.models.empty())
+      return fail(ErrorKind::kInvalidInput,
+                  "Flag --model was given \"\"; allowed is any text that is not empty.");
     std::error_code error;
     const size_t equals = std::filesystem::exists(text, error) ? std::string::npos : text.find('=');
     ModelFlags model = flags.model;
     model.model = equals == std::string::npos ? text : text.substr(equals + 1);
+    if (equals != std::string::npos && model.model.empty())
+      return fail(ErrorKind::kInvalidInput,
+                  "Flag --model was given \"%s\"; a model is missing behind the sign =.",
+                  printable(text).c_str());
     DP_TRY(const std::string path, named_model_path(model.model));
     const bool is_path = model.model.empty() || std::filesystem::exists(model.model, error);
     const std::filesystem::path file = std::filesystem::path(path).lexically_normal();

@@ -50,7 +50,7 @@ int tokenize_verb(std::span<const std::string> arguments) {
   Args args("doppler tokenize [flags] [TEXT]",
             "Token ids of a text (the words, --file or standard input), one a line.");
   args.words("TEXT", &words);
-  args.text("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &model);
+  args.name("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &model);
   args.text("file", 'f', "FILE", "the text; - for standard input", &file);
   args.flag("no-special", 0, "without the tokens that the model wants around a text", &no_special);
   args.flag("parse-special", 0, "special tokens written out in the text become those tokens", &parse_special);
@@ -83,7 +83,7 @@ int detokenize_verb(std::span<const std::string> arguments) {
   Args args("doppler detokenize [flags] [IDS]",
             "The text of token ids (the words, --file or standard input), apart by commas or spaces.");
   args.words("IDS", &words);
-  args.text("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &model);
+  args.name("model", 'm', "PATH", "GGUF file or Hugging Face folder (default: the shipped model)", &model);
   args.text("file", 'f', "FILE", "the ids; - for standard input", &file);
   args.flag("skip-special", 0, "special tokens give no text", &skip_special);
   args.flag("json", 0, "print one JSON object: text, pieces", &json);

@@ -1,5 +1,5 @@
 // The verbs of the program; main.cpp has their table. Each gets the arguments after its name and returns the exit
-// code: 0 done, 1 failed, 2 used wrongly.
+// code: 0 done, 1 failed, 2 used wrongly (common.h, exit_usage()).
 #pragma once
 
 #include <span>

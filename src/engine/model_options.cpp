@@ -41,6 +41,15 @@ Result<model::Drafting> drafting_of(std::string_view when) {
               printable(when).c_str());
 }
 
+Result<formats::Pooling> pooling_of(std::string_view kind) {
+  for (const formats::Pooling known :
+       {formats::Pooling::kMean, formats::Pooling::kCls, formats::Pooling::kLast}) {
+    if (kind == formats::pooling_name(known)) return known;
+  }
+  return fail(ErrorKind::kInvalidInput, "Pooling \"%s\" is not known; allowed are mean, cls and last.",
+              printable(kind).c_str());
+}
+
 Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   model::RunnerOptions out;
   DP_TRY(out.policy, kernels::make_policy(options.lane));
@@ -54,13 +63,8 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   const bool is_exact = out.policy.name == "exact" && *format == kernels::CacheFormat::kF16;
   out.cache_format = is_exact ? kernels::CacheFormat::kF32 : *format;
   out.ctx_len = options.ctx_len;
-  for (const formats::Pooling kind :
-       {formats::Pooling::kMean, formats::Pooling::kCls, formats::Pooling::kLast}) {
-    if (options.pooling == formats::pooling_name(kind)) out.pooling = kind;
-  }
-  if (!options.pooling.empty() && out.pooling == formats::Pooling::kNone) {
-    return fail(ErrorKind::kInvalidInput, "Pooling \"%s\" is not known; allowed are mean, cls and last.",
-                printable(options.pooling).c_str());
+  if (!options.pooling.empty()) {
+    DP_TRY(out.pooling, pooling_of(options.pooling));
   }
   out.parts = {.all_samplers = options.all_samplers,
                .logprobs = options.logprobs,

@@ -10,6 +10,8 @@ namespace doppler::engine {
 
 // LoadOptions::draft. Error: no such word.
 Result<model::Drafting> drafting_of(std::string_view when);
+// LoadOptions::pooling, which is not empty. Error: no such word.
+Result<formats::Pooling> pooling_of(std::string_view kind);
 // Errors: a lane, cache format, rule or draft that is not known.
 Result<model::RunnerOptions> runner_options(const LoadOptions& options);
 // What loading would take on such a device (`--dry-run`). Errors: those of runner_options(); this build cannot run the

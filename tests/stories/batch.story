@@ -61,7 +61,7 @@ $ test $(tail -n 2 err | head -n 1 | sed 's/.*: \([0-9]*\) answered.*/\1/') = $(
 
 == files that are none
 $ doppler batch in.jsonl
-doppler: IN.jsonl and OUT.jsonl are needed: requests, a line each, and the file for their answers.
+doppler: IN.jsonl and OUT.jsonl are needed: requests, a line each, and the file for their answers; 1 word was given.
 exit 2
 $ doppler batch in.jsonl out.jsonl
 ~doppler: Cannot open in\.jsonl: .*

@@ -37,7 +37,7 @@ $ grep '"test":' report.json
 
 == numbers of streams that cannot be
 $ doppler bench --streams 0
-doppler: Flag --streams was given 0; allowed is 1 to 64.
+doppler: Flag --streams was given "0"; allowed are whole numbers from 1 to 64, such as 8 or 1,8,32.
 exit 2
 
 == what the npm package cannot be asked is refused by name

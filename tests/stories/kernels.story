@@ -42,7 +42,7 @@ $ doppler kernels --synthetic llama-tiny:q4_0 --ctx 256 --kernel rms_norm=rms_no
 $ doppler kernels --synthetic llama-tiny:q4_0 --ctx 256 --kernel rms_norm=rms_norm.portible
 ~doppler: rms_norm has no variant "rms_norm\.portible" \(did you mean rms_norm\.portable\?\); its variants are .*
 ...
-exit 1
+exit 2
 $ doppler kernels --kernel rms_norm
 doppler: Flag --kernel was given "rms_norm"; it takes OPERATION=VARIANT (see doppler kernels).
 exit 2

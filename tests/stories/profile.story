@@ -16,7 +16,7 @@ $ doppler profile $FLAGS --synthetic llama-tiny:q8_0 --streams 1,3 -d 40 -r 1 --
 
 == what cannot be profiled
 $ doppler profile --streams 0
-doppler: Flag --streams was given 0; allowed is 1 to 64.
+doppler: Flag --streams was given "0"; allowed are whole numbers from 1 to 64, such as 8 or 1,8,32.
 exit 2
 $ doppler profile --streams 2 -d 0
 doppler: Nothing is left to profile: -r, and one of -d and -p, must be above 0.

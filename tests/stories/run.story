@@ -172,10 +172,10 @@ exit 2
 needs webgpu
 $ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 64 --tokens 1 --kernel matvec.q8=x
 doppler: There is no operation "matvec.q8" whose variant could be forced (did you mean matvec.q8_0?); doppler kernels lists all.
-exit 1
+exit 2
 $ doppler run $FLAGS --synthetic llama-tiny:q8_0 --ctx 64 --tokens 1 --kernel embed=rows
 ~doppler: embed has no variant "rows".*
-exit 1
+exit 2
 
 == a library that is no WebGPU provider
 $ doppler run --synthetic llama-tiny --tokens 1 --webgpu libm.so.6
