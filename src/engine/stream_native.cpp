@@ -193,6 +193,7 @@ SchedulerLoad Scheduler::load() const { return impl_->model->thread->load(); }
 
 Result<Scheduler> Model::scheduler() {
   if (impl_->thread) return Scheduler(std::make_shared<Scheduler::Impl>(impl_));
+  DP_CHECK(model::check_writes_text(impl_->loaded->runner->config()));
   return fail(ErrorKind::kUnsupported,
               "The model was loaded for one sequence; a scheduler needs LoadOptions::sequences of 2 to 64.");
 }

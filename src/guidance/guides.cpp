@@ -25,9 +25,12 @@ constexpr size_t kMostDigits = 20;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What the library says, as the end of a sentence.
+// What the library says, as the end of a sentence: its first line, or of several what the line says that begins with "error: ".
 std::string shown(const char* message) {
+  constexpr std::string_view kReason = "\nerror: ";
   std::string_view text = message ? message : "unknown error";
+  if (const size_t reason = text.find(kReason); reason != text.npos)
+    text.remove_prefix(reason + kReason.size());
   text = trim(text.substr(0, text.find('\n')));
   while (text.ends_with('.')) text.remove_suffix(1);
   return printable(text.substr(0, kMostMessageBytes));

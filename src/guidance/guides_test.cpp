@@ -101,7 +101,7 @@ TEST(Guides, WhatCannotBeHonouredIsRefusedByName) {
       {{GrammarKind::kJsonSchema, R"({"$ref": "http://example.org/x"})", {}}, "example.org"},
       {{GrammarKind::kJsonSchema, "{", {}}, "The JSON schema"},
       {{GrammarKind::kJsonSchema, "[1]", {}}, "is an object"},
-      {{GrammarKind::kRegex, "(a", {}}, "regular expression"},
+      {{GrammarKind::kRegex, "(a", {}}, "The regular expression cannot be used: unclosed group."},
       {{GrammarKind::kGrammar, "begin: \"a\"", {}}, "grammar"},
       {{GrammarKind::kGrammar, "a ::= \"b\"", {}}, "root"},
   };

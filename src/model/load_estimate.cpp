@@ -196,7 +196,12 @@ Result<void> fill_pool(RunnerOptions& options, const formats::ModelConfig& confi
   }
   if (options.pool_tokens != 0) tokens = options.pool_tokens;
   tokens = (tokens + block_len - 1) / block_len * block_len;
-  if (tokens < block_len || tokens > UINT32_MAX) {
+  if (tokens > UINT32_MAX) {
+    return fail(ErrorKind::kInvalidInput,
+                "A cache of %llu tokens was asked for; allowed is up to %u, in whole blocks of %u.",
+                static_cast<unsigned long long>(wanted), UINT32_MAX / block_len * block_len, block_len);
+  }
+  if (tokens < block_len) {
     return fail(ErrorKind::kOutOfMemory,
                 "The device has no room for a cache block of %u tokens behind the weights.", block_len);
   }

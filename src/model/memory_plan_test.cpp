@@ -120,6 +120,18 @@ TEST(LoadEstimate, CheckpointsOfStatesLeaveRoomForThePool) {
   EXPECT_EQ(checkpoints(taken + 8 * 3 * of_one - 1), 2u);
 }
 
+TEST(LoadEstimate, APoolOfMoreTokensThanAreCountedIsRefusedByItsNumber) {
+  const auto checkpoint = open("llama-tiny:q8_0");
+  const formats::ModelConfig config = formats::must(formats::read_config(*checkpoint));
+  RunnerOptions options{
+      .ctx_len = 64, .chunk = 64, .max_sequences = 2, .block_len = 16, .pool_tokens = UINT32_MAX};
+  const auto filled = fill_pool(options, config, *checkpoint, {});
+  ASSERT_FALSE(filled);
+  EXPECT_EQ(
+      filled.error().message(),
+      "A cache of 4294967295 tokens was asked for; allowed is up to 4294967280, in whole blocks of 16.");
+}
+
 // Of E2B's shape the table is almost half of the weights: where it has no room it stays on the host.
 TEST(LoadEstimate, EmbeddingsOfEachLayerStayOnTheHostWhereTheDeviceHasNoRoom) {
   const auto checkpoint = open("gemma-4-e2b:q4_k_m");

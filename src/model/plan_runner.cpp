@@ -15,12 +15,15 @@
 
 namespace doppler::model {
 
+Result<void> check_writes_text(const formats::ModelConfig& config) {
+  if (!formats::is_embedding_model(config)) return {};
+  return fail(ErrorKind::kUnsupported,
+              "The model %s gives %s of texts and writes none: use doppler embed or rerank.",
+              config.name.c_str(), config.pooling.n_classes != 0 ? "scores" : "embeddings");
+}
+
 Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<const uint32_t> before) {
-  if (formats::is_embedding_model(config_)) {
-    return fail(ErrorKind::kUnsupported,
-                "The model %s gives %s of texts and writes none: use doppler embed or rerank.",
-                config_.name.c_str(), config_.pooling.n_classes != 0 ? "scores" : "embeddings");
-  }
+  DP_CHECK(check_writes_text(config_));
   if (!later_.empty()) {
     DP_CHECK(check_settings(settings, options_.parts));
     DP_CHECK(queue_later({.kind = Later::Kind::kBegin,

@@ -64,6 +64,8 @@ struct RunnerOptions {
   bool layer_table_on_host = false;     // embeddings of each layer; false: where the device has no room alone
   Drafting drafting = Drafting::kAuto;  // as loaded: on or off
 };
+// Error: the model gives embeddings or scores.
+Result<void> check_writes_text(const formats::ModelConfig& config);
 inline constexpr uint32_t kDefaultCtxLen = 4096;
 inline constexpr uint32_t kDefaultChunk = 512;
 inline constexpr uint32_t kLeastChunk = 64;  // that a device's limits lead to

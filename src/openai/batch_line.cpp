@@ -19,6 +19,17 @@ uint64_t seed_of(std::string_view custom_id) {
   return seed;
 }
 
+Result<std::string> read_custom_id(const Json& line) {
+  if (!line.is_object()) {
+    return fail(ErrorKind::kInvalidInput, "The line must be an object, but it is %s.",
+                printable(to_text(line)).c_str());
+  }
+  DP_TRY(auto custom_id, get_string(line, "custom_id"));
+  if (custom_id && !custom_id->empty()) return std::move(*custom_id);
+  return fail(ErrorKind::kInvalidInput, "Field \"custom_id\" is %s; a text is needed that no other line has.",
+              custom_id ? "empty" : "missing");
+}
+
 // A line may leave out its method, and its URL where the body says what it is.
 Result<CompletionRequest> read_request(const Json& line, const GenerateOptions& defaults) {
   DP_TRY(const auto method, get_string(line, "method"));
@@ -56,17 +67,12 @@ BatchLine parse_batch_line(std::string_view text, uint64_t number, const Generat
     out.completion = forward(line.error());
     return out;
   }
-  const auto custom_id = get_string(*line, "custom_id");
+  auto custom_id = read_custom_id(*line);
   if (!custom_id) {
     out.completion = forward(custom_id.error());
     return out;
   }
-  if (!*custom_id || (*custom_id)->empty()) {
-    out.completion =
-        fail(ErrorKind::kInvalidInput, "Field \"custom_id\" must be a text that no other line has.");
-    return out;
-  }
-  out.custom_id = **custom_id;
+  out.custom_id = std::move(*custom_id);
   GenerateOptions options = defaults;
   options.sampling.seed += seed_of(*out.custom_id);
   out.completion = read_request(*line, options);

@@ -58,6 +58,17 @@ TEST(BatchLine, HostileLinesAreOneSentence) {
   }
 }
 
+TEST(BatchLine, WithoutAnIdTheErrorNamesWhatIsThere) {
+  const char* const cases[][2] = {
+      {"[1]", "The line must be an object, but it is [1]."},
+      {"{}", "Field \"custom_id\" is missing; a text is needed that no other line has."},
+      {R"({"custom_id": ""})", "Field \"custom_id\" is empty; a text is needed that no other line has."},
+      {R"({"custom_id": 7})", "Field \"custom_id\" must be a string, but it is 7."},
+  };
+  for (const auto& [text, message] : cases)
+    EXPECT_EQ(parse_batch_line(text, 1, {}).completion.error().message(), message);
+}
+
 TEST(BatchLine, WithAnIdTheErrorIsTheLinesOwn) {
   const char* const cases[][2] = {
       {R"({"custom_id": "a"})", "\"body\" is missing"},
@@ -92,10 +103,11 @@ TEST(BatchLine, WhatIsWrittenIsReadBack) {
 
   const BatchLine wrong = parse_batch_line("{}", 8, {});
   const std::string error = error_line(wrong, wrong.completion.error());
-  EXPECT_EQ(error,
-            R"({"id":"batch_req_8","custom_id":null,"response":null,"error":{"code":"invalid_request",)"
-            R"("message":"Line 8: Field \"custom_id\" must be a text that no other line has."}})"
-            "\n");
+  EXPECT_EQ(
+      error,
+      R"({"id":"batch_req_8","custom_id":null,"response":null,"error":{"code":"invalid_request",)"
+      R"("message":"Line 8: Field \"custom_id\" is missing; a text is needed that no other line has."}})"
+      "\n");
   EXPECT_EQ(parse_written_line(error)->number, 8u);
   EXPECT_EQ(parse_written_line(error)->error_code, kInvalidRequest);
   EXPECT_FALSE(parse_written_line(error)->custom_id);

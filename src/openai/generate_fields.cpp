@@ -1,6 +1,7 @@
 #include "openai/generate_fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "base/json.h"
@@ -51,8 +52,11 @@ constexpr const char* kOthers[] = {"max_tokens", "seed",        "stop",
 
 Result<void> read_number(const Json& body, const char* key, float* out) {
   DP_TRY(const auto number, get_number(body, key));
-  if (number) *out = static_cast<float>(*number);
-  return {};
+  if (!number) return {};
+  *out = static_cast<float>(*number);
+  if (!std::isinf(*out)) return {};
+  return fail(ErrorKind::kInvalidInput, "Field \"%s\" is %g; allowed are numbers from -3.4e38 to 3.4e38.",
+              key, *number);
 }
 
 Result<void> read_limit(const Json& body, GenerateOptions* options) {
@@ -89,7 +93,7 @@ Result<void> read_bias(const Json& body, SamplingOptions* sampling) {
   if (!biases || biases->is_null()) return {};
   if (!biases->is_object()) {
     return fail(ErrorKind::kInvalidInput, "Field \"logit_bias\" must be an object, but it is %s.",
-                biases->type_name());
+                printable(to_text(*biases)).c_str());
   }
   sampling->logit_bias.clear();
   for (const auto& [key, bias] : biases->items()) {

@@ -60,7 +60,8 @@ Result<Json> body_of(const Exchange& exchange) {
   if (text.empty()) return Json::object();
   DP_TRY(Json body, parse_json(text, "The body"));
   if (!body.is_object())
-    return fail(ErrorKind::kInvalidInput, "The body must be an object, but it is %s.", body.type_name());
+    return fail(ErrorKind::kInvalidInput, "The body must be an object, but it is %s.",
+                printable(to_text(body)).c_str());
   return body;
 }
 

@@ -304,6 +304,19 @@ TEST_F(ManySessions, RefusesWhatCannotBe) {
   EXPECT_FALSE(one->scheduler());
 }
 
+TEST(ManyStreams, AModelThatGivesEmbeddingsWritesNone) {
+  LoadOptions options;
+  options.sequences = 4;
+  options.ctx_len = 64;
+  options.pooling = "mean";
+  auto encoder = Model::load(DOPPLER_SOURCE_DIR "/models/storyteller.gguf", options);
+  ASSERT_TRUE(encoder) << encoder.error().message();
+  const auto scheduler = encoder->scheduler();
+  ASSERT_FALSE(scheduler);
+  EXPECT_NE(scheduler.error().message().find("gives embeddings of texts and writes none"), std::string::npos)
+      << scheduler.error().message();
+}
+
 // Requests of many lengths, some sampled, some cancelled, come and go: nothing is created, no block is lost.
 TEST(ManyStreams, SoakCreatesNothing) {
   auto model = load(4, "fast");
