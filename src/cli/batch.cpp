@@ -115,6 +115,7 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
   DP_TRY(openai::LineReader input, openai::LineReader::open(flags.files[0]));
   DP_TRY(const openai::LineCount count, openai::count_lines(input));
   flags.model.load.logprobs = count.names_logprobs;
+  flags.model.load.all_samplers |= count.names_samplers;
   flags.model.load.grammars = true;
   DP_TRY(openai::BatchOutput output, openai::BatchOutput::open(flags.files[1]));
   DP_TRY(Model model, load_named_model(flags.model));

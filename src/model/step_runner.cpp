@@ -20,15 +20,16 @@ Result<void> check_settings(const GenerationSettings& settings, SamplerParts par
     return fail(
         ErrorKind::kUnsupported,
         "The model was loaded without DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature and a "
-        "least number of tokens (LoadOptions::all_samplers).");
+        "least number of tokens (load option all_samplers; doppler serve without --few-samplers).");
   }
   if (!parts.logprobs && settings.sampling.logprobs != 0) {
     return fail(ErrorKind::kUnsupported,
-                "The model was loaded without log-probabilities (LoadOptions::logprobs).");
+                "The model was loaded without log-probabilities (load option logprobs; doppler serve without "
+                "--no-logprobs).");
   }
   if (!parts.masks && settings.masked) {
     return fail(ErrorKind::kUnsupported,
-                "The model was loaded without grammars (LoadOptions::grammars, with two sequences or more).");
+                "The model was loaded without grammars (load option grammars, with two sequences or more).");
   }
   return {};
 }

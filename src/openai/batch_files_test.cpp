@@ -74,6 +74,17 @@ TEST_F(BatchFiles, LinesMayBeLongerThanTheBuffer) {
   EXPECT_EQ(reader->next().value()->begin, longest.size() + 1);
 }
 
+TEST_F(BatchFiles, CountingSaysWhatTheModelIsLoadedWith) {
+  const auto count = [&](const char* text) {
+    put(text);
+    auto reader = LineReader::open(path_);
+    return count_lines(*reader).value();
+  };
+  EXPECT_FALSE(count(R"({"body": {"temperature": 1}})").names_samplers);
+  EXPECT_TRUE(count(R"({"body": {"logprobs": true}})").names_logprobs);
+  EXPECT_TRUE(count("{}\n{\"body\": {\"dry_multiplier\": 1}}\n{}").names_samplers);
+}
+
 TEST_F(BatchFiles, ALineWithoutEndTakesNoMemory) {
   put(std::string(kMaxLineBytes + 1, 'x') + "\nb\n");
   auto reader = LineReader::open(path_);

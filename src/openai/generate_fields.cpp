@@ -46,6 +46,11 @@ constexpr CountField kCounts[] = {
     {"dry_range", &SamplingOptions::dry_range},
 };
 
+// Of needs_all_samplers().
+constexpr const char* kOfAllSamplers[] = {"\"min_tokens\"",      "\"top_n_sigma\"",    "\"typical_p\"",
+                                          "\"xtc_probability\"", "\"dynatemp_range\"", "\"mirostat_tau\"",
+                                          "\"dry_multiplier\""};
+
 constexpr const char* kOthers[] = {"max_tokens", "seed",        "stop",
                                    "logit_bias", "ignore_eos",  "dry_sequence_breakers",
                                    "logprobs",   "top_logprobs"};
@@ -134,6 +139,10 @@ std::vector<std::string> generate_option_names() {
   for (const NumberField& field : kNumbers) out.emplace_back(field.name);
   for (const CountField& field : kCounts) out.emplace_back(field.name);
   return out;
+}
+
+bool names_all_samplers(std::string_view text) {
+  return std::ranges::any_of(kOfAllSamplers, [&](const char* name) { return text.find(name) != text.npos; });
 }
 
 Result<void> read_count(const Json& body, const char* key, int64_t least, int64_t most, uint32_t* out) {

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "openai/generate_fields.h"
+
 namespace doppler::openai {
 namespace {
 
@@ -78,6 +80,7 @@ Result<LineCount> count_lines(LineReader& reader) {
     if (!line) break;
     ++count.lines;
     count.names_logprobs |= line->text.find("\"logprobs\"") != std::string::npos;
+    count.names_samplers |= names_all_samplers(line->text);
   }
   DP_CHECK(reader.rewind());
   return count;

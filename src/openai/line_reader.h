@@ -49,6 +49,7 @@ class LineReader {
 struct LineCount {
   uint64_t lines = 0;           // that are not empty
   bool names_logprobs = false;  // one of them has the word "logprobs", in quotes
+  bool names_samplers = false;  // one of them names_all_samplers()
 };
 Result<LineCount> count_lines(LineReader& reader);
 

@@ -35,6 +35,12 @@ $ grep -o '"code":.*' out.jsonl | sort
 ~"code":"invalid_request","message":"Line 5: .*temperature.*"\}\}
 "code":"invalid_request","message":"Line 7: The line is not valid JSON."}}
 
+== a line may ask for further samplers
+needs webgpu model
+$ echo '{"custom_id": "a", "body": {"prompt": "The fox", "dry_multiplier": 0.8, "max_tokens": 2}}' > in.jsonl
+$ doppler batch $FLAGS --ctx 128 in.jsonl out.jsonl 2> err; grep -c '"error":null' out.jsonl
+1
+
 == what was cut off is done again, and nothing else
 needs webgpu model
 $ for i in 1 2 3 4 5 6; do echo '{"custom_id": "'$i'", "method": "POST", "url": "/v1/completions", "body": {"prompt": "The fox '$i'"}}'; done > in.jsonl
