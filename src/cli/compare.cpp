@@ -19,10 +19,6 @@ Result<std::vector<Json>> read_reports(const std::string& names) {
 }
 
 Result<Json> compare(const std::string& base_names, const std::string& candidate_names) {
-  if (base_names.empty() || candidate_names.empty()) {
-    return fail(ErrorKind::kInvalidInput,
-                "Both --base and --candidate are needed: reports of doppler bench -o json.");
-  }
   DP_TRY(const std::vector<Json> base, read_reports(base_names));
   DP_TRY(const std::vector<Json> candidate, read_reports(candidate_names));
   return bench::compare_reports(base, candidate);
@@ -41,6 +37,10 @@ int compare_verb(std::span<const std::string> arguments) {
   args.flag("json", 0, "print JSON", &json);
   args.text("output", 0, "FILE", "write JSON there, and the table to standard output", &output);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  if (base.empty() || candidate.empty()) {
+    return exit_usage(Error(ErrorKind::kInvalidInput,
+                            "Both --base and --candidate are needed: reports of doppler bench -o json."));
+  }
   const auto compared = compare(base, candidate);
   if (!compared) return exit_failed(compared.error());
   const std::string table = bench::compare_text(*compared);

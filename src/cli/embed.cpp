@@ -63,6 +63,8 @@ Result<std::vector<Input>> read_inputs(const EmbedFlags& flags) {
     DP_CHECK_WHILE(input, "reading %s", place.c_str());
     out.push_back(std::move(*input));
   }
+  if (out.empty())
+    return fail(ErrorKind::kInvalidInput, "%s has no text; a line with one is needed.", flags.input.c_str());
   return out;
 }
 

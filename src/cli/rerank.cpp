@@ -29,6 +29,8 @@ Result<std::vector<std::string>> read_texts(const RerankFlags& flags) {
   for (const std::string& line : split(file, '\n')) {
     if (!trim(line).empty()) texts.emplace_back(line);
   }
+  if (texts.empty())
+    return fail(ErrorKind::kInvalidInput, "%s has no text; a line with one is needed.", flags.input.c_str());
   return texts;
 }
 

@@ -96,7 +96,7 @@ int detokenize_verb(std::span<const std::string> arguments) {
   auto text = given_text(words, file);
   if (!text) return exit_failed(text.error());
   auto ids = ids_of(std::move(*text));
-  if (!ids) return exit_usage(ids.error());
+  if (!ids) return words.empty() ? exit_failed(ids.error()) : exit_usage(ids.error());
   auto tokenizer = load_named_tokenizer(model);
   if (!tokenizer) return exit_failed(tokenizer.error());
   auto decoded = (*tokenizer)->decode(*ids, {.skip_special = skip_special});

@@ -77,7 +77,25 @@ $ doppler serve --api-key-file none.txt
 ~doppler: Cannot open none\.txt: .+
 exit 1
 
-== words too many
+== files that have not what is needed
+$ echo > empty; echo hello > words
+$ doppler embed model.gguf --input empty
+doppler: empty has no text; a line with one is needed.
+exit 1
+$ doppler rerank model.gguf query --input empty
+doppler: empty has no text; a line with one is needed.
+exit 1
+$ doppler detokenize --file words
+doppler: "hello" is no token id; expected are numbers such as 1,2,3.
+exit 1
+$ doppler detokenize hello
+doppler: "hello" is no token id; expected are numbers such as 1,2,3.
+exit 2
+
+== words too many or too few
 $ doppler batch in.jsonl out.jsonl more.jsonl
 doppler: IN.jsonl and OUT.jsonl are needed: requests, a line each, and the file for their answers; 3 words were given.
+exit 2
+$ doppler compare --base report.json
+doppler: Both --base and --candidate are needed: reports of doppler bench -o json.
 exit 2
