@@ -1,12 +1,20 @@
-// doppler embed: vectors of texts, of a model that gives embeddings.
+// doppler embed: vectors of texts, of a model that gives embeddings. Lines go out as they are made, so that an error or Ctrl-C
+// leaves what is done; one NumPy file is written at the end.
 #include "engine/embed.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/base64.h"
 #include "base/bytes.h"
 #include "base/json.h"
 #include "cli/common.h"
+#include "cli/measure.h"
 #include "cli/verbs.h"
 #include "engine/model_options.h"
 
@@ -22,35 +30,59 @@ struct EmbedFlags {
   bool json = false;
 };
 
-// A text, or its tokens.
+// A text, or its tokens, and what an error calls it.
 struct Input {
   std::string text;
   std::optional<std::vector<int32_t>> tokens;
+  std::string place;
 };
 
-// A line of --input: a text, a list of token ids, or an object with one of both.
-Result<Input> input_of_line(const Json& line) {
-  const Json* value = &line;
-  for (const char* key : {"input", "text", "tokens"}) {
-    if (const Json* member = line.is_object() ? find(line, key) : nullptr) value = member;
-  }
-  if (value->is_string()) return Input{.text = value->get<std::string>(), .tokens = {}};
-  Input out{.text = {}, .tokens = std::vector<int32_t>()};
-  bool is_ids = value->is_array();
-  for (const Json& id : is_ids ? *value : Json::array()) {
-    is_ids = is_ids && id.is_number_integer();
-    if (is_ids) out.tokens->push_back(id.get<int32_t>());
-  }
-  if (is_ids) return out;
+constexpr std::string_view kFields[] = {"input", "text", "tokens"};
+
+Unexpected wrong_line() {
   return fail(
       ErrorKind::kInvalidInput,
       "A line must be a text, a list of token ids, or an object with \"input\", \"text\" or \"tokens\".");
 }
 
-Result<std::vector<Input>> read_inputs(const EmbedFlags& flags) {
+// The line itself, or the one member of its object.
+Result<const Json*> value_of_line(const Json& line) {
+  if (!line.is_object()) return &line;
+  for (const auto& member : line.items()) {
+    if (std::ranges::count(kFields, member.key()) > 0) continue;
+    return fail(ErrorKind::kInvalidInput, "Field \"%s\" is not known; allowed are input, text and tokens.",
+                printable(member.key()).c_str());
+  }
+  if (line.empty()) return wrong_line();
+  if (line.size() > 1) {
+    return fail(ErrorKind::kInvalidInput, "Fields \"%s\" and \"%s\" are both given; one is needed.",
+                line.begin().key().c_str(), std::next(line.begin()).key().c_str());
+  }
+  return &*line.begin();
+}
+
+Result<Input> input_of_line(const Json& line, uint32_t vocab_size) {
+  DP_TRY(const Json* value, value_of_line(line));
+  if (value->is_string()) return Input{.text = value->get<std::string>(), .tokens = {}, .place = {}};
+  if (!value->is_array()) return wrong_line();
+  std::vector<int32_t> ids;
+  for (const Json& id : *value) {
+    if (!id.is_number()) return wrong_line();
+    if (!id.is_number_unsigned() || id.get<uint64_t>() >= vocab_size) {
+      return fail(ErrorKind::kInvalidInput, "Token %s is outside the vocabulary; allowed is 0 to %u.",
+                  to_text(id).c_str(), vocab_size - 1);
+    }
+    ids.push_back(static_cast<int32_t>(id.get<uint64_t>()));
+  }
+  return Input{.text = {}, .tokens = std::move(ids), .place = {}};
+}
+
+Result<std::vector<Input>> read_inputs(const EmbedFlags& flags, uint32_t vocab_size) {
   std::vector<Input> out;
-  for (const std::vector<int32_t>& ids : flags.tokens) out.push_back({.text = {}, .tokens = ids});
-  for (const std::string& text : flags.words) out.push_back({.text = text, .tokens = {}});
+  for (const std::vector<int32_t>& ids : flags.tokens)
+    out.push_back({.text = {}, .tokens = ids, .place = {}});
+  for (const std::string& text : flags.words) out.push_back({.text = text, .tokens = {}, .place = {}});
+  for (size_t i = 0; i < out.size(); ++i) out[i].place = format_text("text %zu", i + 1);
   if (flags.input.empty()) return out;
   DP_TRY(const std::string file, read_text_file(flags.input));
   size_t number = 0;
@@ -59,14 +91,51 @@ Result<std::vector<Input>> read_inputs(const EmbedFlags& flags) {
     if (trim(line).empty()) continue;
     const std::string place = format_text("line %zu of %s", number, flags.input.c_str());
     DP_TRY(const Json parsed, parse_json(line, place));
-    auto input = input_of_line(parsed);
+    auto input = input_of_line(parsed, vocab_size);
     DP_CHECK_WHILE(input, "reading %s", place.c_str());
+    input->place = place;
     out.push_back(std::move(*input));
   }
   if (out.empty())
     return fail(ErrorKind::kInvalidInput, "%s has no text; a line with one is needed.", flags.input.c_str());
   return out;
 }
+
+// Standard output, or the file of -o. That is opened before the model is loaded and keeps what it has until the first vectors
+// are there.
+class Output {
+ public:
+  static Result<Output> open(const std::string& path) {
+    Output out(path);
+    if (path.empty()) return out;
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file >= 0) out.file_.reset(::fdopen(file, "wb"));
+    return out.file_ ? Result<Output>(std::move(out)) : out.failed();
+  }
+  Result<void> write(const std::string& text) {
+    std::FILE* file = file_ ? file_.get() : stdout;
+    // EINVAL: what has no length, such as a pipe.
+    if (file_ && is_first_ && ::ftruncate(::fileno(file), 0) != 0 && errno != EINVAL) return failed();
+    is_first_ = false;
+    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0)
+      return failed();
+    return {};
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  explicit Output(std::string path) : path_(std::move(path)) {}
+  Unexpected failed() const {
+    return fail(ErrorKind::kIo, "Cannot write %s: %s.", path_.empty() ? "standard output" : path_.c_str(),
+                std::strerror(errno));
+  }
+
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  bool is_first_ = true;
+};
 
 // NumPy's format, version 1: f32 [texts, dimensions], little endian.
 std::string npy_of(const std::vector<Embedding>& embeddings) {
@@ -104,42 +173,44 @@ Json json_of(const EmbedFlags& flags, const Embedding& embedding) {
   return out;
 }
 
-std::string output_of(const EmbedFlags& flags, const std::vector<Embedding>& embeddings) {
-  if (flags.format == "npy") return npy_of(embeddings);
-  std::string out;
-  for (const Embedding& embedding : embeddings) {
-    if (flags.json) {
-      out += to_text(json_of(flags, embedding)) + "\n";
-    } else if (flags.format == "base64") {
-      out += base64(bytes_of(embedding.values)) + "\n";
-    } else {
-      out += text_of(embedding);
-    }
-  }
-  return out;
+std::string line_of(const EmbedFlags& flags, const Embedding& embedding) {
+  if (flags.json) return to_text(json_of(flags, embedding)) + "\n";
+  if (flags.format == "base64") return base64(bytes_of(embedding.values)) + "\n";
+  return text_of(embedding);
 }
 
-Result<void> embed(const EmbedFlags& flags, const std::vector<Input>& inputs) {
-  // What is not there is said before anything is loaded.
+Result<void> embed_all(const EmbedFlags& flags, Model& model, const std::vector<Input>& inputs,
+                       Output& output) {
+  std::vector<Embedding> of_file;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i];
+    if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K%zu of %zu texts", i, inputs.size());
+    auto made =
+        input.tokens ? model.embed(*input.tokens, flags.options) : model.embed(input.text, flags.options);
+    end_progress();
+    DP_CHECK_WHILE(made, "embedding %s", input.place.c_str());
+    if (flags.format == "npy") {
+      of_file.push_back(std::move(*made));
+    } else {
+      DP_CHECK(output.write(line_of(flags, *made)));
+    }
+  }
+  if (flags.format != "npy") return {};
+  return output.write(npy_of(of_file));
+}
+
+// What is not there, and what cannot be written, is said before anything is loaded.
+Result<void> embed(const EmbedFlags& flags) {
+  DP_TRY(const auto checkpoint, open_named_checkpoint(flags.model.model, ""));
+  DP_TRY(const formats::ModelConfig config, formats::read_config(*checkpoint));
   if (flags.model.load.pooling.empty()) {
-    DP_TRY(const auto checkpoint, open_named_checkpoint(flags.model.model, ""));
-    DP_TRY(const formats::ModelConfig config, formats::read_config(*checkpoint));
     DP_TRY([[maybe_unused]] const uint32_t dimensions,
            engine::checked_dimensions(config, flags.options.dimensions));
   }
+  DP_TRY(const std::vector<Input> inputs, read_inputs(flags, config.vocab_size));
+  DP_TRY(Output output, Output::open(flags.out));
   DP_TRY(Model model, load_named_model(flags.model));
-  std::vector<Embedding> embeddings;
-  for (const Input& input : inputs) {
-    DP_TRY(Embedding made,
-           input.tokens ? model.embed(*input.tokens, flags.options) : model.embed(input.text, flags.options));
-    embeddings.push_back(std::move(made));
-  }
-  const std::string text = output_of(flags, embeddings);
-  if (!flags.out.empty()) {
-    return write_file_atomically(flags.out, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-  }
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return {};
+  return embed_all(flags, model, inputs, output);
 }
 
 Result<void> check(const EmbedFlags& flags) {
@@ -172,11 +243,12 @@ int embed_verb(std::span<const std::string> arguments) {
   args.flag("json", 0, "an object a line: embedding, dimensions, tokens", &flags.json);
   args.text("format", 0, "f32|base64|npy", "numbers, the bytes of f32, or one NumPy file (default f32)",
             &flags.format);
-  args.text("out", 'o', "FILE", "written there instead of standard output", &flags.out);
+  args.text("out", 'o', "FILE", "written there instead of standard output, line by line but for npy",
+            &flags.out);
   args.count("dimensions", 0, "N", "the first so many, of models that were trained for it",
              &flags.options.dimensions, {.least = 1});
   args.flag("truncate", 0, "cut texts that are longer than the context", &flags.options.truncate);
-  args.custom("pooling", 0, "mean|cls|last", "for models whose files name none",
+  args.custom("pooling", 0, "mean|cls|last", "instead of what the model's files say",
               [&flags](std::string_view value) -> Result<void> {
                 DP_CHECK(engine::pooling_of(value));
                 flags.model.load.pooling = std::string(value);
@@ -189,12 +261,10 @@ int embed_verb(std::span<const std::string> arguments) {
     flags.model.model = flags.words.front();
     flags.words.erase(flags.words.begin());
   }
-  const auto inputs = read_inputs(flags);
-  if (!inputs) return exit_failed(inputs.error());
-  if (inputs->empty()) {
+  if (flags.words.empty() && flags.tokens.empty() && flags.input.empty()) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "A text, --tokens or --input is needed."));
   }
-  const auto done = embed(flags, *inputs);
+  const auto done = embed(flags);
   return done ? 0 : exit_failed(done.error());
 }
 
