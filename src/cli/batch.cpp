@@ -115,7 +115,7 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
   DP_TRY(openai::LineReader input, openai::LineReader::open(flags.files[0]));
   DP_TRY(const openai::LineCount count, openai::count_lines(input));
   flags.model.load.logprobs = count.names_logprobs;
-  flags.model.load.all_samplers |= count.names_samplers;
+  flags.model.load.all_samplers = count.names_more_samplers || needs_all_samplers(flags.defaults.sampling);
   flags.model.load.grammars = true;
   DP_TRY(openai::BatchOutput output, openai::BatchOutput::open(flags.files[1]));
   DP_TRY(Model model, load_named_model(flags.model));
@@ -154,7 +154,6 @@ int batch_verb(std::span<const std::string> arguments) {
             "command goes on.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
-  flags.model.load.all_samplers = needs_all_samplers(flags.defaults.sampling);
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
   const auto totals = answer_file(flags);
   if (!totals) return exit_failed(totals.error());

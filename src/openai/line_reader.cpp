@@ -80,7 +80,7 @@ Result<LineCount> count_lines(LineReader& reader) {
     if (!line) break;
     ++count.lines;
     count.names_logprobs |= line->text.find("\"logprobs\"") != std::string::npos;
-    count.names_samplers |= names_all_samplers(line->text);
+    count.names_more_samplers = count.names_more_samplers || names_more_samplers(line->text);
   }
   DP_CHECK(reader.rewind());
   return count;

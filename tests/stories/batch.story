@@ -35,11 +35,11 @@ $ grep -o '"code":.*' out.jsonl | sort
 ~"code":"invalid_request","message":"Line 5: .*temperature.*"\}\}
 "code":"invalid_request","message":"Line 7: The line is not valid JSON."}}
 
-== a line may ask for further samplers
+== a body's samplers are loaded
 needs webgpu model
-$ echo '{"custom_id": "a", "body": {"prompt": "The fox", "dry_multiplier": 0.8, "max_tokens": 2}}' > in.jsonl
-$ doppler batch $FLAGS --ctx 128 in.jsonl out.jsonl 2> err; grep -c '"error":null' out.jsonl
-1
+$ echo '{"custom_id": "a", "body": {"prompt": "The fox", "max_tokens": 4, "typical_p": 0.5, "min_tokens": 4}}' > in.jsonl
+$ doppler batch $FLAGS --ctx 128 --sequences 2 in.jsonl out.jsonl 2>&1 | grep -o '. answered, . failed'
+1 answered, 0 failed
 
 == what was cut off is done again, and nothing else
 needs webgpu model
