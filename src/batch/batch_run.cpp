@@ -174,6 +174,7 @@ void BatchRun::finish_line(const openai::BatchLine& line, const openai::ChatProm
          .created = std::time(nullptr),
          .choices = *choices,
          .token_text = line.completion->request.options.logprobs ? settings_.token_text : openai::TokenText(),
+         .token_ids = settings_.token_ids,
          .parser = prompt.parser,
          .forced = prompt.forced});
     text = openai::answer_line(line.number, *line.custom_id, body);

@@ -43,7 +43,8 @@ struct BatchSettings {
   std::string model;         // its name in the answers
   StartChat start_chat;      // called by several threads
   openai::TokenText token_text;
-  uint64_t client = 0;  // of the scheduler's clients
+  bool token_ids = false;  // answers have the ids of their tokens
+  uint64_t client = 0;     // of the scheduler's clients
   // Whether a line that can be read is for here; the error becomes its answer.
   std::function<Result<void>(const openai::BatchLine&)> check = {};
   // Called some times a second by run(). False: nothing new is begun, what is under way ends without a line.

@@ -133,6 +133,7 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
            [&interrupt](const BatchTotals& totals) {
              if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K%s", progress(totals).c_str());
              return !interrupt.raised();
+       .token_ids = !model.info().has_tokenizer,
            }},
       count.lines);
   const auto totals = run.run();

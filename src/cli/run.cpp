@@ -181,6 +181,9 @@ int run_verb(std::span<const std::string> arguments) {
     } else {
       std::printf("\n");
       std::fflush(stdout);
+      if (!flags.quiet && !model->info().has_tokenizer)
+        std::fputs("The model has no tokenizer, so that its tokens have no text; --json prints their ids.\n",
+                   stderr);
       if (!flags.quiet) std::fprintf(stderr, "%s\n", run_line(*model, *generation).c_str());
     }
   }

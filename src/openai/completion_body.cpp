@@ -43,7 +43,11 @@ Json completion_body(const CompletionAnswer& answer) {
   }
   const bool chat = answer.endpoint == Endpoint::kChatCompletions;
   const auto writer = chat ? make_chat_writer({}) : make_completion_writer({});
-  return writer->whole({.id = answer.id, .model = answer.model, .created = answer.created}, choices, usage);
+  Json body =
+      writer->whole({.id = answer.id, .model = answer.model, .created = answer.created}, choices, usage);
+  for (size_t i = 0; answer.token_ids && i < answer.choices.size(); ++i)
+    body["choices"][i]["token_ids"] = answer.choices[i].tokens;
+  return body;
 }
 
 }  // namespace doppler::openai

@@ -225,5 +225,15 @@ TEST(CompletionBody, IsOfItsEndpoint) {
   EXPECT_EQ(text["object"], "text_completion");
 }
 
+TEST(CompletionBody, TokensWithoutTextsAreGivenAsIds) {
+  Generation generation;
+  generation.tokens = {7, 8};
+  const CompletionAnswer answer{.endpoint = Endpoint::kCompletions, .choices = std::span(&generation, 1)};
+  EXPECT_FALSE(completion_body(answer)["choices"][0].contains("token_ids"));
+  CompletionAnswer with_ids = answer;
+  with_ids.token_ids = true;
+  EXPECT_EQ(to_text(completion_body(with_ids)["choices"][0]["token_ids"]), "[7,8]");
+}
+
 }  // namespace
 }  // namespace doppler::openai

@@ -41,6 +41,16 @@ $ echo '{"custom_id": "a", "body": {"prompt": "The fox", "max_tokens": 4, "typic
 $ doppler batch $FLAGS --ctx 128 --sequences 2 in.jsonl out.jsonl 2>&1 | grep -o '. answered, . failed'
 1 answered, 0 failed
 
+== tokens without a text are answered as ids
+needs webgpu
+$ doppler synth llama-tiny:q8_0 -o a.gguf > log; sed s/tokenizer.ggml.model/tokenizer.ggml.none_/ a.gguf > b.gguf
+$ echo '{"custom_id": "a", "body": {"prompt": [1, 2], "ignore_eos": true}}' > in.jsonl
+$ doppler batch $FLAGS --model b.gguf --ctx 64 --sequences 2 -n 2 in.jsonl out.jsonl 2> err
+$ grep -oE '"token_ids":\[[0-9]+,[0-9]+\]' out.jsonl | wc -l
+1
+$ doppler run $FLAGS --model b.gguf --ctx 64 --tokens 1,2 -n 2 2>&1 | grep tokenizer
+The model has no tokenizer, so that its tokens have no text; --json prints their ids.
+
 == what was cut off is done again, and nothing else
 needs webgpu model
 $ for i in 1 2 3 4 5 6; do echo '{"custom_id": "'$i'", "method": "POST", "url": "/v1/completions", "body": {"prompt": "The fox '$i'"}}'; done > in.jsonl
