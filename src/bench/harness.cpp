@@ -130,12 +130,6 @@ class Runner {
   std::deque<model::Ticket> in_flight_;
 };
 
-Result<void> check(const Test& test, const Model& model) {
-  if (test.positions() <= model.info().ctx_len) return {};
-  return fail(ErrorKind::kInvalidInput, "Test %s needs %llu positions; the context holds %u (--ctx).",
-              test.name().c_str(), static_cast<unsigned long long>(test.positions()), model.info().ctx_len);
-}
-
 // Warm-ups and counted runs of one test, in order.
 Result<void> repeat(const Settings& settings, size_t test,
                     const std::function<Result<void>(uint32_t repetition, bool counted)>& run) {
@@ -231,7 +225,7 @@ Result<std::vector<Row>> run_tests(Model& model, const Settings& settings, doubl
         ErrorKind::kInvalidInput,
         "Calibration runs never trace: leave out --trace, or say --intent investigate (not to be quoted).");
   }
-  for (const Test& test : settings.tests) DP_CHECK(check(test, model));
+  DP_CHECK(check_context(settings.tests, model.info().ctx_len));
   std::vector<Row> rows;
   for (size_t i = 0; i < settings.tests.size(); ++i) {
     auto row = settings.tests[i].streams == 0 ? run_alone(model, settings, i, read_bandwidth)

@@ -64,6 +64,15 @@ uint64_t positions_needed(const std::vector<Test>& tests) {
   return most;
 }
 
+Result<void> check_context(const std::vector<Test>& tests, uint32_t ctx_len) {
+  for (const Test& test : tests) {
+    if (test.positions() <= ctx_len) continue;
+    return fail(ErrorKind::kInvalidInput, "Test %s needs %llu positions; the context holds %u (--ctx).",
+                test.name().c_str(), static_cast<unsigned long long>(test.positions()), ctx_len);
+  }
+  return {};
+}
+
 uint32_t sequences_needed(const std::vector<Test>& tests) {
   uint32_t most = 0;
   for (const Test& test : tests) most = std::max(most, test.streams);

@@ -35,6 +35,8 @@ struct TestLists {
 // Errors: no test is left; a test that measures nothing (one generated token has no interval).
 Result<std::vector<Test>> make_tests(const TestLists& lists);
 uint64_t positions_needed(const std::vector<Test>& tests);
+// Error: a test needs more positions than the context of `ctx_len` holds.
+Result<void> check_context(const std::vector<Test>& tests, uint32_t ctx_len);
 // That the model must be loaded for: the most streams of a test, at least 2 if there are any; else 1.
 uint32_t sequences_needed(const std::vector<Test>& tests);
 

@@ -94,10 +94,12 @@ Result<void> check(BenchFlags& flags) {
   }
   DP_TRY(flags.settings.tests, bench::make_tests(flags.lists));
   flags.model.load.sequences = bench::sequences_needed(flags.settings.tests);
-  return {};
+  if (flags.model.load.ctx_len == 0) return {};  // load_for() takes what the tests need
+  return bench::check_context(flags.settings.tests, flags.model.load.ctx_len);
 }
 
 Result<void> measure(BenchFlags& flags) {
+  DP_CHECK(check_report_file(flags.output));
   DP_TRY(Model model, load_for(flags.model, bench::positions_needed(flags.settings.tests)));
   DP_TRY(const kernels::Ceilings ceilings, measure_ceilings(model));
   bench::Report report{.facts = bench::collect_facts(model, origin_of(flags.model), ceilings),

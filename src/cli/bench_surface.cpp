@@ -187,6 +187,7 @@ Result<void> check_surface_flags(Surface surface, std::span<const std::string> g
 Result<void> bench_surface(const SurfaceBench& bench) {
   const bench::Settings& settings = bench.settings;
   const LoadOptions& load = bench.model.load;
+  DP_CHECK(check_report_file(bench.output));
   const auto script = beside_program({kScript});
   if (!script) {
     return fail(ErrorKind::kIo,

@@ -1,7 +1,10 @@
 #include "cli/measure.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 
 #include "cli/build_commit.h"
 
@@ -50,6 +53,20 @@ Result<void> check_cadence(const bench::Cadence& cadence) {
 
 void end_progress() {
   if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K");
+}
+
+Result<void> check_report_file(const std::string& file) {
+  if (file.empty()) return {};
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error))
+    return fail(ErrorKind::kIo, "Cannot write %s: it is a folder.", file.c_str());
+  // As write_file_atomically() writes.
+  const std::string temporary = file + ".part";
+  std::FILE* made = std::fopen(temporary.c_str(), "ab");
+  if (!made) return fail(ErrorKind::kIo, "Cannot write %s: %s.", file.c_str(), std::strerror(errno));
+  std::fclose(made);
+  std::remove(temporary.c_str());
+  return {};
 }
 
 int deliver(const std::string& file, const std::string& report, const std::string& readable) {

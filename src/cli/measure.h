@@ -26,6 +26,8 @@ void end_progress();
 // Error: more steps than a ticket may have.
 Result<void> check_cadence(const bench::Cadence& cadence);
 
+// What would keep a report from being written to `file` in the end, before anything is measured; empty: no file.
+Result<void> check_report_file(const std::string& file);
 // `report` to standard output; with a file, the report goes there and what a person reads to standard output.
 // Returns the verb's exit code.
 int deliver(const std::string& file, const std::string& report, const std::string& readable);

@@ -62,6 +62,7 @@ int profile_verb(std::span<const std::string> arguments) {
   }
   if (auto checked = check_preset(model, bench::Intent::kInvestigate); !checked)
     return exit_usage(checked.error());
+  if (auto checked = check_report_file(output); !checked) return exit_failed(checked.error());
   auto report = measure(model, settings);
   if (!report) return exit_failed(report.error());
   const std::string text = bench::profile_text(*report);

@@ -299,6 +299,7 @@ int squeeze_verb(std::span<const std::string> arguments) {
   const auto report = Squeeze(flags).run();
   end_progress();
   if (!report) return exit_failed(report.error());
+  if (auto checked = check_report_file(flags.output); !checked) return exit_failed(checked.error());
   const std::string text = bench::squeeze_text(*report);
   const int code = deliver(flags.output, flags.json ? bench::squeeze_json(*report) : text, text);
   return code != 0 ? code : report->gate.passed ? 0 : 1;

@@ -40,6 +40,17 @@ $ doppler bench --streams 0
 doppler: Flag --streams was given "0"; allowed are whole numbers from 1 to 64, such as 8 or 1,8,32.
 exit 2
 
+== what would be known at the end only is told before a model is looked for
+$ doppler bench --model nothing.gguf --output folder/report.json
+doppler: Cannot write folder/report.json: No such file or directory.
+exit 1
+$ mkdir folder; doppler bench --model nothing.gguf --output folder
+doppler: Cannot write folder: it is a folder.
+exit 1
+$ doppler bench --model nothing.gguf -p 512 -c 16
+doppler: Test pp512 needs 512 positions; the context holds 16 (--ctx).
+exit 2
+
 == what the npm package cannot be asked is refused by name
 $ doppler bench --surface phone
 doppler: Surface "phone" is not known; allowed are native, browser and node.

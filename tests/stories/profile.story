@@ -21,3 +21,11 @@ exit 2
 $ doppler profile --streams 2 -d 0
 doppler: Nothing is left to profile: -r, and one of -d and -p, must be above 0.
 exit 2
+
+== a report that cannot be written is told before a model is looked for
+$ doppler profile --model nothing.gguf --output folder/report
+doppler: Cannot write folder/report: No such file or directory.
+exit 1
+$ doppler squeeze --model nothing.gguf --output folder/report
+doppler: Cannot write folder/report: No such file or directory.
+exit 1
