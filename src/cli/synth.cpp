@@ -1,6 +1,7 @@
 // doppler synth: a GGUF file with the shape of a published model and random weights, for measuring speed.
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/json.h"
 #include "cli/common.h"
@@ -67,13 +68,14 @@ Result<double> write_timed(const formats::SyntheticModel& model, const std::stri
 int synth_verb(std::span<const std::string> arguments) {
   std::vector<std::string> words;
   std::string out;
-  bool list = false, json = false;
+  bool list = false, json = false, replace = false;
   Args args("doppler synth SHAPE[:QUANT] -o FILE.gguf",
             "Writes a synthetic model: the shape of a published one, or of any config.json, with random "
             "weights. For measuring "
             "speed only.");
   args.words("SHAPE[:QUANT]", &words);
   args.text("out", 'o', "FILE", "the GGUF file to write", &out);
+  args.flag("replace", 0, "put the result in the place of a FILE that exists", &replace);
   args.flag("list", 'l', "list the shapes and quantisations", &list);
   args.flag("json", 0, "print one JSON object", &json);
   add_log_flag(args);
@@ -84,6 +86,11 @@ int synth_verb(std::span<const std::string> arguments) {
                             "One SHAPE[:QUANT] and -o FILE are needed; --list shows the shapes."));
   }
 
+  std::error_code error;
+  if (!replace && std::filesystem::exists(out, error)) {
+    return exit_failed(
+        Error(ErrorKind::kInvalidInput, out + " exists already; --replace puts the result in its place."));
+  }
   auto model = formats::SyntheticModel::make(words[0]);
   if (!model) return exit_usage(model.error());
   auto seconds = write_timed(**model, out);

@@ -14,6 +14,15 @@ $ doppler synth llama-tiny:q8_0 -o tiny.gguf
 $ doppler inspect tiny.gguf | grep '^general.name'
 ~general\.name +"synthetic-llama-tiny-q8_0"
 
+== a file that exists stays unless it is to be replaced
+$ echo mine > tiny.gguf; doppler synth llama-tiny:q8_0 -o tiny.gguf
+doppler: tiny.gguf exists already; --replace puts the result in its place.
+exit 1
+$ cat tiny.gguf
+mine
+$ doppler synth llama-tiny:q8_0 -o tiny.gguf --replace > log; head -c 4 tiny.gguf
+GGUF
+
 == the same spec gives the same bytes
 $ doppler synth llama-tiny:q4_k_m -o a.gguf > log
 $ doppler synth llama-tiny -o b.gguf > log
