@@ -56,6 +56,10 @@ Result<void> check(const BatchFlags& flags) {
                 "%zu %s given.",
                 flags.files.size(), flags.files.size() == 1 ? "word was" : "words were");
   }
+  if (flags.files[1] == "-") {
+    return fail(ErrorKind::kInvalidInput,
+                "OUT.jsonl was given as \"-\"; a file is needed, since what it has is not done again.");
+  }
   std::error_code error;
   if (std::filesystem::equivalent(flags.files[0], flags.files[1], error)) {
     return fail(ErrorKind::kInvalidInput, "%s is IN and OUT; two files are needed.", flags.files[0].c_str());

@@ -30,8 +30,20 @@ Result<std::string> read_custom_id(const Json& line) {
               custom_id ? "empty" : "missing");
 }
 
+Result<void> check_members(const Json& line) {
+  static constexpr std::string_view kMembers[] = {"custom_id", "method", "url", "body"};
+  for (const auto& member : line.items()) {
+    if (std::ranges::count(kMembers, member.key()) > 0) continue;
+    return fail(ErrorKind::kInvalidInput,
+                "Field \"%s\" is none of a line; allowed are custom_id, method, url and body.",
+                printable(member.key()).c_str());
+  }
+  return {};
+}
+
 // A line may leave out its method, and its URL where the body says what it is.
 Result<CompletionRequest> read_request(const Json& line, const GenerateOptions& defaults) {
+  DP_CHECK(check_members(line));
   DP_TRY(const auto method, get_string(line, "method"));
   if (method && method != "POST") {
     return fail(ErrorKind::kInvalidInput, "Field \"method\" is \"%s\"; allowed is POST.",

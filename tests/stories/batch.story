@@ -82,6 +82,9 @@ exit 2
 $ doppler batch in.jsonl out.jsonl
 ~doppler: Cannot open in\.jsonl: .*
 exit 1
+$ doppler batch in.jsonl -
+doppler: OUT.jsonl was given as "-"; a file is needed, since what it has is not done again.
+exit 2
 $ echo '{"custom_id": "a"}' > in.jsonl; doppler batch in.jsonl in.jsonl
 doppler: in.jsonl is IN and OUT; two files are needed.
 exit 2
