@@ -22,7 +22,8 @@ Result<void> add_bias(std::string_view text, std::vector<std::pair<int32_t, floa
 
 void add_sampling_flags(Args& args, GenerateOptions& o) {
   SamplingOptions& s = o.sampling;
-  args.count("max-tokens", 'n', "N", "tokens to generate at most (default: until the model stops)",
+  args.count("max-tokens", 'n', "N",
+             "tokens to generate at most; 0, the default: until the model stops or the context is full",
              &o.max_tokens);
   args.number("temp", 't', "T", "temperature; 0 takes the likeliest token (default 0.8)", &s.temperature);
   args.count("top-k", 0, "K", "sample among the K likeliest; 0: off (default 40)", &s.top_k);
@@ -57,7 +58,9 @@ void add_sampling_flags(Args& args, GenerateOptions& o) {
              &s.min_tokens);
   args.custom("logit-bias", 0, "TOKEN:B", "add B to a token's logit; may be repeated",
               [&s](std::string_view value) { return add_bias(value, &s.logit_bias); });
-  args.big_count("seed", 's', "SEED", "same seed, same text (default 0)", &s.seed);
+  args.big_count("seed", 's', "SEED",
+                 "same seed, same text; among several sequences with --lane exact alone (default 0)",
+                 &s.seed);
   args.texts("stop", 0, "TEXT", "end before this text; may be repeated", &o.stop);
   args.flag("ignore-eos", 0, "go on past the end token", &o.ignore_eos);
   args.custom("when-full", 0, "stop|slide",

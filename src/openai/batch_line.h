@@ -28,7 +28,7 @@ struct BatchLine {
   Result<CompletionRequest> completion;
 };
 // A body without a seed gets one of its own: defaults.sampling.seed and a hash of the id. So lines with equal prompts
-// differ, and a line gives the same text in whatever company.
+// differ, and in the lane exact a line gives the same text in whatever company.
 BatchLine parse_batch_line(std::string_view text, uint64_t number, const GenerateOptions& defaults);
 
 std::string answer_line(uint64_t number, const std::string& custom_id, const Json& body);
