@@ -294,12 +294,15 @@ int squeeze_verb(std::span<const std::string> arguments) {
   if (flags.repetitions == 0) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "Flag -r was given 0; at least 1 is needed."));
   }
+  if (flags.budget == 0) {
+    return exit_usage(Error(ErrorKind::kInvalidInput, "Flag --budget was given 0; at least 1 is needed."));
+  }
   if (auto checked = check_preset(flags.model, bench::Intent::kCalibrate); !checked)
     return exit_usage(checked.error());
+  if (auto checked = check_report_file(flags.output); !checked) return exit_failed(checked.error());
   const auto report = Squeeze(flags).run();
   end_progress();
   if (!report) return exit_failed(report.error());
-  if (auto checked = check_report_file(flags.output); !checked) return exit_failed(checked.error());
   const std::string text = bench::squeeze_text(*report);
   const int code = deliver(flags.output, flags.json ? bench::squeeze_json(*report) : text, text);
   return code != 0 ? code : report->gate.passed ? 0 : 1;

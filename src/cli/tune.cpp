@@ -81,6 +81,9 @@ int tune_verb(std::span<const std::string> arguments) {
   if (settings.rounds == 0) {
     return exit_usage(Error(ErrorKind::kInvalidInput, "Flag --rounds was given 0; at least 1 is needed."));
   }
+  if (budget == 0) {
+    return exit_usage(Error(ErrorKind::kInvalidInput, "Flag --budget was given 0; at least 1 is needed."));
+  }
   if (forgets) return forget(flags);
   settings.budget_seconds = budget;
   if (stderr_is_terminal()) {

@@ -29,3 +29,11 @@ exit 1
 $ doppler squeeze --model nothing.gguf --output folder/report
 doppler: Cannot write folder/report: No such file or directory.
 exit 1
+
+== time for tuning is needed
+$ doppler tune --model nothing.gguf --budget 0
+doppler: Flag --budget was given 0; at least 1 is needed.
+exit 2
+$ doppler squeeze --model nothing.gguf --budget 0
+doppler: Flag --budget was given 0; at least 1 is needed.
+exit 2
