@@ -50,6 +50,10 @@ Result<void> check_options(const GenerateOptions& options) {
        options.logprobs ? kMaxTopLogprobs : 0.0},
   };
   DP_CHECK(check_bounds(bounds));
+  if (std::ranges::count(options.stop, "") > 0) {
+    return fail(ErrorKind::kInvalidInput,
+                "Option stop is an empty text; allowed are texts that are not empty.");
+  }
   if (options.grammar.kind != GrammarKind::kNone && s.min_tokens > 0) {
     return fail(
         ErrorKind::kInvalidInput,

@@ -19,5 +19,11 @@ TEST(GenerateOptions, AreCheckedWithoutAModel) {
   EXPECT_FALSE(check_options(options));
 }
 
+TEST(GenerateOptions, AnEmptyStopTextIsRefused) {
+  EXPECT_TRUE(check_options({.stop = {"a"}}));
+  EXPECT_EQ(check_options({.stop = {"a", ""}}).error().message(),
+            "Option stop is an empty text; allowed are texts that are not empty.");
+}
+
 }  // namespace
 }  // namespace doppler

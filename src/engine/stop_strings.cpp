@@ -10,7 +10,7 @@ std::string StopStrings::push(std::string_view text) {
   held_ += text;
   size_t first = std::string::npos;
   for (const std::string& stop : stops_) {
-    if (!stop.empty()) first = std::min(first, held_.find(stop));
+    first = std::min(first, held_.find(stop));
   }
   if (first != std::string::npos) {
     found_ = true;

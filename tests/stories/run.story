@@ -106,6 +106,11 @@ $ doppler run --model nothing.gguf -n 5 --min-tokens 6 hello
 doppler: Option min-tokens is 6 and an answer has at most 5 tokens; allowed is 0 to 5.
 exit 2
 
+== an empty text can end no answer
+$ doppler run --model nothing.gguf --stop= hello
+doppler: Option stop is an empty text; allowed are texts that are not empty.
+exit 2
+
 == a chat takes no prompt
 $ doppler run -i hello
 doppler: Flag -i takes no prompt, --tokens or --json: it asks at the terminal.
