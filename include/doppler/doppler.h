@@ -177,7 +177,7 @@ struct Generation {
 };
 
 struct Message {
-  std::string role;  // "system", "user", "assistant", "tool"
+  std::string role;  // "system", "developer", "user", "assistant", "tool"; any other is refused
   std::string content;
 };
 

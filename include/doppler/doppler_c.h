@@ -125,7 +125,7 @@ typedef struct doppler_model_info {
 DOPPLER_CAN_FAIL doppler_error* doppler_model_get_info(const doppler_model* model, doppler_model_info* info);
 
 typedef struct doppler_message {
-  const char* role; /* "system", "user", "assistant", "tool" */
+  const char* role; /* "system", "developer", "user", "assistant", "tool"; any other is refused */
   const char* content;
 } doppler_message;
 

@@ -133,11 +133,11 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
        .start_chat = server::chat_starter(model),
        .token_text = [tokenizer = model.impl().loaded->text.tokenizer](
                          int32_t id) { return std::string(tokenizer ? tokenizer->token_bytes(id) : ""); },
+       .token_ids = !model.info().has_tokenizer,
        .on_tick =
            [&interrupt](const BatchTotals& totals) {
              if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K%s", progress(totals).c_str());
              return !interrupt.raised();
-       .token_ids = !model.info().has_tokenizer,
            }},
       count.lines);
   const auto totals = run.run();

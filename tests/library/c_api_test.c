@@ -203,9 +203,12 @@ static void test_tokens(doppler_model* model) {
   EXPECT_ERROR(doppler_model_detokenize(model, &outside, 1, &text, &length), DOPPLER_INVALID_INPUT, "");
 
   const doppler_message nameless = {.role = NULL, .content = "x"},
+                        martian = {.role = "martian", .content = "x"},
                         fine = {.role = "user", .content = "A fox."};
   EXPECT_ERROR(doppler_model_apply_chat_template(model, &nameless, 1, true, &text, &length),
                DOPPLER_INVALID_INPUT, "Message 0 has no role");
+  EXPECT_ERROR(doppler_model_apply_chat_template(model, &martian, 1, true, &text, &length),
+               DOPPLER_INVALID_INPUT, "A message's role is \"martian\"");
   EXPECT_DONE(doppler_model_apply_chat_template(model, &fine, 1, true, &text, &length));
   EXPECT(text && strstr(text, "A fox.") && strlen(text) == length);
   doppler_free(text);
