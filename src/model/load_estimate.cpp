@@ -22,10 +22,20 @@ uint64_t widest_row(const formats::ModelConfig& c) {
   return widest;
 }
 
+// A context beyond what the model was trained for is told of, and cut where the model has no further positions.
+void limit_context(RunnerOptions& options, const formats::ModelConfig& config) {
+  if (options.ctx_len <= config.ctx_len) return;
+  const bool ends = formats::ends_at_ctx_len(config);
+  log(LogLevel::kWarning, "A context of %u tokens was asked for; this model %s %u.", options.ctx_len,
+      ends ? "has no positions beyond its" : "was trained for", config.ctx_len);
+  if (ends) options.ctx_len = config.ctx_len;
+}
+
 }  // namespace
 
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, const gpu::Caps& caps) {
   if (options.ctx_len == 0) options.ctx_len = std::min(config.ctx_len, kDefaultCtxLen);
+  limit_context(options, config);
   if (options.chunk == 0) {
     options.chunk = kDefaultChunk;
     const uint64_t row_bytes = widest_row(config) * sizeof(float);
@@ -44,18 +54,6 @@ void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, c
   options.all_logits = true;  // the states of all tokens, which are pooled
   options.max_sequences = 0;
   if (config.bidirectional) options.chunk = options.ctx_len;  // each token sees all others
-}
-
-Result<void> check_context(const RunnerOptions& options, const formats::ModelConfig& config) {
-  if (options.ctx_len <= config.ctx_len) return {};
-  if (formats::ends_at_ctx_len(config)) {
-    return fail(ErrorKind::kInvalidInput,
-                "A context of %u tokens was asked for; allowed is 1 to %u, the positions that the model has.",
-                options.ctx_len, config.ctx_len);
-  }
-  log(LogLevel::kWarning, "A context of %u tokens was asked for; this model was trained for %u.",
-      options.ctx_len, config.ctx_len);
-  return {};
 }
 
 void tell_of_layers_left_out(const formats::Checkpoint& checkpoint, const formats::ModelConfig& config) {
@@ -261,7 +259,6 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   DP_TRY(estimate.config, formats::read_config(checkpoint));
   DP_CHECK(families::check_has_forward_pass(estimate.config));
   fill_defaults(options, estimate.config, caps);
-  DP_CHECK(check_context(options, estimate.config));
   tell_of_layers_left_out(checkpoint, estimate.config);
   DP_CHECK(choose_drafting(options, estimate.config));
   DP_CHECK(check_cache_format(estimate.config, options.cache_format));

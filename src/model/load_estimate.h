@@ -11,10 +11,9 @@
 
 namespace doppler::model {
 
-// Context and prefill chunk, where 0 was asked: the usual ones, with fewer rows a chunk where the device binds no more.
+// Context and prefill chunk, where 0 was asked: the usual ones, with fewer rows a chunk where the device binds no more. A context
+// beyond what the model was trained for is warned of, and cut where formats::ends_at_ctx_len().
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, const gpu::Caps& caps);
-// Tells of a context beyond what the model was trained for. Error: a model that cannot compute those positions.
-Result<void> check_context(const RunnerOptions& options, const formats::ModelConfig& config);
 // Tells of layers in the file that config.json does not count.
 void tell_of_layers_left_out(const formats::Checkpoint& checkpoint, const formats::ModelConfig& config);
 // SequenceRunner::window of a model that has windows: what lies before them and is masked, but read, must be of the same

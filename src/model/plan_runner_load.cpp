@@ -40,7 +40,6 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK(families::check_has_forward_pass(config));
   if (options.pooling != formats::Pooling::kNone) config.pooling.kind = options.pooling;
   fill_defaults(options, config, device.caps());
-  DP_CO_CHECK(check_context(options, config));
   tell_of_layers_left_out(checkpoint, config);
   if (options.tickets == 0) options.tickets = kTickets;
   if (options.tickets < 2 || options.tickets > kMaxTickets) {

@@ -35,7 +35,7 @@ Result<void> check_members(const Json& line) {
   for (const auto& member : line.items()) {
     if (std::ranges::count(kMembers, member.key()) > 0) continue;
     return fail(ErrorKind::kInvalidInput,
-                "Field \"%s\" is none of a line; allowed are custom_id, method, url and body.",
+                "Field \"%s\" does not belong to a line; allowed are custom_id, method, url and body.",
                 printable(member.key()).c_str());
   }
   return {};

@@ -75,7 +75,7 @@ TEST(BatchLine, WithAnIdTheErrorIsTheLinesOwn) {
       {R"({"custom_id": "a", "method": "GET"})", "allowed is POST"},
       {R"({"custom_id": "a", "method": ""})", "allowed is POST"},
       {R"({"custom_id": "a", "temperature": 0, "body": {"prompt": "x"}})",
-       "\"temperature\" is none of a line"},
+       "\"temperature\" does not belong to a line"},
       {R"({"custom_id": "a", "body": "x"})", "must be an object"},
       {R"({"custom_id": "a", "body": {}})", "\"prompt\""},
       {R"({"custom_id": "a", "method": "POST", "url": "/v1/embeddings"})", "/v1/chat/completions"},
