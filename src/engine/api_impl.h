@@ -89,7 +89,8 @@ struct LoadExtras {
 Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOptions& options,
                          LoadExtras extras = {});
 
-Json messages_json(std::span<const Message> messages);
+// Error: a role that no model knows.
+Result<Json> messages_json(std::span<const Message> messages);
 
 // Writes beside the target and renames, so that an interrupted write leaves the old file.
 Result<void> write_file_atomically(const std::string& path, std::span<const uint8_t> bytes);

@@ -110,7 +110,8 @@ Result<std::string> Model::detokenize(std::span<const int32_t> ids) const {
 Result<std::string> Model::apply_chat_template(std::span<const Message> messages,
                                                bool add_generation_prompt) const {
   DP_CHECK(impl_->check_loaded());
-  return engine::apply_chat_template(impl_->loaded->text, messages_json(messages), add_generation_prompt);
+  DP_TRY(const Json list, messages_json(messages));
+  return engine::apply_chat_template(impl_->loaded->text, list, add_generation_prompt);
 }
 
 Session Model::new_session() { return Session(std::make_unique<Session::Impl>(impl_)); }

@@ -80,19 +80,6 @@ Task<Result<void>> add_config_end_tokens(const formats::Checkpoint& checkpoint,
   co_return Result<void>();
 }
 
-// A template may write any role as it stands; a model then sees what it was never trained with.
-Result<void> check_roles(const Json& messages) {
-  static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
-  for (const Json& message : messages) {
-    DP_TRY(const auto role, get_string(message, "role"));
-    if (role && std::ranges::count(kRoles, *role) > 0) continue;
-    return fail(ErrorKind::kInvalidInput,
-                "A message's role is \"%s\"; allowed are system, developer, user, assistant and tool.",
-                printable(role.value_or("")).c_str());
-  }
-  return {};
-}
-
 }  // namespace
 
 Task<Result<TextModel>> load_text_model(const formats::Checkpoint& checkpoint,
@@ -153,7 +140,6 @@ Task<Result<std::unique_ptr<LoadedModel>>> load_model(
 
 Result<std::string> apply_chat_template(const TextModel& text, const Json& messages,
                                         bool add_generation_prompt) {
-  DP_CHECK(check_roles(messages));
   tmpl::RenderInput input;
   input.messages = messages;
   input.add_generation_prompt = add_generation_prompt;

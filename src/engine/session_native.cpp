@@ -1,6 +1,7 @@
 // The life of one generation behind Session (api_impl.h), and the small helpers of the public API.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -167,7 +168,8 @@ Result<Generation> Session::Impl::finish() {
 Result<void> Session::Impl::start_chat(std::span<const Message> conversation,
                                        const GenerateOptions& options) {
   DP_CHECK(model->check_loaded());
-  DP_TRY(const std::string text, engine::apply_chat_template(model->loaded->text, messages_json(conversation),
+  DP_TRY(const Json list, messages_json(conversation));
+  DP_TRY(const std::string text, engine::apply_chat_template(model->loaded->text, list,
                                                              /*add_generation_prompt=*/true));
   DP_TRY(const tokenizer::Tokenizer* tokenizer, model->tokenizer());
   // The template writes the special tokens itself.
@@ -197,9 +199,16 @@ Result<Generation> Session::Impl::run(const TextCallback& on_text) {
   }
 }
 
-Json messages_json(std::span<const Message> messages) {
+Result<Json> messages_json(std::span<const Message> messages) {
+  // A template may write any role as it stands; a model then sees what it was never trained with.
+  static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
   Json list = Json::array();
   for (const Message& message : messages) {
+    if (std::ranges::count(kRoles, message.role) == 0) {
+      return fail(ErrorKind::kInvalidInput,
+                  "A message's role is \"%s\"; allowed are system, developer, user, assistant and tool.",
+                  printable(message.role).c_str());
+    }
     Json entry = Json::object();
     entry["role"] = message.role;
     entry["content"] = message.content;

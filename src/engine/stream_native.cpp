@@ -150,9 +150,9 @@ Result<std::vector<uint32_t>> tokens_of(const Model::Impl& model, const Request&
            tokenizer->encode(*text, {.add_special = request.options.add_special, .parse_special = true}));
   } else {
     const auto& messages = std::get<std::vector<Message>>(request.prompt);
-    DP_TRY(const std::string rendered,
-           engine::apply_chat_template(model.loaded->text, messages_json(messages),
-                                       /*add_generation_prompt=*/true));
+    DP_TRY(const Json list, messages_json(messages));
+    DP_TRY(const std::string rendered, engine::apply_chat_template(model.loaded->text, list,
+                                                                   /*add_generation_prompt=*/true));
     // The template writes the special tokens itself.
     DP_TRY(ids, tokenizer->encode(rendered, {.add_special = false, .parse_special = true}));
   }

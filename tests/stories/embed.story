@@ -35,7 +35,7 @@ doppler: Fields "input" and "tokens" are both given; one is needed.
   While reading line 1 of texts.
 exit 1
 $ echo > texts; doppler embed "" --pooling mean --input texts
-doppler: texts has no text.
+doppler: texts has no text; a line with one is needed.
 exit 1
 $ doppler embed "" --pooling mean -o folder/vectors --tokens 1
 doppler: Cannot write folder/vectors: No such file or directory.

@@ -35,7 +35,7 @@ $ doppler synth my-model/config.json:q8_0 -o tiny.gguf
 ~tiny\.gguf: synthetic-my-model-q8_0, synthetic \(random weights\), .*
 $ doppler synth none/config.json -o x.gguf
 ~doppler: .*none/config\.json.*
-exit 2
+exit 1
 $ echo '{"model_type": "lama"}' > my-model/config.json
 $ doppler synth my-model/config.json -o x.gguf
 ~doppler: .*lama.*

@@ -64,7 +64,8 @@ doppler: Flag --model was given "story="; a model is missing behind the sign =.
 exit 2
 
 == files that are not there
-$ doppler embed model.gguf --input none.jsonl
+needs model
+$ doppler embed "" --pooling mean --input none.jsonl
 ~doppler: Cannot open none\.jsonl: .+
 exit 1
 $ doppler rerank model.gguf query --input none.txt
@@ -78,8 +79,9 @@ $ doppler serve --api-key-file none.txt
 exit 1
 
 == files that have not what is needed
+needs model
 $ echo > empty; echo hello > words
-$ doppler embed model.gguf --input empty
+$ doppler embed "" --pooling mean --input empty
 doppler: empty has no text; a line with one is needed.
 exit 1
 $ doppler rerank model.gguf query --input empty
