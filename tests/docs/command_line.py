@@ -1,13 +1,11 @@
 """The tables of docs/reference/command-line.md are what `doppler --help` and `doppler VERB --help` say; --write renews them.
   command_line.py --doppler PROGRAM [--write]   (in the repository's root; standard library only)"""
 
-import argparse
 import re
 import subprocess
-import sys
 
-PAGE = "docs/reference/command-line.md"
-BEGIN, END = "<!-- tables: tests/docs/command_line.py --write -->", "<!-- end of tables -->"
+import generated_page
+
 SEVERAL = 3  # commands that have a flag in the same words: it has its row in one table for all, unless two flags of its name would
 SHARED = "Flags of several commands"
 # A flag's line in --help; its text stands on the next line where the left part is long.
@@ -57,30 +55,17 @@ def tables(verbs):
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--doppler", required=True)
-    parser.add_argument("--write", action="store_true")
-    args = parser.parse_args()
-
+def make(program):
     def said(*words):
-        return subprocess.run([args.doppler, *words, "--help"], check=True, capture_output=True, text=True).stdout
+        return subprocess.run([program, *words, "--help"], check=True, capture_output=True, text=True).stdout
 
     verbs = {}
     for name, summary in re.findall(r"^  (\S+) +(.+)$", said(), re.MULTILINE):
         text = said(name)
         usage = re.search(r"^Usage: (.+)$", text, re.MULTILINE)[1]
         verbs[name] = (summary, usage, flags_of(text))
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    wanted = page[:begin] + "\n" + tables(verbs) + "\n" + page[end:]
-    if args.write:
-        with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(wanted)
-    elif page != wanted:
-        sys.exit(f"{PAGE} is not what the program says; tests/docs/command_line.py --doppler PROGRAM --write renews it.")
+    return tables(verbs)
 
 
 if __name__ == "__main__":
-    main()
+    generated_page.run("command_line.py", "docs/reference/command-line.md", __doc__, make)

@@ -2,14 +2,12 @@
 them.
   models_table.py --doppler PROGRAM [--write]   (in the repository's root; standard library only)"""
 
-import argparse
 import json
 import subprocess
-import sys
 
-PAGE = "docs/reference/models.md"
+import generated_page
+
 TOOLS = "tools_"  # what such a feature begins with
-BEGIN, END = "<!-- tables: tests/docs/models_table.py --write -->", "<!-- end of tables -->"
 
 
 def code(names):
@@ -72,27 +70,13 @@ def tables(architectures):
     return "\n".join(lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--doppler", required=True)
-    parser.add_argument("--write", action="store_true")
-    args = parser.parse_args()
-
+def make(program):
     def said(*words):
-        run = subprocess.run([args.doppler, *words, "--json"], check=True, capture_output=True)
+        run = subprocess.run([program, *words, "--json"], check=True, capture_output=True)
         return json.loads(run.stdout)
 
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    wanted = page[:begin] + "\n" + tables(said("inspect", "--architectures")["architectures"]) + "\n\n" + \
-        matrix(said("models")["families"]) + "\n" + page[end:]
-    if args.write:
-        with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(wanted)
-    elif page != wanted:
-        sys.exit(f"{PAGE} is not what the program says; tests/docs/models_table.py --doppler PROGRAM --write renews it.")
+    return tables(said("inspect", "--architectures")["architectures"]) + "\n\n" + matrix(said("models")["families"])
 
 
 if __name__ == "__main__":
-    main()
+    generated_page.run("models_table.py", "docs/reference/models.md", __doc__, make)

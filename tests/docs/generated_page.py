@@ -1,0 +1,23 @@
+"""A page of docs/ with a part between two marks that a program's own words make: held to them, or renewed with --write."""
+
+import argparse
+import sys
+
+
+def run(script, page, doc, make):
+    """The command line of tests/docs/`script`: --doppler PROGRAM [--write]. make(program) returns what stands between the
+    marks of `page`. Ends with a message where the page says something else and --write is not given."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--doppler", required=True)
+    parser.add_argument("--write", action="store_true")
+    args = parser.parse_args()
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    begin_mark, end_mark = f"<!-- tables: tests/docs/{script} --write -->", "<!-- end of tables -->"
+    begin, end = text.index(begin_mark) + len(begin_mark), text.index(end_mark)
+    wanted = text[:begin] + "\n" + make(args.doppler) + "\n" + text[end:]
+    if args.write:
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(wanted)
+    elif text != wanted:
+        sys.exit(f"{page} is not what the program says; tests/docs/{script} --doppler PROGRAM --write renews it.")
