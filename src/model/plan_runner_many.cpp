@@ -145,10 +145,10 @@ Task<Result<void>> PlanRunner::make_many() {
   DP_CO_TRY(gpu::Buffer made, co_await device_.create_buffer(std::move(desc)));
   buffers_.push_back(std::make_unique<gpu::Buffer>(std::move(made)));
   buffers.block = buffers_.back().get();
-  many_ = std::make_unique<SequencePlans>(
-      device_, std::move(buffers), tables_, options_.ctx_len, options_.pool_tokens / tables_.block_len,
-      config_.vocab_size, options_.tickets, classes_of(options_.policy, tables_.sequences),
-      short_classes_of(options_, device_.caps(), config_), piece_classes_of(tables_), built_.plans);
+  many_ = std::make_unique<SequencePlans>(device_, std::move(buffers), tables_, options_.ctx_len,
+                                          options_.pool_tokens / tables_.block_len, config_.vocab_size,
+                                          options_.tickets, classes_of(options_.policy, tables_.sequences),
+                                          piece_classes_of(tables_), built_.plans);
   co_return co_await many_->make_readback(options_.block_reads);
 }
 

@@ -29,8 +29,8 @@ void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens
 
 SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables,
                              uint32_t ctx_len, uint32_t block_count, uint32_t vocab_size, uint32_t tickets,
-                             std::vector<uint32_t> classes, std::vector<uint32_t> short_classes,
-                             std::vector<uint32_t> piece_classes, const std::vector<gpu::Plan>& plans)
+                             std::vector<uint32_t> classes, std::vector<uint32_t> piece_classes,
+                             const std::vector<gpu::Plan>& plans)
     : device_(device),
       buffers_(std::move(buffers)),
       tables_(tables),
@@ -39,7 +39,6 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
       vocab_size_(vocab_size),
       tickets_(tickets),
       classes_(std::move(classes)),
-      short_classes_(std::move(short_classes)),
       piece_classes_(std::move(piece_classes)),
       plans_(plans),
       slots_(tables.sequences) {}
@@ -104,10 +103,8 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
     DP_CHECK(device_.write(*buffers_.mask, uint64_t{slot} * kernels::mask_words(vocab_size_) * kWord,
                            bytes_of(kNoMask)));
   }
-  slots_[slot] = {.settings = settings,
-                  .has_past = !settings.greedy && looks_back(params),
-                  .recent = {},
-                  .end = static_cast<uint32_t>(before.size())};
+  slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
+  slots_[slot].end = static_cast<uint32_t>(before.size());
   keep_recent(slots_[slot].recent, before.last(std::min<size_t>(before.size(), kRecentTokens)));
   return {};
 }
@@ -388,9 +385,9 @@ const gpu::Plan& SequencePlans::plan(const std::string& name) const {
 
 const gpu::Plan& SequencePlans::decode_plan(bool greedy, uint32_t rows, uint32_t keys) const {
   const uint32_t largest = *std::ranges::find_if(classes_, [&](uint32_t most) { return rows <= most; });
-  const bool is_short = keys <= kernels::kShortKeysOfRows && std::ranges::count(short_classes_, largest) != 0;
-  return plan("many." + std::to_string(largest) + (is_short ? ".short" : "") +
-              (greedy ? ".greedy" : ".sample"));
+  const std::string name = "many." + std::to_string(largest), ending = greedy ? ".greedy" : ".sample";
+  const auto brief = std::ranges::find(plans_, name + ".short" + ending, &gpu::Plan::name);
+  return keys > kernels::kShortKeysOfRows || brief == plans_.end() ? plan(name + ending) : *brief;
 }
 
 const gpu::Plan& SequencePlans::pieces_plan(bool greedy, bool samples, uint32_t rows) const {

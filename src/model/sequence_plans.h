@@ -43,12 +43,11 @@ inline constexpr uint32_t kMostSteps = 64;
 class SequencePlans final : public SequenceRunner {
  public:
   // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample". `piece_classes`:
-  // likewise for steps with pieces, "many.pieces.<rows>" and its endings. `short_classes`: of `classes` those that have
-  // "many.<rows>.short.greedy" and ".sample" too, for up to kernels::kShortKeysOfRows keys.
+  // likewise for steps with pieces, "many.pieces.<rows>" and its endings. Where `plans` has "many.<rows>.short.greedy" and
+  // ".sample" too, those are for up to kernels::kShortKeysOfRows keys.
   SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables, uint32_t ctx_len,
                 uint32_t block_count, uint32_t vocab_size, uint32_t tickets, std::vector<uint32_t> classes,
-                std::vector<uint32_t> short_classes, std::vector<uint32_t> piece_classes,
-                const std::vector<gpu::Plan>& plans);
+                std::vector<uint32_t> piece_classes, const std::vector<gpu::Plan>& plans);
   // block_reads: blocks on their way to the host at a time.
   Task<Result<void>> make_readback(uint32_t block_reads);
 
@@ -116,7 +115,7 @@ class SequencePlans final : public SequenceRunner {
   SequenceBuffers buffers_;
   kernels::StepTables tables_;
   uint32_t ctx_len_, block_count_, vocab_size_, tickets_;
-  std::vector<uint32_t> classes_, short_classes_, piece_classes_;
+  std::vector<uint32_t> classes_, piece_classes_;
   const std::vector<gpu::Plan>& plans_;
   gpu::ReadbackRing readback_, logprob_readback_, block_readback_;
   std::vector<bool> reading_;  // slots of block_readback_ in use

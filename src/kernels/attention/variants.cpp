@@ -1,5 +1,5 @@
-// The tables of attention_decode, attention_skinny and attention_prefill, best first, and the sizes that follow from row
-// and shape.
+// The tables of attention_decode, attention_skinny and attention_prefill, best first, and the sizes of matrix tiles.
+// Read next: decode_sizes.cpp.
 #include "kernels/attention/variants.h"
 
 #include <algorithm>
@@ -11,27 +11,8 @@
 namespace doppler::kernels {
 namespace {
 
-// Enough to fill a large GPU: two for each of an H200's 132 multiprocessors. 8B at depth 8,192, whole steps with 128,
-// 256 and 512 of them: 354, 376 and 373 tok/s, and with 256 invocations each 383 (256) and 346 (512).
-constexpr uint32_t kTargetWorkgroups = 256;
-constexpr uint32_t kMostSplits = 32;
 // Workgroups without splits that take up to kShortKeysOfRows keys each; fewer take up to kShortKeys.
 constexpr uint32_t kLeastUnsplit = 128;
-// Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
-constexpr uint32_t kMostHeadVectors = 8;
-// A multiprocessor runs three workgroups of kRowsWorkgroup invocations that hold kLargeHeadVectors or more and four keys each, and
-// four with two keys: where a large GPU cannot run all with four keys at once, two are faster. H100, behind 512 tokens, tok/s with
-// four and two: 64 streams of the 8B 6,565 and 7,024, of the 1B 23,480 and 25,440; 32 streams, which all run, 5,040 and 4,895.
-constexpr uint32_t kAtOnceOfFourKeys = 396;
-constexpr uint32_t kLargeHeadVectors = 4;
-// At once, of rows without splits: 16 streams of the 8B behind 512 tokens 3,427 tok/s with four and 3,395 with eight (H100).
-constexpr uint32_t kKeysOfSeveralHeads = 4;
-// Of keys, and as many of values, that an invocation has loaded: more than that many times eight registers hold nobody's kernel.
-constexpr uint32_t kMostTileVectors = 16;
-// Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
-constexpr uint32_t kMostHeadFloats = 512;
-// Of workgroup memory, for the subgroups' results of one head and the maxima and sums of all.
-constexpr uint32_t kReducedPart = 5, kReducedParts = 8;
 // attention_decode.rope.split, 8B at depth 8,192 on an H200: 391 tok/s with 2 query heads a workgroup, 387 with 4.
 constexpr uint32_t kSplitHeads = 2;
 constexpr uint32_t kFewHeads = 8;  // see attention_decode.rope.few_splits
@@ -42,8 +23,6 @@ constexpr uint32_t kMostDimsOfTwoRowTiles = 128;  // q of more fills the registe
 constexpr uint32_t kMatrixSubgroup = 32;
 // Workgroups of attention_prefill_matrix.wgsl that run at once on an H200: one for each multiprocessor.
 constexpr uint32_t kMatrixWorkgroups = 132;
-
-uint32_t eights(const Attention& op) { return op.cache.padded_head_dim() / 8; }
 
 std::string only_cpu(const Attention&, const gpu::Caps& caps) {
   if (caps.type == gpu::AdapterType::kCpu) return "";
@@ -63,16 +42,9 @@ std::string only_short(const Attention& op, const gpu::Caps&) {
   return format_text("one workgroup a kv head is too few for %u keys (up to %u)", keys, kShortKeys);
 }
 
-// Invocations of a subgroup that share a key: as many as have work, at most a third more.
-uint32_t invocations_per_key(const Attention& op, const gpu::Caps& caps) {
-  uint32_t invocations = std::bit_floor(std::min(std::max(caps.subgroup_min, 1u), std::bit_ceil(eights(op))));
-  while ((eights(op) + invocations - 1) / invocations * invocations * 3 > eights(op) * 4) invocations /= 2;
-  return invocations;
-}
-
 std::string fits_registers(const Attention& op, const gpu::Caps& caps) {
   const uint32_t invocations = invocations_per_key(op, caps);
-  if (eights(op) <= invocations * kMostHeadVectors) return "";
+  if (op.cache.padded_head_dim() / 8 <= invocations * kMostHeadVectors) return "";
   return format_text("subgroups of %u invocations are too small for head_dim %u", caps.subgroup_min,
                      op.cache.head_dim);
 }
@@ -339,27 +311,6 @@ const std::array<AttentionPrefillRow, 8> kSkinny = {{
 // More rows than these make more workgroups than kTargetWorkgroups.
 constexpr uint32_t kLeastSkinnyRows = 2;
 
-// Query heads of a workgroup: more than the row has only where rows without splits would be more workgroups than fill a device.
-uint32_t wanted_heads(const AttentionDecodeRow& row, const Attention& op, uint32_t group) {
-  if (row.heads == 0) return group;
-  uint32_t heads = row.heads;
-  while (!row.splits && row.rows > 1 && heads < group && op.n_heads / heads * row.rows > kTargetWorkgroups) {
-    heads *= 2;
-  }
-  return heads;
-}
-
-// What a split of the keys is a multiple of: whole turns of its workgroup's loop, since a turn takes as long for a part of its keys.
-// H100, decode behind 512 and 1,500 tokens, tok/s with shares of at least 64 keys in steps of 8, and so: 1B (256 keys) 1,356 to
-// 1,410 and 1,332 to 1,420; qwen3-4b (128) 527 to 542 and 522 to 518; 8B (128) 392 to 397 and 388 to 388; gemma-3-4b (64) the
-// same, and 3 % slower with 128.
-uint32_t keys_of_split(const AttentionDecodeRow& row, const DecodeSizes& sizes) {
-  if (row.kernel != DecodeKernel::kSubgroup || row.reader_reduces) return row.keys_per_split;
-  constexpr uint32_t kLeastKeys = 32;
-  const uint32_t turn = sizes.workgroup / sizes.invocations_per_key * sizes.keys;
-  return (kLeastKeys + turn - 1) / turn * turn;
-}
-
 }  // namespace
 
 std::span<const AttentionDecodeRow> attention_decode_variants() { return kDecode; }
@@ -380,13 +331,6 @@ bool gains_by_short_keys(const Policy& policy, const gpu::Caps& caps, uint32_t n
   return n_heads * rows >= kLeastUnsplit && n_kv_heads * rows < kTargetWorkgroups;
 }
 
-uint32_t visible_keys(const Attention& op) {
-  uint32_t keys = op.cache.ctx_len;
-  if (op.window != 0) keys = std::min(keys, op.window);
-  if (op.max_keys != 0) keys = std::min(keys, op.max_keys);
-  return keys;
-}
-
 // H200, Dawn, 512 rows: 32 heads of 64 behind 15,872 keys take 464 us with four subgroups and 553 with eight, four heads
 // of 256 behind 4,096 186 and 232; 32 heads of 128, of which eight subgroups are one workgroup a multiprocessor, 735
 // with eight and 1,011 with four.
@@ -396,46 +340,6 @@ MatrixSizes matrix_sizes(const Attention& op, uint32_t max_rows, const gpu::Caps
   const uint32_t workgroups = (max_rows + small.rows() - 1) / small.rows() * op.n_heads;
   if (op.cache.head_dim <= kMostDimsOfNarrowTile || workgroups <= kMatrixWorkgroups) return small;
   return matrix_workgroup_bytes(op.cache.head_dim, large) <= caps.max_workgroup_bytes ? large : small;
-}
-
-DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, const gpu::Caps& caps) {
-  const uint32_t group = op.n_heads / op.cache.n_kv_heads;
-  DecodeSizes sizes;
-  sizes.workgroup = std::min(row.workgroup, std::bit_floor(std::max(caps.max_invocations, 8u)));
-  if (row.kernel == DecodeKernel::kSubgroup) {
-    sizes.invocations_per_key = invocations_per_key(op, caps);
-    const uint64_t reduced = uint64_t{caps.max_workgroup_bytes} * kReducedPart / kReducedParts;
-    const uint32_t floats = op.cache.padded_head_dim() + 2 * kMostHeadVectors;
-    const uint32_t subgroup = std::max(std::bit_floor(caps.subgroup_min), sizes.invocations_per_key);
-    while (sizes.workgroup > subgroup && sizes.workgroup / subgroup * floats * sizeof(float) > reduced) {
-      sizes.workgroup /= 2;
-    }
-    sizes.subgroup = std::min(subgroup, sizes.workgroup);
-  } else {
-    sizes.invocations_per_key = std::min(eights(op), sizes.workgroup);
-  }
-  sizes.vectors = (eights(op) + sizes.invocations_per_key - 1) / sizes.invocations_per_key;
-  sizes.keys = row.keys_at_once;
-  if (row.kernel == DecodeKernel::kSubgroup) {
-    sizes.keys = std::min(sizes.keys, std::bit_floor(std::max(kMostTileVectors / sizes.vectors, 1u)));
-  }
-  const uint32_t by_registers = std::max(kMostHeadVectors / sizes.vectors, 1u);
-  const uint32_t by_memory = std::max(kMostHeadFloats / op.cache.padded_head_dim(), 1u);
-  sizes.heads = std::min({group, by_registers, by_memory, wanted_heads(row, op, group)});
-  if (!row.splits && row.rows > 1 && sizes.heads > 1) sizes.keys = std::min(sizes.keys, kKeysOfSeveralHeads);
-  sizes.head_chunks = (group + sizes.heads - 1) / sizes.heads;
-  sizes.keys_per_split = op.cache.ctx_len;
-  if (row.splits) {
-    const uint32_t workgroups = op.cache.n_kv_heads * sizes.head_chunks * row.rows;
-    const bool is_large =
-        row.kernel == DecodeKernel::kSubgroup && sizes.heads * sizes.vectors >= kLargeHeadVectors;
-    if (is_large && workgroups > kAtOnceOfFourKeys) sizes.keys = std::min(sizes.keys, 2u);
-    sizes.keys_per_split = keys_of_split(row, sizes);
-    const uint32_t wanted = (kTargetWorkgroups + workgroups - 1) / workgroups;
-    const uint32_t useful = (visible_keys(op) + sizes.keys_per_split - 1) / sizes.keys_per_split;
-    sizes.splits = std::min({wanted, useful, row.reader_reduces ? kMaxReducedSplits : kMostSplits});
-  }
-  return sizes;
 }
 
 }  // namespace doppler::kernels
