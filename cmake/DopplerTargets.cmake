@@ -1,7 +1,6 @@
 # The functions every CMakeLists.txt of this project uses:
-#   doppler_library(<layer> SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [APART sources|ALL] [EXCEPTIONS] [JSON])
-#   doppler_test(<name> SOURCES ... DEPS ... [LABELS ...] [ARGS ...] [APART sources|ALL] [JSON])
-# JSON: more than one of five compilations looks inside a Json, so that their precompiled header has it.
+#   doppler_library(<layer> SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [APART sources|ALL] [EXCEPTIONS])
+#   doppler_test(<name> SOURCES ... DEPS ... [LABELS ...] [ARGS ...] [APART sources|ALL])
 #   doppler_fuzz(<name> SOURCES ... DEPS ... CORPUS <folder>)
 # They hold the one set of compiler flags.
 
@@ -37,7 +36,7 @@ endfunction()
 
 # The core is built without exceptions and RTTI: errors are values (base/result.h).
 function(doppler_library layer)
-  cmake_parse_arguments(ARG "EXCEPTIONS;JSON" "" "SOURCES;DEPS;PRIVATE_DEPS;APART" ${ARGN})
+  cmake_parse_arguments(ARG "EXCEPTIONS" "" "SOURCES;DEPS;PRIVATE_DEPS;APART" ${ARGN})
   set(target doppler_${layer})
   add_library(${target} STATIC ${ARG_SOURCES})
   target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:doppler_flags> ${ARG_DEPS}
@@ -45,24 +44,18 @@ function(doppler_library layer)
   compile_in_batches(${target} ${ARG_APART})
   if(NOT ARG_EXCEPTIONS)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
-    precompile(${target} src/base ${ARG_JSON})
+    precompile(${target} src/base)
   endif()
 endfunction()
 
-# precompile(<target> <folder> [TRUE]): with DOPPLER_BATCHES, the folder's precompiled.h, or precompiled_json.h, parsed once a build:
-# by the first target that asks, whose compiler options the others share. CPU time of GCC 12, -O2, a slow machine, 2026-11-26:
-# rdrr/manifest_parse.cpp 12.3 to 7.0 s, a batch of openai 17.2 to 13.9, attention.cpp 5.8 to 4.5. Without batches: ccache keeps no
-# source that uses such a header, and a missing include would not show. Two headers, since every source that uses the one with
-# nlohmann/json instantiates the parser of its literals again: an empty source 0.48 instead of 0.07 s, rms_norm.cpp 1.22 instead
-# of 0.87 (another machine).
+# precompile(<target> <folder>): with DOPPLER_BATCHES, the folder's precompiled.h, parsed once a build by the first target that
+# asks, whose compiler options the others share. Without batches there is none: ccache keeps no source that uses such a
+# header, and a missing include would not show.
 function(precompile target folder)
   if(NOT DOPPLER_BATCHES)
     return()
   endif()
   set(header ${CMAKE_SOURCE_DIR}/${folder}/precompiled.h)
-  if("${ARGN}" STREQUAL TRUE)
-    set(header ${CMAKE_SOURCE_DIR}/${folder}/precompiled_json.h)
-  endif()
   get_property(first GLOBAL PROPERTY DOPPLER_FIRST_WITH_${header})
   if(first)
     target_precompile_headers(${target} REUSE_FROM ${first})
@@ -81,12 +74,12 @@ function(doppler_test name)
   if(NOT DOPPLER_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "JSON" "" "SOURCES;DEPS;LABELS;ARGS;APART" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS;ARGS;APART" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE doppler_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   compile_in_batches(${name} ${ARG_APART})
   compile_test_quickly(${name})
-  precompile(${name} tests ${ARG_JSON})
+  precompile(${name} tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Quick: where other tests run a share of their cases (.ci/run), these run all.
   set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION "GTEST_TOTAL_SHARDS=unset:;GTEST_SHARD_INDEX=unset:")

@@ -19,7 +19,6 @@ include_directories(SYSTEM ${CMAKE_BINARY_DIR}/include)
 # size_t has 32 bits here. Sizes read from files are converted in sight (formats/source.h, host_size); those that
 # the layers above compute were checked against memory that exists, and need no cast at every use.
 target_compile_options(doppler_flags INTERFACE -Wno-shorten-64-to-32)
-target_compile_definitions(doppler_flags INTERFACE JSON_NO_IO)  # no iostream: 235 KB
 
 # The sources that work through whole prompts and whole files; all others are compiled for size. The precompiled header
 # is made for size too.

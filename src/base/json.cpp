@@ -1,116 +1,202 @@
-// Parsing with a depth limit, so that a hostile file cannot exhaust the stack, and typed access with sentences for
-// what is missing or of another type. The contract is json.h.
+// The value of a JSON document. The contract is json.h.
 #include "base/json.h"
 
-#include <cmath>
-
-#include "base/text.h"
+#include <algorithm>
+#include <cstdlib>
 
 namespace doppler {
 namespace {
 
-// Depth is checked before the parse: the parser itself recurses only when the value is destroyed.
-bool deeper_than(std::string_view text, int max_depth) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > max_depth) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
+constinit const Json::Object kNoMembers{};
+
+// Reached only by a call that json.h forbids.
+void require(bool right_type) {
+  if (!right_type) std::abort();
 }
 
-Unexpected wrong_type(std::string_view key, const char* wanted, const Json& value) {
-  return fail(ErrorKind::kInvalidInput, "Field \"%s\" must be %s, but it is %s.", printable(key).c_str(),
-              wanted, printable(to_text(value)).c_str());
-}
+bool is_pair(const Json& value) { return value.is_array() && value.size() == 2 && value[0].is_string(); }
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, std::string_view what, int max_depth) {
-  const std::string name(what);
-  if (deeper_than(text, max_depth)) {
-    return fail(ErrorKind::kInvalidInput, "%s is nested deeper than %d levels.", name.c_str(), max_depth);
+Json::Json(std::string_view text) : Json(std::string(text)) {}
+Json::Json(std::string text) : type_(Type::kString) { held_.text = new std::string(std::move(text)); }
+Json::Json(Array items) : type_(Type::kArray) { held_.array = new Array(std::move(items)); }
+Json::Json(Object members) : type_(Type::kObject) { held_.object = new Object(std::move(members)); }
+
+Json::Json(const Json& other) : type_(other.type_), held_(other.held_) {
+  switch (type_) {
+    case Type::kString:
+      held_.text = new std::string(*other.held_.text);
+      break;
+    case Type::kArray:
+      held_.array = new Array(*other.held_.array);
+      break;
+    case Type::kObject:
+      held_.object = new Object(*other.held_.object);
+      break;
+    default:
+      break;
   }
-  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) return fail(ErrorKind::kInvalidInput, "%s is not valid JSON.", name.c_str());
-  return value;
 }
 
-std::string without_infinities(std::string_view text) {
-  constexpr std::string_view kWord = "Infinity";
-  std::string out;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (!in_string && text.substr(i, kWord.size()) == kWord) {
-      out += "1e308";
-      i += kWord.size() - 1;
-      continue;
-    }
-    out += text[i];
-    if (text[i] == '"') in_string = !in_string;
-    if (in_string && text[i] == '\\' && i + 1 < text.size()) out += text[++i];
+Json& Json::operator=(Json other) noexcept {
+  std::swap(type_, other.type_);
+  std::swap(held_, other.held_);
+  return *this;
+}
+
+void Json::release() noexcept {
+  if (type_ == Type::kString)
+    delete held_.text;
+  else if (type_ == Type::kArray)
+    delete held_.array;
+  else
+    delete held_.object;
+}
+
+Json::Json(std::initializer_list<JsonItem> items) {
+  const bool is_object =
+      std::ranges::all_of(items, [](const JsonItem& item) { return is_pair(item.look()); });
+  *this = is_object ? object(items) : array(items);
+}
+
+Json Json::array(std::initializer_list<JsonItem> items) {
+  Array out;
+  out.reserve(items.size());
+  for (const JsonItem& item : items) out.push_back(item.take());
+  return out;
+}
+
+Json Json::object(std::initializer_list<JsonItem> items) {
+  Json out(Object{});
+  for (const JsonItem& item : items) {
+    Json pair = item.take();
+    require(is_pair(pair));
+    out[std::string_view(pair[0].text())] = std::move(pair[1]);
   }
   return out;
 }
 
-const Json* find(const Json& object, std::string_view key) {
-  if (!object.is_object()) return nullptr;
-  const auto it = object.find(std::string(key));
-  return it == object.end() ? nullptr : &*it;
-}
-
-Result<std::optional<std::string>> get_string(const Json& object, std::string_view key) {
-  const Json* value = find(object, key);
-  if (!value || value->is_null()) return std::optional<std::string>();
-  if (!value->is_string()) return wrong_type(key, "a string", *value);
-  return std::optional<std::string>(value->get_ref<const std::string&>());
-}
-
-Result<std::optional<double>> get_number(const Json& object, std::string_view key) {
-  const Json* value = find(object, key);
-  if (!value || value->is_null()) return std::optional<double>();
-  if (!value->is_number()) return wrong_type(key, "a number", *value);
-  return std::optional<double>(value->get<double>());
-}
-
-Result<std::optional<int64_t>> get_integer(const Json& object, std::string_view key) {
-  const Json* value = find(object, key);
-  if (!value || value->is_null()) return std::optional<int64_t>();
-  if (value->is_number_float()) {  // "8.0" is written by some exporters
-    const double number = value->get<double>();
-    if (std::abs(number) < 9e15 && number == std::floor(number)) {
-      return std::optional<int64_t>(static_cast<int64_t>(number));
-    }
-    return wrong_type(key, "a whole number", *value);
+const char* Json::type_name() const noexcept {
+  switch (type_) {
+    case Type::kNull:
+      return "null";
+    case Type::kBool:
+      return "boolean";
+    case Type::kString:
+      return "string";
+    case Type::kArray:
+      return "array";
+    case Type::kObject:
+      return "object";
+    default:
+      return "number";
   }
-  if (!value->is_number()) return wrong_type(key, "a whole number", *value);
-  if (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
-    return wrong_type(key, "a whole number below 2^63", *value);
+}
+
+const std::string& Json::text() const {
+  require(is_string());
+  return *held_.text;
+}
+
+bool Json::as_bool() const {
+  require(is_boolean());
+  return held_.boolean;
+}
+
+int64_t Json::as_integer() const {
+  require(is_number());
+  return is_number_float() ? static_cast<int64_t>(held_.real) : held_.integer;
+}
+
+uint64_t Json::as_natural() const {
+  require(is_number());
+  return is_number_float() ? static_cast<uint64_t>(held_.real) : held_.natural;
+}
+
+double Json::as_real() const {
+  require(is_number());
+  if (is_number_float()) return held_.real;
+  return is_number_unsigned() ? static_cast<double>(held_.natural) : static_cast<double>(held_.integer);
+}
+
+size_t Json::size() const noexcept {
+  if (is_array()) return held_.array->size();
+  if (is_object()) return held_.object->size();
+  return is_null() ? 0 : 1;
+}
+
+const Json& Json::at_index(size_t index) const {
+  require(is_array() && index < held_.array->size());
+  return (*held_.array)[index];
+}
+
+void Json::push_back(Json item) {
+  if (is_null()) *this = Json(Array{});
+  require(is_array());
+  held_.array->push_back(std::move(item));
+}
+
+const Json::Object& Json::items() const noexcept { return is_object() ? *held_.object : kNoMembers; }
+
+const Json* Json::find_member(std::string_view key) const noexcept {
+  const auto found = std::ranges::find(items(), key, &Member::key);
+  return found == items().end() ? nullptr : &found->value;
+}
+
+const Json& Json::operator[](std::string_view key) const {
+  const Json* found = find_member(key);
+  require(found != nullptr);
+  return *found;
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (is_null()) *this = Json(Object{});
+  require(is_object());
+  if (const Json* found = find_member(key)) return const_cast<Json&>(*found);
+  held_.object->push_back({std::string(key), Json()});
+  return held_.object->back().value;
+}
+
+void Json::erase(std::string_view key) {
+  require(is_object());
+  std::erase_if(*held_.object, [&](const Member& member) { return member.key == key; });
+}
+
+void Json::update(const Json& members) {
+  for (const auto& [key, value] : members.items()) (*this)[key] = value;
+}
+
+void Json::clear() noexcept {
+  if (is_array())
+    held_.array->clear();
+  else if (is_object())
+    held_.object->clear();
+  else if (is_string())
+    held_.text->clear();
+}
+
+bool operator==(const Json& a, const Json& b) noexcept {
+  using Type = Json::Type;
+  if (a.is_number() && b.is_number()) {
+    if (a.type_ == Type::kReal || b.type_ == Type::kReal) return a.as_real() == b.as_real();
+    // A negative value and one above 2^63 may have the same bits.
+    const bool both_fit = a.type_ == b.type_ || (a.held_.integer >= 0 && b.held_.integer >= 0);
+    return both_fit && a.held_.integer == b.held_.integer;
   }
-  return std::optional<int64_t>(value->get<int64_t>());
-}
-
-Result<std::optional<bool>> get_bool(const Json& object, std::string_view key) {
-  const Json* value = find(object, key);
-  if (!value || value->is_null()) return std::optional<bool>();
-  if (!value->is_boolean()) return wrong_type(key, "true or false", *value);
-  return std::optional<bool>(value->get<bool>());
-}
-
-std::string to_text(const Json& value, int indent) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+  if (a.type_ != b.type_) return false;
+  switch (a.type_) {
+    case Type::kBool:
+      return a.held_.boolean == b.held_.boolean;
+    case Type::kString:
+      return *a.held_.text == *b.held_.text;
+    case Type::kArray:
+      return *a.held_.array == *b.held_.array;
+    case Type::kObject:
+      return *a.held_.object == *b.held_.object;
+    default:
+      return true;
+  }
 }
 
 }  // namespace doppler

@@ -14,3 +14,5 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/json.h"

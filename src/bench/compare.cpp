@@ -27,7 +27,7 @@ const Json* at(const Json& object, std::string_view path) {
 std::string text_at(const Json& object, std::string_view path) {
   const Json* value = at(object, path);
   if (!value) return "nothing";
-  return value->is_string() ? value->get_ref<const std::string&>() : to_text(*value);
+  return value->is_string() ? value->text() : to_text(*value);
 }
 
 Result<void> check_same(const Json& first, const Json& other) {

@@ -30,13 +30,13 @@ TEST(Compare, RoundsArePairedSoThatDriftCancels) {
   const std::vector<Json> candidate = {report(150, "b"), report(120, "b"), report(90, "b")};
   const auto out = compare_reports(base, candidate);
   ASSERT_TRUE(out) << out.error().message();
-  const Json& test = out->at("tests")[0];
+  const Json& test = (*out)["tests"][0];
   EXPECT_DOUBLE_EQ(test["ratio"]["min"].get<double>(), 1.5);
   EXPECT_DOUBLE_EQ(test["ratio"]["max"].get<double>(), 1.5);
   EXPECT_DOUBLE_EQ(test["base"]["median"].get<double>(), 80);
-  EXPECT_EQ(out->at("base")["commit"], "a");
-  EXPECT_EQ(out->at("candidate")["commit"], "b");
-  EXPECT_EQ(out->at("rounds"), 3);
+  EXPECT_EQ((*out)["base"]["commit"], "a");
+  EXPECT_EQ((*out)["candidate"]["commit"], "b");
+  EXPECT_EQ((*out)["rounds"], 3);
   const std::string text = compare_text(*out);
   EXPECT_NE(text.find("| tg128 | 80.00 | 120.00 | 1.500 | 1.500 | 1.500 |"), std::string::npos) << text;
 }

@@ -206,7 +206,7 @@ void flatten(const Json& value, const std::string& name,
   if (value.is_array()) {
     for (const Json& item : value) text += (text.empty() ? "" : " ") + doppler::to_text(item);
   } else {
-    text = value.is_string() ? value.get_ref<const std::string&>() : doppler::to_text(value);
+    text = value.is_string() ? value.text() : doppler::to_text(value);
   }
   if (text.find_first_of(",\"\n") != std::string::npos) {
     std::string quoted = "\"";

@@ -128,7 +128,7 @@ int measure(const std::string& shape, const std::string& library) {
   out["prompt_tokens"] = kLongPrompt;
   out["prompt_seconds"] = milliseconds(prompted) / 1000;
   out["beside_prompt"] = beside.json();
-  std::printf("%s\n", out.dump(2).c_str());
+  std::printf("%s\n", to_text(out, 2).c_str());
   for (const Line& line : streams) model->impl().thread->cancel(*line);
   return 0;
 }

@@ -49,16 +49,16 @@ Unexpected wrong_line() {
 Result<const Json*> value_of_line(const Json& line) {
   if (!line.is_object()) return &line;
   for (const auto& member : line.items()) {
-    if (std::ranges::count(kFields, member.key()) > 0) continue;
+    if (std::ranges::count(kFields, member.key) > 0) continue;
     return fail(ErrorKind::kInvalidInput, "Field \"%s\" is not known; allowed are input, text and tokens.",
-                printable(member.key()).c_str());
+                printable(member.key).c_str());
   }
   if (line.empty()) return wrong_line();
   if (line.size() > 1) {
     return fail(ErrorKind::kInvalidInput, "Fields \"%s\" and \"%s\" are both given; one is needed.",
-                line.begin().key().c_str(), std::next(line.begin()).key().c_str());
+                line.items()[0].key.c_str(), line.items()[1].key.c_str());
   }
-  return &*line.begin();
+  return &line.items().front().value;
 }
 
 Result<Input> input_of_line(const Json& line, uint32_t vocab_size) {

@@ -29,9 +29,9 @@ Json metadata_json(const formats::Checkpoint& checkpoint) {
   if (!gguf) return checkpoint.config();
   // Appended, since operator[] looks through all members and a hostile file may have a million; keys are
   // unique.
-  Json::object_t members;
+  Json::Object members;
   for (const auto& entry : gguf->metadata())
-    members.emplace_back(std::string(entry.key), value_json(entry.value));
+    members.push_back({std::string(entry.key), value_json(entry.value)});
   return members;
 }
 

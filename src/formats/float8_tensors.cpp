@@ -86,7 +86,9 @@ Result<std::array<uint64_t, 2>> block_size(const Json& config) {
   const Json* sizes = quantised ? find(*quantised, "weight_block_size") : nullptr;
   if (!sizes || sizes->is_null()) return std::array<uint64_t, 2>{kUsualBlock, kUsualBlock};
   const auto is_size = [](const Json& size) {
-    return size.is_number_unsigned() && size != 0 && size <= kMostBlock;
+    if (!size.is_number_unsigned()) return false;
+    const auto number = size.get<uint64_t>();
+    return number != 0 && number <= kMostBlock;
   };
   if (sizes->is_array() && sizes->size() == 2 && std::ranges::all_of(*sizes, is_size)) {
     return std::array<uint64_t, 2>{(*sizes)[0].get<uint64_t>(), (*sizes)[1].get<uint64_t>()};

@@ -78,7 +78,7 @@ Result<void> read_choice(const Json& entry, TuningTable& table) {
       return fail(ErrorKind::kInvalidInput, "Field \"constants\" must be an object of numbers.");
     }
     for (const auto& item : constants->items()) {
-      DP_TRY(choice.constants[item.key()], count_in(*constants, item.key(), kMostConstant));
+      DP_TRY(choice.constants[item.key], count_in(*constants, item.key, kMostConstant));
     }
   }
   DP_TRY(const std::optional<double> seconds, get_number(entry, "seconds"));

@@ -33,10 +33,10 @@ Result<std::string> read_custom_id(const Json& line) {
 Result<void> check_members(const Json& line) {
   static constexpr std::string_view kMembers[] = {"custom_id", "method", "url", "body"};
   for (const auto& member : line.items()) {
-    if (std::ranges::count(kMembers, member.key()) > 0) continue;
+    if (std::ranges::count(kMembers, member.key) > 0) continue;
     return fail(ErrorKind::kInvalidInput,
                 "Field \"%s\" does not belong to a line; allowed are custom_id, method, url and body.",
-                printable(member.key()).c_str());
+                printable(member.key).c_str());
   }
   return {};
 }

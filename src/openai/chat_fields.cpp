@@ -16,7 +16,7 @@ Unexpected wrong(const char* field, const char* wanted, const Json& given) {
 // A text, or parts of type "text", which follow each other.
 Result<std::string> read_content(const Json& content) {
   if (content.is_null()) return std::string();
-  if (content.is_string()) return content.get_ref<const std::string&>();
+  if (content.is_string()) return content.text();
   if (!content.is_array()) return wrong("messages.content", "a text or a list of parts", content);
   std::string out;
   for (const Json& part : content) {
@@ -44,7 +44,7 @@ Result<Json> read_call(const Json& call) {
   if (const Json* given = find(*function, "arguments"); given && given->is_object()) {
     arguments = *given;
   } else if (given && given->is_string()) {
-    auto parsed = parse_json(given->get_ref<const std::string&>(), "arguments");
+    auto parsed = parse_json(given->text(), "arguments");
     arguments = parsed ? std::move(*parsed) : *given;
   }
   return Json{{"id", id.value_or("")},
@@ -89,7 +89,7 @@ Result<Json> read_message(const Json& message) {
 Result<void> read_tools(const Json& body, ChatFields* out) {
   const Json* choice = find(body, "tool_choice");
   if (choice && choice->is_string()) {
-    const auto& text = choice->get_ref<const std::string&>();
+    const auto& text = choice->text();
     if (text != "auto" && text != "none" && text != "required") {
       return wrong("tool_choice", "\"auto\", \"none\", \"required\" or a tool's name", *choice);
     }

@@ -71,7 +71,7 @@ Result<void> read_options(const Json& body, CompletionRequest* out) {
 Result<void> read_prompt(const Json& body, Request* request) {
   const Json* prompt = find(body, "prompt");
   if (prompt && prompt->is_string()) {
-    request->prompt = prompt->get_ref<const std::string&>();
+    request->prompt = prompt->text();
     return {};
   }
   if (!prompt || !prompt->is_array()) {
@@ -99,8 +99,7 @@ Result<CompletionRequest> read_completion(Endpoint endpoint, const Json& body,
   for (const auto& [name, value] : body.items()) DP_CHECK(check_field(endpoint, name, value));
   CompletionRequest out{.endpoint = endpoint, .request = {.prompt = {}, .options = defaults}};
   DP_CHECK(read_options(body, &out));
-  if (const Json* model = find(body, "model"); model && model->is_string())
-    out.model = model->get_ref<const std::string&>();
+  if (const Json* model = find(body, "model"); model && model->is_string()) out.model = model->text();
   if (endpoint == Endpoint::kCompletions) {
     DP_CHECK(read_prompt(body, &out.request));
   } else {

@@ -83,12 +83,12 @@ Result<void> read_stop(const Json& body, GenerateOptions* options) {
   const Json list = stop->is_array() ? *stop : Json::array({*stop});
   options->stop.clear();
   for (const Json& text : list) {
-    if (!text.is_string() || text.get_ref<const std::string&>().empty()) {
+    if (!text.is_string() || text.text().empty()) {
       return fail(ErrorKind::kInvalidInput,
                   "Field \"stop\" has %s; allowed is a text that is not empty, or a list of such.",
                   printable(to_text(text)).c_str());
     }
-    options->stop.push_back(text.get_ref<const std::string&>());
+    options->stop.push_back(text.text());
   }
   return {};
 }
@@ -122,7 +122,7 @@ Result<void> read_breakers(const Json& body, SamplingOptions* sampling) {
     return fail(ErrorKind::kInvalidInput, "Field \"dry_sequence_breakers\" must be a list of texts.");
   }
   sampling->dry_breakers.clear();
-  for (const Json& item : *list) sampling->dry_breakers.push_back(item.get_ref<const std::string&>());
+  for (const Json& item : *list) sampling->dry_breakers.push_back(item.text());
   return {};
 }
 

@@ -39,7 +39,7 @@ Unexpected wrong(const char* field, const char* wanted, const Json& given) {
 
 Result<Grammar> read_schema(const char* field, const Json& value) {
   // vLLM takes it as a text too.
-  if (value.is_string()) return Grammar{GrammarKind::kJsonSchema, value.get_ref<const std::string&>(), {}};
+  if (value.is_string()) return Grammar{GrammarKind::kJsonSchema, value.text(), {}};
   if (!value.is_object() && !value.is_boolean()) return wrong(field, "a JSON schema", value);
   return Grammar{GrammarKind::kJsonSchema, to_text(value), {}};
 }
@@ -80,9 +80,8 @@ Result<Grammar> read_field(const Field& field, const Json& value) {
     case Shape::kRegex:
     case Shape::kGrammar:
       if (!value.is_string()) return wrong(field.name, "a text", value);
-      return Grammar{field.shape == Shape::kRegex ? GrammarKind::kRegex : GrammarKind::kGrammar,
-                     value.get_ref<const std::string&>(),
-                     {}};
+      return Grammar{
+          field.shape == Shape::kRegex ? GrammarKind::kRegex : GrammarKind::kGrammar, value.text(), {}};
   }
   return Grammar();
 }
@@ -129,7 +128,7 @@ std::string regex_of_choices(const Json& texts) {
   std::string out;
   for (const Json& text : texts) {
     if (!out.empty()) out += '|';
-    for (const char c : text.get_ref<const std::string&>()) {
+    for (const char c : text.text()) {
       // What means something in a regular expression is ASCII and no letter.
       const bool is_sign = static_cast<uint8_t>(c) < 0x80 && std::isalnum(static_cast<uint8_t>(c)) == 0;
       out += is_sign ? format_text("\\x{%X}", c) : std::string(1, c);

@@ -100,7 +100,7 @@ Result<void> read_prompts(const Json& body, ServedRequest* out) {
   }
   for (const Json& item : list) {
     if (item.is_string()) {
-      out->prompts.emplace_back(item.get_ref<const std::string&>());
+      out->prompts.emplace_back(item.text());
     } else if (item.is_array()) {
       DP_TRY(std::vector<int32_t> ids, read_ids(item));
       out->prompts.emplace_back(std::move(ids));

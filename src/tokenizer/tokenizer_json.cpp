@@ -250,7 +250,7 @@ class TokenizerJsonReader {
       const Json* node = find(config, row.key);
       if (node && node->is_object()) node = find(*node, "content");
       if (!node || !node->is_string()) continue;
-      const int32_t id = id_of(node->get_ref<const Json::string_t&>());
+      const int32_t id = id_of(node->text());
       if (id != kNoToken) spec_.*row.id = id;
     }
     // Without a post-processor that says it, these flags do.

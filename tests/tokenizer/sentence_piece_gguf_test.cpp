@@ -282,21 +282,23 @@ TEST(SentencePieceFiles, RefusedBecauseGgufHasNoPlaceForThem) {
   EXPECT_NE(refusal(folder_with({{"tokenizer.model", whole.substr(0, whole.size() - 1)}})).find("cut off"),
             std::string::npos);
 
-  const auto json = [](const char* pointer, const Json& value) {
+  const auto json = [](std::initializer_list<const char*> path, const Json& value) {
     Json changed = json_file(kSmall);
-    changed[Json::json_pointer(pointer)] = value;
+    Json* at = &changed;
+    for (const char* key : path) at = &(*at)[key];
+    *at = value;
     return refusal(folder_with({{"tokenizer.json", to_text(changed)}}));
   };
-  EXPECT_EQ(json("/model/unk_token", "<unk>"), "");
-  EXPECT_NE(json("/model/byte_fallback", false).find("no \"byte_fallback\""), std::string::npos);
-  EXPECT_NE(json("/model/type", "WordPiece").find("holds a WordPiece model"), std::string::npos);
-  EXPECT_NE(json("/normalizer", nullptr).find("neither a byte-level BPE nor"), std::string::npos);
-  EXPECT_NE(json("/normalizer", {{"type", "NFKC"}}).find("The normalizer \"NFKC\""), std::string::npos);
-  EXPECT_NE(json("/pre_tokenizer", {{"type", "Metaspace"}}).find("splits words"), std::string::npos);
-  EXPECT_EQ(json("/pre_tokenizer", {{"type", "Metaspace"}, {"split", false}}), "");
+  EXPECT_EQ(json({"model", "unk_token"}, "<unk>"), "");
+  EXPECT_NE(json({"model", "byte_fallback"}, false).find("no \"byte_fallback\""), std::string::npos);
+  EXPECT_NE(json({"model", "type"}, "WordPiece").find("holds a WordPiece model"), std::string::npos);
+  EXPECT_NE(json({"normalizer"}, nullptr).find("neither a byte-level BPE nor"), std::string::npos);
+  EXPECT_NE(json({"normalizer"}, {{"type", "NFKC"}}).find("The normalizer \"NFKC\""), std::string::npos);
+  EXPECT_NE(json({"pre_tokenizer"}, {{"type", "Metaspace"}}).find("splits words"), std::string::npos);
+  EXPECT_EQ(json({"pre_tokenizer"}, {{"type", "Metaspace"}, {"split", false}}), "");
   const Json twice = {"a b", "b ▁", "a b"}, unknown = {"a a"};
-  EXPECT_NE(json("/model/merges", twice).find("in no order of scores (\"ab\""), std::string::npos);
-  EXPECT_NE(json("/model/merges", unknown).find("\"aa\", which is no token"), std::string::npos);
+  EXPECT_NE(json({"model", "merges"}, twice).find("in no order of scores (\"ab\""), std::string::npos);
+  EXPECT_NE(json({"model", "merges"}, unknown).find("\"aa\", which is no token"), std::string::npos);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Rows against each other and against the readers: what the converter writes by a row is what the engine reads by it.
+#include <algorithm>
 #include <set>
 
 #include "formats/architectures/test_configs.h"

@@ -71,7 +71,7 @@ std::optional<uint32_t> named_id(const Json& config, const char* key, const HfVo
   const Json* token = find(config, key);
   if (token && token->is_object()) token = find(*token, "content");
   if (!token || !token->is_string()) return std::nullopt;
-  return vocabulary.find(token->get_ref<const std::string&>());
+  return vocabulary.find(token->text());
 }
 
 // A JSON object in the folder; an empty one when the file is absent.
@@ -89,7 +89,7 @@ Task<Result<>> add_chat_template(const Checkpoint& model, GgufHeader& header) {
     auto reading_config = read_object(model, "tokenizer_config.json");
     DP_CO_TRY(const Json config, co_await std::move(reading_config));
     const Json* member = find(config, "chat_template");
-    if (member && member->is_string()) text = member->get_ref<const std::string&>();
+    if (member && member->is_string()) text = member->text();
   }
   if (text) header.add_string("tokenizer.chat_template", *text);
   co_return Result<>();

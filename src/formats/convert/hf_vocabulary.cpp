@@ -59,7 +59,7 @@ Result<std::vector<HfMerge>> read_merges(const Json& model) {
     return fail(ErrorKind::kInvalidInput, "tokenizer.json has no list of \"merges\".");
   for (const Json& merge : *list) {
     if (merge.is_string()) {
-      const std::string& text = merge.get_ref<const std::string&>();
+      const std::string& text = merge.text();
       const size_t space = text.find(' ', 1);  // a token may begin with a space
       if (space != std::string::npos) {
         merges.push_back({text.substr(0, space), text.substr(space + 1)});

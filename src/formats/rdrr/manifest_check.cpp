@@ -43,7 +43,7 @@ class Checker {
     DP_CHECK(counted("architecture", m_.architecture.size(), 0, kRdrrMaxMembers));
     for (const auto& [key, value] : m_.architecture.items()) {
       if (value.is_number() || value.is_boolean() || value.is_null()) continue;
-      if (value.is_string() && value.get_ref<const std::string&>().size() <= kRdrrMaxNameBytes) continue;
+      if (value.is_string() && value.text().size() <= kRdrrMaxNameBytes) continue;
       return fail(ErrorKind::kInvalidInput,
                   "%s: \"architecture.%s\" must be a number, a short string, a boolean or null.", name(),
                   printable(key).c_str());

@@ -47,7 +47,7 @@ class RdrrMembers {
 
   Result<std::string> text(std::string_view key) {
     DP_TRY(const Json* const value, required(key, "a string", &Json::is_string));
-    return value->get_ref<const std::string&>();
+    return value->text();
   }
   // Empty for null.
   Result<std::string> text_or_null(std::string_view key) {

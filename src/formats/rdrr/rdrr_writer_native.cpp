@@ -44,7 +44,7 @@ std::string tidy(std::string folder) {
 Result<> check_names(const RdrrManifest& outline) {
   for (const RdrrTensor& tensor : outline.tensors) {
     const auto back = parse_json(to_text(Json(tensor.name)), "a name");
-    if (back && back->is_string() && back->get_ref<const std::string&>() == tensor.name) continue;
+    if (back && back->is_string() && back->text() == tensor.name) continue;
     return fail(ErrorKind::kInvalidInput, "The name of tensor \"%s\" is not UTF-8, as RDRR needs.",
                 printable(tensor.name).c_str());
   }

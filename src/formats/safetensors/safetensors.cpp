@@ -7,7 +7,8 @@
 #include <limits>
 #include <unordered_set>
 
-#include "base/json.h"
+#include "base/json_events.h"
+#include "base/text.h"
 #include "formats/byte_reader.h"
 
 namespace doppler::formats {
@@ -25,7 +26,7 @@ constexpr NamedType kTypes[] = {{"F32", DType::kF32},   {"F16", DType::kF16},   
                                 {"BOOL", DType::kBool}, {"F8_E4M3", DType::kF8E4M3}};
 
 // Events of the JSON parser. Depth 1: tensor names; depth 2: fields of a tensor, or "__metadata__".
-class HeaderEvents : public nlohmann::json_sax<Json> {
+class HeaderEvents final : public JsonEvents {
  public:
   HeaderEvents(SafetensorsFile& file, uint64_t data_start, const std::string& name)
       : file_(file), data_start_(data_start), name_(name) {}
@@ -34,11 +35,10 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
 
   bool null() override { return unexpected("null"); }
   bool boolean(bool) override { return unexpected("true or false"); }
-  bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override { return unexpected("a fraction"); }
-  bool binary(binary_t&) override { return unexpected("binary data"); }
+  bool integer(int64_t) override { return unexpected("a negative number"); }
+  bool real(double) override { return unexpected("a fraction"); }
 
-  bool number_unsigned(number_unsigned_t value) override {
+  bool natural(uint64_t value) override {
     if (array_ == Array::kShape) {
       if (tensor_.shape.size() == kSafetensorsMaxDims) return refuse("more than 8 dimensions");
       tensor_.shape.push_back(value);
@@ -52,7 +52,7 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
     return unexpected("a number");
   }
 
-  bool string(string_t& text) override {
+  bool string(std::string& text) override {
     if (depth_ != 2 || array_ != Array::kNone) return unexpected("a string");
     if (in_metadata_) {
       file_.metadata.emplace_back(field_, text);
@@ -70,13 +70,13 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool start_object(std::size_t) override {
+  bool start_object() override {
     if (depth_ >= 2 || array_ != Array::kNone) return unexpected("an object");
     ++depth_;
     return true;
   }
 
-  bool key(string_t& text) override {
+  bool key(std::string& text) override {
     if (depth_ == 2) {
       if (!in_metadata_ && text != "dtype" && text != "shape" && text != "data_offsets") {
         return refuse("an unknown field \"" + printable(text) + "\"");
@@ -109,7 +109,7 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
     return finish_tensor();
   }
 
-  bool start_array(std::size_t) override {
+  bool start_array() override {
     if (depth_ != 2 || in_metadata_ || array_ != Array::kNone || field_ == "dtype")
       return unexpected("an array");
     array_ = field_ == "shape" ? Array::kShape : Array::kOffsets;
@@ -121,7 +121,7 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(size_t position) override {
     error = format_text("The header of %s is not valid JSON near byte %llu.", name_.c_str(),
                         static_cast<Ull>(position + 8));
     return false;
@@ -236,7 +236,7 @@ Result<SafetensorsFile> parse_safetensors(std::span<const uint8_t> prefix, uint6
   HeaderEvents events(file, header_bytes, shown);
   const std::string_view text(reinterpret_cast<const char*>(prefix.data()) + 8,
                               static_cast<size_t>(header_bytes - 8));
-  if (!Json::sax_parse(text.begin(), text.end(), &events)) {
+  if (!parse_json_events(text, events)) {
     return fail(ErrorKind::kInvalidInput, "%s", events.error.c_str());
   }
   DP_CHECK(check_places(file, file_size, shown));

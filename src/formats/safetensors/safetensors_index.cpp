@@ -2,7 +2,8 @@
 // experts.
 #include "formats/safetensors/safetensors_index.h"
 
-#include "base/json.h"
+#include "base/json_events.h"
+#include "base/text.h"
 #include "formats/source.h"
 
 namespace doppler::formats {
@@ -10,7 +11,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-class IndexEvents : public nlohmann::json_sax<Json> {
+class IndexEvents final : public JsonEvents {
  public:
   IndexEvents(SafetensorsIndex& index, const std::string& name) : index_(index), name_(name) {}
 
@@ -19,12 +20,11 @@ class IndexEvents : public nlohmann::json_sax<Json> {
 
   bool null() override { return value("null"); }
   bool boolean(bool) override { return value("true or false"); }
-  bool number_integer(number_integer_t) override { return value("a number"); }
-  bool number_unsigned(number_unsigned_t) override { return value("a number"); }
-  bool number_float(number_float_t, const string_t&) override { return value("a number"); }
-  bool binary(binary_t&) override { return value("binary data"); }
+  bool integer(int64_t) override { return value("a number"); }
+  bool natural(uint64_t) override { return value("a number"); }
+  bool real(double) override { return value("a number"); }
 
-  bool string(string_t& file) override {
+  bool string(std::string& file) override {
     if (!in_map_) return value("a string");
     if (!is_plain_file_name(file)) {
       return refuse("names the file \"" + printable(file) + "\", which is not a plain file name");
@@ -40,7 +40,7 @@ class IndexEvents : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool start_object(std::size_t) override {
+  bool start_object() override {
     if (in_map_) return value("an object");
     if (++depth_ > kMaxDepth) return refuse("is nested too deeply");
     if (depth_ == 2 && key_ == "weight_map") {
@@ -54,11 +54,11 @@ class IndexEvents : public nlohmann::json_sax<Json> {
     in_map_ = false;
     return true;
   }
-  bool key(string_t& text) override {
+  bool key(std::string& text) override {
     key_ = text;
     return true;
   }
-  bool start_array(std::size_t) override {
+  bool start_array() override {
     if (in_map_ || depth_ == 0) return value("an array");
     if (++depth_ > kMaxDepth) return refuse("is nested too deeply");
     return true;
@@ -67,9 +67,7 @@ class IndexEvents : public nlohmann::json_sax<Json> {
     --depth_;
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return refuse("is not valid JSON");
-  }
+  bool parse_error(size_t) override { return refuse("is not valid JSON"); }
 
  private:
   bool refuse(const std::string& what) {
@@ -98,7 +96,7 @@ Result<SafetensorsIndex> parse_safetensors_index(std::string_view json, std::str
   SafetensorsIndex index;
   const std::string shown = printable(name, 300);
   IndexEvents events(index, shown);
-  if (!Json::sax_parse(json.begin(), json.end(), &events)) {
+  if (!parse_json_events(json, events)) {
     return fail(ErrorKind::kInvalidInput, "%s", events.error.c_str());
   }
   if (!events.has_map || index.files.empty()) {

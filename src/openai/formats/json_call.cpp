@@ -10,7 +10,7 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 std::optional<std::string> string_of(const std::string& text) {
   const auto value = parse_json(text, "value");
   if (!value || !value->is_string()) return std::nullopt;
-  return value->get_ref<const std::string&>();
+  return value->text();
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class LiteralParser {
       if (!key || !eat(':')) return std::nullopt;
       auto item = value(depth + 1);
       if (!item) return std::nullopt;
-      out[key->is_string() ? key->get_ref<const std::string&>() : to_text(*key)] = std::move(*item);
+      out[key->is_string() ? key->text() : to_text(*key)] = std::move(*item);
       if (!eat(',') && !rest_.starts_with('}')) return std::nullopt;
     }
     return out;

@@ -22,7 +22,7 @@ Unexpected wrong(const char* field, const char* wanted, const Json& given) {
 // The texts of a text or of a list of text blocks.
 Result<std::string> text_of(const Json& content, const char* field) {
   if (content.is_null()) return std::string();
-  if (content.is_string()) return content.get_ref<const std::string&>();
+  if (content.is_string()) return content.text();
   if (!content.is_array()) return wrong(field, "a text or a list of blocks", content);
   std::string out;
   for (const Json& block : content) {

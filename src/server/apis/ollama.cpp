@@ -295,8 +295,7 @@ void answer_ollama_show(Service& service, const Call& call) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
   const Json* model = find(*body, "model") ? find(*body, "model") : find(*body, "name");
-  const auto host =
-      service.admit(*call.exchange, model && model->is_string() ? model->get_ref<const std::string&>() : "");
+  const auto host = service.admit(*call.exchange, model && model->is_string() ? model->text() : "");
   if (!host) return;
   const auto info = host->info();
   Json facts = {{"general.architecture", info ? info->architecture : ""}};

@@ -115,7 +115,7 @@ Result<ResponsesRequest> read_responses(const Json& body, const ResponsesStore& 
   DP_TRY(const auto instructions, get_string(body, "instructions"));
   if (instructions && !instructions->empty())
     messages.push_back({{"role", "system"}, {"content", *instructions}});
-  messages.insert(messages.end(), out.conversation.begin(), out.conversation.end());
+  for (const Json& message : out.conversation) messages.push_back(message);
   out.chat["messages"] = std::move(messages);
   DP_CHECK(add_tools(body, &out.chat));
   DP_TRY(const auto stores, get_bool(body, "store"));

@@ -38,7 +38,7 @@ RenderInput input_of(const Json& variables) {
   input.now = DateTime{2025, 3, 7, 9, 5, 2};  // the script uses the same date
   input.bos_token = "<s>";
   input.eos_token = "</s>";
-  for (auto it = variables.begin(); it != variables.end(); ++it) input.extra[it.key()] = it.value();
+  input.extra.update(variables);
   return input;
 }
 

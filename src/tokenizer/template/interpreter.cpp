@@ -50,8 +50,7 @@ Result<std::string> Interpreter::run() {
   if (!input_.extra.is_object() && !input_.extra.is_null()) {
     return fail(ErrorKind::kInvalidInput, "The extra variables of a chat template must be a JSON object.");
   }
-  for (auto it = input_.extra.begin(); it != input_.extra.end(); ++it)
-    DP_CHECK(add_input(it.key(), it.value()));
+  for (const auto& [name, value] : input_.extra.items()) DP_CHECK(add_input(name, value));
   ScopeGuard root(*this, scope_);
   DP_CHECK(execute(program_.root));
   return result;

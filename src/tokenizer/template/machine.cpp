@@ -52,11 +52,11 @@ Result<Value> Machine::from_json(const Json& json, int depth) {
                 kMaxValueDepth);
   }
   switch (json.type()) {
-    case Json::value_t::boolean:
+    case Json::Type::kBool:
       return Value::boolean(json.get<bool>());
-    case Json::value_t::number_integer:
+    case Json::Type::kInteger:
       return Value::integer(json.get<int64_t>());
-    case Json::value_t::number_unsigned: {
+    case Json::Type::kUnsigned: {
       const uint64_t number = json.get<uint64_t>();
       if (number > static_cast<uint64_t>(INT64_MAX)) {
         return fail(ErrorKind::kInvalidInput, "Integer %llu in the conversation is larger than 2^63 - 1.",
@@ -64,11 +64,11 @@ Result<Value> Machine::from_json(const Json& json, int depth) {
       }
       return Value::integer(static_cast<int64_t>(number));
     }
-    case Json::value_t::number_float:
+    case Json::Type::kReal:
       return Value::number(json.get<double>());
-    case Json::value_t::string:
-      return text(json.get_ref<const std::string&>());
-    case Json::value_t::array: {
+    case Json::Type::kString:
+      return text(json.text());
+    case Json::Type::kArray: {
       Values items;
       items.reserve(json.size());
       for (const Json& item : json) {
@@ -77,12 +77,12 @@ Result<Value> Machine::from_json(const Json& json, int depth) {
       }
       return list(std::move(items));
     }
-    case Json::value_t::object: {
+    case Json::Type::kObject: {
       Pairs pairs;
       pairs.reserve(json.size());
-      for (auto it = json.begin(); it != json.end(); ++it) {
-        DP_TRY(Value key, text(it.key()));
-        DP_TRY(Value value, from_json(it.value(), depth + 1));
+      for (const auto& [name, member] : json.items()) {
+        DP_TRY(Value key, text(name));
+        DP_TRY(Value value, from_json(member, depth + 1));
         pairs.emplace_back(std::move(key), std::move(value));
       }
       return dict(std::move(pairs));
