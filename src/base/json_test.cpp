@@ -1,3 +1,4 @@
+// The value, its text and its parser: what json.h promises.
 #include "base/json.h"
 
 #include <gtest/gtest.h>
