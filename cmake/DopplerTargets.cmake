@@ -1,7 +1,8 @@
 # The functions every CMakeLists.txt of this project uses:
-#   doppler_library(<layer> SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [APART sources|ALL] [EXCEPTIONS])
+#   doppler_library(<layer> SOURCES ... [DEPS ...] [PRIVATE_DEPS ...] [APART sources|ALL] [EXCEPTIONS] [SPEED])
 #   doppler_test(<name> SOURCES ... DEPS ... [LABELS ...] [ARGS ...] [APART sources|ALL])
 #   doppler_fuzz(<name> SOURCES ... DEPS ... CORPUS <folder>)
+# SPEED: optimised with -O2 instead of -O1, for layers that work for each token or byte.
 # They hold the one set of compiler flags.
 
 set(CMAKE_CXX_STANDARD 23)
@@ -36,38 +37,38 @@ endfunction()
 
 # The core is built without exceptions and RTTI: errors are values (base/result.h).
 function(doppler_library layer)
-  cmake_parse_arguments(ARG "EXCEPTIONS" "" "SOURCES;DEPS;PRIVATE_DEPS;APART" ${ARGN})
+  cmake_parse_arguments(ARG "EXCEPTIONS;SPEED" "" "SOURCES;DEPS;PRIVATE_DEPS;APART" ${ARGN})
   set(target doppler_${layer})
   add_library(${target} STATIC ${ARG_SOURCES})
   target_link_libraries(${target} PUBLIC $<BUILD_INTERFACE:doppler_flags> ${ARG_DEPS}
                                   PRIVATE ${ARG_PRIVATE_DEPS})
   compile_in_batches(${target} ${ARG_APART})
+  set(options "")
+  if(ARG_SPEED AND NOT CMAKE_SYSTEM_NAME STREQUAL "WASI")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+    set(options SPEED)
+  endif()
   if(NOT ARG_EXCEPTIONS)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
-    precompile(${target} src/base)
+    precompile(${target} src/base ${options})
   endif()
 endfunction()
 
-# precompile(<target> <folder>): with DOPPLER_BATCHES, the folder's precompiled.h, parsed once a build by the first target that
-# asks, whose compiler options the others share. Without batches there is none: ccache keeps no source that uses such a
-# header, and a missing include would not show.
+# precompile(<target> <folder> [<options>]): with DOPPLER_BATCHES, the folder's precompiled.h, parsed by the first target that
+# asks, once a build for each set of compiler options; <options> names the set. Without batches there is none: ccache keeps
+# no source that uses such a header, and a missing include would not show.
 function(precompile target folder)
   if(NOT DOPPLER_BATCHES)
     return()
   endif()
   set(header ${CMAKE_SOURCE_DIR}/${folder}/precompiled.h)
-  get_property(first GLOBAL PROPERTY DOPPLER_FIRST_WITH_${header})
+  get_property(first GLOBAL PROPERTY DOPPLER_FIRST_WITH_${header}_${ARGN})
   if(first)
     target_precompile_headers(${target} REUSE_FROM ${first})
   else()
     target_precompile_headers(${target} PRIVATE ${header})
-    set_property(GLOBAL PROPERTY DOPPLER_FIRST_WITH_${header} ${target})
+    set_property(GLOBAL PROPERTY DOPPLER_FIRST_WITH_${header}_${ARGN} ${target})
   endif()
-endfunction()
-
-# A test runs once or twice a build. Of two GCC 12 compiles one in 4.5 s with -O1, in 5.3 s with -O2, the other in 5.1 and 5.7.
-function(compile_test_quickly target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 function(doppler_test name)
@@ -78,7 +79,6 @@ function(doppler_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE doppler_flags ${ARG_DEPS} GTest::gtest GTest::gtest_main)
   compile_in_batches(${name} ${ARG_APART})
-  compile_test_quickly(${name})
   precompile(${name} tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Quick: where other tests run a share of their cases (.ci/run), these run all.
