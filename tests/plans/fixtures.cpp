@@ -11,7 +11,7 @@ constexpr uint64_t kMiB = 1ull << 20;
 constexpr uint64_t kGiB = 1ull << 30;
 
 const Fixture kFixtures[] = {
-    // NVIDIA H200 under Dawn: docs/results/2026-11-22-h200-contexts/devices.log. 132 multiprocessors.
+    // NVIDIA H200 under Dawn: docs/results/2026-11-22-h200-graph/devices.log. 132 multiprocessors.
     {.name = "h200",
      .caps = {.provider = "dawn",
               .adapter = "NVIDIA H200",
