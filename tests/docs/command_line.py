@@ -50,7 +50,7 @@ def tables(verbs):
         if own:
             lines += ["| flag | what it does |", "|---|---|", *map(row, own), ""]
         if others:
-            lines += [f"{'Also' if own else 'It has'}, of the {link}: {', '.join(others)}.", ""]
+            lines += [f"It {'also has' if own else 'has'} these {link}: {', '.join(others)}.", ""]
     lines += [f"## {SHARED}", "| flag | what it does |", "|---|---|", *map(row, shared)]
     return "\n".join(lines)
 
