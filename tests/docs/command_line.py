@@ -8,6 +8,7 @@ import generated_page
 
 SEVERAL = 3  # commands that have a flag in the same words: it has its row in one table for all, unless two flags of its name would
 SHARED = "Flags of several commands"
+LONGEST = 120  # columns of prose
 # A flag's line in --help; its text stands on the next line where the left part is long.
 FLAG = re.compile(r"  (?:-(?P<letter>.), |    )--(?P<name>\S+)(?: (?P<value>\S+(?: \S+)*))?(?:  +(?P<help>\S.*))?")
 
@@ -46,7 +47,8 @@ def tables(verbs):
     for verb, (summary, usage, flags) in verbs.items():
         own = [flag for flag in flags if flag not in shared]
         others = [f"`--{flag[0]}`" for flag in flags if flag in shared]
-        lines += [f"## {verb}", f"`{usage}`: {summary}.", ""]
+        told = f"`{usage}`: {summary}."
+        lines += [f"## {verb}", told if len(told) <= LONGEST else f"`{usage}`:\n{summary}.", ""]
         if own:
             lines += ["| flag | what it does |", "|---|---|", *map(row, own), ""]
         if others:
