@@ -1,8 +1,9 @@
-"""The nightly length of fuzzing, as one command: every target of a sanitised build for so many seconds, one after the other.
-Inputs that break a target are kept in --found and fail the run. With --corpus a run goes on from the inputs of the last one, and
---save adds its seconds and runs to those that FILE holds, so that a night can come in parts.
+"""The nightly length of fuzzing, as one command: every target of a sanitised build for so many seconds, one after the
+other. Inputs that break a target are kept in --found and fail the run. With --corpus a run goes on from the inputs of
+the last one, and --save adds its seconds and runs to those that FILE holds, so that a night can come in parts.
   cmake --preset asan && ninja -C build/asan doppler_fuzzers
-  python3 tests/fuzz_long.py --build build/asan [--seconds 3600] [--jobs 1] [--only NAME]... [--found FOLDER] [--corpus FOLDER]
+  python3 tests/fuzz_long.py --build build/asan [--seconds 3600] [--jobs 1] [--only NAME]... [--found FOLDER] [--corpus
+  FOLDER]
     [--save FILE]"""
 
 import argparse

@@ -182,7 +182,8 @@ def main(arguments):
     if unknown:
         print(f"Unknown configuration {', '.join(sorted(unknown))}; known are: {', '.join(c.name for c in configs)}.")
         return 2
-    # Where a run of all tests has a share of their cases (.ci/run), the first configuration has all stories and the others a share.
+    # Where a run of all tests has a share of their cases (.ci/run), the first configuration has all stories and the
+    # others a share.
     share, shares = (int(os.environ.get(f"GTEST_{name}", default)) for name, default in
                      (("SHARD_INDEX", 0), ("TOTAL_SHARDS", 1)))
     passed = failed = skipped = 0

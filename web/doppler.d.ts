@@ -55,9 +55,9 @@ export interface LoadOptions {
   /** Tokens of all sequences' caches together; default: ctx for each, or what fits the device. */
   poolTokens?: number;
   /**
-   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and the
-   * npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the address of
-   * its lib/index.js, in Node true or a path.
+   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and
+   * the npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the
+   * address of its lib/index.js, in Node true or a path.
    */
   grammars?: boolean | string | URL;
   /** Operation -> kernel variant that must be used. */
@@ -85,7 +85,9 @@ export interface DeviceOptions {
 }
 
 export interface Progress {
-  /** download: from the network; upload: from the storage (pieces are verified) or a file to the GPU; compile: kernels. */
+  /**
+   * download: from the network; upload: from the storage (pieces are verified) or a file to the GPU; compile: kernels.
+   */
   phase: 'download' | 'upload' | 'compile' | 'self-test';
   /** Done so far and in all, in bytes; in phase compile, kernels. total is 0 while it is not known. */
   bytes: number;
@@ -249,7 +251,10 @@ export interface SamplingOptions {
   dry_range?: number;
   dry_breakers?: string[];
 }
-/** What an answer must be, with LoadOptions.grammars: one of them. An answer that reaches max_tokens is cut off all the same. */
+/**
+ * What an answer must be, with LoadOptions.grammars: one of them. An answer that reaches max_tokens is cut off all the
+ * same.
+ */
 export interface GrammarFields {
   response_format?: ResponseFormat;
   /** A JSON schema, or its text. */
@@ -405,8 +410,9 @@ export interface CompletionChunk extends Answer, Partial<Figures> {
 }
 
 /**
- * A text of its own on the model. Sessions take turns on the GPU, unless the model was loaded for several sequences: going
- * from one to another evaluates again what differs, unless it was saved. A request names its session; the same text as `complete` and `chat` give.
+ * A text of its own on the model. Sessions take turns on the GPU, unless the model was loaded for several sequences:
+ * going from one to another evaluates again what differs, unless it was saved. A request names its session; the same
+ * text as `complete` and `chat` give.
  */
 export interface Session {
   readonly chat: { readonly completions: { create: ChatCreate } };

@@ -1,6 +1,7 @@
-// The engine behind the public class, where the GPU is: in a worker (worker.mjs), or on the thread that called (Node). It
-// owns the instance, puts requests in line (of a model for several sequences those of one session), keeps the sessions'
-// texts, and when the device is lost makes it again and goes on. Its methods are what calls.mjs passes; each takes plain data and a Caller.
+// The engine behind the public class, where the GPU is: in a worker (worker.mjs), or on the thread that called (Node).
+// It owns the instance, puts requests in line (of a model for several sequences those of one session), keeps the
+// sessions' texts, and when the device is lost makes it again and goes on. Its methods are what calls.mjs passes; each
+// takes plain data and a Caller.
 import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
 import { Grammars } from './grammars.mjs';
 import { Instance } from './instance.mjs';
@@ -25,7 +26,8 @@ const kMostRecoveries = 3; // of one generation, without a token between them
  * @property {string} provider "browser" or "node"
  * @property {() => Promise<any>} gpu navigator.gpu, or its like
  * @property {(address?: string) => Promise<WebAssembly.Module>} compile
- * @property {(address: string | true, opens: number) => Promise<any>} loadGrammars the module of the package that grammars.mjs uses, anew for each number
+ * @property {(address: string | true, opens: number) => Promise<any>} loadGrammars the module of the package that
+ * grammars.mjs uses, anew for each number
  * @property {import('./sources.mjs').SourceOptions['openPath']} [openPath]
  */
 
@@ -73,7 +75,8 @@ export class Engine {
 
   /**
    * Tells pieces: of a chat {tokens, events}, of others {tokens, text}.
-   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any}} request @param {Caller} caller
+   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any}} request @param {Caller}
+   * caller
    */
   generate(request, caller) {
     return this.#inTurn(async () => {
@@ -162,7 +165,12 @@ export class Engine {
     return (await this.#ready()).ask(name, request);
   }
 
-  /** The prompt's tokens, its grammar, and of a chat how its answer is read. @param {any} request @param {boolean} isFirst @returns {Promise<any>} */
+  /**
+   * The prompt's tokens, its grammar, and of a chat how its answer is read.
+   * @param {any} request
+   * @param {boolean} isFirst
+   * @returns {Promise<any>}
+   */
   async #begun({ tokens, text, chat, fields, parseSpecial, options }, isFirst) {
     const hasGrammars = this.#loading?.core.grammars;
     if (chat) return this.#ask('chat', { chat, hasGrammars });
@@ -179,8 +187,8 @@ export class Engine {
   }
 
   /**
-   * The description of what is used in the end, which are others where kernels compute wrong. Asked for, or by itself once
-   * for a browser and GPU; CPUs are what the kernels are tested on.
+   * The description of what is used in the end, which are others where kernels compute wrong. Asked for, or by itself
+   * once for a browser and GPU; CPUs are what the kernels are tested on.
    * @param {any} info @param {boolean | undefined} isTested @param {ProgressMeter} meter
    */
   async #tested(info, isTested, meter) {
@@ -248,7 +256,8 @@ export class Engine {
 
   /**
    * One generation, over as many devices as it takes: a new one is told the tokens so far and goes on behind them.
-   * @param {{tokens: number[], reading?: any, options: any}} request @param {import('./grammars.mjs').Grammar | undefined} grammar
+   * @param {{tokens: number[], reading?: any, options: any}} request @param {import('./grammars.mjs').Grammar |
+   * undefined} grammar
    * @param {Caller} caller
    */
   async #generate(request, grammar, { signal, tell }) {
@@ -290,7 +299,10 @@ export class Engine {
   }
 }
 
-/** What of a generation's pieces was not told before its device was lost, in UTF-16 units; the beginning of a call is one. */
+/**
+ * What of a generation's pieces was not told before its device was lost, in UTF-16 units; the beginning of a call is
+ * one.
+ */
 class News {
   #unseen;
   #isChat;
@@ -301,7 +313,10 @@ class News {
     this.#isChat = isChat;
   }
 
-  /** @param {string} text as the core gives it: plain, or of a chat a list of events @returns {{units: number, piece: any}} */
+  /**
+   * @param {string} text as the core gives it: plain, or of a chat a list of events
+   * @returns {{units: number, piece: any}}
+   */
   of(text) {
     if (!this.#isChat) {
       const fresh = this.#rest(text);

@@ -8,7 +8,8 @@ import { HostError, Status } from './wasm_loader.mjs';
  * @property {string} name for messages
  * @property {number} size in bytes
  * @property {(offset: number, count: number) => Promise<Uint8Array>} read exactly `count` bytes, or throws
- * @property {(offset: number, into: Uint8Array) => Promise<void>} [readInto] as many as there is room for, without a copy
+ * @property {(offset: number, into: Uint8Array) => Promise<void>} [readInto] as many as there is room for, without a
+ * copy
  * @property {() => void} close
  */
 /**
@@ -85,7 +86,12 @@ export class FileHost {
     }
   }
 
-  /** Bytes of a file to where they are wanted. @param {number} number @param {number} offset @param {Uint8Array} into */
+  /**
+   * Bytes of a file to where they are wanted.
+   * @param {number} number
+   * @param {number} offset
+   * @param {Uint8Array} into
+   */
   async fill(number, offset, into) {
     const file = this.#file(number);
     const filling = file.readInto?.(offset, into) ?? file.read(offset, into.length).then((bytes) => into.set(bytes));

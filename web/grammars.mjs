@@ -1,6 +1,6 @@
-// Grammars of answers: what of a model's tokens may be next, by the npm package @mlc-ai/web-xgrammar, which is fetched when
-// the first grammar is asked for. The core asks token by token (src/web/web_guide.h), so that an answer comes at once: hence
-// the package's own object behind its matcher, whose methods wait for nothing.
+// Grammars of answers: what of a model's tokens may be next, by the npm package @mlc-ai/web-xgrammar, which is fetched
+// when the first grammar is asked for. The core asks token by token (src/web/web_guide.h), so that an answer comes at
+// once: hence the package's own object behind its matcher, whose methods wait for nothing.
 import { asDopplerError, DopplerError } from './errors.mjs';
 
 // What became of a token; the numbers are also in src/web/web_guide.cpp.
@@ -65,7 +65,12 @@ export class Grammars {
     };
   }
 
-  /** @param {number} number @param {import('./wasm_loader.mjs').Core} core @param {number} at @param {number} count of words */
+  /**
+   * @param {number} number
+   * @param {import('./wasm_loader.mjs').Core} core
+   * @param {number} at
+   * @param {number} count of words
+   */
   #allowed(number, core, at, count) {
     const { matcher, size } = /** @type {any} */ (this.#matchers.get(number));
     const words = matcher.handle.GetNextTokenBitmask(size);
@@ -87,7 +92,11 @@ export class Grammars {
   }
 }
 
-/** JSON is written without blanks but one behind "," and ":": small models go on with blanks for ever. @param {any} compiler @param {Grammar} grammar */
+/**
+ * JSON is written without blanks but one behind "," and ":": small models go on with blanks for ever.
+ * @param {any} compiler
+ * @param {Grammar} grammar
+ */
 async function compile(compiler, { kind, text, source }) {
   if (kind === 'json-schema') return compiler.compileJSONSchema(text, false, -1, undefined, false);
   if (kind === 'regex') return compiler.compileStructuralTag({ type: 'structural_tag', format: { type: 'regex', pattern: inItsEscapes(text) } });

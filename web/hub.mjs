@@ -20,7 +20,8 @@ export function parseHubName(text) {
 }
 
 /**
- * The address of what the name stands for: a .gguf file, or a folder. It holds the commit, so that its bytes never change.
+ * The address of what the name stands for: a .gguf file, or a folder. It holds the commit, so that its bytes never
+ * change.
  * @param {{repo: string, selector: string, revision: string}} name
  * @param {import('./files_http.mjs').HttpOptions & {hubUrl?: string}} options
  */
@@ -40,7 +41,12 @@ export async function resolveHubName({ repo, selector, revision }, { signal, hea
   return `${hub}/${repo}/resolve/${sha}/${path.split('/').map(encodeURIComponent).join('/')}`;
 }
 
-/** The path of a GGUF file, or "" for the folder. @param {string} repo @param {string[]} paths @param {string} selector */
+/**
+ * The path of a GGUF file, or "" for the folder.
+ * @param {string} repo
+ * @param {string[]} paths
+ * @param {string} selector
+ */
 export function chooseFile(repo, paths, selector) {
   const baseName = (path) => path.slice(path.lastIndexOf('/') + 1);
   // Of a split file the first part stands for all.

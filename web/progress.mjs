@@ -20,7 +20,12 @@ export class ProgressMeter {
     this.#networkBytes += bytes;
   }
 
-  /** As the core tells it: kernels compile while weights stream, and are told when these are done. @param {string} stage @param {number} done @param {number} total */
+  /**
+   * As the core tells it: kernels compile while weights stream, and are told when these are done.
+   * @param {string} stage
+   * @param {number} done
+   * @param {number} total
+   */
   update(stage, done, total) {
     if (stage === 'weights') {
       this.#areWeightsDone = done === total;

@@ -1,5 +1,5 @@
-// Requests and answers in OpenAI's shapes, and what the core takes and gives (src/web/web_options.h). A member that would
-// change the answer and is not known is refused by name.
+// Requests and answers in OpenAI's shapes, and what the core takes and gives (src/web/web_options.h). A member that
+// would change the answer and is not known is refused by name.
 import { DopplerError } from './errors.mjs';
 
 // Our names of a generation's options -> the core's.

@@ -1,6 +1,6 @@
-// Bytes of files for GPU buffers in Node, by way of a few mapped buffers: a file is read right into one, which the GPU then
-// copies. On an H100 Node brings 0.95 GB/s by queue.writeBuffer, and 6.1 so. Not for browsers: mapped buffers gained nothing in
-// Chromium (docs/design/web.md), and with them web_firefox_test failed.
+// Bytes of files for GPU buffers in Node, by way of a few mapped buffers: a file is read right into one, which the GPU
+// then copies. On an H100 Node brings 0.95 GB/s by queue.writeBuffer, and 6.1 so. Not for browsers: mapped buffers
+// gained nothing in Chromium (docs/design/web.md), and with them web_firefox_test failed.
 
 const kBuffers = 4;
 const kMapWrite = 2; // GPUMapMode
@@ -27,7 +27,12 @@ export class Staging {
     return { buffer, view: new Uint8Array(buffer.getMappedRange(0, wholeWords(bytes)), 0, bytes) };
   }
 
-  /** Copies what was written to `view`, and zeros up to whole words. @param {{buffer: any, view: Uint8Array}} filled @param {any} to @param {number} offset */
+  /**
+   * Copies what was written to `view`, and zeros up to whole words.
+   * @param {{buffer: any, view: Uint8Array}} filled
+   * @param {any} to
+   * @param {number} offset
+   */
   send({ buffer, view }, to, offset) {
     const bytes = wholeWords(view.length);
     new Uint8Array(view.buffer, view.length).fill(0);

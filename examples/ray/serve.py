@@ -1,5 +1,5 @@
-"""Replicas of `doppler serve` behind one address, with Ray Serve: each replica is a process with a model of its own, and a router
-sends a request to the replica that has evaluated the longest beginning of it, unless that one is too busy.
+"""Replicas of `doppler serve` behind one address, with Ray Serve: each replica is a process with a model of its own,
+and a router sends a request to the replica that has evaluated the longest beginning of it, unless that one is too busy.
   pip install "ray[serve]"
   python3 serve.py [--replicas 2] [--gpus-each 0] [--port 8000] -- doppler -m MODEL [flags of doppler serve]
 Clients see OpenAI's, Anthropic's and Ollama's APIs at http://127.0.0.1:8000, streams included."""

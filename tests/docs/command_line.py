@@ -1,4 +1,5 @@
-"""The tables of docs/reference/command-line.md are what `doppler --help` and `doppler VERB --help` say; --write renews them.
+"""The tables of docs/reference/command-line.md are what `doppler --help` and `doppler VERB --help` say; --write renews
+them.
   command_line.py --doppler PROGRAM [--write]   (in the repository's root; standard library only)"""
 
 import re

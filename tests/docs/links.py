@@ -1,5 +1,5 @@
-"""Every relative link of the Markdown files leads to a file of the repository, and its anchor to a heading there. Run in the
-repository's root; standard library only."""
+"""Every relative link of the Markdown files leads to a file of the repository, and its anchor to a heading there. Run
+in the repository's root; standard library only."""
 
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""Holds what the repository keeps as data to its lists: folders of docs/results and files of tests/data stand in the README beside
-them, and docs/results stays small. Run in the repository's root; standard library only."""
+"""Holds what the repository keeps as data to its lists: folders of docs/results and files of tests/data stand in the
+README beside them, and docs/results stays small. Run in the repository's root; standard library only."""
 
 import pathlib
 import subprocess

@@ -1,8 +1,8 @@
-"""Holds the tables of speed in README.md and docs/reference/speed.md to the folders of docs/results that they name; --write
-renews them.
+"""Holds the tables of speed in README.md and docs/reference/speed.md to the folders of docs/results that they name;
+--write renews them.
   speed_table.py [--write]   (in the repository's root; standard library only)
-A table stands between `<!-- NAME of docs/results/FOLDER: tests/docs/speed_table.py --write -->` and `<!-- end of NAME -->`. Another
-folder in that line, and --write, makes a newer table."""
+A table stands between `<!-- NAME of docs/results/FOLDER: tests/docs/speed_table.py --write -->` and `<!-- end of NAME
+-->`. Another folder in that line, and --write, makes a newer table."""
 
 import argparse
 import json

@@ -64,7 +64,8 @@ TEST(DefaultModel, GreedyTextEqualsTheOracle) {
     EXPECT_EQ(generation->tokens, wanted);
     const Counters after = model.counters();
     EXPECT_EQ(after.objects_created, 0u);
-    // A CPU is fed a prompt in pieces, of 32 tokens at least, so that a stop is seen soon: each but the last is waited for.
+    // A CPU is fed a prompt in pieces, of 32 tokens at least, so that a stop is seen soon: each but the last is waited
+    // for.
     const uint64_t pieces = (find(entry, "prompt")->size() - 1) / 32;
     EXPECT_LE(after.submits - before.submits, 64u / 8 + 2 * pieces);
     EXPECT_GE(after.readback_bytes - before.readback_bytes, 64u * 4);

@@ -1,5 +1,5 @@
-// Models with a next-token layer: its logits against references, and answers that are the same with drafts and without. References:
-// make_next_layers.py.
+// Models with a next-token layer: its logits against references, and answers that are the same with drafts and without.
+// References: make_next_layers.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Models, NextLayer,
                          testing::Values("qwen3_5_mtp", "qwen3_next_mtp", "qwen3_5_moe_mtp", kAgreeing),
                          [](const auto& model) { return std::string(model.param); });
 
-// As many drafts are right as the reference says: the layer's cache is right behind the prompt, behind drafts that were right
-// and behind such that were not.
+// As many drafts are right as the reference says: the layer's cache is right behind the prompt, behind drafts that were
+// right and behind such that were not.
 TEST(Drafts, AreRightWhereTheReferencesAre) {
   const References refs = read_references(folder_of(kAgreeing));
   const Tokens wanted = refs.get<uint32_t>("greedy_tokens"), is_right = refs.get<uint32_t>("accepted");

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Dawn's pipelines take minutes to compile in software. Of these archives it takes those cases with kernels that no other
-// one has; DOPPLER_GOLDEN_ALL=1 is for all.
+// Dawn's pipelines take minutes to compile in software. Of these archives it takes those cases with kernels that no
+// other one has; DOPPLER_GOLDEN_ALL=1 is for all.
 constexpr std::string_view kSampledOnDawn[] = {"families_dense",   "families_gemma4", "families_hybrid",
                                                "families_mla",     "families_moe2",   "families_mamba",
                                                "families_nemotron"};

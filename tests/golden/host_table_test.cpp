@@ -1,5 +1,5 @@
-// Embeddings of each layer on the host against the same models with the table on the device: the logits are equal bit for
-// bit, and so are the tokens, of one sequence and of several. Of gemma3n the table is shorter than the vocabulary.
+// Embeddings of each layer on the host against the same models with the table on the device: the logits are equal bit
+// for bit, and so are the tokens, of one sequence and of several. Of gemma3n the table is shorter than the vocabulary.
 #include <gtest/gtest.h>
 
 #include "engine/generator.h"

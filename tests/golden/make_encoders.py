@@ -1,6 +1,6 @@
-"""Makes tiny encoders with references: XLM-RoBERTa with a Unigram tokenizer (embedding and class head), ModernBERT with its
-class head, and Qwen3-Reranker as a GGUF file. Tokens are by tokenizers and sentencepiece, which must agree, numbers by
-transformers (float32, CPU); GGUF files have the names and values that llama.cpp's converter gives them.
+"""Makes tiny encoders with references: XLM-RoBERTa with a Unigram tokenizer (embedding and class head), ModernBERT with
+its class head, and Qwen3-Reranker as a GGUF file. Tokens are by tokenizers and sentencepiece, which must agree, numbers
+by transformers (float32, CPU); GGUF files have the names and values that llama.cpp's converter gives them.
   make_encoders.py FOLDER && tar -C FOLDER --sort=name --mtime=@0 --owner=0 --group=0 -cJf tests/data/encoders.tar.xz .
 Needs torch, transformers, tokenizers, sentencepiece, gguf and safetensors from PyPI (made with transformers 5.23)."""
 

@@ -1,8 +1,8 @@
-"""Gives tiny checkpoints of Qwen 3.5 and Qwen 3 Next the layer that predicts the token after the next one ("mtp."), with random
-weights, and writes references of what it makes of their own texts, by the float64 forward pass below.
+"""Gives tiny checkpoints of Qwen 3.5 and Qwen 3 Next the layer that predicts the token after the next one ("mtp."),
+with random weights, and writes references of what it makes of their own texts, by the float64 forward pass below.
   make_next_layers.py FAMILIES FOLDER && tar -C FOLDER --sort=name --mtime=@0 --owner=0 --group=0 -cJf ARCHIVE .
-Needs numpy alone; ARCHIVE is tests/data/families_next.tar.xz, and FAMILIES a build's test_data, whose cases of SOURCES are
-read. A case is config.json, model.safetensors and refs.safetensors: what the source's references have, and
+Needs numpy alone; ARCHIVE is tests/data/families_next.tar.xz, and FAMILIES a build's test_data, whose cases of SOURCES
+are read. A case is config.json, model.safetensors and refs.safetensors: what the source's references have, and
   tokens           I32 [T]       prompt_a and its greedy continuation
   logits           F32 [T, V]    of the model at each of them
   states           F32 [T, H]    h, behind the final norm
@@ -11,8 +11,8 @@ read. A case is config.json, model.safetensors and refs.safetensors: what the so
   next_tokens      I32 [T-1]     their argmax
   next_logits_b    F32 [47, V]   the same of prompt_b
   accepted         I32 [G-1]     1: drafted behind greedy token i, next_tokens is greedy token i + 1
-qwen3_5_mtp_agreeing is made here whole: its next token follows from the one before, but for what damped layers add, and its
-layer computes the same, so that most of its drafts are accepted and some are not."""
+qwen3_5_mtp_agreeing is made here whole: its next token follows from the one before, but for what damped layers add, and
+its layer computes the same, so that most of its drafts are accepted and some are not."""
 
 import json
 import math

@@ -1,5 +1,5 @@
-// Mixtures whose experts are paged against the same models with all experts on the device: the logits are equal bit for bit, and so
-// are the tokens. Two slots a layer, so that each prompt wants more experts than there are slots.
+// Mixtures whose experts are paged against the same models with all experts on the device: the logits are equal bit for
+// bit, and so are the tokens. Two slots a layer, so that each prompt wants more experts than there are slots.
 #include <gtest/gtest.h>
 
 #include <algorithm>

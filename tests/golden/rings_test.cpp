@@ -1,7 +1,7 @@
 // Layers that see a window keep a ring of positions. What a model says must be what it says with caches of the whole
-// context: bit for bit where a prompt goes round the ring several times, token for token where it is generated, and where a
-// text goes back or comes out of a file. Of gemma3 every sixth layer sees everything, the others 16 positions, of which rings
-// for chunks of 8 hold 32.
+// context: bit for bit where a prompt goes round the ring several times, token for token where it is generated, and
+// where a text goes back or comes out of a file. Of gemma3 every sixth layer sees everything, the others 16 positions,
+// of which rings for chunks of 8 hold 32.
 #include <gtest/gtest.h>
 
 #include "engine/generator.h"

@@ -1,5 +1,6 @@
-// Each rule of lowering, on against off: the same tokens, and the same keys and values that they left in the cache. A row a
-// rule at least; a rule without one is an error. A setup is a model and what makes a CPU device choose the kernels of GPUs.
+// Each rule of lowering, on against off: the same tokens, and the same keys and values that they left in the cache. A
+// row a rule at least; a rule without one is an error. A setup is a model and what makes a CPU device choose the
+// kernels of GPUs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Many sequences on the GPU: what each gets in company is what it gets alone. Prompts in pieces beside decoding slots,
-// blocks in no order, sequences that stop while others go on, shared and copied blocks. Models: some of golden_test's, one
-// of each way of attention; with DOPPLER_GOLDEN_ALL=1 all. The exact lane promises it; in the others these models' best
-// logits are far enough apart.
+// blocks in no order, sequences that stop while others go on, shared and copied blocks. Models: some of golden_test's,
+// one of each way of attention; with DOPPLER_GOLDEN_ALL=1 all. The exact lane promises it; in the others these models'
+// best logits are far enough apart.
 #include <gtest/gtest.h>
 
 #include <algorithm>

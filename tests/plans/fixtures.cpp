@@ -59,7 +59,8 @@ const Fixture kFixtures[] = {
               .max_workgroups = 65535,
               .binding_alignment = 256},
      .co_resident_groups = 2},
-    // A discrete GPU that has neither subgroups nor f16 nor packed products, and the H200's limits but for workgroup memory.
+    // A discrete GPU that has neither subgroups nor f16 nor packed products, and the H200's limits but for workgroup
+    // memory.
     {.name = "plain",
      .caps = {.provider = "dawn",
               .adapter = "a discrete GPU without subgroups and f16",

@@ -13,7 +13,8 @@ COMMIT = os.environ.get("DOPPLER_COMMIT") or subprocess.run(
 
 
 def process_figures(pid):
-    """Memory in MiB, threads, and open files: connections, the driver's (devices and what it shares with them), and ours."""
+    """Memory in MiB, threads, and open files: connections, the driver's (devices and what it shares with them), and
+    ours."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         fields = dict(line.split(":", 1) for line in file)
     counts = {"files": 0, "sockets": 0, "driver_files": 0}

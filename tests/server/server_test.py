@@ -1,5 +1,5 @@
-"""`doppler serve` with the shipped model: each API whole and streamed, errors by name, limits, clients that misbehave, an
-orderly end. One server for all of it, since loading takes longest.
+"""`doppler serve` with the shipped model: each API whole and streamed, errors by name, limits, clients that misbehave,
+an orderly end. One server for all of it, since loading takes longest.
   python3 server_test.py --doppler PROGRAM [--embedding-model FOLDER] [--scoring-model FOLDER] [unittest options]"""
 
 import base64

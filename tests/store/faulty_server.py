@@ -54,8 +54,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def setup(self):
-        # What lies in this side's buffer counts as sent: with the system's megabytes, a client that waits for a processor
-        # seems to lose them when it is killed.
+        # What lies in this side's buffer counts as sent: with the system's megabytes, a client that waits for a
+        # processor seems to lose them when it is killed.
         self.request.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
         super().setup()
 

@@ -9,7 +9,10 @@ const kAnswer = ['once', ' upon', ' a time'];
 
 const kCalls = [['reasoning', 'Hm.'], ['call', 'find'], ['arguments', '{"a":'], ['arguments', '1}']];
 
-/** Answers with kAnswer, or the events of each answer in turn, the last of them ever after; a word is a token. @param {any[][]} given */
+/**
+ * Answers with kAnswer, or the events of each answer in turn, the last of them ever after; a word is a token.
+ * @param {any[][]} given
+ */
 function scriptedModel(...given) {
   const answers = given.length > 0 ? given : [kAnswer.map((text) => ['text', text])];
   /** @type {any[]} */ const requests = [];

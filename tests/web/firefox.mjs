@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-// On Linux WebGPU is behind the first of them, and on a CPU behind the second. A site that asks to keep its storage makes
-// Firefox ask the user; the others are the answer.
+// On Linux WebGPU is behind the first of them, and on a CPU behind the second. A site that asks to keep its storage
+// makes Firefox ask the user; the others are the answer.
 const kPreferences = { 'dom.webgpu.enabled': true, 'gfx.webgpu.ignore-blocklist': true,
   'dom.storageManager.prompt.testing': true, 'dom.storageManager.prompt.testing.allow': true };
 const kWaitMs = 180000; // kernels compile on two slow cores
@@ -65,7 +65,10 @@ class Page {
     this.context = context;
   }
 
-  /** @param {'console'} _ @param {(message: {type: () => string, text: () => string}) => void} tell also of what the page throws */
+  /**
+   * @param {'console'} _
+   * @param {(message: {type: () => string, text: () => string}) => void} tell also of what the page throws
+   */
   on(_, tell) {
     this.connection.onLog.set(this.context, ({ level, text }) => tell({ type: () => level, text: () => text }));
   }
@@ -75,7 +78,12 @@ class Page {
     return this.connection.ask('browsingContext.navigate', { context: this.context, url, wait: 'complete' });
   }
 
-  /** What goes there and comes back is JSON. @param {Function | string} body @param {any} [given] @returns {Promise<any>} */
+  /**
+   * What goes there and comes back is JSON.
+   * @param {Function | string} body
+   * @param {any} [given]
+   * @returns {Promise<any>}
+   */
   async evaluate(body, given) {
     const call = `(${body})(...${JSON.stringify(given === undefined ? [] : [given])})`;
     const { result, exceptionDetails } = await this.connection.ask('script.evaluate', { target: { context: this.context },

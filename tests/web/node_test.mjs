@@ -26,7 +26,12 @@ const smallest = join(golden, 'llama');
 const kWrongKernel = 'attention_decode.cpu'; // in a test
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
-/** A test that is counted for the closing line. @param {string} name @param {string} missing @param {() => Promise<void>} body */
+/**
+ * A test that is counted for the closing line.
+ * @param {string} name
+ * @param {string} missing
+ * @param {() => Promise<void>} body
+ */
 function check(name, missing, body) {
   test(name, { skip: missing || false }, async () => {
     counts.failed++;

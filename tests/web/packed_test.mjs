@@ -1,5 +1,5 @@
-// What `npm pack` makes, used as others will: from a script tag without a build tool, built by Vite, built by webpack. Each
-// is opened in headless Chromium and completes one prompt. By ctest:
+// What `npm pack` makes, used as others will: from a script tag without a build tool, built by Vite, built by webpack.
+// Each is opened in headless Chromium and completes one prompt. By ctest:
 //   GOLDEN_DIR       the unpacked tests/data/families_llama: its smallest model, and the tokens to expect
 //   DOPPLER_WASM     the module, DOPPLER_CHROMIUM the browser
 // Exit status 77: there is no WebGPU adapter.

@@ -24,7 +24,9 @@ export class PageServer {
   gate = async () => {};
   isCutOff = false; // no model is reached
 
-  /** @param {{package: string, wasm: string, models: Record<string, string>}} roots models: URL folder -> folder on disk */
+  /**
+   * @param {{package: string, wasm: string, models: Record<string, string>}} roots models: URL folder -> folder on disk
+   */
   constructor(roots) {
     this.roots = roots;
     this.server = createServer((request, response) => void this.#answer(request, response));

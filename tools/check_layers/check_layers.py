@@ -36,7 +36,8 @@ MAY_INCLUDE = {
     "batch": {"doppler", "openai", "base"},
     # engine and tokenizer: templates with tools. model, formats and the like come with the engine's headers.
     "server": {"doppler", "batch", "openai", "engine", "tokenizer", "base"},
-    # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler graph`.
+    # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler
+    # graph`.
     "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",
             "batch", "server", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.

@@ -253,15 +253,16 @@ std::expected<WgslFile, std::string> read_wgsl(std::string_view text) {
 
 namespace {
 
-// Whether a blank between the two characters keeps tokens apart: two words, or punctuation that together would be another
-// token ("a / *p", "array<u32> = x").
+// Whether a blank between the two characters keeps tokens apart: two words, or punctuation that together would be
+// another token ("a / *p", "array<u32> = x").
 bool parts_tokens(char before, char after) {
   if (is_word(before) || before == '.') return is_word(after) || after == '.';
   constexpr std::string_view kBegins = "-+*/%&|^!<>=", kFollows = "-+*/&|<>=";
   return kBegins.contains(before) && kFollows.contains(after);
 }
 
-// A line without the blanks that part no tokens; of its indentation one is left, by which the composer knows declarations.
+// A line without the blanks that part no tokens; of its indentation one is left, by which the composer knows
+// declarations.
 std::string compact_line(std::string_view line) {
   std::string out;
   bool blank = false;

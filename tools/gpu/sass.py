@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Prints the machine code that NVIDIA's Vulkan driver made of compute pipelines, out of its cache of shaders, with what each
-instruction waits for: whether a load is early enough, whether fragments are LDSM, how many registers a kernel has.
+"""Prints the machine code that NVIDIA's Vulkan driver made of compute pipelines, out of its cache of shaders, with what
+each instruction waits for: whether a load is early enough, whether fragments are LDSM, how many registers a kernel has.
   __GL_SHADER_DISK_CACHE_PATH=CACHE PROGRAM     (an empty folder: one program, few pipelines)
-  sass.py CACHE OUT                             (writes OUT/N.sass, N from the first pipeline compiled, and prints a line for each)
-Needs zstd, and nvdisasm and ptxas of a CUDA toolkit that knows the GPU (--arch, sm_90 by default). Seen with driver 580.
+  sass.py CACHE OUT                             (writes OUT/N.sass, N from the first pipeline compiled, and prints a
+  line for each)
+Needs zstd, and nvdisasm and ptxas of a CUDA toolkit that knows the GPU (--arch, sm_90 by default). Seen with driver
+580.
 
-A line is: address, cycles until the next instruction of the warp may issue (st), the counter that a load sets when its result is
-there (W) or its operands are read (R), the counters that must be zero before it issues (wait), the instruction. There are six
-counters: loads that share one are waited for together."""
+A line is: address, cycles until the next instruction of the warp may issue (st), the counter that a load sets when its
+result is there (W) or its operands are read (R), the counters that must be zero before it issues (wait), the
+instruction. There are six counters: loads that share one are waited for together."""
 
 import argparse
 import pathlib

@@ -23,8 +23,8 @@ configure() {
   [ ! -f "$BUILD/build.ninja" ] || return 0
   printf 'build: configuring\n'
   local options=(-DDOPPLER_TESTS="${TESTS:-OFF}")
-  # With ccache sources are compiled one by one, which keeps what did not change. Without it batches and precompiled headers
-  # are faster, and so they are where nothing was kept: on machines of continuous integration, which set CI.
+  # With ccache sources are compiled one by one, which keeps what did not change. Without it batches and precompiled
+  # headers are faster, and so they are where nothing was kept: on machines of continuous integration, which set CI.
   if command -v ccache >/dev/null && [ -z "${CI:-}" ]; then
     options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DDOPPLER_BATCHES=OFF)
   else

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries the packages of package.sh, each in a clean root of each system: unpack or install, then one answer of the default
-# model on the CPU. As root, with debootstrap: it fetches the systems from their mirrors.
+# Tries the packages of package.sh, each in a clean root of each system: unpack or install, then one answer of the
+# default model on the CPU. As root, with debootstrap: it fetches the systems from their mirrors.
 #   tools/package/try.sh [SYSTEM]...     debian12 debian13 ubuntu24.04 (usual: all)
 # Prints a line a package: system, package, seconds from the unpacking to the answer, and the answer's beginning.
 set -euo pipefail

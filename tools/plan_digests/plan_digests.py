@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Which plans differ from the committed digests (tests/plans/digests.txt), and how.
 
-Without --against it says which models x lanes x fixtures x plans changed. With it, it also shows the commands that changed,
-one representative of each kind of change: the program of another build (of the commit before, say) records the same plans.
---renew then accepts what the build makes. tests/plans/plan_digest_test.cpp makes the digests and needs no GPU.
-Uses the standard library alone.
+Without --against it says which models x lanes x fixtures x plans changed. With it, it also shows the commands that
+changed, one representative of each kind of change: the program of another build (of the commit before, say) records the
+same plans. --renew then accepts what the build makes. tests/plans/plan_digest_test.cpp makes the digests and needs no
+GPU. Uses the standard library alone.
 """
 import argparse
 import collections

@@ -1,5 +1,5 @@
-"""The registry is valid, and rivals does what it says: schemas, intervals, turns, equality, tables, plots, the regression
-check. No engine is needed: harness_for_tests.py stands in for some."""
+"""The registry is valid, and rivals does what it says: schemas, intervals, turns, equality, tables, plots, the
+regression check. No engine is needed: harness_for_tests.py stands in for some."""
 
 import base64
 import copy

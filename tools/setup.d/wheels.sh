@@ -1,5 +1,5 @@
-# The WebGPU providers and llguidance: Python wheels used as archives. pip fetches them, so that the index, mirror or proxy
-# this machine is configured for is used; their SHA-256 decides whether they are the right ones.
+# The WebGPU providers and llguidance: Python wheels used as archives. pip fetches them, so that the index, mirror or
+# proxy this machine is configured for is used; their SHA-256 decides whether they are the right ones.
 
 wheel_machine() {
   case "$(uname -m)" in

@@ -1,5 +1,5 @@
-// A loaded model as a language model of Vercel's AI SDK (@ai-sdk/provider, LanguageModelV4): text, reasoning and calls of
-// tools. What the core does not do (files, tools that run at a provider) becomes an error, by name.
+// A loaded model as a language model of Vercel's AI SDK (@ai-sdk/provider, LanguageModelV4): text, reasoning and calls
+// of tools. What the core does not do (files, tools that run at a provider) becomes an error, by name.
 import { asDopplerError, DopplerError } from '../errors.mjs';
 
 /** @typedef {import('@ai-sdk/provider').LanguageModelV4} LanguageModelV4 */
@@ -142,7 +142,10 @@ function tool(given) {
   return { type: 'function', function: { name, description, parameters: inputSchema } };
 }
 
-/** @param {import('@ai-sdk/provider').LanguageModelV4Message} given @returns {import('../doppler.d.ts').ChatMessage[]} */
+/**
+ * @param {import('@ai-sdk/provider').LanguageModelV4Message} given
+ * @returns {import('../doppler.d.ts').ChatMessage[]}
+ */
 function messages({ role, content }) {
   if (typeof content === 'string') return [{ role, content }];
   /** @type {import('../doppler.d.ts').ToolCall[]} */ const calls = [];

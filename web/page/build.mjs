@@ -1,6 +1,7 @@
-// Gathers the page as static files that any host can serve: `node web/page/build.mjs [--wasm FILE] [--out FOLDER]`. Beside
-// index.html lie the page's modules (page/), the libraries of package.json (vendor/), the package (doppler.mjs and what it
-// names), doppler_core.wasm and the model that Doppler ships. Nothing is bundled: the page's sources are what runs.
+// Gathers the page as static files that any host can serve: `node web/page/build.mjs [--wasm FILE] [--out FOLDER]`.
+// Beside index.html lie the page's modules (page/), the libraries of package.json (vendor/), the package (doppler.mjs
+// and what it names), doppler_core.wasm and the model that Doppler ships. Nothing is bundled: the page's sources are
+// what runs.
 import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -38,7 +38,8 @@ export function nameOf(source) {
 /**
  * The whole list, without doubles: shipped and offered ones, added ones, then what else lies in the cache.
  * @param {Entry[]} offered @param {Entry[]} added
- * @param {{id: string, bytes: number, cachedBytes: number, complete: boolean}[]} cached @param {string} base the page's address
+ * @param {{id: string, bytes: number, cachedBytes: number, complete: boolean}[]} cached @param {string} base the page's
+ * address
  * @returns {Entry[]}
  */
 export function merged(offered, added, cached, base) {

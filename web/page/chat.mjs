@@ -1,6 +1,6 @@
 // What happens in a conversation: asking, answering, stopping, editing, answering again. Changes the tree, keeps it in
-// the store, and tells the views: "change" (messages came or went), "text" (the growing answer), "list" (another title or
-// conversation). No DOM. Read next: tree.mjs.
+// the store, and tells the views: "change" (messages came or went), "text" (the growing answer), "list" (another title
+// or conversation). No DOM. Read next: tree.mjs.
 import { sentence } from './model_host.mjs';
 import { append, choose, find, newConversation, path, prompt, remove, wayTo } from './tree.mjs';
 import { titleText } from './format.mjs';
@@ -73,7 +73,11 @@ export class Chat extends EventTarget {
     await this.#ask(leaf, text);
   }
 
-  /** Asks another way: a sibling of the question, and what followed the old one stays. @param {string} id @param {string} text */
+  /**
+   * Asks another way: a sibling of the question, and what followed the old one stays.
+   * @param {string} id
+   * @param {string} text
+   */
   async edit(id, text) {
     if (this.isAnswering || text.trim() === '') return;
     await this.#ask(find(this.conversation, id)?.parent ?? null, text);
@@ -87,7 +91,11 @@ export class Chat extends EventTarget {
     await this.#answer(old.parent);
   }
 
-  /** Results of the calls of the answer `id`, in their order; the model goes on with them. @param {string} id @param {string[]} results */
+  /**
+   * Results of the calls of the answer `id`, in their order; the model goes on with them.
+   * @param {string} id
+   * @param {string[]} results
+   */
   async giveResults(id, results) {
     const calls = find(this.conversation, id)?.calls;
     if (this.isAnswering || !calls) return;

@@ -1,5 +1,6 @@
-// Puts the page together: one store, one model, one chat, four tabs that the address names (#/chat/ID, #/models, #/bench,
-// #/device), the keys that work everywhere. Read next: chat.mjs and model_host.mjs (what happens), chat_view.mjs (how it looks).
+// Puts the page together: one store, one model, one chat, four tabs that the address names (#/chat/ID, #/models,
+// #/bench, #/device), the keys that work everywhere. Read next: chat.mjs and model_host.mjs (what happens),
+// chat_view.mjs (how it looks).
 import { benchView } from './bench_view.mjs';
 import { Chat } from './chat.mjs';
 import { chatView } from './chat_view.mjs';

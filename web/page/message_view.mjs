@@ -15,7 +15,11 @@ export class MessageView {
   #calls = h('div', { class: 'calls' });
   element;
 
-  /** @param {import('./chat.mjs').Chat} chat @param {import('./tree.mjs').Message} message @param {import('./tree.mjs').Message[]} siblings */
+  /**
+   * @param {import('./chat.mjs').Chat} chat
+   * @param {import('./tree.mjs').Message} message
+   * @param {import('./tree.mjs').Message[]} siblings
+   */
   constructor(chat, message, siblings) {
     this.#chat = chat;
     this.message = message;

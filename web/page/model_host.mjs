@@ -1,5 +1,5 @@
-// The model that the page has loaded, or is loading: one at a time, because a GPU seldom holds two. Tells its changes as
-// events "change" (state, progress) and "notice" (detail: a sentence for the reader). No DOM. Read next: chat.mjs.
+// The model that the page has loaded, or is loading: one at a time, because a GPU seldom holds two. Tells its changes
+// as events "change" (state, progress) and "notice" (detail: a sentence for the reader). No DOM. Read next: chat.mjs.
 import { nameOf } from './catalogue.mjs';
 
 /** @typedef {import('../doppler.d.ts').Doppler} Doppler */

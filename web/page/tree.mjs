@@ -1,5 +1,6 @@
-// A conversation as a tree of messages: an edited question and a second answer are siblings, and nothing is overwritten.
-// Plain data, because it is stored and exported as it is; the functions below are the only ones that change it. No DOM.
+// A conversation as a tree of messages: an edited question and a second answer are siblings, and nothing is
+// overwritten. Plain data, because it is stored and exported as it is; the functions below are the only ones that
+// change it. No DOM.
 
 /**
  * @typedef {object} Message
@@ -23,7 +24,8 @@
  * @property {number} created @property {number} updated milliseconds since 1970
  * @property {string} system the system prompt
  * @property {Message[]} messages in the order in which they were written
- * @property {Record<string, string>} chosen of each parent with several children ("" for the first message): the shown child
+ * @property {Record<string, string>} chosen of each parent with several children ("" for the first message): the shown
+ * child
  */
 
 const kRoot = '';
@@ -77,7 +79,12 @@ export function choose(conversation, id) {
   }
 }
 
-/** Removes a message and all that follows from it. @param {Conversation} conversation @param {string} id @param {number} now */
+/**
+ * Removes a message and all that follows from it.
+ * @param {Conversation} conversation
+ * @param {string} id
+ * @param {number} now
+ */
 export function remove(conversation, id, now) {
   const gone = new Set([id]);
   // A parent always stands before its children.

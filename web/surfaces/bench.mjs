@@ -1,6 +1,6 @@
-// What `doppler bench --surface browser` and `node` start (src/cli/bench_surface.cpp): node bench.mjs REQUEST, a JSON object
-// { surface, model, load, workload, chromium, flags }. Lines of JSON come back: {load: {mode, seconds, phases}} of a load with
-// empty caches and of one behind it, {model} once, {row} as soon as a test is measured, or {error}.
+// What `doppler bench --surface browser` and `node` start (src/cli/bench_surface.cpp): node bench.mjs REQUEST, a JSON
+// object { surface, model, load, workload, chromium, flags }. Lines of JSON come back: {load: {mode, seconds, phases}}
+// of a load with empty caches and of one behind it, {model} once, {row} as soon as a test is measured, or {error}.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';

@@ -1,4 +1,5 @@
-"""The vocabulary of a GGUF file, as far as prompts need it: its words, and the token that the model's texts begin with."""
+"""The vocabulary of a GGUF file, as far as prompts need it: its words, and the token that the model's texts begin
+with."""
 
 import dataclasses
 import mmap

@@ -1,5 +1,5 @@
-"""Installs an engine into a folder of its own (ENGINES/NAME), which may be copied to a machine without network: packages at
-the pinned version and SHA-512, and the harness, compiled against them."""
+"""Installs an engine into a folder of its own (ENGINES/NAME), which may be copied to a machine without network:
+packages at the pinned version and SHA-512, and the harness, compiled against them."""
 
 import base64
 import hashlib
@@ -121,7 +121,8 @@ def llama_source(engine, home, _build):
 
 
 def llama_cuda(engine, home, build):
-    """As llama(), with ggml's CUDA backend built here for the GPU that is here: npm's wants a newer driver than many have."""
+    """As llama(), with ggml's CUDA backend built here for the GPU that is here: npm's wants a newer driver than many
+    have."""
     if not shutil.which("nvcc"):
         raise Impossible("llama.cpp-cuda is built where nvcc is; none was found.")
     source = llama_source(engine, home, build)

@@ -1,5 +1,5 @@
-"""What a record says of the machine, the program's commit and the model: facts that matter to speed, no names of hosts or
-folders."""
+"""What a record says of the machine, the program's commit and the model: facts that matter to speed, no names of hosts
+or folders."""
 
 import datetime
 import hashlib

@@ -1,4 +1,5 @@
-"""The registry: a file an engine (engines/*.json), capabilities, workloads, profiles; read, and checked against schemas/."""
+"""The registry: a file an engine (engines/*.json), capabilities, workloads, profiles; read, and checked against
+schemas/."""
 
 import json
 import pathlib

@@ -1,4 +1,5 @@
-"""Records as Markdown: a table a record, losses beside wins, and below it what a reader needs to judge it. Plots: plots.py."""
+"""Records as Markdown: a table a record, losses beside wins, and below it what a reader needs to judge it. Plots:
+plots.py."""
 
 from comparison import plots
 

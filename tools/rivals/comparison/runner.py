@@ -1,7 +1,7 @@
 """Runs engines by turns on one machine in one sitting and makes the record (schemas/record.json).
 
-compute: every engine is loaded and warm; each round asks each engine once. A process serves one workload after the other, where
-its harness can load again. warm, cold: each round starts each engine anew,
+compute: every engine is loaded and warm; each round asks each engine once. A process serves one workload after the
+other, where its harness can load again. warm, cold: each round starts each engine anew,
 with the caches of an earlier start, or with none and the model file out of the page cache."""
 
 import concurrent.futures
@@ -49,8 +49,8 @@ def context_of(workload):
 
 
 def cache_environment(folder):
-    """Where drivers, browsers and engines keep what they compiled. NVIDIA's driver keeps nothing in a folder that does not exist,
-    and by its manual nothing for root unless it is told to."""
+    """Where drivers, browsers and engines keep what they compiled. NVIDIA's driver keeps nothing in a folder that does
+    not exist, and by its manual nothing for root unless it is told to."""
     (folder / "gl").mkdir(parents=True, exist_ok=True)
     return {"XDG_CACHE_HOME": str(folder), "MESA_SHADER_CACHE_DIR": str(folder / "mesa"), "__GL_SHADER_DISK_CACHE": "1",
             "__GL_SHADER_DISK_CACHE_PATH": str(folder / "gl"), "CUDA_CACHE_PATH": str(folder / "cuda")}

@@ -1,5 +1,5 @@
-"""JSON Schema, the part of it that schemas/*.json use. A keyword that is not among these is an error of the schema, so that
-nothing is thought to be checked that is not. Standard library alone."""
+"""JSON Schema, the part of it that schemas/*.json use. A keyword that is not among these is an error of the schema, so
+that nothing is thought to be checked that is not. Standard library alone."""
 
 import json
 import pathlib

@@ -1,5 +1,6 @@
 """Makes graphs of a GGUF file for ONNX Runtime GenAI: the file's weights as a Hugging Face folder, out of which its own
-builder makes them, where onnxruntime.cpp finds them (ENGINES/graphs), and transformers.mjs. Needs PyTorch: onnx_model.txt."""
+builder makes them, where onnxruntime.cpp finds them (ENGINES/graphs), and transformers.mjs. Needs PyTorch:
+onnx_model.txt."""
 
 import argparse
 import copy
@@ -34,8 +35,8 @@ QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "ORT_TELEMETRY_
 
 
 def hugging_face_folder(model, folder):
-    """The file's weights as 32-bit numbers, its configuration and its tokenizer. transformers saves no model that it read
-    from GGUF, as such a one counts as quantised; so its tensors are written one by one."""
+    """The file's weights as 32-bit numbers, its configuration and its tokenizer. transformers saves no model that it
+    read from GGUF, as such a one counts as quantised; so its tensors are written one by one."""
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -63,7 +64,8 @@ def renumbered(item, by, least=0):
 
 
 def with_layers(items, count, layers):
-    """Of a graph of `count` layers, the last but one as often as makes `layers`; copies stand before what follows them."""
+    """Of a graph of `count` layers, the last but one as often as makes `layers`; copies stand before what follows
+    them."""
     out, middle = [], []
 
     def repeat():
@@ -121,7 +123,8 @@ def digest_of(path):
 
 
 def make(model, names, folder, stem, layers):
-    """Graphs of one file; each appears in `folder` when it is whole. layers: None, or as many as the graphs shall have."""
+    """Graphs of one file; each appears in `folder` when it is whole. layers: None, or as many as the graphs shall
+    have."""
     import onnxruntime_genai
 
     folder.mkdir(parents=True, exist_ok=True)

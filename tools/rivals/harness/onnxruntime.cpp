@@ -1,6 +1,7 @@
-// ONNX Runtime GenAI behind protocol.h, through the C interface of its library: its Python package is a shell around that, and
-// a program travels to machines with another Python. The packages carry no header, so what is called is declared here. The
-// loop is the one of its own end-to-end benchmark. A graph is a folder that onnx_model.py made of the model file.
+// ONNX Runtime GenAI behind protocol.h, through the C interface of its library: its Python package is a shell around
+// that, and a program travels to machines with another Python. The packages carry no header, so what is called is
+// declared here. The loop is the one of its own end-to-end benchmark. A graph is a folder that onnx_model.py made of
+// the model file.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

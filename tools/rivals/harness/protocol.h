@@ -1,5 +1,5 @@
-// What a harness in C++ speaks with comparison/process.py: a line comes in, words apart by tabs; a line with one JSON object
-// goes out. An Engine is what one harness adds; serve() does the rest. harness/README.md has the lines.
+// What a harness in C++ speaks with comparison/process.py: a line comes in, words apart by tabs; a line with one JSON
+// object goes out. An Engine is what one harness adds; serve() does the rest. harness/README.md has the lines.
 #pragma once
 
 #include <chrono>
