@@ -136,7 +136,7 @@ TEST(DefaultModel, BrokenWeightsAreASentence) {
     ASSERT_TRUE(down);
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(down->offset));
-    file << std::string(down->bytes, '\x7E');  // a half of these bytes is NaN
+    file << std::string(down->bytes, '\x7E');  // 0x7E7E is NaN as an f16
   }
   auto model = Model::load(path, {.lane = "exact", .ctx_len = 512});
   ASSERT_TRUE(model) << model.error().message();
@@ -178,7 +178,7 @@ TEST(DefaultModel, ALostDeviceGoesOnInMidSentence) {
   EXPECT_TRUE(next) << next.error().message();
 }
 
-// It would be asked in a text whose marks are no tokens of it.
+// It would be asked in a text whose marks are not tokens of this model.
 TEST(DefaultModel, ScoresNoTexts) {
   LoadOptions options;
   options.lane = "exact";

@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ConvertedEmbeddingModel,
                          testing::Values("qwen3_embedding", "bert_prefixed", "modernbert", "xlmr_cls"),
                          [](const auto& made) { return std::string(made.param); });
 
-// A model that scores two texts: BERT with a class of random weights behind its pooler.
+// A model that scores two texts: BERT with a class of random weights after its pooler.
 TEST(ClassHead, ScoresTheTokensOfBothTexts) {
   const formats::TemporaryFolder home;
   const std::string from = EMBEDDING_MODELS_DIR "/bert_prefixed";

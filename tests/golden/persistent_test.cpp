@@ -93,7 +93,7 @@ class LaneRuns {
   uint32_t left_ = 0;
 };
 
-// In pieces, each behind the chain's tokens before it: a piece is short enough for a CPU that is used by others too.
+// In pieces, each after the chain's tokens before it: a piece is short enough for a busy CPU.
 TEST(Persistent, ChoosesTheTokensOfTheChain) {
   constexpr size_t kTokens = 40, kPiece = 8;
   if (!environment("DOPPLER_REPEAT_SYNTHETIC").empty()) {
@@ -129,7 +129,7 @@ TEST(Persistent, RunsAreIdentical) {
   EXPECT_EQ(different, 0u) << "of " << runs << " runs";
 }
 
-// What tune found to be faster is used by the lane fast, for that model only.
+// The lane fast uses what tune found to be faster, for that model only.
 TEST(Persistent, IsUsedWhereTuningFoundItFaster) {
   const std::string folder = testing::TempDir() + "doppler_persistent_" + std::to_string(::getpid());
   auto plain = load("fast");

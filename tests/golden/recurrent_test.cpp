@@ -1,5 +1,5 @@
 // Models with recurrent states where a text goes back, and among others: a state cannot be cut, so what was evaluated
-// before must never show. Each answer must be that of a fresh start. Models: one with short convolutions alone, one
+// before must never show. Each answer must be that of a fresh start. Models: one with only short convolutions, one
 // with gated delta nets.
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST_P(Recurrent, ATextThatGoesBackIsAnsweredAsAFreshOne) {
   EXPECT_EQ(answer(*runner, a_, cached).tokens, first.tokens);
   const Answer branched = answer(*runner, other, cached);
   EXPECT_EQ(branched.tokens, wanted_other.tokens);
-  EXPECT_EQ(branched.cached, a_.size());  // the checkpoint behind the prompt
+  EXPECT_EQ(branched.cached, a_.size());  // the checkpoint after the prompt
   EXPECT_EQ(answer(*runner, cut, cached).tokens, wanted_cut.tokens);
   EXPECT_EQ(answer(*runner, a_, cached).tokens, first.tokens);
 }

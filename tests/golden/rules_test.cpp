@@ -212,7 +212,7 @@ Generated generate(const Setup& setup, const std::string& rule_off) {
   return out;
 }
 
-// With all rules on; made once a setup.
+// The answer with all rules on, made once a setup.
 const Generated& with_all_rules(const Row& row) {
   static std::map<const Setup*, Generated> known;
   const auto found = known.find(row.setup);

@@ -1,4 +1,4 @@
-// Which plans are digested: models x lanes x capability fixtures, generation and logits; and how one of them is
+// The plans that are digested: models x lanes x capability fixtures, generation and logits; and how one plan is
 // recorded.
 #pragma once
 

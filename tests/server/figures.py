@@ -1,4 +1,4 @@
-"""What the long tests of the server share: figures of the process, percentiles, the record that a run leaves. Standard
+"""Helpers of the long tests of the server: figures of the process, percentiles, the record that a run leaves. Standard
 library only."""
 
 import json
@@ -25,7 +25,8 @@ def process_figures(pid):
 
 
 def open_files(pid):
-    """What is open -> how often. Sockets and pipes are one name each; of a file's path the last part is told."""
+    """Open files by name, with their number. Sockets and pipes are one name each; a file has the last part of its
+    path."""
     counts = {}
     for entry in os.scandir(f"/proc/{pid}/fd"):
         target = target_of(entry.path)

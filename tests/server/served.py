@@ -51,7 +51,7 @@ class Served:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
 
     def ask(self, method, path, body=None, **fields):
-        """Status, header fields, body: JSON where it is JSON."""
+        """Status, header fields, body (parsed if it is JSON)."""
         connection = self.connect()
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         connection.request(method, path, data, {name.replace("_", "-"): value for name, value in fields.items()})

@@ -1,4 +1,4 @@
-// The adapters over a scripted model: no GPU. What types can say of them, web_types_test checks.
+// The adapters over a scripted model: no GPU. web_types_test checks their types.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { aiSdkModel } from '../../web/adapters/ai-sdk.mjs';

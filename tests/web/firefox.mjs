@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-// On Linux WebGPU is behind the first of them, and on a CPU behind the second. A site that asks to keep its storage
-// makes Firefox ask the user; the others are the answer.
+// On Linux the first preference enables WebGPU, on a CPU also the second. A site that asks to keep its storage makes
+// Firefox ask the user; the other preferences are the answer.
 const kPreferences = { 'dom.webgpu.enabled': true, 'gfx.webgpu.ignore-blocklist': true,
   'dom.storageManager.prompt.testing': true, 'dom.storageManager.prompt.testing.allow': true };
 const kWaitMs = 180000; // kernels compile on two slow cores
@@ -79,7 +79,7 @@ class Page {
   }
 
   /**
-   * What goes there and comes back is JSON.
+   * Arguments and results are JSON.
    * @param {Function | string} body
    * @param {any} [given]
    * @returns {Promise<any>}

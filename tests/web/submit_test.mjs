@@ -1,4 +1,4 @@
-// How submits are replayed (web/gpu_host.mjs), over a GPU that only notes what it is told.
+// Tests the replay of submits (web/gpu_host.mjs) over a GPU that only notes its calls.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { GpuHost } from '../../web/gpu_host.mjs';
