@@ -12,7 +12,7 @@ import time
 
 ALLOWED_SECONDS, ATTEMPTS = 2.0, 3
 PROMPT_TOKENS, CONTEXT = 1000, 1024
-FIRST_WAIT, LONGEST_WAIT = 1.0, 64.0  # seconds from the start to the signal: loading takes an unknown part of them
+FIRST_WAIT, LONGEST_WAIT = 1.0, 64.0  # seconds from the start to the signal, loading included
 
 
 def interrupt(program, model, wait):

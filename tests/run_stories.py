@@ -48,7 +48,7 @@ class Config:
     env: dict
     flags: str
     optional: str = ""  # "webgpu": without a device, stories that need one are skipped
-    files: list = field(default_factory=list)  # names of the story files it runs; empty: all of them
+    files: list = field(default_factory=list)  # names of the story files it runs; empty: all
 
 
 def parse_stories(text, path):

@@ -7,7 +7,8 @@ import subprocess
 
 import generated_page
 
-SEVERAL = 3  # commands that have a flag in the same words: it has its row in one table for all, unless two flags of its name would
+# Commands that have a flag in the same words: it has its row in one table for all, unless two flags of its name would.
+SEVERAL = 3
 SHARED = "Flags of several commands"
 LONGEST = 120  # columns of prose
 # A flag's line in --help; its text stands on the next line where the left part is long.

@@ -220,7 +220,7 @@ def agreeing(config, shapes):
             if name.endswith(("o_proj.weight", "out_proj.weight", "down_proj.weight")):
                 weights[name] *= 0.55
         table = weights["model.embed_tokens.weight"] = random.standard_normal((vocab, hidden))
-        cycle = random.permutation(vocab)  # each token is followed by the one behind it here
+        cycle = random.permutation(vocab)  # each token is followed by its successor here
         head = np.empty((vocab, hidden))
         head[np.roll(cycle, -1)] = (table[cycle] + 0.5 * random.standard_normal((vocab, hidden))) / math.sqrt(hidden)
         weights["lm_head.weight"] = head

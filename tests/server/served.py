@@ -29,7 +29,7 @@ class Served:
         self.process = subprocess.Popen(
             [doppler, "serve", "--port", "0", "--json", "--log-format", "json", "--template", template, "-m", model,
              *flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
-        atexit.register(self.process.kill)  # a test that fails leaves none behind
+        atexit.register(self.process.kill)  # a test that fails leaves no process
         self.port = json.loads(self.process.stdout.readline())["port"]
         self.lines = []
         # Read at once, or the server would wait for its reader.

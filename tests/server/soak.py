@@ -164,7 +164,7 @@ class Soak:
     def __init__(self, served, arguments):
         self.served, self.arguments, self.samples = served, arguments, []
         self.begun = time.time()
-        self.open = [open_files(served.process.pid)]  # before, under load, and behind it
+        self.open = [open_files(served.process.pid)]  # before, under load, and after it
         self.clients = [Client(served, arguments.seed * 1000 + i, self) for i in range(arguments.clients)]
 
     def count(self):

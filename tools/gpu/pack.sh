@@ -25,7 +25,7 @@ done
 bundle=$root/build/gpu_bundle
 deps=$root/.deps
 
-# What the machine there has itself; anything else that a program is linked with travels.
+# Libraries that the machine there has itself. All others that a program is linked with travel.
 base_libraries='linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so|librt\.so|libstdc\+\+|libgcc_s'
 # The programs: the command line, whatever tests or times the GPU.
 programs='^(src/cli/doppler|src/(gpu|kernels)/([a-z0-9_]+/)*(gpu_test|[a-z0-9_]+_test|[a-z0-9_]+_bench)|tests/golden/golden_test)$'
@@ -44,8 +44,8 @@ if [ $make = yes ]; then
   ninja -C "$build" $targets
 fi
 
-# The base: its committed files in a folder of their own, and its doppler alone. Kept until another revision is asked
-# for.
+# The base: its committed files in a folder of their own, and only its doppler. It is kept until another revision is
+# named.
 if [ -n "$base" ]; then
   base_commit=$(git -C "$root" rev-parse --verify "$base^{commit}")
   tree=$root/build/gpu_base

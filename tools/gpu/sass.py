@@ -31,14 +31,14 @@ def unpacked(cache):
     for path in sorted(pathlib.Path(cache).rglob("*.bin")):
         data = path.read_bytes()
         for found in re.finditer(re.escape(ZSTD), data):
-            # What follows the entry is no zstd, which the program complains of behind the entry's bytes.
+            # Bytes that are no zstd follow the entry; the program complains, but it has given the entry by then.
             done = subprocess.run(["zstd", "-dcq"], input=data[found.start():], capture_output=True, check=False)
             if done.stdout.startswith(SHADER):
                 yield done.stdout
 
 
 def code_of(shader):
-    """The instructions, 16 bytes each; None where the header has no section of them."""
+    """The instructions, 16 bytes each; None if the header has no section of instructions."""
     for at in range(0x28, min(len(shader), 0x400) - 12, 4):
         kind, size, offset = struct.unpack_from("<III", shader, at)
         if kind == CODE and size >= 0x100 and size % 16 == 0 and at < offset and offset + BEHIND + size <= len(shader):

@@ -3,7 +3,7 @@
 
 Every position of a text of ordinary English, the shipped model (or --model), one process a lane. `step` rows evaluate
 one token at a time, as decoding does; the others the whole text as one prefill chunk. A lane that the device refuses is
-listed with the reason. Uses the standard library alone.
+listed with the reason. Uses only the standard library.
 """
 import argparse
 import array

@@ -1,6 +1,6 @@
 """Packs an installed Doppler as a Python wheel, whose command `doppler` starts the program: make_wheel.py --root FOLDER
 --version V --platform TAG --out FOLDER. The layout is that of the binary distribution format of PyPA's specifications;
-no build backend is needed, since nothing is compiled. Used by package.sh."""
+it needs no build backend, since it compiles no code. Used by package.sh."""
 
 import argparse
 import base64

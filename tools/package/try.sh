@@ -35,14 +35,14 @@ fresh_root() {
   cp "$OUT"/doppler* "$ROOTS/$system/tmp/"
 }
 
-# debootstrap of an older system may not know a newer suite's name; all of them are set up alike.
+# debootstrap of an older system may not know a newer suite's name; all suites are set up alike.
 script_of() {
   local scripts=/usr/share/debootstrap/scripts
   if [ -e "$scripts/$1" ]; then echo "$scripts/$1"; elif [ "$1" = noble ]; then echo "$scripts/jammy"; else echo "$scripts/sid"; fi
 }
 
 driver='apt-get -q update && apt-get -q -y install --no-install-recommends libvulkan1 mesa-vulkan-drivers'
-# What a package's own installing needs, and how it is installed.
+# For each package: what its installation needs, and the command.
 needs_tar='apt-get -q -y install --no-install-recommends xz-utils'
 needs_deb=true
 needs_wheel='apt-get -q -y install --no-install-recommends python3-venv'

@@ -9,7 +9,7 @@ wheel_machine() {
   esac
 }
 
-# What .deps/wheels.stamp holds once the wheels are unpacked: the rows themselves.
+# The content of .deps/wheels.stamp once the wheels are unpacked: the rows themselves.
 wheel_stamp() { { rows wheel | grep "|$(wheel_machine)|"; rows file; } | cut -d'|' -f1-4; }
 
 wheels_are_current() {

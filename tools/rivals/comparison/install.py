@@ -18,12 +18,12 @@ from comparison.registry import ROOT
 HARNESS = ROOT / "harness"
 HEADLESS = machine.REPOSITORY / "web/surfaces/headless.mjs"  # of browser.mjs
 COMPILE = ("c++", "-std=c++20", "-O2", "-Wall")
-# Which wheel of a PyPI package is pinned. Only libraries are taken out of them, so it need not be this Python's.
+# The pinned wheel of a PyPI package. Only its libraries are used, so it need not be this Python's.
 WHEELS = ("--python-version", "3.11", "--implementation", "cp", "--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:")
 
 
 class Impossible(Exception):
-    """What is missing, or which step failed."""
+    """A missing part, or the step that failed."""
 
 
 def default_folder():
@@ -172,7 +172,7 @@ def doppler_web(engine, home, build):
 
 
 def fingerprint(engine):
-    """What an installation was made of; another one has to be made anew."""
+    """The sources of an installation; with other sources it has to be made anew."""
     source = HARNESS / engine["harness"]["source"]
     shared = [path for path in sorted(HARNESS.glob("protocol.*")) if (path.suffix == ".mjs") == (source.suffix == ".mjs")]
     if source.name == "browser.mjs":

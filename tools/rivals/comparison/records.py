@@ -34,7 +34,7 @@ def save(record, folder):
 
 
 def key(record):
-    """What has to be the same for two records to be compared."""
+    """The facts that must be equal for two records to be compared."""
     return (record["machine"]["device"], record["machine"]["cores"], record["model"]["sha256"], record["mode"],
             record["profile"], record["intent"])
 

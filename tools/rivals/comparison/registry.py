@@ -107,7 +107,8 @@ def every_fault():
 
 
 def gap(base, target):
-    """What `target` can do and `base` cannot, or only in part: (capability, base's word, target's word, evidence)."""
+    """The capabilities that `target` has and `base` lacks or has only in part: (capability, base's word, target's word,
+    evidence)."""
     rank = {"no": 0, "unknown": 0, "partly": 1, "yes": 2}
     out = []
     for name in capabilities():

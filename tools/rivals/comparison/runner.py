@@ -15,7 +15,7 @@ import time
 from comparison import estimates, gguf, install, machine, outputs, prompts, registry
 from comparison.process import Failed, Harness
 
-LEAST_SHARE, MOST_SHARE = 0.25, 1.02  # of the clock around a request: streams that begin anew spend time before decoding
+LEAST_SHARE, MOST_SHARE = 0.25, 1.02  # of the clock around a request; new streams spend time before decoding
 CONTEXT_STEP = 256  # contexts are rounded up to it: some engines do so by themselves
 
 
@@ -105,7 +105,7 @@ class Runner:
         return harness, loaded
 
     def leave(self, engine, harness):
-        """Behind a workload that went well."""
+        """Runs after a workload that went well."""
         if engine["harness"].get("loads_again") and not self.plan.apart:
             self.running[engine["name"]] = harness
         else:
@@ -134,7 +134,7 @@ class Runner:
         for turn in range(self.plan.rounds):
             if turn > 0 and self.is_spent():
                 break
-            # Every other round backwards, so that none always runs behind the same neighbour.
+            # Every other round runs backwards, so that no engine always runs after the same neighbour.
             for engine in left[::-1] if turn % 2 else list(left):
                 if turn >= self.rounds_of(engine, workload):
                     continue
@@ -298,7 +298,7 @@ def check_answer(workload, answer):
 
 
 def rates(workload, answer):
-    """What a table shows, from one answer. Streams add up: each counts its own intervals."""
+    """The figures of a table, from one answer. Streams add up: each counts its own intervals."""
     streams = answer["streams"]
     return {
         "prefill_tok_s": workload["prompt"] * len(streams) / answer["prefill"],

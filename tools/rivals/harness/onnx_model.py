@@ -17,10 +17,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from comparison import install  # noqa: E402
 
-# Name -> precision, provider, options of the builder. Rows named after the provider alone are the builder's defaults.
+# Name -> precision, provider, options of the builder. Rows named only after the provider are the builder's defaults.
 GRAPHS = {
     "int4-cpu": ("int4", "cpu", ()),
-    "int4-cpu-last": ("int4", "cpu", ("prune_lm_head=true",)),  # logits of a prompt's last token alone
+    "int4-cpu-last": ("int4", "cpu", ("prune_lm_head=true",)),  # logits of a prompt's last token only
     "int4-cpu-f32": ("int4", "cpu", ("accuracy_level=1",)),  # activations are not rounded to 8 bits
     "fp32-cpu": ("fp32", "cpu", ()),
     "int4-webgpu": ("int4", "webgpu", ()),
@@ -30,7 +30,7 @@ GRAPHS = {
 LEAST_LAYERS = 3  # one that may be repeated, between the first and the last
 # Where its builder writes a layer's number: in nodes, weights and values, in the cache's inputs and outputs.
 LAYER = re.compile(r"(?<=layers\.)\d+|(?<=past_key_values\.)\d+|(?<=present\.)\d+")
-# Nothing is asked of a hub, and nothing is reported to one.
+# No request and no report goes to a hub.
 QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "ORT_TELEMETRY_DISABLED": "1", "ORT_GENAI_TELEMETRY_DISABLED": "1"}
 
 
@@ -64,8 +64,8 @@ def renumbered(item, by, least=0):
 
 
 def with_layers(items, count, layers):
-    """Of a graph of `count` layers, the last but one as often as makes `layers`; copies stand before what follows
-    them."""
+    """Repeats the last but one layer of a graph of `count` layers until it has `layers`; copies stand before the nodes
+    that follow."""
     out, middle = [], []
 
     def repeat():
