@@ -1,5 +1,5 @@
 // A model on a web server, read through the browser's storage: what is there is read from it, what is not is downloaded
-// by whole pieces and kept. Tabs share it: a piece is downloaded under a lock of its own, by one of them.
+// by whole pieces and kept. Tabs share it: a piece is downloaded under a lock of its own, by one tab.
 // Read next: piece_store.mjs (the storage), files_http.mjs (the requests).
 import { asDopplerError, DopplerError, throwIfAborted } from './errors.mjs';
 import { addressOf, fetchRange, probe } from './files_http.mjs';
@@ -180,7 +180,7 @@ class PieceReader {
     this.#pieces.delete(index);
     this.#pieces.set(index, piece);
     if (this.#pieces.size > kKept) this.#pieces.delete(/** @type {number} */ (this.#pieces.keys().next().value));
-    piece.catch(() => this.#pieces.delete(index)); // told where it is awaited
+    piece.catch(() => this.#pieces.delete(index)); // the caller that awaits it is told
     return piece;
   }
 

@@ -1,4 +1,4 @@
-// How the public class reaches the engine: in a worker by messages, or on this thread. Messages: {number, method,
+// The way from the public class to the engine: in a worker by messages, or on this thread. Messages: {number, method,
 // request} and {number, cancel: true} to the worker; {number, event}, {number, result}, {number, error} and {name,
 // detail} back.
 import { asDopplerError, DopplerError } from './errors.mjs';

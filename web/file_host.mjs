@@ -23,7 +23,8 @@ import { HostError, Status } from './wasm_loader.mjs';
 
 export class FileHost {
   /** @type {(OpenFile | null)[]} */ #open = [];
-  /** Why a file could not be opened or read, with its kind, which the core does not know. @type {any} */ failure = null;
+  /** Why a file could not be opened or read, with its kind, which the core does not know. @type {any} */
+  failure = null;
 
   /** @param {import('./wasm_loader.mjs').Core} core @param {FileAccess} access */
   constructor(core, access) {
@@ -75,7 +76,7 @@ export class FileHost {
     const end = offset + bytes;
     const read = (from) => {
       const reading = file.read(from, Math.min(chunkBytes, end - from));
-      reading.catch((error) => (this.failure = error)); // told where it is awaited, also if that is later
+      reading.catch((error) => (this.failure = error)); // the caller that awaits it is told, also if that is later
       return reading;
     };
     let next = read(offset);
@@ -87,7 +88,7 @@ export class FileHost {
   }
 
   /**
-   * Bytes of a file to where they are wanted.
+   * Reads bytes of a file into `into`.
    * @param {number} number
    * @param {number} offset
    * @param {Uint8Array} into

@@ -1,5 +1,5 @@
-// A model that the user gave to the page: a dropped or picked File, the Files of a folder, a handle of either. Nothing
-// is copied; bytes are read when they are wanted.
+// A model that the user gave to the page: a dropped or picked File, the Files of a folder, a handle of either. Bytes
+// are read on request, without a copy of the file.
 import { DopplerError } from './errors.mjs';
 
 /** @param {any} source @returns {source is Blob | File[] | FileSystemFileHandle | FileSystemDirectoryHandle} */
@@ -24,7 +24,7 @@ export async function blobFiles(source) {
   return accessOf(source.name, await filesOf(source, ''), false);
 }
 
-/** Of a picked folder's files the name within it: folders below have files of the same names. @param {File} file */
+/** The name of a file within its picked folder: folders below have files of the same names. @param {File} file */
 function nameInFolder(file) {
   return file.webkitRelativePath?.split('/').slice(1).join('/') || file.name;
 }

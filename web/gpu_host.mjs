@@ -1,5 +1,5 @@
 // The GPU half of the boundary: the imports of src/gpu/host_gpu_web.h over the WebGPU API. Objects live in arrays under
-// the numbers that WebAssembly gives them. What is asked is checked there; here it is only carried out.
+// the numbers that WebAssembly gives them. WebAssembly checks the requests; this file only carries them out.
 import { kStagingBytes, Staging } from './staging.mjs';
 import { HostError, Status } from './wasm_loader.mjs';
 
@@ -189,7 +189,7 @@ export class GpuHost {
     });
   }
 
-  /** Whether the device is lost; what fails because of it fails a little before that is told. */
+  /** True if the device is lost; calls that fail because of the loss fail a little before it is told. */
   async isLostSoon() {
     const kSoonSeconds = 1;
     await Promise.race([this.#device?.lost, new Promise((resolve) => setTimeout(resolve, kSoonSeconds * 1000))]);
@@ -356,7 +356,7 @@ export class GpuHost {
     return this.#seen(this.#device.queue.onSubmittedWorkDone());
   }
 
-  /** What is done when the GPU is. @template T @param {Promise<T>} done @returns {Promise<T>} */
+  /** A promise that settles when the GPU is done. @template T @param {Promise<T>} done @returns {Promise<T>} */
   #seen(done) {
     if (!kLooksSeldom || this.isCpu) return done;
     const looks = setInterval(() => this.#device?.queue.submit([]), kLookMs);

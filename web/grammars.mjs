@@ -1,9 +1,9 @@
 // Grammars of answers: what of a model's tokens may be next, by the npm package @mlc-ai/web-xgrammar, which is fetched
-// when the first grammar is asked for. The core asks token by token (src/web/web_guide.h), so that an answer comes at
-// once: hence the package's own object behind its matcher, whose methods wait for nothing.
+// when the first grammar is asked for. The core asks token by token (src/web/web_guide.h), so an answer must come at
+// once. Hence it calls the package's inner object of the matcher, whose methods do not wait.
 import { asDopplerError, DopplerError } from './errors.mjs';
 
-// What became of a token; the numbers are also in src/web/web_guide.cpp.
+// The fate of a token; the numbers are also in src/web/web_guide.cpp.
 const kNotAllowed = 0;
 const kGoesOn = 1;
 const kEnd = 2;
@@ -93,7 +93,7 @@ export class Grammars {
 }
 
 /**
- * JSON is written without blanks but one behind "," and ":": small models go on with blanks for ever.
+ * JSON is written without blanks, except for one after "," and ":": small models go on with blanks for ever.
  * @param {any} compiler
  * @param {Grammar} grammar
  */
@@ -123,7 +123,7 @@ function spellings(packed) {
   return tokens;
 }
 
-/** GPT-2's letter of each byte: itself where it can be seen, the others behind U+0100 in order. */
+/** GPT-2's letter of each byte: the byte itself if it is visible, the others from U+0100 on in order. */
 function byteLetters() {
   const isSeen = (byte) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte !== 0xad);
   let next = 0x100;

@@ -7,7 +7,7 @@ import { Grammars } from './grammars.mjs';
 import { Core, start } from './wasm_loader.mjs';
 
 /**
- * What a call tells before it is answered.
+ * Events of a call before its answer.
  * @typedef {object} Listener
  * @property {(tokens: number[], text: string) => void} [onPiece]
  * @property {(stage: string, done: number, total: number) => boolean} [onProgress] false: loading is to stop

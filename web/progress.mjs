@@ -1,4 +1,4 @@
-// What loading tells its user, from what the core and the network tell: phases, rates, the time that is left.
+// Progress of a load for its user, from the reports of the core and the network: phases, rates, the time that is left.
 
 const kWindowSeconds = 3;         // of the rate
 const kEverySeconds = 0.1;        // between two reports of a phase

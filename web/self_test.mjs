@@ -1,6 +1,6 @@
-// Whether this browser, driver and GPU compute right: tiny models of the formats in use (self_test_model.mjs) are
-// asked, and their greedy tokens compared with those that the native program gave. What is wrong is named, by trying
-// the portable variant of each operation; the engine then uses that one.
+// Tests that this browser, driver and GPU compute right: tiny models of the formats in use (self_test_model.mjs) are
+// asked, and their greedy tokens compared with those that the native program gave. It names the wrong kernel by trying
+// the portable variant of each operation; the engine then uses that variant.
 import { cancelled } from './errors.mjs';
 import { Instance } from './instance.mjs';
 import { openRoot, readRecord, writeRecord } from './piece_store.mjs';
@@ -23,7 +23,7 @@ const kTiles = { f16: 'tile_f16', q8_0: 'tile_q8', q4_k: 'tile_q4', q5_k: 'tile_
 
 /** @typedef {import('./doppler.d.ts').SelfTestReport} Report */
 /**
- * What makes an instance, without its files.
+ * The parts of an instance, without its files.
  * @typedef {{module: WebAssembly.Module, gpu: any, provider: string, device?: any}} Parts
  */
 
@@ -56,7 +56,7 @@ export function formatsInUse(variants) {
   return formats.length > 0 ? formats : ['f16'];
 }
 
-/** Whether this browser passed before with these kernels. @param {string} key @returns {Promise<boolean>} */
+/** True if this browser passed before with these kernels. @param {string} key @returns {Promise<boolean>} */
 export async function passedBefore(key) {
   const root = await openRoot();
   return Boolean(root && (await readRecord(root))?.passed?.includes(key));
@@ -101,6 +101,6 @@ async function answerOf({ module, ...parts }, format, lane, kernels) {
     const { tokens } = await instance.ask('generate', { tokens: [...kPrompt, last], options });
     return { tokens, kernels: (await instance.kernels()).kernels };
   } finally {
-    instance.free(cancelled()); // nothing is under way
+    instance.free(cancelled()); // no call is under way
   }
 }

@@ -9,7 +9,7 @@ const kKvHeads = 2;
 const kVocabulary = 512;
 const kAlignment = 32; // of tensors in GGUF
 const kF32 = 0; // GGUF's number of the type
-// By format: GGUF's number, elements and bytes of a block, and where it has half-precision scales of which size, so
+// By format: GGUF's number, elements and bytes of a block, and the places and sizes of its half-precision scales, so
 // that weights have a deviation near 1 / sqrt(kHidden).
 const kFormats = {
   f16: { type: 1, elements: 1, bytes: 2, scales: {} },

@@ -6,7 +6,7 @@ const kBuffers = 4;
 const kMapWrite = 2; // GPUMapMode
 const kUsage = 2 | 4; // MAP_WRITE, COPY_SRC
 
-/** Bytes of one of them. */
+/** Bytes of one staging buffer. */
 export const kStagingBytes = 8 << 20;
 
 export class Staging {
@@ -19,7 +19,7 @@ export class Staging {
   }
 
   /**
-   * The next buffer, for its caller alone until send(): waits until the GPU has copied what was sent with it before.
+   * The next buffer, reserved for its caller until send(): waits until the GPU has copied what was sent with it before.
    * @param {number} bytes at most kStagingBytes @returns {Promise<{buffer: any, view: Uint8Array}>}
    */
   async next(bytes) {
@@ -41,7 +41,7 @@ export class Staging {
     encoder.copyBufferToBuffer(buffer, 0, to, offset, bytes);
     this.device.queue.submit([encoder.finish()]);
     const mapped = buffer.mapAsync(kMapWrite).then(() => buffer);
-    mapped.catch(() => {}); // told where it is awaited
+    mapped.catch(() => {}); // the caller that awaits it is told
     this.#mapped.push(mapped);
   }
 

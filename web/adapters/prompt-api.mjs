@@ -102,7 +102,7 @@ class PromptModel extends EventTarget {
     return (await this.#doppler.tokenize(text, { addSpecial: false })).length;
   }
 
-  // What does not fit leaves from the front, except the system's words.
+  // Messages that do not fit leave from the front, except the system's words.
   /** @param {any[]} messages */
   async #fitting(messages) {
     const [system, rest] = messages[0]?.role === 'system' ? [messages.slice(0, 1), messages.slice(1)] : [[], messages];
@@ -165,7 +165,7 @@ class PromptModel extends EventTarget {
   }
 
   /**
-   * What the page's own function says to a call.
+   * The answer of the page's own function to a call.
    * @param {{name: string, arguments: string}} call
    * @returns {Promise<string>}
    */

@@ -9,9 +9,8 @@ const kUsual = { prompt: 128, generate: 32, depths: '0, 256, 512', repetitions: 
 const kMostTokens = 1 << 20;
 
 /**
- * @param
- * {{host: import('./model_host.mjs').ModelHost, chat: import('./chat.mjs').Chat, settings: any, ready: () => Promise<void>}}
- * app
+ * @param {{host: import('./model_host.mjs').ModelHost, chat: import('./chat.mjs').Chat, settings: any,
+ *   ready: () => Promise<void>}} app
  */
 export function benchView({ host, chat, settings, ready }) {
   const number = (id, label, value) => {

@@ -20,7 +20,7 @@ const kVendor = [
   ['@mlc-ai/web-xgrammar/lib/index.js', 'xgrammar.js'],
 ];
 const kLicences = ['marked/LICENSE', 'dompurify/LICENSE', '@highlightjs/cdn-assets/LICENSE', 'katex/LICENSE'];
-// Where a build leaves the core: the preset `wasm`, and the tests' build of it.
+// The places where a build leaves the core: of the preset `wasm`, and of the tests.
 const kWasm = ['build/wasm/src/web/doppler_core.wasm', 'build/release/wasm/src/web/doppler_core.wasm'];
 
 /** @param {string} sentence @returns {never} */

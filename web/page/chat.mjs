@@ -1,4 +1,4 @@
-// What happens in a conversation: asking, answering, stopping, editing, answering again. Changes the tree, keeps it in
+// The events of a conversation: asking, answering, stopping, editing, answering again. Changes the tree, keeps it in
 // the store, and tells the views: "change" (messages came or went), "text" (the growing answer), "list" (another title
 // or conversation). No DOM. Read next: tree.mjs.
 import { sentence } from './model_host.mjs';
@@ -7,7 +7,7 @@ import { titleText } from './format.mjs';
 
 // A closed tab loses at most so much of an answer.
 const kSaveEveryMs = 2000;
-// Text comes this often, as far as the steps of one submit allow: more of them are faster, fewer smoother.
+// Text comes this often, as far as the steps of one submit allow: more steps are faster, fewer are smoother.
 const kTextEverySeconds = 0.1;
 const kMostSteps = 16; // the engine's own number
 const kFirstSteps = 4; // while no speed is known
@@ -238,7 +238,7 @@ export class Chat extends EventTarget {
     this.isThinking = Boolean(answer.reasoning) && answer.content === '';
   }
 
-  /** What stands under an answer. @param {any} chunk @param {any} model */
+  /** The figures under an answer. @param {any} chunk @param {any} model */
   async #figures({ timings, usage }, model) {
     await this.#host.measure();
     return {

@@ -11,9 +11,8 @@ const kFollowPixels = 80;
 const kBeginnings = ['The fox and the crow', 'The miller and his three daughters', 'A king who could not sleep'];
 
 /**
- * @param
- * {{chat: import('./chat.mjs').Chat, host: import('./model_host.mjs').ModelHost, settings: import('./settings.mjs').Settings}}
- * app
+ * @param {{chat: import('./chat.mjs').Chat, host: import('./model_host.mjs').ModelHost,
+ *   settings: import('./settings.mjs').Settings}} app
  */
 export function chatView(app) {
   const { chat, host, settings } = app;
@@ -79,7 +78,7 @@ export function chatView(app) {
   return { element: h('section', { class: 'chat', 'aria-label': 'Chat' }, column, panel.element), focus: () => composer.focus(), panel };
 }
 
-/** What stands where no message is yet. @param {any} app */
+/** The view of a conversation without messages. @param {any} app */
 function beginning({ chat, host }) {
   const note = h('p', { class: 'lead' });
   const show = () => {

@@ -30,7 +30,7 @@ const host = new ModelHost(() => import('../doppler.mjs'));
 const store = await ConversationStore.open();
 const offered = await (await fetch('models.json')).json();
 
-/** The model to run when none is loaded: the one of last time if it is still known, else the first of the list. */
+/** The model to run when the page has loaded none: that of last time if the list has it, else the first of the list. */
 function usualModel() {
   const known = [...offered, ...settings.values.added];
   return known.find((entry) => entry.source === settings.values.lastModel) ?? offered[0];

@@ -9,9 +9,8 @@ import { progressView } from './progress_view.mjs';
 const kLanes = ['fast', 'exact', 'portable', 'subgroups', 'dp4a'];
 
 /**
- * @param
- * {{host: import('./model_host.mjs').ModelHost, settings: import('./settings.mjs').Settings, offered: any[], load: Function}}
- * app
+ * @param {{host: import('./model_host.mjs').ModelHost, settings: import('./settings.mjs').Settings, offered: any[],
+ *   load: Function}} app
  */
 export function modelsView(app) {
   const { host, settings } = app;
@@ -39,7 +38,7 @@ export function modelsView(app) {
 }
 
 /**
- * What the browser keeps; nothing where the package or the storage cannot be had.
+ * The models that the browser keeps; empty without the package or the storage.
  * @param {import('./model_host.mjs').ModelHost} host
  */
 async function stored(host) {

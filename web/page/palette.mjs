@@ -1,4 +1,4 @@
-// Ctrl-K: a field that finds commands and conversations, by keys alone.
+// Ctrl-K: a field that finds commands and conversations, only by keys.
 import { h } from './dom.mjs';
 import { matches } from './store.mjs';
 

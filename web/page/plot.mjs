@@ -1,4 +1,4 @@
-// A small line plot as SVG: tokens a second over the context behind which they were measured, least to most as a bar.
+// A small line plot as SVG: tokens a second over the depth of context, least to most as a bar.
 import { svg } from './dom.mjs';
 import { rateText } from './format.mjs';
 

@@ -31,7 +31,7 @@ export class ConversationStore extends EventTarget {
     return store;
   }
 
-  /** All of them, the last one written first. @returns {Promise<Conversation[]>} */
+  /** All conversations, the last one written first. @returns {Promise<Conversation[]>} */
   async all() {
     const list = await answerOf(this.#objects('readonly').getAll());
     return list.sort((a, b) => b.updated - a.updated);
@@ -98,7 +98,7 @@ export class ConversationStore extends EventTarget {
 }
 
 /**
- * The conversations of an exported file; throws a sentence where it is none.
+ * The conversations of an exported file; throws a sentence if the file is none.
  * @param {string} text
  * @returns {Conversation[]}
  */
@@ -154,7 +154,7 @@ function checked(from, index) {
 }
 
 /**
- * Whether every word of `query` stands in the title or in a message.
+ * True if every word of `query` stands in the title or in a message.
  * @param {Conversation} conversation
  * @param {string} query
  */

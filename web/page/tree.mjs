@@ -1,6 +1,6 @@
-// A conversation as a tree of messages: an edited question and a second answer are siblings, and nothing is
-// overwritten. Plain data, because it is stored and exported as it is; the functions below are the only ones that
-// change it. No DOM.
+// A conversation as a tree of messages: an edited question and a second answer are siblings, and no message is
+// overwritten. It is plain data, because it is stored and exported unchanged; only the functions below change it. No
+// DOM.
 
 /**
  * @typedef {object} Message
@@ -55,7 +55,10 @@ function children(conversation, parent) {
   return conversation.messages.filter((message) => message.parent === parent);
 }
 
-/** What is shown: from the first message to a leaf, by the chosen child of each. @param {Conversation} conversation */
+/**
+ * The shown messages: from the first message to a leaf, by the chosen child of each.
+ * @param {Conversation} conversation
+ */
 export function path(conversation) {
   const shown = [];
   for (let parent = null; ; ) {
@@ -107,7 +110,9 @@ export function wayTo(conversation, id) {
   return way;
 }
 
-/** What the engine is asked to answer: the system prompt and the way to `id`, without thoughts and without answers that never came.
+/**
+ * The messages that the engine answers: the system prompt and the way to `id`, without thoughts and without answers
+ * that never came.
  * @param {Conversation} conversation @param {string | null} id @returns {any[]} in OpenAI's shape */
 export function prompt(conversation, id) {
   const way = wayTo(conversation, id).filter(({ role, content, calls }) => role !== 'assistant' || content !== '' || calls);

@@ -1,4 +1,4 @@
-// What measures a page needs: files and models over HTTP on this machine, and headless Chromium with WebGPU. In Node.
+// Tools to measure a page: files and models over HTTP on this machine, and headless Chromium with WebGPU. In Node.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';

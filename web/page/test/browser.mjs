@@ -1,4 +1,4 @@
-// What the tests in Chromium share: a folder over HTTP with ranges, and a headless browser on it.
+// Helpers of the tests in Chromium: a folder over HTTP with ranges, and a headless browser on it.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
