@@ -216,7 +216,7 @@ void Sequences::expect_same_in_company(model::SequencePlans& plans, const Wanted
   }
 }
 
-// One begins after blocks that another wrote, a third after a copy of these blocks, whose last is not full.
+// One begins after blocks that another wrote, a third after a copy of both, whose last block is not full.
 void Sequences::expect_same_behind_shared_and_copied_blocks(model::SequencePlans& plans,
                                                             const Wanted& wanted) {
   std::vector<Sequence> sequences = sequences_of(plans);
