@@ -1,5 +1,6 @@
 // A headless Firefox as Debian packages it, asked by WebDriver BiDi (https://w3c.github.io/webdriver-bidi/) in
-// Playwright's words, as far as the tests use them: Playwright itself asks for commands that this Firefox does not know.
+// Playwright's words, as far as the tests use them: Playwright itself asks for commands that this Firefox does not
+// know.
 // Node 20 has WebSocket only with --experimental-websocket. Read next: browser_test.mjs.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
