@@ -86,7 +86,8 @@ export interface DeviceOptions {
 
 export interface Progress {
   /**
-   * download: from the network; upload: from the storage (pieces are verified) or a file to the GPU; compile: kernels.
+   * "download" is from the network, "upload" from the storage (pieces are verified) or a file to the GPU, "compile" is
+   * of kernels.
    */
   phase: 'download' | 'upload' | 'compile' | 'self-test';
   /** Done so far and in all, in bytes; in phase compile, kernels. total is 0 while it is not known. */

@@ -1,6 +1,6 @@
-// Embedding models against references by Hugging Face transformers (float32, CPU; families as published, tiny and
-// random): states after each layer, states of every token, pooled vectors; the same from GGUF and RDRR files made of
-// the folders. Cases are folders of tests/data/embedding_models.tar.xz. Tolerances: docs/design/testing.md.
+// Embedding models against references by Hugging Face transformers (float32, CPU, tiny random models of published
+// families): states after each layer, states of every token, pooled vectors. The same holds for GGUF and RDRR files
+// made of the folders. Cases are folders of tests/data/embedding_models.tar.xz. Tolerances: docs/design/testing.md.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // Whole models against references: logits at every position, the residual stream after each layer, greedy
-// continuation through the cache. Cases are folders of tests/data/families_*.tar.xz; a new case needs no line
-// here. families_llama: references by Hugging Face transformers (float32, CPU); families_generated: odd
-// sizes, references in float64 by make_random_llama.py. Tolerances and their reasons: docs/design/testing.md.
+// continuation through the cache. Cases are folders of tests/data/families_*.tar.xz; a new case needs no line here.
+// References are by Hugging Face transformers (float32, CPU); those of families_generated, with odd sizes, are in
+// float64 by make_random_llama.py. Tolerances and their reasons: docs/design/testing.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// RDRR copies of models give the same logits, bit for bit; the stored self test passes on a whole model and fails
-// on one whose weights are others; kernel hints are applied or reported.
+// RDRR copies of models give the same logits, bit for bit. The stored self test passes on a whole model and fails on
+// one with other weights. Kernel hints are applied or reported.
 #include <fstream>
 
 #include "base/log.h"

@@ -23,19 +23,19 @@ LONGEST = 120
 # Name: a regular expression on one sentence, and advice.
 PATTERNS = {
     "opens-with-of": (r"^Of (?!course\b)\w+", "name the subject first: 'The third tensor of ...'"),
-    "opens-with-question": (r"^(What|Whether|Which|How) (?!to\b)(?!.*\?$)",
+    "opens-with-question": (r"^(What|Which|How) (?!to\b|it works$)(?!.*\?$)",
                             "a label such as 'The row's position', or a whole sentence"),
     "behind-for-after": (r"\bbehind\b(?! (a|the|its|your) (\w+ )?(proxy|firewall|flag|load balancer))",
                          "'after' in time or order, 'at depth N' for contexts"),
     "alone-for-only": (r"(?<!stands )(?<!stand )(?<!left )(?<!leave )\balone\b(?! (is|are|was|can)\b)",
                        "'only', or 'on its own'"),
     "where-there-is": (r"\b[Ww]here (there (is|are|was|were)|it is|they are|that is|nothing|nobody|one is)\b", "'if' or 'when'"),
-    "as-it-was": (r"\bas (they were|they are|it was|it is)\b[,.;]?", "say what it is"),
+    "as-it-was": (r"\bas (they were|they are|it was|it is)(?=[.,;:)]|$| (unless|if|where|when|and|or|by)\b)", "say what it is"),
     "elided-opening": (r"^((There|Here) )?(Left|Lost|Near|Not there|Unmet|Asked|Tried|Next|Known)( (there|here))?[:.,]",
                        "a sentence: 'We have not ...'"),
     "fragment": (r"^(And|But|Or|So|Hence|Else|Beyond|Behind)\b(?!.*\b(is|are|was|were|has|have|had|do|does|did|can|may|must|will|"
                  r"need|\w+s|\w+ed)\b)[^?]{0,60}[.:]$", "a whole sentence"),
-    "semicolon-chain": (r";[^;]{3,};[^;]{3,};", "one fact a sentence"),
+    "semicolon-chain": (r"^[^{}=]*?[\w)];[^;{}=]{3,};[^;{}=]{3,}(;|\.$)(?!.*\(\);)", "one fact a sentence"),
     "bracketed-figures": (r"\d[\d,.]*( [a-z/]+){0,2} \(\d[\d,.]*(, \d[\d,.]*)+\)", "a table, or words that say what each figure is"),
     "negated-subject": (r"\b(nobody|nothing|none) (can|may|must|needs?|reads?|has|is)\b", "say who or what does"),
     "inverted-verb": (r"(?<!and )\b(so|then|thus|hence|neither|nor) (is|are|was|were|does|do|has|have|can|must) "
@@ -82,21 +82,23 @@ def prose_lines(text):
 
 
 def comment_lines(text):
-    """(number, text, False) of the comments of C++, WGSL and JavaScript; a comment after code stands by itself."""
+    """(number, text, False) of the comments of C++, WGSL and JavaScript, without indented lines, which are usage or
+    lists. A comment after code stands by itself."""
     for number, raw in enumerate(text.splitlines(), 1):
         found = re.search(r"(?:^|\s)//[/!]?<?\s?(.*)$", raw) or re.match(r"\s*/?\*+\s(.*?)(?:\*/)?$", raw)
-        yield from alone_if(found and raw[:found.start()].strip(), number, found[1].strip() if found else "")
+        words = found[1] if found and not found[1].startswith("  ") else ""
+        yield from alone_if(found and raw[:found.start()].strip(), number, words.strip())
 
 
 def hash_lines(text):
     """The same of shell scripts and CMake."""
     for number, raw in enumerate(text.splitlines(), 1):
         found = re.match(r"\s*#(?!!)\s?(.*)$", raw)
-        yield number, found[1].strip() if found else "", False
+        yield number, found[1].strip() if found and not found[1].startswith("  ") else "", False
 
 
 def python_lines(text):
-    """The same of Python: comments, and docstrings without their indented lines, which are usage or lists."""
+    """The same of Python: comments and docstrings."""
     words = {}  # line number: (text, after code)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and not token.string.startswith("#!"):
@@ -179,7 +181,7 @@ def long_lines(text, worded):
 
 
 def read(paths):
-    """hits: pattern to (path, number, sentence); the count of lines with words; long lines likewise."""
+    """Hits as pattern to [(path, number, sentence)], the count of lines with words, and [(path, number, long line)]."""
     hits, total, long = {name: [] for name in PATTERNS}, 0, []
     for path, kind in tracked(paths):
         text = path.read_text(errors="replace")
