@@ -9,7 +9,8 @@ MOST_RESULTS = 60  # files; the history keeps older records
 
 
 def tracked(folder):
-    out = subprocess.run(["git", "ls-files", "-z", "--", folder], check=True, capture_output=True, text=True).stdout
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--", folder]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [pathlib.Path(name).relative_to(folder) for name in out.split("\0") if name and pathlib.Path(name).exists()]
 
 

@@ -61,7 +61,8 @@ def speeds(folder):
 def figures_of_rivals(folder):
     """(shape, engine, workload, figure) -> median, in profile parity."""
     found = {}
-    for shape, record in calibrations(folder, f"rivals.*_{QUANTISATION}.compute.parity.json", lambda r: r["machine"]["device"]):
+    pattern = f"rivals.*_{QUANTISATION}.compute.parity.json"
+    for shape, record in calibrations(folder, pattern, lambda r: r["machine"]["device"]):
         for result in record["results"]:
             for name, figure in result["figures"].items():
                 if len(figure["samples"]) >= REPETITIONS:
@@ -86,9 +87,11 @@ def every_rival(folder):
     lines = [f"| shape | workload | prompt: {HEAD} | decode: {HEAD} |", "|---" * 8 + "|"]
     for shape in SHAPES:
         for workload in WORKLOADS:
-            cells = [found.get((shape, engine, workload, name)) for name in ("prefill_tok_s", "decode_tok_s") for engine in ENGINES]
-            if any(cells):
-                lines.append(f"| {shape} | {workload} | {' | '.join(f'{cell:,.0f}' if cell else '-' for cell in cells)} |")
+            figures = [found.get((shape, engine, workload, name))
+                       for name in ("prefill_tok_s", "decode_tok_s") for engine in ENGINES]
+            if any(figures):
+                cells = " | ".join(f"{figure:,.0f}" if figure else "-" for figure in figures)
+                lines.append(f"| {shape} | {workload} | {cells} |")
     return "\n".join(lines) + "\n"
 
 

@@ -29,14 +29,17 @@ PATTERNS = {
                          "'after' in time or order, 'at depth N' for contexts"),
     "alone-for-only": (r"(?<!stands )(?<!stand )(?<!left )(?<!leave )\balone\b(?! (is|are|was|can)\b)",
                        "'only', or 'on its own'"),
-    "where-there-is": (r"\b[Ww]here (there (is|are|was|were)|it is|they are|that is|nothing|nobody|one is)\b", "'if' or 'when'"),
-    "as-it-was": (r"\bas (they were|they are|it was|it is)(?=[.,;:)]|$| (unless|if|where|when|and|or|by)\b)", "say what it is"),
+    "where-there-is": (r"\b[Ww]here (there (is|are|was|were)|it is|they are|that is|nothing|nobody|one is)\b",
+                       "'if' or 'when'"),
+    "as-it-was": (r"\bas (they were|they are|it was|it is)(?=[.,;:)]|$| (unless|if|where|when|and|or|by)\b)",
+                  "say what it is"),
     "elided-opening": (r"^((There|Here) )?(Left|Lost|Near|Not there|Unmet|Asked|Tried|Next|Known)( (there|here))?[:.,]",
                        "a sentence: 'We have not ...'"),
-    "fragment": (r"^(And|But|Or|So|Hence|Else|Beyond|Behind)\b(?!.*\b(is|are|was|were|has|have|had|do|does|did|can|may|must|will|"
-                 r"need|\w+s|\w+ed)\b)[^?]{0,60}[.:]$", "a whole sentence"),
+    "fragment": (r"^(And|But|Or|So|Hence|Else|Beyond|Behind)\b(?!.*\b(is|are|was|were|has|have|had|do|does|did|can|may|must|"
+                 r"will|need|\w+s|\w+ed)\b)[^?]{0,60}[.:]$", "a whole sentence"),
     "semicolon-chain": (r"^[^{}=]*?[\w)];[^;{}=]{3,};[^;{}=]{3,}(;|\.$)(?!.*\(\);)", "one fact a sentence"),
-    "bracketed-figures": (r"\d[\d,.]*( [a-z/]+){0,2} \(\d[\d,.]*(, \d[\d,.]*)+\)", "a table, or words that say what each figure is"),
+    "bracketed-figures": (r"\d[\d,.]*( [a-z/]+){0,2} \(\d[\d,.]*(, \d[\d,.]*)+\)",
+                          "a table, or words that say what each figure is"),
     "negated-subject": (r"\b(nobody|nothing|none) (can|may|must|needs?|reads?|has|is)\b", "say who or what does"),
     "inverted-verb": (r"(?<!and )\b(so|then|thus|hence|neither|nor) (is|are|was|were|does|do|has|have|can|must) "
                       r"(the|a|an|it|they|this|that|its|their)\b", "subject before verb"),
@@ -45,12 +48,13 @@ PATTERNS = {
     "asked-for": (r"\b(was|were|are) (asked for|wanted)\b", "name the target: 'The target is ...'"),
 }
 TABLE_CELLS = {"behind-for-after", "alone-for-only", "where-there-is", "as-it-was", "that-chain"}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 GENERATED = re.compile(r"<!-- (tables|speeds|rivals)\b")
 
 
 def tracked(paths):
-    out = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths], check=True,
-                         capture_output=True, text=True).stdout
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for name in sorted(set(filter(None, out.split("\0")))):
         path = pathlib.Path(name)
         kind = ".cmake" if path.name == "CMakeLists.txt" else path.suffix
@@ -104,7 +108,7 @@ def python_lines(text):
         if token.type == tokenize.COMMENT and not token.string.startswith("#!"):
             words[token.start[0]] = token.string.lstrip("# "), bool(token.line[:token.start[1]].strip())
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
             quoted = node.body[0]
             for number in range(quoted.lineno, quoted.end_lineno + 1):
                 raw = text.splitlines()[number - 1]
@@ -212,8 +216,8 @@ def check():
         count = sum(map(len, hits.values()))
         if (1000 * count > most * total) if unit == "in-1000" else count > most:
             faults += 1
-            print(f"{path}: {count} hard sentences in {total} lines of prose; at most {most} {unit.replace('-', ' ')} are "
-                  f"allowed. To see them: tools/lint/plain_words.py --list all {path}")
+            print(f"{path}: {count} hard sentences in {total} lines of prose; at most {most} {unit.replace('-', ' ')} "
+                  f"are allowed. To see them: tools/lint/plain_words.py --list all {path}")
         if len(long) > most_long:
             faults += 1
             print(f"{path}: {len(long)} lines are longer than {LONGEST} columns; {most_long} are allowed. "
