@@ -41,8 +41,8 @@ def faults(page):
 
 
 def main():
-    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.md"]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    out = subprocess.run([*command, "--", "*.md"], check=True, capture_output=True, text=True).stdout
     pages = [pathlib.Path(name) for name in sorted(set(filter(None, out.split("\0")))) if pathlib.Path(name).is_file()]
     found = [fault for page in pages if page not in ELSEWHERE for fault in faults(page)]
     print("\n".join(found), end="\n" if found else "")

@@ -35,8 +35,8 @@ PATTERNS = {
                   "say what it is"),
     "elided-opening": (r"^((There|Here) )?(Left|Lost|Near|Not there|Unmet|Asked|Tried|Next|Known)( (there|here))?[:.,]",
                        "a sentence: 'We have not ...'"),
-    "fragment": (r"^(And|But|Or|So|Hence|Else|Beyond|Behind)\b(?!.*\b(is|are|was|were|has|have|had|do|does|did|can|may|must|"
-                 r"will|need|\w+s|\w+ed)\b)[^?]{0,60}[.:]$", "a whole sentence"),
+    "fragment": (r"^(And|But|Or|So|Hence|Else|Beyond|Behind)\b"
+                 r"(?!.*\b(is|are|was|were|has|have|had|do|does|did|can|may|must|will|need|\w+s|\w+ed)\b)[^?]{0,60}[.:]$", "a whole sentence"),
     "semicolon-chain": (r"^[^{}=]*?[\w)];[^;{}=]{3,};[^;{}=]{3,}(;|\.$)(?!.*\(\);)", "one fact a sentence"),
     "bracketed-figures": (r"\d[\d,.]*( [a-z/]+){0,2} \(\d[\d,.]*(, \d[\d,.]*)+\)",
                           "a table, or words that say what each figure is"),
@@ -53,8 +53,8 @@ GENERATED = re.compile(r"<!-- (tables|speeds|rivals)\b")
 
 
 def tracked(paths):
-    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    out = subprocess.run([*command, "--", *paths], check=True, capture_output=True, text=True).stdout
     for name in sorted(set(filter(None, out.split("\0")))):
         path = pathlib.Path(name)
         kind = ".cmake" if path.name == "CMakeLists.txt" else path.suffix
