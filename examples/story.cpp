@@ -1,4 +1,4 @@
-// All of Doppler's API that a small program needs: loads a model, tells a story as it is generated, then
+// All of Doppler's API that a small program needs: loads a model, tells a story while it is generated, then
 // pulls a few more pieces by hand. Build it with the CMakeLists.txt beside it; run: story MODEL.gguf
 // [OPENING]
 #include <doppler/doppler.h>

@@ -1,8 +1,9 @@
-"""The nightly length of fuzzing, as one command: every target of a sanitised build for so many seconds, one after the other.
-Inputs that break a target are kept in --found and fail the run. With --corpus a run goes on from the inputs of the last one, and
---save adds its seconds and runs to those that FILE holds, so that a night can come in parts.
+"""The nightly length of fuzzing, as one command: every target of a sanitised build for so many seconds, one after the
+other. Inputs that break a target are kept in --found and fail the run. With --corpus a run goes on from the inputs of
+the last one, and --save adds its seconds and runs to those that FILE holds, so that a night can come in parts.
   cmake --preset asan && ninja -C build/asan doppler_fuzzers
-  python3 tests/fuzz_long.py --build build/asan [--seconds 3600] [--jobs 1] [--only NAME]... [--found FOLDER] [--corpus FOLDER]
+  python3 tests/fuzz_long.py --build build/asan [--seconds 3600] [--jobs 1] [--only NAME]... [--found FOLDER] [--corpus
+  FOLDER]
     [--save FILE]"""
 
 import argparse
@@ -16,7 +17,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GRACE_SECONDS = 120  # behind the time that libFuzzer was given: reading the corpus, the last input
+GRACE_SECONDS = 120  # after the time that libFuzzer has: reading the corpus, the last input
 
 
 def targets(build):
@@ -112,7 +113,7 @@ def main():
         for done in as_completed(running):
             rows.append(done.result())
             add(record, part, dict(rows[-1]))
-            if arguments.save:  # behind every target: a run that is stopped keeps what it has
+            if arguments.save:  # after every target: a run that is stopped keeps what it has
                 arguments.save.parent.mkdir(parents=True, exist_ok=True)
                 arguments.save.write_text(json.dumps(record, indent=2) + "\n")
     failed = sum(not row["passed"] for row in rows)

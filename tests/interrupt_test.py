@@ -1,6 +1,6 @@
-"""Ctrl-C during a long prompt returns within two seconds: the prompt goes to the device in chunks, and a stop is seen between
-them. The prompt was queued as a whole once, and a signal took 43 s on a processor. The best of three attempts counts, since a
-machine may be busy; a prompt that is queued as a whole fails all.
+"""Ctrl-C during a long prompt returns within two seconds: the prompt goes to the device in chunks, and a stop is seen
+between them. The prompt was queued as a whole once, and a signal took 43 s on a processor. The best of three attempts
+counts, since a machine may be busy; a prompt that is queued as a whole fails all.
   interrupt_test.py --doppler PROGRAM --model FILE   (standard library only)"""
 
 import argparse
@@ -12,11 +12,12 @@ import time
 
 ALLOWED_SECONDS, ATTEMPTS = 2.0, 3
 PROMPT_TOKENS, CONTEXT = 1000, 1024
-FIRST_WAIT, LONGEST_WAIT = 1.0, 64.0  # seconds from the start to the signal: loading takes an unknown part of them
+FIRST_WAIT, LONGEST_WAIT = 1.0, 64.0  # seconds from the start to the signal, loading included
 
 
 def interrupt(program, model, wait):
-    """(seconds from the signal to the end, what the program printed) or None: it was still loading, or was done before."""
+    """(seconds from the signal to the end, what the program printed) or None: it was still loading, or was done
+    before."""
     ids = ",".join(str(300 + i * 7 % 7000) for i in range(PROMPT_TOKENS))
     words = [program, "run", "--model", model, "--ctx", str(CONTEXT), "--json", "-n", "1", "--tokens", ids]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Evidence for "a kill leaves nothing half": kill -9 at random moments, 50 of `doppler convert` and 50 of `doppler pull`, each
-# time followed by the command that goes on. Takes minutes; CI does a few kills of each.
+# Evidence for "a kill leaves nothing half": kill -9 at random moments, 50 of `doppler convert` and 50 of `doppler
+# pull`, each time followed by the command that goes on. Takes minutes; CI does a few kills of each.
 #   tests/kills.sh PROGRAM [KILLS]
 set -eu
 program=${1:?"The program is needed: tests/kills.sh build/release/src/cli/doppler"}

@@ -1,8 +1,9 @@
-"""What a large model asks of the host's memory: writes a synthetic file of a real shape, has it answer, and records the process's
-peaks, by kind. Not part of the usual tests: a file of 40 GB takes minutes, and a GPU that holds it.
-  python3 tests/large_model.py --doppler PROGRAM [--shape llama-3.1-70b:q4_k_m] [--folder DIR] [--most-gib 4] [--save FILE]
-The file is deleted at the end. Passed: the answer came, and resident memory, pages of the mapped file among it, stayed below
-the limit."""
+"""Measures the host memory of a large model: writes a synthetic file of a real shape, has it answer, and records the
+process's peaks, by kind. Not part of the usual tests: a file of 40 GB takes minutes, and a GPU that holds it.
+  python3 tests/large_model.py --doppler PROGRAM [--shape llama-3.1-70b:q4_k_m] [--folder DIR] [--most-gib 4] [--save
+  FILE]
+The file is deleted at the end. Passed: the answer came, and resident memory, pages of the mapped file among it, stayed
+below the limit."""
 
 import argparse
 import json

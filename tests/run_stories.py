@@ -9,7 +9,7 @@ A story file:
   ~regex                a line that matches the whole regular expression
   ...                   any number of lines, also none
   \\text                 a line that starts with one of these signs
-  exit N              the command's exit status; 0 where it is not given
+  exit N              the command's exit status (0 if the line is missing)
   # text              outside an output: a comment
 Empty lines at the end of an output do not count. tests/stories/configs names the configurations a suite is run
 under. Ends with `N passed, N failed, N skipped`; exit status 1 if a story failed. Tested by run_stories_test.py."""
@@ -48,7 +48,7 @@ class Config:
     env: dict
     flags: str
     optional: str = ""  # "webgpu": without a device, stories that need one are skipped
-    files: list = field(default_factory=list)  # names of the story files it runs; empty: all of them
+    files: list = field(default_factory=list)  # names of the story files it runs; empty: all
 
 
 def parse_stories(text, path):
@@ -103,7 +103,7 @@ def line_matches(expected, actual):
 
 
 def output_matches(expected, actual):
-    """Whether the lines match; `...` stands for any number of lines."""
+    """True if the lines match; `...` stands for any number of lines."""
     reachable = {0}  # how many actual lines may have been used up by the expected ones so far
     for line in expected:
         if line == "...":
@@ -130,7 +130,7 @@ def why_no_device(config, program):
 
 
 def run_story(story, config, program):
-    """What went wrong, or None."""
+    """The fault as a sentence, or None."""
     with tempfile.TemporaryDirectory() as folder:
         env = environment(config, program)
         for step in story.steps:
@@ -182,7 +182,8 @@ def main(arguments):
     if unknown:
         print(f"Unknown configuration {', '.join(sorted(unknown))}; known are: {', '.join(c.name for c in configs)}.")
         return 2
-    # Where a run of all tests has a share of their cases (.ci/run), the first configuration has all stories and the others a share.
+    # Where a run of all tests has a share of their cases (.ci/run), the first configuration has all stories and the
+    # others a share.
     share, shares = (int(os.environ.get(f"GTEST_{name}", default)) for name, default in
                      (("SHARD_INDEX", 0), ("TOTAL_SHARDS", 1)))
     passed = failed = skipped = 0

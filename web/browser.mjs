@@ -1,4 +1,4 @@
-// What the engine needs of a browser: its GPU, and the module beside these files.
+// The parts of a browser that the engine needs: its GPU, and the module next to these files.
 import { DopplerError } from './errors.mjs';
 
 /** @type {import('./engine.mjs').Platform} */

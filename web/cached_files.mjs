@@ -1,5 +1,5 @@
-// A model on a web server, read through the browser's storage: what is there is read from it, what is not is downloaded by
-// whole pieces and kept. Tabs share it: a piece is downloaded under a lock of its own, by one of them.
+// A model on a web server, read through the browser's storage: what is there is read from it, what is not is downloaded
+// by whole pieces and kept. Tabs share it: a piece is downloaded under a lock of its own, by one tab.
 // Read next: piece_store.mjs (the storage), files_http.mjs (the requests).
 import { asDopplerError, DopplerError, throwIfAborted } from './errors.mjs';
 import { addressOf, fetchRange, probe } from './files_http.mjs';
@@ -22,7 +22,8 @@ export class CachedFiles {
 
   /**
    * @param {FileSystemDirectoryHandle} root of all models
-   * @param {FileSystemDirectoryHandle} folder of this one @param {{id: string, address: string, complete: boolean}} record
+   * @param {FileSystemDirectoryHandle} folder of this one @param {{id: string, address: string, complete: boolean}}
+   * record
    * @param {boolean} isFixed @param {CacheOptions} options
    */
   constructor(root, folder, record, isFixed, options) {
@@ -128,7 +129,12 @@ export class CachedFiles {
   }
 }
 
-/** While it is held, no tab removes the model. @param {string} key @param {AbortSignal} [signal] @returns {Promise<() => void>} how to release it */
+/**
+ * While it is held, no tab removes the model.
+ * @param {string} key
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<() => void>} how to release it
+ */
 function holdUseLock(key, signal) {
   return new Promise((resolve, reject) => {
     const hold = () => new Promise((release) => resolve(() => release(undefined)));
@@ -164,13 +170,17 @@ class PieceReader {
     return out;
   }
 
-  /** @param {number} index @param {number} ahead pieces to download beyond it, if it must be @returns {Promise<Uint8Array>} */
+  /**
+   * @param {number} index
+   * @param {number} ahead pieces to download beyond it, if it must be
+   * @returns {Promise<Uint8Array>}
+   */
   #piece(index, ahead) {
     const piece = this.#pieces.get(index) ?? this.#load(index, ahead);
     this.#pieces.delete(index);
     this.#pieces.set(index, piece);
     if (this.#pieces.size > kKept) this.#pieces.delete(/** @type {number} */ (this.#pieces.keys().next().value));
-    piece.catch(() => this.#pieces.delete(index)); // told where it is awaited
+    piece.catch(() => this.#pieces.delete(index)); // the caller that awaits it is told
     return piece;
   }
 

@@ -1,5 +1,6 @@
-// How the public class reaches the engine: in a worker by messages, or on this thread. Messages: {number, method, request}
-// and {number, cancel: true} to the worker; {number, event}, {number, result}, {number, error} and {name, detail} back.
+// The way from the public class to the engine: in a worker by messages, or on this thread. Messages: {number, method,
+// request} and {number, cancel: true} to the worker; {number, event}, {number, result}, {number, error} and {name,
+// detail} back.
 import { asDopplerError, DopplerError } from './errors.mjs';
 import { Engine } from './engine.mjs';
 
@@ -24,7 +25,11 @@ export function callsOnThisThread(platform, emit) {
   };
 }
 
-/** The worker's side of callsOfWorker(). @param {import('./engine.mjs').Platform} platform @param {any} scope the worker's global object */
+/**
+ * The worker's side of callsOfWorker().
+ * @param {import('./engine.mjs').Platform} platform
+ * @param {any} scope the worker's global object
+ */
 export function serveCalls(platform, scope) {
   const calls = callsOnThisThread(platform, (name, detail) => scope.postMessage({ name, detail }));
   /** @type {Map<number, AbortController>} */ const underWay = new Map();

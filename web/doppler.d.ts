@@ -4,7 +4,7 @@
 
 // ---------------------------------------------------------------------------------------------------------- loading
 
-/** Everything that fails rejects with one of these; the message says what was given and what is allowed. */
+/** Every failure rejects with such an error; its message says what was given and what is allowed. */
 export class DopplerError extends Error {
   constructor(kind: ErrorKind, message: string);
   readonly kind: ErrorKind;
@@ -19,11 +19,11 @@ export type ErrorKind =
   'invalid-input' | 'unsupported' | 'out-of-memory' | 'device' | 'io' | 'quota' | 'cancelled' | 'internal';
 
 /**
- * What can be loaded:
+ * A model can be
  * - an address: of a .gguf or .safetensors file, or of a folder with config.json (safetensors) or manifest.json (RDRR),
  *   which ends in "/"; relative ones are the page's. The server must answer range requests.
  * - a Hugging Face name: "owner/name" (a folder, or the only fitting .gguf in it), "owner/name:FILE.gguf",
- *   "owner/name:Q4_K_M", each with "@REVISION" behind "name" if wanted.
+ *   "owner/name:Q4_K_M", each with "@REVISION" after "name" if you want one.
  * - a File or Blob (drop, picker), several Files of one folder, a file or directory handle. In Node: a path too.
  */
 export type ModelSource = string | URL | Blob | File[] | FileSystemFileHandle | FileSystemDirectoryHandle;
@@ -31,15 +31,15 @@ export type ModelSource = string | URL | Blob | File[] | FileSystemFileHandle | 
 export interface LoadOptions {
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
-  /** Which adapter; in Node also a GPU object in place of the npm package `webgpu`. */
+  /** The adapter; in Node also a GPU object in place of the npm package `webgpu`. */
   device?: DeviceOptions;
   /** Tokens of the context; default: what the model was trained for, at most 4096. */
   ctx?: number;
   /** Kernels: "fast" (default), "exact", "portable", "subgroups", "dp4a". */
   lane?: string;
-  /** Of the cache of keys and values: "f16" (default) or "f32". */
+  /** Format of the cache of keys and values: "f16" (default), "f32" or "q8_0". */
   kv?: 'f16' | 'f32' | 'q8_0';
-  /** The model's next-token layer guesses tokens, which the next step checks; default 'auto': where that is faster. */
+  /** The model's next-token layer guesses tokens, which the next step checks; default 'auto': if that is faster. */
   draft?: 'auto' | 'on' | 'off';
   /** Tokens of a prefill chunk; default 512. */
   chunk?: number;
@@ -49,23 +49,23 @@ export interface LoadOptions {
   allSamplers?: boolean;
   /**
    * Requests that are decoded together, 1 (default) to 64: more answers at once for a longer load. With 1 requests take
-   * turns. With more, prompts that begin alike share what was evaluated, and a saved session is its text alone.
+   * turns. With more, prompts that begin alike share what was evaluated, and a saved session is only its text.
    */
   sequences?: number;
   /** Tokens of all sequences' caches together; default: ctx for each, or what fits the device. */
   poolTokens?: number;
   /**
-   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and the
-   * npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the address of
-   * its lib/index.js, in Node true or a path.
+   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and
+   * the npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the
+   * address of its lib/index.js, in Node true or a path.
    */
   grammars?: boolean | string | URL;
   /** Operation -> kernel variant that must be used. */
   kernels?: Record<string, string>;
-  /** Keep the model in the browser's storage (OPFS), and read it from there; default true where there is OPFS. */
+  /** Keep the model in the browser's storage (OPFS), and read it from there; default true if the browser has OPFS. */
   cache?: boolean;
   /**
-   * Compare what the kernels compute with the native program, and use others where it is wrong. Default: in
+   * Compare what the kernels compute with the native program, and replace wrong ones. Default: in
    * browsers on GPUs, until it passed once there.
    */
   selfTest?: boolean;
@@ -85,7 +85,10 @@ export interface DeviceOptions {
 }
 
 export interface Progress {
-  /** download: from the network; upload: from the storage (pieces are verified) or a file to the GPU; compile: kernels. */
+  /**
+   * "download" is from the network, "upload" from the storage (pieces are verified) or a file to the GPU, "compile" is
+   * of kernels.
+   */
   phase: 'download' | 'upload' | 'compile' | 'self-test';
   /** Done so far and in all, in bytes; in phase compile, kernels. total is 0 while it is not known. */
   bytes: number;
@@ -104,7 +107,7 @@ export interface Progress {
  */
 export class Doppler extends EventTarget {
   static load(source: ModelSource, options?: LoadOptions): Promise<Doppler>;
-  /** What this browser offers, without a model. */
+  /** The features of this browser, without a model. */
   static probe(options?: Pick<LoadOptions, 'device'>): Promise<DeviceInfo>;
   /** The models in the browser's storage. */
   static readonly cache: ModelCache;
@@ -153,7 +156,7 @@ export interface ModelInfo {
   lane: string;
   /** Requests that are decoded together. */
   sequences: number;
-  /** Whether requests may say what their answer must be. */
+  /** True if requests may say what their answer must be. */
   grammars: boolean;
   /** Numbers of an embedding; 0: the model writes text. */
   embeddingDim: number;
@@ -168,7 +171,7 @@ export interface ModelInfo {
   hasChatTemplate: boolean;
   /** Names of the kernel variants in use. */
   variants: string[];
-  /** Of this load; null: none was made. */
+  /** The self test of this load; null: none was made. */
   selfTest: SelfTestReport | null;
 }
 /** GPU memory by what holds it, and the memory of this engine's WebAssembly, in bytes. */
@@ -249,7 +252,10 @@ export interface SamplingOptions {
   dry_range?: number;
   dry_breakers?: string[];
 }
-/** What an answer must be, with LoadOptions.grammars: one of them. An answer that reaches max_tokens is cut off all the same. */
+/**
+ * The form of an answer, with LoadOptions.grammars. An answer that reaches max_tokens is cut off all the
+ * same.
+ */
 export interface GrammarFields {
   response_format?: ResponseFormat;
   /** A JSON schema, or its text. */
@@ -262,7 +268,7 @@ export interface GrammarFields {
   grammar?: string;
   guided_grammar?: string;
 }
-/** JSON comes without blanks, but for one behind "," and ":". */
+/** JSON comes without blanks, except for one after "," and ":". */
 export type ResponseFormat = { type: 'text' } | { type: 'json_object' } | { type: 'json_schema'; json_schema: { name?: string; schema: object } };
 /** Members that are not here are refused by name, with kind "unsupported". */
 export interface RequestOptions extends SamplingOptions, GrammarFields {
@@ -275,9 +281,9 @@ export interface ChatMessage {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | (string & {});
   /** A list: its texts follow each other. */
   content?: string | readonly { type: 'text'; text: string }[] | null;
-  /** Of an answer that called tools. */
+  /** The calls of an answer that called tools. */
   tool_calls?: readonly ToolCall[];
-  /** Of role "tool": which call this is the result of. */
+  /** For role "tool": the call whose result this is. */
   tool_call_id?: string;
   name?: string;
 }
@@ -295,7 +301,7 @@ export interface Tool {
 /** Reasoning is told apart from the answer, and calls of tools from both, by the marks of the model's chat template. */
 export interface ChatRequest extends RequestOptions {
   messages: readonly ChatMessage[];
-  /** What the model may call. A template that knows no tools refuses them. */
+  /** The tools that the model may call. A template that knows no tools refuses them. */
   tools?: readonly Tool[];
   /** "required" and a name: the answer begins as a call; of formats that are known. */
   tool_choice?: 'auto' | 'none' | 'required' | { type: 'function'; function: { name: string } };
@@ -346,13 +352,13 @@ export interface Timings {
   prefill_tokens_per_second: number;
   decode_seconds: number;
   decode_tokens_per_second: number;
-  /** Guessed by the model's next-token layer; of these, right. */
+  /** Tokens that the model's next-token layer guessed, and then the right ones. */
   drafted_tokens: number;
   accepted_tokens: number;
-  /** How often memory was given to another request, and what was there evaluated again. */
+  /** The number of times that memory went to another request and its contents were evaluated again. */
   preemptions: number;
 }
-/** Of the device since the model was loaded. */
+/** Counters of the device since the model was loaded. */
 export interface Counters {
   submits: number;
   dispatches: number;
@@ -405,8 +411,9 @@ export interface CompletionChunk extends Answer, Partial<Figures> {
 }
 
 /**
- * A text of its own on the model. Sessions take turns on the GPU, unless the model was loaded for several sequences: going
- * from one to another evaluates again what differs, unless it was saved. A request names its session; the same text as `complete` and `chat` give.
+ * A text of its own on the model. Sessions take turns on the GPU, unless the model was loaded for several sequences:
+ * going from one to another evaluates again what differs, unless it was saved. A request names its session; the same
+ * text as `complete` and `chat` give.
  */
 export interface Session {
   readonly chat: { readonly completions: { create: ChatCreate } };
@@ -435,7 +442,7 @@ export interface ModelCache {
   estimate(): Promise<{ usageBytes: number; quotaBytes: number; persisted: boolean }>;
 }
 export interface CachedModel {
-  /** What was given to load(), as an address: load(id) finds it again. */
+  /** The source given to load(), as an address: load(id) finds it again. */
   id: string;
   files: { url: string; bytes: number; cachedBytes: number }[];
   bytes: number;

@@ -96,7 +96,7 @@ export class Doppler extends EventTarget {
     this.#calls.close();
   }
 
-  /** What a session asks of its model. @param {number} [from] the session whose text it begins with */
+  /** The session's way to its model. @param {number} [from] the session whose text it begins with */
   #session(from) {
     const number = ++this.#lastSession;
     const opened = this.#call('openSession', { session: number, from });
@@ -184,5 +184,6 @@ function startWorker(address) {
     return new Worker(URL.createObjectURL(script), { type: 'module' });
   }
   if (address) return new Worker(address, { type: 'module' });
-  return new Worker(new URL('./worker.mjs', import.meta.url), { type: 'module' }); // bundlers know this form by its text
+  // Bundlers know this form by its text.
+  return new Worker(new URL('./worker.mjs', import.meta.url), { type: 'module' });
 }

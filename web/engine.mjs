@@ -1,6 +1,7 @@
-// The engine behind the public class, where the GPU is: in a worker (worker.mjs), or on the thread that called (Node). It
-// owns the instance, puts requests in line (of a model for several sequences those of one session), keeps the sessions'
-// texts, and when the device is lost makes it again and goes on. Its methods are what calls.mjs passes; each takes plain data and a Caller.
+// The engine of the public class, on the side of the GPU: in a worker (worker.mjs), or on the thread that called
+// (Node). It owns the instance, puts requests in line (of a model for several sequences those of one session), keeps
+// the sessions' texts, and when the device is lost makes it again and goes on. calls.mjs passes its methods; each
+// takes plain data and a Caller.
 import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
 import { Grammars } from './grammars.mjs';
 import { Instance } from './instance.mjs';
@@ -8,7 +9,7 @@ import { ProgressMeter } from './progress.mjs';
 import { passedBefore, rememberPassed, selfTest } from './self_test.mjs';
 import { openSource } from './sources.mjs';
 
-// Of a request that was cancelled before its turn came.
+// The answer to a request that was cancelled before its turn came.
 const kNoAnswer = { text: '', tokens: [], stop: 'cancelled', timings: { prompt_tokens: 0, evaluated_tokens: 0,
   generated_tokens: 0, ttft_seconds: 0, prefill_tokens_per_second: 0, decode_seconds: 0, decode_tokens_per_second: 0 },
   counters: { submits: 0, dispatches: 0, readback_bytes: 0, objects_created_after_load: 0 } };
@@ -20,12 +21,13 @@ const kMostRecoveries = 3; // of one generation, without a token between them
  * @typedef {{signal: AbortSignal, tell: (event: any) => void}} Caller
  */
 /**
- * What differs between a browser and Node.
+ * The differences between a browser and Node.
  * @typedef {object} Platform
  * @property {string} provider "browser" or "node"
  * @property {() => Promise<any>} gpu navigator.gpu, or its like
  * @property {(address?: string) => Promise<WebAssembly.Module>} compile
- * @property {(address: string | true, opens: number) => Promise<any>} loadGrammars the module of the package that grammars.mjs uses, anew for each number
+ * @property {(address: string | true, opens: number) => Promise<any>} loadGrammars the module of the package that
+ * grammars.mjs uses, anew for each number
  * @property {import('./sources.mjs').SourceOptions['openPath']} [openPath]
  */
 
@@ -48,7 +50,7 @@ export class Engine {
   async load({ source, options }, { signal, tell }) {
     const { core, cache, wasmUrl, headers, hubUrl, device, grammars, selfTest: isTested } = options;
     const meter = new ProgressMeter((progress) => tell({ progress }));
-    // The caller's signal is that of loading alone; files are read again when a device is lost.
+    // The caller's signal is only for loading; files are read again when a device is lost.
     const abort = () => this.#life.abort();
     if (signal.aborted) abort();
     signal.addEventListener('abort', abort);
@@ -73,7 +75,8 @@ export class Engine {
 
   /**
    * Tells pieces: of a chat {tokens, events}, of others {tokens, text}.
-   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any}} request @param {Caller} caller
+   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any}} request @param {Caller}
+   * caller
    */
   generate(request, caller) {
     return this.#inTurn(async () => {
@@ -162,7 +165,12 @@ export class Engine {
     return (await this.#ready()).ask(name, request);
   }
 
-  /** The prompt's tokens, its grammar, and of a chat how its answer is read. @param {any} request @param {boolean} isFirst @returns {Promise<any>} */
+  /**
+   * The prompt's tokens, its grammar, and of a chat how its answer is read.
+   * @param {any} request
+   * @param {boolean} isFirst
+   * @returns {Promise<any>}
+   */
   async #begun({ tokens, text, chat, fields, parseSpecial, options }, isFirst) {
     const hasGrammars = this.#loading?.core.grammars;
     if (chat) return this.#ask('chat', { chat, hasGrammars });
@@ -179,8 +187,8 @@ export class Engine {
   }
 
   /**
-   * The description of what is used in the end, which are others where kernels compute wrong. Asked for, or by itself once
-   * for a browser and GPU; CPUs are what the kernels are tested on.
+   * The description of what is used in the end, which are others where kernels compute wrong. Asked for, or by itself
+   * once for a browser and GPU; CPUs are what the kernels are tested on.
    * @param {any} info @param {boolean | undefined} isTested @param {ProgressMeter} meter
    */
   async #tested(info, isTested, meter) {
@@ -247,8 +255,9 @@ export class Engine {
   }
 
   /**
-   * One generation, over as many devices as it takes: a new one is told the tokens so far and goes on behind them.
-   * @param {{tokens: number[], reading?: any, options: any}} request @param {import('./grammars.mjs').Grammar | undefined} grammar
+   * One generation, over as many devices as it takes: a new device gets the tokens so far and goes on after these.
+   * @param {{tokens: number[], reading?: any, options: any}} request
+   * @param {import('./grammars.mjs').Grammar | undefined} grammar
    * @param {Caller} caller
    */
   async #generate(request, grammar, { signal, tell }) {
@@ -256,7 +265,7 @@ export class Engine {
     let told = 0; // units, as News counts them
     for (let failures = 0; ;) {
       const instance = await this.#ready();
-      // Of a second device the first piece is that of all tokens so far, of which a part was told.
+      // A second device's first piece is that of all tokens so far; the caller knows a part.
       const news = new News(told, request.reading !== undefined);
       const pass = (ids, text) => {
         const fresh = news.of(text);
@@ -282,7 +291,9 @@ export class Engine {
     }
   }
 
-  /** For the core, of a grammar if there is one. @param {import('./grammars.mjs').Grammar | undefined} grammar @param {number[]} generated
+  /**
+   * The request for the core, with a grammar if there is one.
+   * @param {import('./grammars.mjs').Grammar | undefined} grammar @param {number[]} generated
    * @param {Instance} instance */
   async #matcher(grammar, generated, instance) {
     if (!grammar || grammar.kind === 'none') return undefined;
@@ -290,7 +301,10 @@ export class Engine {
   }
 }
 
-/** What of a generation's pieces was not told before its device was lost, in UTF-16 units; the beginning of a call is one. */
+/**
+ * The pieces of a generation that were not told before its device was lost, in UTF-16 units; the beginning of a call is
+ * one.
+ */
 class News {
   #unseen;
   #isChat;
@@ -301,7 +315,10 @@ class News {
     this.#isChat = isChat;
   }
 
-  /** @param {string} text as the core gives it: plain, or of a chat a list of events @returns {{units: number, piece: any}} */
+  /**
+   * @param {string} text as the core gives it: plain, or of a chat a list of events
+   * @returns {{units: number, piece: any}}
+   */
   of(text) {
     if (!this.#isChat) {
       const fresh = this.#rest(text);

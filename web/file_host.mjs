@@ -8,7 +8,8 @@ import { HostError, Status } from './wasm_loader.mjs';
  * @property {string} name for messages
  * @property {number} size in bytes
  * @property {(offset: number, count: number) => Promise<Uint8Array>} read exactly `count` bytes, or throws
- * @property {(offset: number, into: Uint8Array) => Promise<void>} [readInto] as many as there is room for, without a copy
+ * @property {(offset: number, into: Uint8Array) => Promise<void>} [readInto] as many as there is room for, without a
+ * copy
  * @property {() => void} close
  */
 /**
@@ -22,7 +23,8 @@ import { HostError, Status } from './wasm_loader.mjs';
 
 export class FileHost {
   /** @type {(OpenFile | null)[]} */ #open = [];
-  /** Why a file could not be opened or read, with its kind, which the core does not know. @type {any} */ failure = null;
+  /** Why a file could not be opened or read, with its kind, which the core does not know. @type {any} */
+  failure = null;
 
   /** @param {import('./wasm_loader.mjs').Core} core @param {FileAccess} access */
   constructor(core, access) {
@@ -74,7 +76,7 @@ export class FileHost {
     const end = offset + bytes;
     const read = (from) => {
       const reading = file.read(from, Math.min(chunkBytes, end - from));
-      reading.catch((error) => (this.failure = error)); // told where it is awaited, also if that is later
+      reading.catch((error) => (this.failure = error)); // the caller that awaits it is told, also if that is later
       return reading;
     };
     let next = read(offset);
@@ -85,7 +87,12 @@ export class FileHost {
     }
   }
 
-  /** Bytes of a file to where they are wanted. @param {number} number @param {number} offset @param {Uint8Array} into */
+  /**
+   * Reads bytes of a file into `into`.
+   * @param {number} number
+   * @param {number} offset
+   * @param {Uint8Array} into
+   */
   async fill(number, offset, into) {
     const file = this.#file(number);
     const filling = file.readInto?.(offset, into) ?? file.read(offset, into.length).then((bytes) => into.set(bytes));

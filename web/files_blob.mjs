@@ -1,5 +1,5 @@
-// A model that the user gave to the page: a dropped or picked File, the Files of a folder, a handle of either. Nothing is
-// copied; bytes are read when they are wanted.
+// A model that the user gave to the page: a dropped or picked File, the Files of a folder, a handle of either. Bytes
+// are read on request, without a copy of the file.
 import { DopplerError } from './errors.mjs';
 
 /** @param {any} source @returns {source is Blob | File[] | FileSystemFileHandle | FileSystemDirectoryHandle} */
@@ -24,12 +24,17 @@ export async function blobFiles(source) {
   return accessOf(source.name, await filesOf(source, ''), false);
 }
 
-/** Of a picked folder's files the name within it: folders below have files of the same names. @param {File} file */
+/** The name of a file within its picked folder: folders below have files of the same names. @param {File} file */
 function nameInFolder(file) {
   return file.webkitRelativePath?.split('/').slice(1).join('/') || file.name;
 }
 
-/** Those of folders in it too: embedding models have such. @param {any} folder @param {string} prefix @returns {Promise<Map<string, Blob>>} */
+/**
+ * Those of folders in it too: embedding models have such.
+ * @param {any} folder
+ * @param {string} prefix
+ * @returns {Promise<Map<string, Blob>>}
+ */
 async function filesOf(folder, prefix) {
   /** @type {Map<string, Blob>} */ const files = new Map();
   for await (const entry of folder.values()) {

@@ -1,6 +1,6 @@
-// A model on a web server, read by range requests: the address of a file, or of a folder (ending in "/") with config.json
-// or an RDRR manifest. The server must answer ranges. Read next: file_host.mjs (the interface), cached_files.mjs (the same
-// with the browser's storage in between).
+// A model on a web server, read by range requests: the address of a file, or of a folder (ending in "/") with
+// config.json or an RDRR manifest. The server must answer ranges. Read next: file_host.mjs (the interface),
+// cached_files.mjs (the same with the browser's storage in between).
 import { DopplerError, throwIfAborted } from './errors.mjs';
 
 const kTries = 4;                // of a request that failed for a reason that may pass
@@ -38,7 +38,12 @@ export function httpFiles(address, options = {}) {
   };
 }
 
-/** The address of a file beside the main one, with the same query. @param {URL} url @param {string} mainFile @param {string} name */
+/**
+ * The address of a file beside the main one, with the same query.
+ * @param {URL} url
+ * @param {string} mainFile
+ * @param {string} name
+ */
 export function addressOf(url, mainFile, name) {
   return name === mainFile ? url.href : new URL(encodeURIComponent(name) + url.search, url).href;
 }
@@ -78,7 +83,12 @@ export async function fetchRange(url, offset, count, options) {
   }
 }
 
-/** Asks until there is an answer that is final. @param {string} url @param {string} range @param {HttpOptions} options */
+/**
+ * Asks until there is an answer that is final.
+ * @param {string} url
+ * @param {string} range
+ * @param {HttpOptions} options
+ */
 async function request(url, range, { signal, headers, tries = kTries }) {
   for (let attempt = 1; ; attempt++) {
     throwIfAborted(signal);

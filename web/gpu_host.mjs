@@ -1,5 +1,5 @@
 // The GPU half of the boundary: the imports of src/gpu/host_gpu_web.h over the WebGPU API. Objects live in arrays under
-// the numbers that WebAssembly gives them. What is asked is checked there; here it is only carried out.
+// the numbers that WebAssembly gives them. WebAssembly checks the requests; this file only carries them out.
 import { kStagingBytes, Staging } from './staging.mjs';
 import { HostError, Status } from './wasm_loader.mjs';
 
@@ -13,7 +13,8 @@ const kNoReadback = 0xffffffff;
 const kChunkBytes = 8 << 20; // of a stream: as fast as larger ones, and the browser copies each
 const kPaceBytes = 64 << 20; // of all streams, after which the queue is waited for
 
-// By BufferUse (src/gpu/buffer.h), from the WebGPU standard: MAP_READ 1, COPY_SRC 4, COPY_DST 8, UNIFORM 64, STORAGE 128.
+// By BufferUse (src/gpu/buffer.h), from the WebGPU standard: MAP_READ 1, COPY_SRC 4, COPY_DST 8, UNIFORM 64, STORAGE
+// 128.
 const kUsages = [128 | 4 | 8, 64 | 4 | 8, 1 | 8];
 const kMapRead = 1;
 const kComputeStage = 4;
@@ -27,10 +28,12 @@ const kLimits = ['maxBufferSize', 'maxStorageBufferBindingSize', 'maxStorageBuff
   'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupSizeX', 'maxComputeWorkgroupSizeY',
   'maxComputeWorkgroupStorageSize', 'maxComputeWorkgroupsPerDimension'];
 // Firefox looks every 100 ms whether the GPU is done (https://bugzilla.mozilla.org/show_bug.cgi?id=1870699) and at each
-// submit, hence empty ones while something is waited for. Not on CPUs: Mesa's lavapipe holds a submit back until it is done.
+// submit, hence empty ones while something is waited for. Not on CPUs: Mesa's lavapipe holds a submit back until it is
+// done.
 const kLooksSeldom = /Firefox\//.test(globalThis.navigator?.userAgent ?? '');
 const kLookMs = 4; // the least that browsers wait between timers
-// Encoding costs Node 0.7 us a call: where the GPU has nothing to do, the first dispatches of a submit go before the others.
+// Encoding costs Node 0.7 us a call: where the GPU has nothing to do, the first dispatches of a submit go before the
+// others.
 const kEarlyDispatches = 32;
 const kCpuAdapters = /llvmpipe|swiftshader|software|basic render/i;
 
@@ -71,7 +74,11 @@ const isOurFragment = (config) => config.componentType === 'f16' && config.resul
 export const hasMatrixUnits = (device, info) => device.features.has(kMatrix)
   && [...(info.subgroupMatrixConfigs ?? [])].some(isOurFragment);
 
-/** Firefox says only that there was an error; what and where is in the compiler's messages. @param {any} module @param {string} said */
+/**
+ * Firefox says only that there was an error; what and where is in the compiler's messages.
+ * @param {any} module
+ * @param {string} said
+ */
 async function whatIsWrong(module, said) {
   const { messages } = await module.getCompilationInfo();
   const first = messages.find(({ type }) => type === 'error')?.message.trim() ?? '';
@@ -182,7 +189,7 @@ export class GpuHost {
     });
   }
 
-  /** Whether the device is lost; what fails because of it fails a little before that is told. */
+  /** True if the device is lost; calls that fail because of the loss fail a little before it is told. */
   async isLostSoon() {
     const kSoonSeconds = 1;
     await Promise.race([this.#device?.lost, new Promise((resolve) => setTimeout(resolve, kSoonSeconds * 1000))]);
@@ -349,7 +356,7 @@ export class GpuHost {
     return this.#seen(this.#device.queue.onSubmittedWorkDone());
   }
 
-  /** What is done when the GPU is. @template T @param {Promise<T>} done @returns {Promise<T>} */
+  /** A promise that settles when the GPU is done. @template T @param {Promise<T>} done @returns {Promise<T>} */
   #seen(done) {
     if (!kLooksSeldom || this.isCpu) return done;
     const looks = setInterval(() => this.#device?.queue.submit([]), kLookMs);

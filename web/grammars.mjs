@@ -1,9 +1,9 @@
-// Grammars of answers: what of a model's tokens may be next, by the npm package @mlc-ai/web-xgrammar, which is fetched when
-// the first grammar is asked for. The core asks token by token (src/web/web_guide.h), so that an answer comes at once: hence
-// the package's own object behind its matcher, whose methods wait for nothing.
+// Grammars of answers: what of a model's tokens may be next, by the npm package @mlc-ai/web-xgrammar, which is fetched
+// when the first grammar is asked for. The core asks token by token (src/web/web_guide.h), so an answer must come at
+// once. Hence it calls the package's inner object of the matcher, whose methods do not wait.
 import { asDopplerError, DopplerError } from './errors.mjs';
 
-// What became of a token; the numbers are also in src/web/web_guide.cpp.
+// The fate of a token; the numbers are also in src/web/web_guide.cpp.
 const kNotAllowed = 0;
 const kGoesOn = 1;
 const kEnd = 2;
@@ -65,7 +65,12 @@ export class Grammars {
     };
   }
 
-  /** @param {number} number @param {import('./wasm_loader.mjs').Core} core @param {number} at @param {number} count of words */
+  /**
+   * @param {number} number
+   * @param {import('./wasm_loader.mjs').Core} core
+   * @param {number} at
+   * @param {number} count of words
+   */
   #allowed(number, core, at, count) {
     const { matcher, size } = /** @type {any} */ (this.#matchers.get(number));
     const words = matcher.handle.GetNextTokenBitmask(size);
@@ -87,7 +92,11 @@ export class Grammars {
   }
 }
 
-/** JSON is written without blanks but one behind "," and ":": small models go on with blanks for ever. @param {any} compiler @param {Grammar} grammar */
+/**
+ * JSON is written without blanks, except for one after "," and ":": small models go on with blanks for ever.
+ * @param {any} compiler
+ * @param {Grammar} grammar
+ */
 async function compile(compiler, { kind, text, source }) {
   if (kind === 'json-schema') return compiler.compileJSONSchema(text, false, -1, undefined, false);
   if (kind === 'regex') return compiler.compileStructuralTag({ type: 'structural_tag', format: { type: 'regex', pattern: inItsEscapes(text) } });
@@ -114,7 +123,7 @@ function spellings(packed) {
   return tokens;
 }
 
-/** GPT-2's letter of each byte: itself where it can be seen, the others behind U+0100 in order. */
+/** GPT-2's letter of each byte: the byte itself if it is visible, the others from U+0100 on in order. */
 function byteLetters() {
   const isSeen = (byte) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte !== 0xad);
   let next = 0x100;

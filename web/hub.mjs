@@ -3,7 +3,7 @@
 import { DopplerError } from './errors.mjs';
 
 const kHub = 'https://huggingface.co';
-// What is taken where several GGUF files are there and none is named, best first: as `doppler pull` does.
+// The choice among several GGUF files if the user names none, best first: the same as of `doppler pull`.
 const kUsualQuantisations = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 const kShownChoices = 12; // in a sentence
 const kName = /^(?<repo>[\w.-]+\/[\w.-]+)(?::(?<selector>[^@]+))?(?:@(?<revision>[\w./-]+))?$/;
@@ -20,7 +20,8 @@ export function parseHubName(text) {
 }
 
 /**
- * The address of what the name stands for: a .gguf file, or a folder. It holds the commit, so that its bytes never change.
+ * The address of what the name stands for: a .gguf file, or a folder. It holds the commit, so that its bytes never
+ * change.
  * @param {{repo: string, selector: string, revision: string}} name
  * @param {import('./files_http.mjs').HttpOptions & {hubUrl?: string}} options
  */
@@ -40,10 +41,15 @@ export async function resolveHubName({ repo, selector, revision }, { signal, hea
   return `${hub}/${repo}/resolve/${sha}/${path.split('/').map(encodeURIComponent).join('/')}`;
 }
 
-/** The path of a GGUF file, or "" for the folder. @param {string} repo @param {string[]} paths @param {string} selector */
+/**
+ * The path of a GGUF file, or "" for the folder.
+ * @param {string} repo
+ * @param {string[]} paths
+ * @param {string} selector
+ */
 export function chooseFile(repo, paths, selector) {
   const baseName = (path) => path.slice(path.lastIndexOf('/') + 1);
-  // Of a split file the first part stands for all.
+  // The first part of a split file stands for all parts.
   const ggufs = paths.filter((path) => /\.gguf$/i.test(path) && !/-(?!00001)\d{5}-of-\d{5}\.gguf$/i.test(path)).sort();
   const named = ggufs.find((path) => path === selector || baseName(path) === selector);
   if (named) return named;

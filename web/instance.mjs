@@ -1,5 +1,5 @@
-// One instance of doppler_core.wasm with its device and its files: calls go in as JSON, answers come out as promises. It
-// lives as long as its device; engine.mjs makes another when that is lost.
+// One instance of doppler_core.wasm with its device and its files: calls go in as JSON, answers come out as promises.
+// It lives as long as its device; engine.mjs makes another when that is lost.
 import { DopplerError } from './errors.mjs';
 import { FileHost } from './file_host.mjs';
 import { GpuHost } from './gpu_host.mjs';
@@ -7,7 +7,7 @@ import { Grammars } from './grammars.mjs';
 import { Core, start } from './wasm_loader.mjs';
 
 /**
- * What a call tells before it is answered.
+ * Events of a call before its answer.
  * @typedef {object} Listener
  * @property {(tokens: number[], text: string) => void} [onPiece]
  * @property {(stage: string, done: number, total: number) => boolean} [onProgress] false: loading is to stop
@@ -55,7 +55,13 @@ export class Instance {
     return loaded.finally(() => this.host.releaseStaging());
   }
 
-  /** Calls doppler_<name>. @param {string} name @param {object} request @param {Listener} [listener] @returns {Promise<any>} */
+  /**
+   * Calls doppler_<name>.
+   * @param {string} name
+   * @param {object} request
+   * @param {Listener} [listener]
+   * @returns {Promise<any>}
+   */
   ask(name, request, listener = {}) {
     return this.#call(name, listener, this.#core.give(JSON.stringify(request)));
   }

@@ -1,5 +1,5 @@
-// Doppler in Node: the class of doppler.mjs with WebGPU from the npm package `webgpu` (Dawn), models also from disk, and no
-// worker.
+// Doppler in Node: the class of doppler.mjs with WebGPU from the npm package `webgpu` (Dawn), models also from disk,
+// and no worker.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -12,8 +12,8 @@ import { wasmPath } from './wasm_node.mjs';
 
 export { DopplerError };
 
-// As natively (kDawnEnabledToggles): kernels are tested, so they run without Dawn's bounds checks, may have the matrix units, which are
-// still an experiment of Dawn's, and f16 on NVIDIA, where Dawn is careful about old drivers.
+// As natively (kDawnEnabledToggles): kernels are tested, so they run without Dawn's bounds checks, may have the matrix
+// units, which are still an experiment of Dawn's, and f16 on NVIDIA, where Dawn is careful about old drivers.
 const kDawnOptions = ['enable-dawn-features=allow_unsafe_apis,vulkan_enable_f16_on_nvidia,disable_workgroup_init,disable_robustness,'
   + 'disable_polyfills_on_integer_div_and_mod'];
 

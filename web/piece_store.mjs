@@ -1,6 +1,6 @@
-// Models in the origin's private file system (OPFS), by piece: doppler/<key of the model>/<file>/<piece number>. A piece's
-// file is its bytes and their SHA-256. It appears whole or not at all, since a writer's bytes take their place when it
-// is closed. So the folder itself is the journal, and a closed tab leaves what it had finished.
+// Models in the origin's private file system (OPFS), by piece: doppler/<key of the model>/<file>/<piece number>. A
+// piece's file is its bytes and their SHA-256. It appears whole or not at all, since a writer's bytes take their place
+// when it is closed. So the folder itself is the journal, and a closed tab leaves what it had finished.
 // Read next: cached_files.mjs (reading a model through it), model_cache.mjs (the list of models).
 import { asDopplerError } from './errors.mjs';
 
@@ -9,7 +9,10 @@ const kHashBytes = 32;
 const kRoot = 'doppler';
 const kRecord = 'record.json'; // of a model and of each file: what it is
 
-/** The folder of all models; null: this place has no such storage. @returns {Promise<FileSystemDirectoryHandle | null>} */
+/**
+ * The folder of all models; null: this place has no such storage.
+ * @returns {Promise<FileSystemDirectoryHandle | null>}
+ */
 export async function openRoot() {
   try {
     const storage = await globalThis.navigator?.storage?.getDirectory?.();
@@ -55,7 +58,11 @@ export class Pieces {
     return Math.min(kPieceBytes, this.size - index * kPieceBytes);
   }
 
-  /** null: it is not there, or its bytes are not those that were written. @param {number} index @returns {Promise<Uint8Array | null>} */
+  /**
+   * null: it is not there, or its bytes are not those that were written.
+   * @param {number} index
+   * @returns {Promise<Uint8Array | null>}
+   */
   async read(index) {
     let bytes;
     try {

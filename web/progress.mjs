@@ -1,4 +1,4 @@
-// What loading tells its user, from what the core and the network tell: phases, rates, the time that is left.
+// Progress of a load for its user, from the reports of the core and the network: phases, rates, the time that is left.
 
 const kWindowSeconds = 3;         // of the rate
 const kEverySeconds = 0.1;        // between two reports of a phase
@@ -20,7 +20,12 @@ export class ProgressMeter {
     this.#networkBytes += bytes;
   }
 
-  /** As the core tells it: kernels compile while weights stream, and are told when these are done. @param {string} stage @param {number} done @param {number} total */
+  /**
+   * As the core tells it: kernels compile while weights stream, and are told when these are done.
+   * @param {string} stage
+   * @param {number} done
+   * @param {number} total
+   */
   update(stage, done, total) {
     if (stage === 'weights') {
       this.#areWeightsDone = done === total;

@@ -1,5 +1,5 @@
-// Requests and answers in OpenAI's shapes, and what the core takes and gives (src/web/web_options.h). A member that would
-// change the answer and is not known is refused by name.
+// Requests and answers in OpenAI's shapes, and what the core takes and gives (src/web/web_options.h). A member that
+// would change the answer and is not known is refused by name.
 import { DopplerError } from './errors.mjs';
 
 // Our names of a generation's options -> the core's.
@@ -13,9 +13,9 @@ const kOptions = {
   mirostat_eta: 'mirostatEta', dry_multiplier: 'dryMultiplier', dry_base: 'dryBase',
   dry_allowed_length: 'dryAllowedLength', dry_range: 'dryRange', dry_breakers: 'dryBreakers',
 };
-// Of a chat, for the core to read (src/web/web_chat.h).
+// Fields of a chat, for the core to read (src/web/web_chat.h).
 const kChat = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'chat_template_kwargs', 'reasoning_effort']);
-// What an answer must be, for the core to read (src/openai/grammar_fields.h).
+// Fields of grammars, for the core to read (src/openai/grammar_fields.h).
 const kGrammar = new Set(['response_format', 'grammar', 'json_schema', 'guided_json', 'guided_regex', 'guided_grammar', 'guided_choice',
   'structured_outputs']);
 // Read elsewhere, or without effect on the answer.
@@ -23,7 +23,7 @@ const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal'
 const kFinishReasons = { 'end-of-text': 'stop', 'stop-string': 'stop', 'token-limit': 'length', 'context-full': 'length',
   cancelled: 'cancelled' };
 
-/** What Engine.generate() takes. @param {any} request @param {boolean} isChat @param {number} [session] */
+/** Makes the request of Engine.generate(). @param {any} request @param {boolean} isChat @param {number} [session] */
 export function readRequest(request, isChat, session) {
   /** @type {Record<string, any>} */ const options = {};
   /** @type {Record<string, any>} */ const chat = {};
@@ -157,7 +157,7 @@ function figures({ timings: t, counters }) {
 }
 
 /**
- * Chunks as they are pushed, for `for await`. Leaving the loop early calls `cancel`.
+ * Pushed chunks, for `for await`. Leaving the loop early calls `cancel`.
  * @template T
  */
 export class Chunks {

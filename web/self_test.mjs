@@ -1,15 +1,15 @@
-// Whether this browser, driver and GPU compute right: tiny models of the formats in use (self_test_model.mjs) are asked, and
-// their greedy tokens compared with those that the native program gave. What is wrong is named, by trying the portable
-// variant of each operation; the engine then uses that one.
+// Tests that this browser, driver and GPU compute right: tiny models of the formats in use (self_test_model.mjs) are
+// asked, and their greedy tokens compared with those that the native program gave. It names the wrong kernel by trying
+// the portable variant of each operation; the engine then uses that variant.
 import { cancelled } from './errors.mjs';
 import { Instance } from './instance.mjs';
 import { openRoot, readRecord, writeRecord } from './piece_store.mjs';
 import { kSelfTestFormats, selfTestModel } from './self_test_model.mjs';
 
 const kPrompt = [1, 2, 3, 5, 8, 13, 21]; // and a last token by format
-// `doppler run --lane exact --tokens 1,2,3,5,8,13,21,LAST -n 8 --temp 0 --ignore-eos` of the model. Each token is likelier than
-// the second by 0.2 nats and more, so that the lane fast gives them too, whatever order its sums have and where it rounds
-// activations to 8 bits (the lane dp4a).
+// `doppler run --lane exact --tokens 1,2,3,5,8,13,21,LAST -n 8 --temp 0 --ignore-eos` of the model. Each token is
+// likelier than the second by 0.2 nats and more, so that the lane fast gives them too, whatever order its sums have and
+// where it rounds activations to 8 bits (the lane dp4a).
 const kAnswers = {
   f16: { last: 142, tokens: [304, 28, 348, 348, 301, 479, 348, 361] },
   q4_0: { last: 34, tokens: [362, 362, 362, 362, 362, 362, 362, 362] },
@@ -22,10 +22,14 @@ const kAnswers = {
 const kTiles = { f16: 'tile_f16', q8_0: 'tile_q8', q4_k: 'tile_q4', q5_k: 'tile_q5', q6_k: 'tile_q6' };
 
 /** @typedef {import('./doppler.d.ts').SelfTestReport} Report */
-/** What makes an instance, without its files. @typedef {{module: WebAssembly.Module, gpu: any, provider: string, device?: any}} Parts */
+/**
+ * The parts of an instance, without its files.
+ * @typedef {{module: WebAssembly.Module, gpu: any, provider: string, device?: any}} Parts
+ */
 
 /**
- * @param {Parts} parts @param {{lane: string, adapter: string, variants: string[]}} info of the model that is to be trusted
+ * @param {Parts} parts @param {{lane: string, adapter: string, variants: string[]}} info of the model that is to be
+ * trusted
  * @returns {Promise<Report>}
  */
 export async function selfTest(parts, { lane, adapter, variants }) {
@@ -52,7 +56,7 @@ export function formatsInUse(variants) {
   return formats.length > 0 ? formats : ['f16'];
 }
 
-/** Whether this browser passed before with these kernels. @param {string} key @returns {Promise<boolean>} */
+/** True if this browser passed before with these kernels. @param {string} key @returns {Promise<boolean>} */
 export async function passedBefore(key) {
   const root = await openRoot();
   return Boolean(root && (await readRecord(root))?.passed?.includes(key));
@@ -97,6 +101,6 @@ async function answerOf({ module, ...parts }, format, lane, kernels) {
     const { tokens } = await instance.ask('generate', { tokens: [...kPrompt, last], options });
     return { tokens, kernels: (await instance.kernels()).kernels };
   } finally {
-    instance.free(cancelled()); // nothing is under way
+    instance.free(cancelled()); // no call is under way
   }
 }

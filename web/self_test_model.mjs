@@ -1,5 +1,5 @@
-// A tiny Llama for the self test, made up in memory as a GGUF file: all its matrices have one format, and each byte follows
-// from its place, so that every machine has the same model. No tokenizer: it is asked in token ids.
+// A tiny Llama for the self test, made up in memory as a GGUF file: all its matrices have one format, and each byte
+// follows from its place, so that every machine has the same model. No tokenizer: it is asked in token ids.
 
 const kLayers = 2;
 const kHidden = 256; // a multiple of every block
@@ -9,8 +9,8 @@ const kKvHeads = 2;
 const kVocabulary = 512;
 const kAlignment = 32; // of tensors in GGUF
 const kF32 = 0; // GGUF's number of the type
-// By format: GGUF's number, elements and bytes of a block, and where it has half-precision scales of which size, so that
-// weights have a deviation near 1 / sqrt(kHidden).
+// By format: GGUF's number, elements and bytes of a block, and the places and sizes of its half-precision scales, so
+// that weights have a deviation near 1 / sqrt(kHidden).
 const kFormats = {
   f16: { type: 1, elements: 1, bytes: 2, scales: {} },
   q4_0: { type: 2, elements: 32, bytes: 18, scales: { 0: 1.36e-2 } },

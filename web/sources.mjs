@@ -1,4 +1,4 @@
-// What a user may name as a model (ModelSource in doppler.d.ts) as a FileAccess (file_host.mjs).
+// Turns what a user may name as a model (ModelSource in doppler.d.ts) into a FileAccess (file_host.mjs).
 import { CachedFiles } from './cached_files.mjs';
 import { DopplerError } from './errors.mjs';
 import { blobFiles, isLocal } from './files_blob.mjs';
@@ -33,7 +33,7 @@ export async function openSource(source, options) {
   return httpFiles(await resolve(), options);
 }
 
-/** An address that the page gave, as a worker understands it; names and files as they are. @param {any} source */
+/** An address that the page gave, as a worker understands it; names and files unchanged. @param {any} source */
 export function absolute(source) {
   if (source instanceof URL) return source.href;
   if (typeof source !== 'string' || parseHubName(source)) return source;

@@ -1,7 +1,7 @@
 // Starts doppler_core.wasm: its memory, the few WASI functions its C library needs, and the calls that are answered
 // later (src/base/host_web.h). Read next: gpu_host.mjs and file_host.mjs, which provide the other imports.
 
-/** What became of a call; the numbers of HostStatus in src/base/host_web.h. */
+/** The fate of a call; the numbers of HostStatus in src/base/host_web.h. */
 export const Status = Object.freeze({ ok: 0, failed: 1, outOfMemory: 2, notThere: 3 });
 
 /** An error with the status that WebAssembly is told. */

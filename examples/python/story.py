@@ -1,4 +1,4 @@
-"""Doppler from Python, through its C interface and ctypes alone: streams one story, then two at once.
+"""Doppler from Python, through its C interface and only ctypes: streams one story, then two at once.
   story.py MODEL.gguf [OPENING] [--library libdoppler.so]
 The library is found where the system finds libraries, or named. doppler_c.h says what each call means."""
 
@@ -67,7 +67,7 @@ class Doppler:
             raise DopplerError(message)
 
     def made(self, name, *arguments):
-        """What the call hands out through its last argument."""
+        """The handle that the call hands out through its last argument."""
         handle = c_void_p()
         self.call(name, *arguments, byref(handle))
         return handle

@@ -1,6 +1,6 @@
-"""A file of requests answered by several models at once, with Ray Data: each actor has a `doppler serve` of its own and asks it
-many requests at a time. Lines in and out are those of OpenAI's batches, as of `doppler batch`; without Ray, and on one machine,
-that is simpler and as fast.
+"""A file of requests answered by several models at once, with Ray Data: each actor has a `doppler serve` of its own and
+asks it many requests at a time. Lines in and out are those of OpenAI's batches, as of `doppler batch`; without Ray, and
+on one machine, that is simpler and as fast.
   pip install "ray[data]"
   python3 batch.py IN.jsonl OUT_FOLDER [--actors 2] [--gpus-each 0] -- doppler -m MODEL [flags of doppler serve]"""
 

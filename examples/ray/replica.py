@@ -1,5 +1,5 @@
-"""A `doppler serve` in a process of its own, for the examples with Ray: started on a free port of this machine, ended with its
-owner. Standard library only."""
+"""A `doppler serve` in a process of its own, for the examples with Ray: started on a free port of this machine, ended
+with its owner. Standard library only."""
 
 import atexit
 import json

@@ -1,5 +1,5 @@
-"""Replicas of `doppler serve` behind one address, with Ray Serve: each replica is a process with a model of its own, and a router
-sends a request to the replica that has evaluated the longest beginning of it, unless that one is too busy.
+"""Replicas of `doppler serve` under one address, with Ray Serve: each replica is a process with a model of its own,
+and a router sends a request to the replica that has evaluated the longest beginning of it, unless that one is too busy.
   pip install "ray[serve]"
   python3 serve.py [--replicas 2] [--gpus-each 0] [--port 8000] -- doppler -m MODEL [flags of doppler serve]
 Clients see OpenAI's, Anthropic's and Ollama's APIs at http://127.0.0.1:8000, streams included."""
@@ -47,7 +47,7 @@ class Replica:
 
 
 class Prefixes:
-    """Which replica has evaluated which beginnings of prompts."""
+    """The beginnings of prompts that each replica has evaluated."""
 
     def __init__(self, replicas):
         self.known = {}  # digest of a beginning: replica; the newest last
@@ -55,7 +55,7 @@ class Prefixes:
 
     @staticmethod
     def digests(body):
-        """Of the prompt's beginnings, piece by piece, the shortest first."""
+        """The prompt's beginnings, piece by piece, the shortest first."""
         text = json.dumps([body.get(key) for key in ("model", "tools", "system", "instructions", "messages", "input", "prompt")])
         out, digest = [], hashlib.sha256()
         for at in range(0, min(len(text), PIECE * MOST_PIECES) - PIECE + 1, PIECE):
@@ -114,7 +114,7 @@ class Router:
 
 
 def application(command, replicas, gpus_each=0):
-    # A deployment each, so that the router may choose; Ray keeps every one of them alive.
+    # A deployment each, so that the router may choose; Ray keeps all alive.
     made = [Replica.options(name=f"replica-{i}", ray_actor_options={"num_gpus": gpus_each, "num_cpus": 1}).bind(command)
             for i in range(replicas)]
     return Router.options(ray_actor_options={"num_cpus": 0}).bind(*made)

@@ -48,7 +48,7 @@ def main():
             out = "out" + ending
             process = subprocess.Popen(command(out), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             try:
-                # 1.1: some of the kills fall behind the end of the work, when the names change.
+                # 1.1: some kills come after the end of the work, when the names change.
                 process.wait(timeout=rng.uniform(0, 1.1 * seconds[ending]))
             except subprocess.TimeoutExpired:
                 process.kill()

@@ -1,4 +1,5 @@
-"""The tables of docs/reference/command-line.md are what `doppler --help` and `doppler VERB --help` say; --write renews them.
+"""The tables of docs/reference/command-line.md are what `doppler --help` and `doppler VERB --help` say; --write renews
+them.
   command_line.py --doppler PROGRAM [--write]   (in the repository's root; standard library only)"""
 
 import re
@@ -6,8 +7,10 @@ import subprocess
 
 import generated_page
 
-SEVERAL = 3  # commands that have a flag in the same words: it has its row in one table for all, unless two flags of its name would
+# Commands that have a flag in the same words: it has its row in one table for all, unless two flags of its name would.
+SEVERAL = 3
 SHARED = "Flags of several commands"
+LONGEST = 120  # columns of prose
 # A flag's line in --help; its text stands on the next line where the left part is long.
 FLAG = re.compile(r"  (?:-(?P<letter>.), |    )--(?P<name>\S+)(?: (?P<value>\S+(?: \S+)*))?(?:  +(?P<help>\S.*))?")
 
@@ -46,11 +49,12 @@ def tables(verbs):
     for verb, (summary, usage, flags) in verbs.items():
         own = [flag for flag in flags if flag not in shared]
         others = [f"`--{flag[0]}`" for flag in flags if flag in shared]
-        lines += [f"## {verb}", f"`{usage}`: {summary}.", ""]
+        told = f"`{usage}`: {summary}."
+        lines += [f"## {verb}", told if len(told) <= LONGEST else f"`{usage}`:\n{summary}.", ""]
         if own:
             lines += ["| flag | what it does |", "|---|---|", *map(row, own), ""]
         if others:
-            lines += [f"{'Also' if own else 'It has'}, of the {link}: {', '.join(others)}.", ""]
+            lines += [f"It {'also has' if own else 'has'} these {link}: {', '.join(others)}.", ""]
     lines += [f"## {SHARED}", "| flag | what it does |", "|---|---|", *map(row, shared)]
     return "\n".join(lines)
 

@@ -1,12 +1,13 @@
-"""A page of docs/ with a part between two marks that a program's own words make: held to them, or renewed with --write."""
+"""A page of docs/ with a part between two marks that a program's own words make: held to them, or renewed with
+--write."""
 
 import argparse
 import sys
 
 
 def run(script, page, doc, make):
-    """The command line of tests/docs/`script`: --doppler PROGRAM [--write]. make(program) returns what stands between the
-    marks of `page`. Ends with a message where the page says something else and --write is not given."""
+    """The command line of tests/docs/`script`: --doppler PROGRAM [--write]. make(program) returns what stands between
+    the marks of `page`. Ends with a message where the page says something else and --write is not given."""
     parser = argparse.ArgumentParser(description=doc)
     parser.add_argument("--doppler", required=True)
     parser.add_argument("--write", action="store_true")

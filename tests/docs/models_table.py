@@ -1,5 +1,5 @@
-"""The tables of docs/reference/models.md are what `doppler models` and `doppler inspect --architectures` say; --write renews
-them.
+"""The tables of docs/reference/models.md are what `doppler models` and `doppler inspect --architectures` say; --write
+renews them.
   models_table.py --doppler PROGRAM [--write]   (in the repository's root; standard library only)"""
 
 import json
@@ -21,8 +21,8 @@ def distance(worst):
 
 
 def matrix(families):
-    """A line a family and feature: in which formats and lanes it was shown, and the worst distance. The formats of calls, which
-    the chat template decides, are one line."""
+    """A line a family and feature: in which formats and lanes it was shown, and the worst distance. The formats of
+    calls, which the chat template decides, are one line."""
     lines = ["| family | shown | formats | lanes | worst relative L2, exact | other lanes |", "|---|---|---|---|---|---|"]
     for family in families:
         features = {}

@@ -64,7 +64,8 @@ TEST(DefaultModel, GreedyTextEqualsTheOracle) {
     EXPECT_EQ(generation->tokens, wanted);
     const Counters after = model.counters();
     EXPECT_EQ(after.objects_created, 0u);
-    // A CPU is fed a prompt in pieces, of 32 tokens at least, so that a stop is seen soon: each but the last is waited for.
+    // A CPU is fed a prompt in pieces, of 32 tokens at least, so that a stop is seen soon: each but the last is waited
+    // for.
     const uint64_t pieces = (find(entry, "prompt")->size() - 1) / 32;
     EXPECT_LE(after.submits - before.submits, 64u / 8 + 2 * pieces);
     EXPECT_GE(after.readback_bytes - before.readback_bytes, 64u * 4);
@@ -135,7 +136,7 @@ TEST(DefaultModel, BrokenWeightsAreASentence) {
     ASSERT_TRUE(down);
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(down->offset));
-    file << std::string(down->bytes, '\x7E');  // a half of these bytes is NaN
+    file << std::string(down->bytes, '\x7E');  // 0x7E7E is NaN as an f16
   }
   auto model = Model::load(path, {.lane = "exact", .ctx_len = 512});
   ASSERT_TRUE(model) << model.error().message();
@@ -177,7 +178,7 @@ TEST(DefaultModel, ALostDeviceGoesOnInMidSentence) {
   EXPECT_TRUE(next) << next.error().message();
 }
 
-// It would be asked in a text whose marks are no tokens of it.
+// It would be asked in a text whose marks are not tokens of this model.
 TEST(DefaultModel, ScoresNoTexts) {
   LoadOptions options;
   options.lane = "exact";

@@ -1,5 +1,5 @@
-// Models with a next-token layer: its logits against references, and answers that are the same with drafts and without. References:
-// make_next_layers.py.
+// Models with a next-token layer: its logits against references, and answers that are the same with drafts and without.
+// References: make_next_layers.py.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(Models, NextLayer,
                          testing::Values("qwen3_5_mtp", "qwen3_next_mtp", "qwen3_5_moe_mtp", kAgreeing),
                          [](const auto& model) { return std::string(model.param); });
 
-// As many drafts are right as the reference says: the layer's cache is right behind the prompt, behind drafts that were right
-// and behind such that were not.
+// As many drafts are right as the reference says: the layer's cache is right after the prompt, after drafts that were
+// right and after drafts that were wrong.
 TEST(Drafts, AreRightWhereTheReferencesAre) {
   const References refs = read_references(folder_of(kAgreeing));
   const Tokens wanted = refs.get<uint32_t>("greedy_tokens"), is_right = refs.get<uint32_t>("accepted");
@@ -160,12 +160,12 @@ TEST(Drafts, AreLeftOutWherePenaltiesLookAtEachToken) {
   const Generation got = drafting.answer(prompt, options);
   EXPECT_EQ(got.tokens, plain.answer(prompt, options).tokens);
   EXPECT_EQ(got.timings.drafted_tokens, 0u);
-  // A drafting answer behind it, whose layer has not seen the text between.
+  // A drafting answer follows, whose layer has not seen the text between.
   const Tokens longer = joined(prompt, got, {3, 4});
   EXPECT_EQ(drafting.greedy(longer, 20).tokens, plain.greedy(longer, 20).tokens);
 }
 
-// A text goes on behind a step whose draft was right, and behind one whose draft was not.
+// A text goes on after a step whose draft was right, and after one whose draft was wrong.
 TEST(Drafts, TextsGoOnWhereTheStatesStand) {
   const Tokens prompt = prompt_of(kAgreeing);
   Session plain(kAgreeing, options_of(Drafting::kOff)), drafting(kAgreeing, options_of(Drafting::kOn));

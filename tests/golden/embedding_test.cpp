@@ -1,6 +1,6 @@
-// Embedding models against references by Hugging Face transformers (float32, CPU; families as published, tiny and random):
-// states after each layer, states of every token, pooled vectors; the same from GGUF and RDRR files made of the folders.
-// Cases are folders of tests/data/embedding_models.tar.xz. Tolerances: docs/design/testing.md.
+// Embedding models against references by Hugging Face transformers (float32, CPU, tiny random models of published
+// families): states after each layer, states of every token, pooled vectors. The same holds for GGUF and RDRR files
+// made of the folders. Cases are folders of tests/data/embedding_models.tar.xz. Tolerances: docs/design/testing.md.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -107,7 +107,8 @@ constexpr const char* kCases[] = {"qwen3_embedding", "qwen3_embedding_prefixed",
 INSTANTIATE_TEST_SUITE_P(Models, EmbeddingModel, testing::ValuesIn(kCases),
                          [](const auto& made) { return std::string(made.param); });
 
-// One of each architecture that GGUF has a place for; EmbeddingGemma's case has a scale of attention that it has none for.
+// One of each architecture that GGUF has a place for; EmbeddingGemma's case has a scale of attention that it has none
+// for.
 class ConvertedEmbeddingModel : public EmbeddingModel {};
 
 TEST_P(ConvertedEmbeddingModel, FilesGiveTheSameEmbeddings) {
@@ -136,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ConvertedEmbeddingModel,
                          testing::Values("qwen3_embedding", "bert_prefixed", "modernbert", "xlmr_cls"),
                          [](const auto& made) { return std::string(made.param); });
 
-// A model that scores two texts: BERT with a class of random weights behind its pooler.
+// A model that scores two texts: BERT with a class of random weights after its pooler.
 TEST(ClassHead, ScoresTheTokensOfBothTexts) {
   const formats::TemporaryFolder home;
   const std::string from = EMBEDDING_MODELS_DIR "/bert_prefixed";

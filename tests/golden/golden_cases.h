@@ -1,4 +1,4 @@
-// Where the golden cases are, and which of them a test takes. Read next: golden_helpers.h.
+// The folder of the golden cases, and the cases that a test takes. Read next: golden_helpers.h.
 #pragma once
 
 #include <cstdlib>

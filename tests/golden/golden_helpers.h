@@ -1,4 +1,4 @@
-// What the golden tests share: the device, references by name, the measure of distance.
+// Helpers that the golden tests share: the device, references by name, the measure of distance.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -86,8 +86,9 @@ inline uint32_t short_ctx_len(const formats::Checkpoint& checkpoint) {
   return is_long && original >= kShortText ? original : 64;
 }
 
-// Says in the test's record (--gtest_output=json) what it showed: a family's files of a format, in a lane, have a feature, at
-// most so far from their references. tools/models_matrix.py makes the matrix of `doppler models` of these records.
+// Says in the test's record (--gtest_output=json) what it showed: a family's files of a format, in a lane, have a
+// feature, at most so far from their references. tools/models_matrix.py makes the matrix of `doppler models` from such
+// records.
 struct Shown {
   const char *format = "hf", *lane = "exact", *feature = "logits";
   double worst = 0;  // relative L2; 0: equal

@@ -1,7 +1,7 @@
 // Whole models against references: logits at every position, the residual stream after each layer, greedy
-// continuation through the cache. Cases are folders of tests/data/families_*.tar.xz; a new case needs no line
-// here. families_llama: references by Hugging Face transformers (float32, CPU); families_generated: odd
-// sizes, references in float64 by make_random_llama.py. Tolerances and their reasons: docs/design/testing.md.
+// continuation through the cache. Cases are folders of tests/data/families_*.tar.xz; a new case needs no line here.
+// References are by Hugging Face transformers (float32, CPU); those of families_generated, with odd sizes, are in
+// float64 by make_random_llama.py. Tolerances and their reasons: docs/design/testing.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Dawn's pipelines take minutes to compile in software. Of these archives it takes those cases with kernels that no other
-// one has; DOPPLER_GOLDEN_ALL=1 is for all.
+// Dawn's pipelines take minutes to compile in software. From these archives it takes only cases with kernels that no
+// other case has; DOPPLER_GOLDEN_ALL=1 is for all.
 constexpr std::string_view kSampledOnDawn[] = {"families_dense",   "families_gemma4", "families_hybrid",
                                                "families_mla",     "families_moe2",   "families_mamba",
                                                "families_nemotron"};
@@ -249,7 +249,8 @@ TEST_P(LogprobGolden, LogprobsAreThoseOfTheReference) {
   }
 }
 
-// What GPUs do; a CPU device takes other rows of the table. Two families, since its pipelines take seconds to compile.
+// The rows of GPUs; a CPU device takes other rows of the table. Two families, since its pipelines take seconds to
+// compile.
 class GoldenOnGpus : public Golden {};
 
 TEST_P(GoldenOnGpus, GreedyContinuationMatches) {
@@ -266,7 +267,7 @@ TEST_P(GoldenOnGpus, SkinnyRowsMatch) {
   expect_greedy();
 }
 
-// What rounding keys and values to blocks of bytes costs this model in double precision is 1.00e-2 of the logits' norm.
+// Rounding keys and values to blocks of bytes costs this model 1.00e-2 of the logits' norm in double precision.
 class Q8CacheGolden : public Golden {};
 
 TEST_P(Q8CacheGolden, LogitsStayClose) {
@@ -276,7 +277,7 @@ TEST_P(Q8CacheGolden, LogitsStayClose) {
   cache_ = kernels::CacheFormat::kQ8_0;
   const auto prompt = refs.get<uint32_t>("prompt_b");
   const auto wanted = refs.get<float>("logits_b_last4");
-  // Read as copied to f16; and as they are, where there are subgroups.
+  // Read after a copy to f16, and, with subgroups, directly.
   for (const uint32_t chunk : {64u, 7u, 1u}) {
     const std::vector<float> all = logits_in_chunks(*checkpoint, prompt, chunk);
     ASSERT_GE(all.size(), wanted.size());

@@ -1,5 +1,5 @@
-// Embeddings of each layer on the host against the same models with the table on the device: the logits are equal bit for
-// bit, and so are the tokens, of one sequence and of several. Of gemma3n the table is shorter than the vocabulary.
+// Embeddings of each layer on the host against the same models with the table on the device: the logits are equal bit
+// for bit, and the tokens too, of one sequence and of several. The table of gemma3n is shorter than the vocabulary.
 #include <gtest/gtest.h>
 
 #include "engine/generator.h"
@@ -60,7 +60,7 @@ class TableOnHost : public testing::TestWithParam<const char*> {
     return generator.result().tokens;
   }
 
-  // Of four prompts over three slots, so that pieces of one stand beside rows of others.
+  // Answers of four prompts over three slots, so that steps have pieces of one and rows of others.
   std::vector<Tokens> answers(model::PlanRunner& runner) {
     auto scheduler =
         must(engine::Scheduler::create(*runner.sequences(), {.vocab_size = runner.config().vocab_size}));

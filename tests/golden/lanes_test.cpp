@@ -1,6 +1,6 @@
-// Every lane but the exact one, which golden_test has: logits of a prompt at once, and of one token at a time as decoding
-// evaluates them, against the references. The cache is f16, as the default is. Cases are golden_test's folders: a sample of
-// them, or with DOPPLER_GOLDEN_ALL=1 all (docs/design/testing.md). The bound is that of f16 storage.
+// Every lane but the exact one, which golden_test has: logits of a prompt at once, and of one token at a time as
+// decoding evaluates them, against the references. The cache is f16, as the default is. Cases are golden_test's
+// folders: a sample, or with DOPPLER_GOLDEN_ALL=1 all (docs/design/testing.md). The bound is that of f16 storage.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kF16Tolerance = 5e-3;
-// A position of gpt_oss has two experts that are nearly equal: rounding keys and values to f16 chooses the other one. In
-// double precision too: 2.7e-2.
+// A position of gpt_oss has two experts that are nearly equal: rounding keys and values to f16 chooses the other one.
+// In double precision too: 2.7e-2.
 constexpr double kOtherExpert = 3e-2;
-// Activations in 8 bits, which products of quantised weights read. Of a hidden size of 64: 1.6e-2.
+// Activations in 8 bits, which products of quantised weights read. A hidden size of 64 gives 1.6e-2.
 constexpr double kQ8Tolerance = 3e-2;
 constexpr const char* kLanes[] = {"portable", "subgroups", "dp4a", "matrix", "fast"};
 // On a CPU a case takes half a minute.

@@ -1,4 +1,4 @@
-// Sequences that grow past the end of the plans of short contexts, kShortKeysOfRows: each goes on as it does alone.
+// Sequences that grow past the end of the plans of short contexts, kShortKeysOfRows: each goes on as it does by itself.
 // A large GPU has those plans (attention_many_test says which), a CPU none.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-"""Makes tiny encoders with references: XLM-RoBERTa with a Unigram tokenizer (embedding and class head), ModernBERT with its
-class head, and Qwen3-Reranker as a GGUF file. Tokens are by tokenizers and sentencepiece, which must agree, numbers by
-transformers (float32, CPU); GGUF files have the names and values that llama.cpp's converter gives them.
+"""Makes tiny encoders with references: XLM-RoBERTa with a Unigram tokenizer (embedding and class head), ModernBERT with
+its class head, and Qwen3-Reranker as a GGUF file. Tokens are by tokenizers and sentencepiece, which must agree, numbers
+by transformers (float32, CPU); GGUF files have the names and values that llama.cpp's converter gives them.
   make_encoders.py FOLDER && tar -C FOLDER --sort=name --mtime=@0 --owner=0 --group=0 -cJf tests/data/encoders.tar.xz .
 Needs torch, transformers, tokenizers, sentencepiece, gguf and safetensors from PyPI (made with transformers 5.23)."""
 
@@ -35,7 +35,7 @@ El zorro y el cuervo estaban en el árbol, y el cuervo tenía un queso en el pic
 Tilki ve karga ağaçta oturuyordu, karganın gagasında bir parça peynir vardı.
 In 2024 there were 1,250 trees (of 17 kinds); 3.14 is not 22/7, and 50 % of 8 is 4."""
 
-# What the map of characters, white space and characters that are no token make of texts. Groups of marks beyond 5 bytes, in
+# Texts for the map of characters, white space and characters that are no token. Groups of marks beyond 5 bytes, in
 # which tokenizers and sentencepiece differ, are left out.
 TEXTS = SAMPLES.split("\n") + [
     "", " ", "a", "  two  spaces  and\ta tab\nand a line ", "ﬁne ligatures: ﬂow, Ⅳ, ㎏, ½, ２０２４, ｆｕｌｌ　ｗｉｄｔｈ",

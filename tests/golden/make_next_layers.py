@@ -1,18 +1,18 @@
-"""Gives tiny checkpoints of Qwen 3.5 and Qwen 3 Next the layer that predicts the token after the next one ("mtp."), with random
-weights, and writes references of what it makes of their own texts, by the float64 forward pass below.
+"""Gives tiny checkpoints of Qwen 3.5 and Qwen 3 Next the layer that predicts the token after the next one ("mtp."),
+with random weights, and writes references of what it makes of their own texts, by the float64 forward pass below.
   make_next_layers.py FAMILIES FOLDER && tar -C FOLDER --sort=name --mtime=@0 --owner=0 --group=0 -cJf ARCHIVE .
-Needs numpy alone; ARCHIVE is tests/data/families_next.tar.xz, and FAMILIES a build's test_data, whose cases of SOURCES are
-read. A case is config.json, model.safetensors and refs.safetensors: what the source's references have, and
+Needs only numpy; ARCHIVE is tests/data/families_next.tar.xz, and FAMILIES a build's test_data, whose cases of SOURCES
+are read. A case is config.json, model.safetensors and refs.safetensors: the entries of the source's references, and
   tokens           I32 [T]       prompt_a and its greedy continuation
-  logits           F32 [T, V]    of the model at each of them
-  states           F32 [T, H]    h, behind the final norm
-  next_hidden      F32 [T-1, H]  what the layer leaves at position p, of h at p and the token at p + 1
+  logits           F32 [T, V]    of the model at each token
+  states           F32 [T, H]    h, after the final norm
+  next_hidden      F32 [T-1, H]  the layer's result at position p, from h at p and the token at p + 1
   next_logits      F32 [T-1, V]  of the token at p + 2
   next_tokens      I32 [T-1]     their argmax
   next_logits_b    F32 [47, V]   the same of prompt_b
-  accepted         I32 [G-1]     1: drafted behind greedy token i, next_tokens is greedy token i + 1
-qwen3_5_mtp_agreeing is made here whole: its next token follows from the one before, but for what damped layers add, and its
-layer computes the same, so that most of its drafts are accepted and some are not."""
+  accepted         I32 [G-1]     1: drafted after greedy token i, next_tokens is greedy token i + 1
+qwen3_5_mtp_agreeing is made here whole: its next token follows from the one before, but for what damped layers add, and
+its layer computes the same, so that most of its drafts are accepted and some are not."""
 
 import json
 import math
@@ -146,7 +146,7 @@ class Model:
     def head(self, h): return h @ self.w.get("lm_head.weight", self.w["model.embed_tokens.weight"]).T
 
     def states(self, tokens):
-        """h at each token, behind the final norm"""
+        """h at each token, after the final norm"""
         x = self.w["model.embed_tokens.weight"][tokens]
         for i, kind in enumerate(self.types):
             x = self.layer(f"model.layers.{i}.", kind, x)
@@ -220,7 +220,7 @@ def agreeing(config, shapes):
             if name.endswith(("o_proj.weight", "out_proj.weight", "down_proj.weight")):
                 weights[name] *= 0.55
         table = weights["model.embed_tokens.weight"] = random.standard_normal((vocab, hidden))
-        cycle = random.permutation(vocab)  # each token is followed by the one behind it here
+        cycle = random.permutation(vocab)  # each token is followed by its successor here
         head = np.empty((vocab, hidden))
         head[np.roll(cycle, -1)] = (table[cycle] + 0.5 * random.standard_normal((vocab, hidden))) / math.sqrt(hidden)
         weights["lm_head.weight"] = head

@@ -1,7 +1,7 @@
 """Makes small random Hugging Face folders of the llama and mistral architectures in sizes no published model has, each
 with references (refs.safetensors) by the float64 forward pass below, in the form that golden_test reads.
   make_random_llama.py FOLDER [CASE...]     writes FOLDER/CASE/..., all rows of CASES without names
-Needs numpy alone. tests/data/families_generated.tar.xz holds the rows marked `keep`:
+Needs only numpy. tests/data/families_generated.tar.xz holds the rows marked `keep`:
   make_random_llama.py FOLDER --keep && tar -C FOLDER --sort=name --mtime=@0 --owner=0 --group=0 -cJf ARCHIVE ."""
 
 import json

@@ -1,5 +1,5 @@
 // The public API with several sequences, on the shipped model: sessions in threads of their own, forks, streams of the
-// scheduler, cancellation, and a soak. What each gets is what it gets alone (the lane exact promises it).
+// scheduler, cancellation, and a soak. Each gets what it gets by itself (the lane exact promises it).
 // DOPPLER_SOAK_TOKENS=100000 lets the soak run as long as a release wants it.
 #include <gtest/gtest.h>
 
@@ -154,7 +154,7 @@ TEST_F(ManySessions, AnswersKeepToTheirGrammars) {
       << refused.error().sentence();
 }
 
-// With log-probabilities every token has a step, so nothing is appended.
+// With log-probabilities every token has a step, so no token is appended.
 TEST_F(ManySessions, ForcedTokensChangeNoText) {
   auto scheduler = model->scheduler();
   ASSERT_TRUE(scheduler);
@@ -238,7 +238,7 @@ TEST_F(ManySessions, AForkOfAStreamTakesItsLastBlockToo) {
   EXPECT_EQ(of_fork->timings.evaluated_tokens, 1u);
 }
 
-// Text that is further back than the penalties look: DRY sees it, alone and beside others.
+// DRY sees text that is further back than the penalties look, in one stream and among others.
 TEST(ManyStreams, DryLooksAsFarBackAsAlone) {
   GenerateOptions options = greedy();
   options.sampling = {.temperature = 0.001f, .top_k = 0, .top_p = 1, .seed = 1};
@@ -317,7 +317,7 @@ TEST(ManyStreams, AModelThatGivesEmbeddingsWritesNone) {
       << scheduler.error().message();
 }
 
-// Requests of many lengths, some sampled, some cancelled, come and go: nothing is created, no block is lost.
+// Requests of many lengths, some sampled, some cancelled, come and go: they create no object and lose no block.
 TEST(ManyStreams, SoakCreatesNothing) {
   auto model = load(4, "fast");
   ASSERT_TRUE(model) << model.error().message();

@@ -1,5 +1,5 @@
-// Mixtures whose experts are paged against the same models with all experts on the device: the logits are equal bit for bit, and so
-// are the tokens. Two slots a layer, so that each prompt wants more experts than there are slots.
+// Mixtures whose experts are paged against the same models with all experts on the device: the logits are equal bit for
+// bit, and the tokens too. Two slots a layer, so that each prompt wants more experts than there are slots.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ const ModelCase kSetups[] = {
     // Tiles, which the GPU repacks, and their rows grouped by slot.
     {"mixtral_q8", "families_moe/mixtral", "dp4a", "q8_0", "expert_matvec.tile_q8", "tile_q8 64x64",
      "expert_matvec.tile_q8.grouped.dp4a"},
-    // What a GPU takes for one row, whose gates a rule multiplies into the product where experts are not paged.
+    // The choice of a GPU for one row, whose gates a rule multiplies into the product if experts are not paged.
     {"mixtral_q8_tiles", "families_moe/mixtral", "dp4a", "q8_0", "expert_matvec.tile_q8", "tile_q8 64x64",
      "expert_matvec.tile_q8.dp4a.tile"},
 };
@@ -148,7 +148,7 @@ TEST_P(Paging, TokensAreThoseOfAllExpertsResident) {
 INSTANTIATE_TEST_SUITE_P(Models, Paging, testing::ValuesIn(kSetups),
                          [](const auto& made) { return std::string(made.param.name); });
 
-// What cannot be paged is refused by name.
+// Models that cannot be paged are refused by name.
 class PagingRefused : public Paging {
  protected:
   std::string refusal(model::RunnerOptions options) {

@@ -1,5 +1,5 @@
-// The lane persistent against its twin, the chain of dispatches, and against itself: a race between workgroups would show
-// as runs that differ, and only sometimes.
+// The lane persistent against its twin, the chain of dispatches, and against itself: a race between workgroups would
+// show as runs that differ, and only sometimes.
 // DOPPLER_REPEAT_SYNTHETIC=llama-3.2-1b:q4_k_m and DOPPLER_REPEAT_TOKENS=64 let it work on a GPU's scale.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -62,9 +62,9 @@ bool uses_the_lane(Model& model) {
                             &kernels::Choice::variant) > 0;
 }
 
-// Generates in the lane persistent only. A CPU may put the workgroups aside for longer than its driver lets a loop wait: the
-// answer then goes on by the chain, whose sums are rounded differently, so that another model is loaded and the run made
-// again. A GPU never has to.
+// Generates in the lane persistent only. A CPU may put the workgroups aside for longer than its driver lets a loop
+// wait: the answer then goes on by the chain, whose sums are rounded differently, so that another model is loaded and
+// the run made again. A GPU never has to.
 class LaneRuns {
  public:
   Result<std::vector<int32_t>> tokens(const std::vector<int32_t>& prompt, float temperature, uint32_t count) {
@@ -93,7 +93,7 @@ class LaneRuns {
   uint32_t left_ = 0;
 };
 
-// In pieces, each behind the chain's tokens before it: a piece is short enough for a CPU that is used by others too.
+// In pieces, each after the chain's tokens before it: a piece is short enough for a busy CPU.
 TEST(Persistent, ChoosesTheTokensOfTheChain) {
   constexpr size_t kTokens = 40, kPiece = 8;
   if (!environment("DOPPLER_REPEAT_SYNTHETIC").empty()) {
@@ -129,7 +129,7 @@ TEST(Persistent, RunsAreIdentical) {
   EXPECT_EQ(different, 0u) << "of " << runs << " runs";
 }
 
-// What tune found to be faster is used by the lane fast, for that model only.
+// The lane fast uses what tune found to be faster, for that model only.
 TEST(Persistent, IsUsedWhereTuningFoundItFaster) {
   const std::string folder = testing::TempDir() + "doppler_persistent_" + std::to_string(::getpid());
   auto plain = load("fast");

@@ -1,4 +1,4 @@
-// What most golden tests parse first, parsed once a build (cmake/DopplerTargets.cmake). No test includes it.
+// Headers that most golden tests parse first, parsed once a build (cmake/DopplerTargets.cmake). No test includes it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// RDRR copies of models give the same logits, bit for bit; the stored self test passes on a whole model and fails
-// on one whose weights are others; kernel hints are applied or reported.
+// RDRR copies of models give the same logits, bit for bit. The stored self test passes on a whole model and fails on
+// one with other weights. Kernel hints are applied or reported.
 #include <fstream>
 
 #include "base/log.h"
@@ -88,7 +88,7 @@ TEST(Rdrr, ACopyGivesTheLogitsOfItsSource) {
     const auto source = load(files());
     const std::vector<float> wanted = logits_of(*source);
     for (const uint64_t shard_bytes : {uint64_t{4096}, uint64_t{256 * 1001}}) {
-      const formats::TemporaryFolder home;  // 256 * 1001: no multiple of a page, so nothing is mapped
+      const formats::TemporaryFolder home;  // 256 * 1001: no multiple of a page, so no file is mapped
       copy_to_rdrr(*source->checkpoint, home / "m", shard_bytes);
       const auto copy = load(must(formats::open_file_set(home / "m")));
       ASSERT_TRUE(copy->checkpoint->rdrr());

@@ -1,6 +1,6 @@
 // Models with recurrent states where a text goes back, and among others: a state cannot be cut, so what was evaluated
-// before must never show. Each answer must be that of a fresh start. Models: one with short convolutions alone, one with
-// gated delta nets.
+// before must never show. Each answer must be that of a fresh start. Models: one with only short convolutions, one
+// with gated delta nets.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ constexpr uint32_t kNew = 10;
 
 using Tokens = std::vector<uint32_t>;
 
-// A case of short convolutions and one of delta rules; with DOPPLER_GOLDEN_ALL=1 those of state spaces and mixtures too.
+// A case of short convolutions and one of delta rules; with DOPPLER_GOLDEN_ALL=1 those of state spaces and mixtures
+// too.
 std::vector<std::string> cases() {
   std::vector<std::string> out = {"families_recurrent/lfm2", "families_recurrent/qwen3_5"};
   if (!takes_all_cases()) return out;
@@ -108,7 +109,7 @@ TEST_P(Recurrent, ATextThatGoesBackIsAnsweredAsAFreshOne) {
   EXPECT_EQ(answer(*runner, a_, cached).tokens, first.tokens);
   const Answer branched = answer(*runner, other, cached);
   EXPECT_EQ(branched.tokens, wanted_other.tokens);
-  EXPECT_EQ(branched.cached, a_.size());  // the checkpoint behind the prompt
+  EXPECT_EQ(branched.cached, a_.size());  // the checkpoint after the prompt
   EXPECT_EQ(answer(*runner, cut, cached).tokens, wanted_cut.tokens);
   EXPECT_EQ(answer(*runner, a_, cached).tokens, first.tokens);
 }
@@ -156,8 +157,8 @@ TEST_P(Recurrent, EachOfManySequencesIsAnsweredAsAlone) {
   }
 }
 
-// The states of a prefix come from a checkpoint on the device: those of a prompt asked again, of one that goes on, of two that
-// begin alike, and of an answer's next turn.
+// The states of a prefix come from a checkpoint on the device: those of a prompt asked again, of one that goes on, of
+// two that begin alike, and of an answer's next turn.
 TEST_P(Recurrent, PrefixesAreBegunBehindTheirStates) {
   const auto alone = load(0), runner = load(3);
   ASSERT_TRUE(alone && runner);

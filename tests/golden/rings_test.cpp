@@ -1,7 +1,7 @@
-// Layers that see a window keep a ring of positions. What a model says must be what it says with caches of the whole
-// context: bit for bit where a prompt goes round the ring several times, token for token where it is generated, and where a
-// text goes back or comes out of a file. Of gemma3 every sixth layer sees everything, the others 16 positions, of which rings
-// for chunks of 8 hold 32.
+// Layers that see a window keep a ring of positions. A model must answer as with caches of the whole context: bit for
+// bit if a prompt goes round the ring several times, token for token if the model generates, and if a text goes back or
+// comes out of a file. Every sixth layer of gemma3 sees everything, the others 16 positions; rings for chunks of 8 hold
+// 32 positions.
 #include <gtest/gtest.h>
 
 #include "engine/generator.h"
@@ -16,7 +16,7 @@ using Tokens = std::vector<uint32_t>;
 using kernels::CacheFormat;
 
 constexpr uint32_t kChunk = 8, kCtxLen = 128, kNew = 20;
-constexpr uint32_t kManyCtxLen = 1024;  // of which pools of windows take less
+constexpr uint32_t kManyCtxLen = 1024;  // pools of windows take less
 
 class Rings : public testing::TestWithParam<CacheFormat> {
  protected:
@@ -105,10 +105,10 @@ TEST_P(Rings, SayWhatWholeCachesSay) {
   EXPECT_EQ(fresh(*ring, first(45)).tokens, fresh(*whole, first(45)).tokens);
 }
 
-// What the host knows of rings, whatever their format.
+// The host's knowledge of rings, whatever their format.
 class RingsOfF32 : public Rings {};
 
-// A ring of 32 positions has the window of 16 behind its last 17.
+// A ring of 32 positions has the whole window of 16 for each of its last 17 positions.
 TEST_P(RingsOfF32, ATextGoesBackAsFarAsItsWindowIsHeld) {
   const auto runner = load(true), other = load(true);
   ASSERT_TRUE(runner && other);
@@ -143,13 +143,13 @@ TEST_P(RingsOfF32, ASavedTextGoesOnInRingsAndWholeCaches) {
     const Answer got = answer(**to, longer, cached);
     EXPECT_EQ(got.tokens, wanted);
     EXPECT_EQ(got.cached, count);
-    EXPECT_EQ((*to)->continues_from(9), 0u);  // nobody has that window any more
+    EXPECT_EQ((*to)->continues_from(9), 0u);  // that window is gone
   }
 }
 
 class ManyWindows : public Rings {};
 
-// Blocks of a pool of their own, given back as the windows pass them, and found again behind a text that goes on.
+// Blocks of a pool of their own, given back as the windows pass them, and found again after a text that goes on.
 TEST_P(ManyWindows, EachOfManySequencesIsAnsweredAsAlone) {
   const auto alone = load(false), whole = load(false, false, 3), runner = load(true, false, 3);
   ASSERT_TRUE(alone && whole && runner);

@@ -1,5 +1,6 @@
-// Each rule of lowering, on against off: the same tokens, and the same keys and values that they left in the cache. A row a
-// rule at least; a rule without one is an error. A setup is a model and what makes a CPU device choose the kernels of GPUs.
+// Each rule of lowering, on against off: the same tokens, and the same keys and values that they left in the cache. A
+// row a rule at least; a rule without one is an error. A setup is a model and what makes a CPU device choose the
+// kernels of GPUs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -211,7 +212,7 @@ Generated generate(const Setup& setup, const std::string& rule_off) {
   return out;
 }
 
-// With all rules on; made once a setup.
+// The answer with all rules on, made once a setup.
 const Generated& with_all_rules(const Row& row) {
   static std::map<const Setup*, Generated> known;
   const auto found = known.find(row.setup);

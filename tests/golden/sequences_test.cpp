@@ -1,7 +1,7 @@
-// Many sequences on the GPU: what each gets in company is what it gets alone. Prompts in pieces beside decoding slots,
-// blocks in no order, sequences that stop while others go on, shared and copied blocks. Models: some of golden_test's, one
-// of each way of attention; with DOPPLER_GOLDEN_ALL=1 all. The exact lane promises it; in the others these models' best
-// logits are far enough apart.
+// Many sequences on the GPU: each gets in company what it gets by itself. Prompts in pieces next to decoding slots,
+// blocks in no order, sequences that stop while others go on, shared and copied blocks. Models: some of golden_test's,
+// one of each way of attention; with DOPPLER_GOLDEN_ALL=1 all. The exact lane promises it; in the others these models'
+// best logits are far enough apart.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::vector<Case> cases() {
     }
     if (!is_model) continue;
     for (const char* lane : {"exact", "fast", "portable"}) out.push_back({model.string(), lane});
-    // Blocks of bytes: read as they are by decoding rows and copied for pieces, or copied for both.
+    // Blocks of bytes: decoding rows read them directly and pieces read a copy, or both read a copy.
     if (model.filename() != "h42_d64_window_bf16") continue;
     for (const char* lane : {"fast", "portable"})
       out.push_back({model.string(), lane, kernels::CacheFormat::kQ8_0});
@@ -216,7 +216,7 @@ void Sequences::expect_same_in_company(model::SequencePlans& plans, const Wanted
   }
 }
 
-// One begins behind blocks that another wrote; a third behind a copy of them, a block of which is not full.
+// One begins after blocks that another wrote, a third after a copy of both, whose last block is not full.
 void Sequences::expect_same_behind_shared_and_copied_blocks(model::SequencePlans& plans,
                                                             const Wanted& wanted) {
   std::vector<Sequence> sequences = sequences_of(plans);

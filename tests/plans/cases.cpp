@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kLanes[] = {"exact", "fast",   "portable",  "subgroups",
                                        "dp4a",  "matrix", "persistent"};
-// Archives whose models are recorded in all lanes. Of the others the exact and the fast one show the plans; what the lanes
-// between choose is the same for all families.
+// Archives whose models are recorded in all lanes. For other archives the lanes exact and fast show the plans; the
+// lanes between choose the same for all families.
 constexpr std::string_view kInAllLanes[] = {"families_llama", "families_generated", "families_gemma3",
                                             "families_qwen3"};
 constexpr std::string_view kSynthetic[] = {"llama-3.1-8b:q4_k_m", "llama-3.2-1b:q4_k_m", "gemma-3-1b:q4_k_m"};

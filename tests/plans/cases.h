@@ -1,4 +1,5 @@
-// Which plans are digested: models x lanes x capability fixtures, generation and logits; and how one of them is recorded.
+// The plans that are digested: models x lanes x capability fixtures, generation and logits; and how one plan is
+// recorded.
 #pragma once
 
 #include <functional>
@@ -31,8 +32,8 @@ struct Case {
 using PlanVisitor = std::function<void(gpu::PlanText& text, std::span<const gpu::Plan> plans)>;
 
 // Loads the model twice on a RecordingDevice, for generation and for logits, as the program does: golden models with
-// their 64 tokens of context, the others with the default of 4096. Where one cannot be loaded, `refused` is called with the
-// plans' kind ("generation", "logits") and the error's sentence.
+// their 64 tokens of context, the others with the default of 4096. Where one cannot be loaded, `refused` is called with
+// the plans' kind ("generation", "logits") and the error's sentence.
 void record(const Case& wanted, const formats::Checkpoint& checkpoint, const PlanVisitor& visit,
             const std::function<void(std::string_view kind, const std::string& sentence)>& refused);
 

@@ -13,12 +13,12 @@ struct DigestKey {
   auto operator<=>(const DigestKey&) const = default;
 };
 
-// Of each plan its digest and number of commands, "0123456789ab/123", or "refused: " and the reason.
+// Each plan's digest and number of commands, "0123456789ab/123", or "refused: " and the reason.
 using Digests = std::map<DigestKey, std::string>;
 
 // A heading a model, then a line a plan and digest: "PLAN DIGEST FIXTURE:LANE,LANE FIXTURE:LANE".
 std::string to_text(const Digests& digests);
-// What to_text() wrote; a line it cannot have written is skipped.
+// Reads a text of to_text(); a line that it cannot have written is skipped.
 Digests from_text(std::string_view text);
 
 }  // namespace doppler::plans

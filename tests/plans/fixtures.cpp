@@ -11,7 +11,7 @@ constexpr uint64_t kMiB = 1ull << 20;
 constexpr uint64_t kGiB = 1ull << 30;
 
 const Fixture kFixtures[] = {
-    // NVIDIA H200 under Dawn: docs/results/2026-11-22-h200-contexts/devices.log. 132 multiprocessors.
+    // NVIDIA H200 under Dawn: docs/results/2026-11-22-h200-graph/devices.log. 132 multiprocessors.
     {.name = "h200",
      .caps = {.provider = "dawn",
               .adapter = "NVIDIA H200",
@@ -59,7 +59,8 @@ const Fixture kFixtures[] = {
               .max_workgroups = 65535,
               .binding_alignment = 256},
      .co_resident_groups = 2},
-    // A discrete GPU that has neither subgroups nor f16 nor packed products, and the H200's limits but for workgroup memory.
+    // A discrete GPU that has neither subgroups nor f16 nor packed products, and the H200's limits but for workgroup
+    // memory.
     {.name = "plain",
      .caps = {.provider = "dawn",
               .adapter = "a discrete GPU without subgroups and f16",

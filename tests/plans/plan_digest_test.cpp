@@ -1,5 +1,5 @@
-// The proof that a change of the host's code leaves what the GPU does as it was: every plan that models x lanes x
-// capability fixtures give, as a digest, against the committed ones. Nothing is run, so no GPU is needed. Renewed by
+// The proof that a change of the host's code leaves the GPU's work unchanged: every plan that models x lanes x
+// capability fixtures give, as a digest, against the committed ones. It runs no plan, so it needs no GPU. Renewed by
 // tools/plan_digests, which calls this program's other verbs.
 #include <algorithm>
 #include <chrono>
@@ -119,7 +119,7 @@ void print(const gpu::CommandText& command) {
 
 struct DumpOptions {
   std::string plan;           // empty: all
-  size_t wgsl_of = SIZE_MAX;  // the number of a command: its WGSL alone
+  size_t wgsl_of = SIZE_MAX;  // the number of a command: only its WGSL
 };
 
 int dump(const Case& wanted, const DumpOptions& options) {

@@ -1,4 +1,4 @@
-"""What the long tests of the server share: figures of the process, percentiles, the record that a run leaves. Standard
+"""Helpers of the long tests of the server: figures of the process, percentiles, the record that a run leaves. Standard
 library only."""
 
 import json
@@ -13,7 +13,8 @@ COMMIT = os.environ.get("DOPPLER_COMMIT") or subprocess.run(
 
 
 def process_figures(pid):
-    """Memory in MiB, threads, and open files: connections, the driver's (devices and what it shares with them), and ours."""
+    """Memory in MiB, threads, and open files: connections, the driver's (devices and what it shares with them), and
+    ours."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         fields = dict(line.split(":", 1) for line in file)
     counts = {"files": 0, "sockets": 0, "driver_files": 0}
@@ -24,7 +25,8 @@ def process_figures(pid):
 
 
 def open_files(pid):
-    """What is open -> how often. Sockets and pipes are one name each; of a file's path the last part is told."""
+    """Open files by name, with their number. Sockets and pipes are one name each; a file has the last part of its
+    path."""
     counts = {}
     for entry in os.scandir(f"/proc/{pid}/fd"):
         target = target_of(entry.path)

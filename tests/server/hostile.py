@@ -1,8 +1,9 @@
-"""Good clients of `doppler serve` beside many hostile connections: none of the good ones may fail. Not part of the usual tests:
-it takes minutes.
+"""Good clients of `doppler serve` beside many hostile connections: none of the good ones may fail. Not part of the
+usual tests: it takes minutes.
   python3 hostile.py --doppler PROGRAM [--hostile 1000] [--good 32] [--seconds 120] [--save FILE]
-Hostile connections come from a process of their own and each misbehaves in a way of HOSTILE, again and again. A good client
-asks for short answers, whole and streamed, and checks them; a request that is not answered as it should be is a failure."""
+Hostile connections come from a process of their own and each misbehaves in a way of HOSTILE, again and again. A good
+client asks for short answers, whole and streamed, and checks them; a request that is not answered as it should be is a
+failure."""
 
 import argparse
 import asyncio

@@ -1,9 +1,11 @@
-"""One `doppler serve` under the load of 1, 8, 32 and 64 clients that stream answers at the same time: all tokens together by the
-second, time to the first token, the longest gap within an answer. Not part of the usual tests: it measures a GPU.
-  python3 load.py --doppler PROGRAM --model FILE [--clients 1,8,32,64] [--prompt 512] [--tokens 256] [--rounds 2] [--save FILE]
-All clients of a round ask at once, each with a prompt of its own. `tokens_per_second` is what `bench --streams` calls so: counted
-from the moment that every client has a token until the first answer ends. `all_tokens_per_second` counts the round's whole time,
-prompts included. The first round of each number of clients warms up."""
+"""One `doppler serve` under the load of 1, 8, 32 and 64 clients that stream answers at the same time: all tokens
+together by the second, time to the first token, the longest gap within an answer. Not part of the usual tests: it
+measures a GPU.
+  python3 load.py --doppler PROGRAM --model FILE [--clients 1,8,32,64] [--prompt 512] [--tokens 256] [--rounds 2]
+  [--save FILE]
+All clients of a round ask at once, each with a prompt of its own. `tokens_per_second` is what `bench --streams` calls
+so: counted from the moment that every client has a token until the first answer ends. `all_tokens_per_second` counts
+the round's whole time, prompts included. The first round of each number of clients warms up."""
 
 import argparse
 import json

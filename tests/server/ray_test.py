@@ -1,5 +1,5 @@
-"""The examples with Ray (examples/ray), with two replicas of the shipped model on this machine. Not part of the usual tests: it
-needs the packages ray[serve] and ray[data].
+"""The examples with Ray (examples/ray), with two replicas of the shipped model on this machine. Not part of the usual
+tests: it needs the packages ray[serve] and ray[data].
   python3 ray_test.py --doppler PROGRAM [--port 8123]"""
 
 import argparse

@@ -1,7 +1,8 @@
-"""JSON schemas answered by the shipped model at temperature 1: each answer must be valid, each keyword that cannot be honoured be
-refused by name. Not part of the usual tests: it takes minutes, and the package jsonschema to judge.
+"""JSON schemas answered by the shipped model at temperature 1: each answer must be valid, each keyword that cannot be
+honoured be refused by name. Not part of the usual tests: it takes minutes, and the package jsonschema to judge.
   python3 schemas.py --doppler PROGRAM [--rounds 1] [--clients 8] [--only NAME] [--save FILE]
-The schemas are data: schemas.json, "valid" by name and "refused" by keyword. A round asks for each once, with other seeds."""
+The schemas are data: schemas.json, "valid" by name and "refused" by keyword. A round asks for each once, with other
+seeds."""
 
 import argparse
 import json

@@ -29,7 +29,7 @@ class Served:
         self.process = subprocess.Popen(
             [doppler, "serve", "--port", "0", "--json", "--log-format", "json", "--template", template, "-m", model,
              *flags], stdout=subprocess.PIPE, stderr=self.log, text=True)
-        atexit.register(self.process.kill)  # a test that fails leaves none behind
+        atexit.register(self.process.kill)  # a test that fails leaves no process
         self.port = json.loads(self.process.stdout.readline())["port"]
         self.lines = []
         # Read at once, or the server would wait for its reader.
@@ -51,7 +51,7 @@ class Served:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
 
     def ask(self, method, path, body=None, **fields):
-        """Status, header fields, body: JSON where it is JSON."""
+        """Status, header fields, body (parsed if it is JSON)."""
         connection = self.connect()
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         connection.request(method, path, data, {name.replace("_", "-"): value for name, value in fields.items()})

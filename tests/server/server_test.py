@@ -1,5 +1,5 @@
-"""`doppler serve` with the shipped model: each API whole and streamed, errors by name, limits, clients that misbehave, an
-orderly end. One server for all of it, since loading takes longest.
+"""`doppler serve` with the shipped model: each API whole and streamed, errors by name, limits, clients that misbehave,
+an orderly end. One server for all of it, since loading takes longest.
   python3 server_test.py --doppler PROGRAM [--embedding-model FOLDER] [--scoring-model FOLDER] [unittest options]"""
 
 import base64
@@ -197,7 +197,7 @@ class OpenAI(ServerCase):
             text = self.good(TEXT, {"prompt": "The", "logit_bias": {}, **fields, "max_tokens": 30, **grammar})
             for choice in text["choices"]:
                 self.assertRegex(choice["text"], "^((fox|crow)+(f|fo|c|cr|cro)?)$")
-        # The other APIs' names of it.
+        # The other APIs' names of a form.
         answer = self.good("/api/chat", {"messages": [{"role": "user", "content": "x"}], "format": schema,
                                          "stream": False})["message"]["content"]
         self.assertEqual(list(json.loads(answer)), ["animal", "legs"])
@@ -272,7 +272,7 @@ class OpenAI(ServerCase):
         self.assertIn("not valid JSON", self.refused(CHAT, "{")["message"])
         self.assertIn("deeper", self.refused(CHAT, "[" * 60000)["message"])
         self.assertIn("temperature", self.refused(CHAT, chat(temperature=-1))["message"])
-        # What the model was not loaded for is this request's error alone.
+        # A feature that the model was not loaded for is an error of this request only.
         self.assertIn("DRY", self.refused(CHAT, chat(dry_multiplier=1))["message"])
         self.assertIn("context", self.refused(TEXT, {"prompt": "fox " * 2000})["message"])
         self.assertEqual(self.refused("/v1/embeddings", {"input": "x"})["type"], "invalid_request_error")

@@ -1,10 +1,10 @@
-"""Many requests of a random mix to one `doppler serve`: memory, open files, threads and objects of the GPU must not grow. Not part
-of the usual tests: 24,000 requests take hours without a GPU.
+"""Many requests of a random mix to one `doppler serve`: memory, open files, threads and objects of the GPU must not
+grow. Not part of the usual tests: 24,000 requests take hours without a GPU.
   python3 soak.py --doppler PROGRAM [--requests 24000] [--clients 16] [--seconds N] [--seed 1] [--save FILE]
 Growth is told between the second fifth of the requests and the last: the first one fills what is bounded (kept answers,
-compiled grammars, blocks of prefixes). Every answer's status is the one its request should have. Open files are told apart:
-connections are as many behind the requests as before; the driver's own (an NVIDIA driver opens its device up to 14 times more in
-the first half of a run) may still rise a little; ours may not."""
+compiled grammars, blocks of prefixes). Every answer's status is the one its request should have. Open files are told
+apart: there are as many connections after the requests as before. The driver's own files may still rise a little (an
+NVIDIA driver opens its device up to 14 times more in the first half of a run). Ours may not rise."""
 
 import argparse
 import http.client
@@ -164,7 +164,7 @@ class Soak:
     def __init__(self, served, arguments):
         self.served, self.arguments, self.samples = served, arguments, []
         self.begun = time.time()
-        self.open = [open_files(served.process.pid)]  # before, under load, and behind it
+        self.open = [open_files(served.process.pid)]  # before, under load, and after it
         self.clients = [Client(served, arguments.seed * 1000 + i, self) for i in range(arguments.clients)]
 
     def count(self):

@@ -54,8 +54,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def setup(self):
-        # What lies in this side's buffer counts as sent: with the system's megabytes, a client that waits for a processor
-        # seems to lose them when it is killed.
+        # Bytes in this side's buffer count as sent: with the system's megabytes, a client that waits for a
+        # processor seems to lose them when it is killed.
         self.request.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
         super().setup()
 
@@ -189,7 +189,7 @@ class FaultyServer:
         return "%s://%s:%d%s" % (self.scheme, host, self.port, path)
 
     def ranges(self, path):
-        """First bytes of the ranges that were asked for, without the probes."""
+        """First bytes of the requested ranges, without the probes."""
         with self.lock:
             asked = [r for p, r, _ in self.requests if p == path and r and r != "bytes=0-0"]
         return [int(re.match(r"bytes=(\d+)", r)[1]) for r in asked]

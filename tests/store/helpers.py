@@ -1,4 +1,4 @@
-"""What the tests of this folder share: running the program with a store of its own, bytes that look like a model.
+"""Helpers of the tests in this folder: running the program with a store of its own, bytes that look like a model.
   python3 pull_test.py --doppler PROGRAM [--kills N] [unittest options]"""
 
 import json

@@ -1,4 +1,5 @@
-"""`doppler serve-models` and `doppler web`: ranges, conditions, CORS, HEAD, escapes, limits, an orderly end, and pulls from it."""
+"""`doppler serve-models` and `doppler web`: ranges, conditions, CORS, HEAD, escapes, limits, an orderly end, and pulls
+from it."""
 
 import http.client
 import json

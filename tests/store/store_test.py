@@ -1,4 +1,5 @@
-"""The store's verbs (list, show, rm, cp), models by name, and pulls from a Hugging Face hub, an RDRR folder and paths."""
+"""The store's verbs (list, show, rm, cp), models by name, and pulls from a Hugging Face hub, an RDRR folder and
+paths."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-// The adapters over a scripted model: no GPU. What types can say of them, web_types_test checks.
+// The adapters over a scripted model: no GPU. web_types_test checks their types.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { aiSdkModel } from '../../web/adapters/ai-sdk.mjs';
@@ -9,7 +9,10 @@ const kAnswer = ['once', ' upon', ' a time'];
 
 const kCalls = [['reasoning', 'Hm.'], ['call', 'find'], ['arguments', '{"a":'], ['arguments', '1}']];
 
-/** Answers with kAnswer, or the events of each answer in turn, the last of them ever after; a word is a token. @param {any[][]} given */
+/**
+ * Answers with kAnswer, or the events of each answer in turn, the last of them ever after; a word is a token.
+ * @param {any[][]} given
+ */
 function scriptedModel(...given) {
   const answers = given.length > 0 ? given : [kAnswer.map((text) => ['text', text])];
   /** @type {any[]} */ const requests = [];

@@ -236,7 +236,7 @@ if (DOPPLER_FIREFOX) {
 
   check('a token does not wait until Firefox looks, every 100 ms, whether the GPU is done', async (page) => {
     const speed = await page.evaluate(async () => {
-      // What a GPU gets; on a CPU such looks are not worth their price (gpu_host.mjs).
+      // The treatment of a GPU; on a CPU such looks are not worth their price (gpu_host.mjs).
       const gpu = { wgslLanguageFeatures: navigator.gpu.wgslLanguageFeatures, async requestAdapter(options) {
         const adapter = await navigator.gpu.requestAdapter(options);
         return { info: { isFallbackAdapter: false }, features: adapter.features, limits: adapter.limits,

@@ -1,5 +1,6 @@
-// A headless Firefox as Debian packages it, asked by WebDriver BiDi (https://w3c.github.io/webdriver-bidi/) in Playwright's
-// words, as far as the tests use them: Playwright itself asks for commands that this Firefox does not know.
+// A headless Firefox as Debian packages it, asked by WebDriver BiDi (https://w3c.github.io/webdriver-bidi/) in
+// Playwright's words, as far as the tests use them: Playwright itself asks for commands that this Firefox does not
+// know.
 // Node 20 has WebSocket only with --experimental-websocket. Read next: browser_test.mjs.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-// On Linux WebGPU is behind the first of them, and on a CPU behind the second. A site that asks to keep its storage makes
-// Firefox ask the user; the others are the answer.
+// On Linux the first preference enables WebGPU, on a CPU also the second. A site that asks to keep its storage makes
+// Firefox ask the user; the other preferences are the answer.
 const kPreferences = { 'dom.webgpu.enabled': true, 'gfx.webgpu.ignore-blocklist': true,
   'dom.storageManager.prompt.testing': true, 'dom.storageManager.prompt.testing.allow': true };
 const kWaitMs = 180000; // kernels compile on two slow cores
@@ -65,7 +66,10 @@ class Page {
     this.context = context;
   }
 
-  /** @param {'console'} _ @param {(message: {type: () => string, text: () => string}) => void} tell also of what the page throws */
+  /**
+   * @param {'console'} _
+   * @param {(message: {type: () => string, text: () => string}) => void} tell also of what the page throws
+   */
   on(_, tell) {
     this.connection.onLog.set(this.context, ({ level, text }) => tell({ type: () => level, text: () => text }));
   }
@@ -75,7 +79,12 @@ class Page {
     return this.connection.ask('browsingContext.navigate', { context: this.context, url, wait: 'complete' });
   }
 
-  /** What goes there and comes back is JSON. @param {Function | string} body @param {any} [given] @returns {Promise<any>} */
+  /**
+   * Arguments and results are JSON.
+   * @param {Function | string} body
+   * @param {any} [given]
+   * @returns {Promise<any>}
+   */
   async evaluate(body, given) {
     const call = `(${body})(...${JSON.stringify(given === undefined ? [] : [given])})`;
     const { result, exceptionDetails } = await this.connection.ask('script.evaluate', { target: { context: this.context },

@@ -26,7 +26,12 @@ const smallest = join(golden, 'llama');
 const kWrongKernel = 'attention_decode.cpu'; // in a test
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
-/** A test that is counted for the closing line. @param {string} name @param {string} missing @param {() => Promise<void>} body */
+/**
+ * A test that is counted for the closing line.
+ * @param {string} name
+ * @param {string} missing
+ * @param {() => Promise<void>} body
+ */
 function check(name, missing, body) {
   test(name, { skip: missing || false }, async () => {
     counts.failed++;
@@ -75,7 +80,7 @@ check('bytes of any number arrive through mapped buffers, with zeros up to whole
   device.destroy();
 });
 
-// A share of them, where a run of all tests has one of their cases (.ci/run).
+// A share of the cases, if a run of all tests has only a share (.ci/run).
 const share = Number(process.env.GTEST_SHARD_INDEX ?? 0), shares = Number(process.env.GTEST_TOTAL_SHARDS ?? 1);
 for (const folder of caseFolders(golden).filter((_, i) => i % shares === share)) {
   check(`golden ${relative(golden, folder)}: the greedy tokens are the reference's`, '', async () => {

@@ -1,5 +1,5 @@
-// What `npm pack` makes, used as others will: from a script tag without a build tool, built by Vite, built by webpack. Each
-// is opened in headless Chromium and completes one prompt. By ctest:
+// The result of `npm pack`, used as others will: from a script tag without a build tool, built by Vite, built by
+// webpack. Each is opened in headless Chromium and completes one prompt. By ctest:
 //   GOLDEN_DIR       the unpacked tests/data/families_llama: its smallest model, and the tokens to expect
 //   DOPPLER_WASM     the module, DOPPLER_CHROMIUM the browser
 // Exit status 77: there is no WebGPU adapter.
@@ -26,7 +26,7 @@ const wanted = readIntegers(references, 'greedy_tokens').slice(0, kTokens);
 const folder = mkdtempSync(join(tmpdir(), 'doppler-packed-'));
 const app = join(folder, 'app');
 
-/** The package as it is published, in the app's node_modules. @returns {string[]} its files */
+/** The published package, in the app's node_modules. @returns {string[]} its files */
 function installPackage() {
   const sources = join(folder, 'package');
   const isSource = (path) => !/\/(node_modules|dist)$/.test(path);

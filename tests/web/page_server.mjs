@@ -1,10 +1,10 @@
-// A web server for the tests in a browser: the package as it would be deployed, models by ranges, and a log of what was
-// asked for. A test may hold answers back or cut the network off.
+// A web server for the tests in a browser: the deployed package, models by ranges, and a log of the requests. A test
+// may hold answers back or cut the network off.
 import { createServer } from 'node:http';
 import { existsSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
-/** Of headless Chromium: WebGPU on its software adapter, and nothing from the network. */
+/** Flags of headless Chromium: WebGPU on its software adapter, and no requests to the network. */
 export const kChromiumFlags = ['--no-sandbox', '--enable-unsafe-webgpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const kTypes = { '.mjs': 'text/javascript', '.js': 'text/javascript', '.html': 'text/html', '.wasm': 'application/wasm' };
@@ -24,7 +24,9 @@ export class PageServer {
   gate = async () => {};
   isCutOff = false; // no model is reached
 
-  /** @param {{package: string, wasm: string, models: Record<string, string>}} roots models: URL folder -> folder on disk */
+  /**
+   * @param {{package: string, wasm: string, models: Record<string, string>}} roots models: URL folder -> folder on disk
+   */
   constructor(roots) {
     this.roots = roots;
     this.server = createServer((request, response) => void this.#answer(request, response));

@@ -20,7 +20,12 @@ export function readFloats(path, name) {
   return read(path, name, 'F32', (data, at) => data.readFloatLE(at));
 }
 
-/** @param {string} path @param {string} name @param {string} type @param {(data: Buffer, at: number) => number} number */
+/**
+ * @param {string} path
+ * @param {string} name
+ * @param {string} type
+ * @param {(data: Buffer, at: number) => number} number
+ */
 function read(path, name, type, number) {
   const file = readFileSync(path);
   const headerBytes = Number(file.readBigUInt64LE(0));

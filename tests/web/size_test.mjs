@@ -1,4 +1,5 @@
-// The module as a web server sends it, with gzip, stays below what docs/design/web.md promises. By ctest, with DOPPLER_WASM.
+// The module as a web server sends it, with gzip, stays below what docs/design/web.md promises. By ctest, with
+// DOPPLER_WASM.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';

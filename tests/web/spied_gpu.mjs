@@ -13,7 +13,9 @@ export async function spiedGpu(gpu, touch) {
   } };
 }
 
-/** Has the device fail the buffer behind the first `after` ones, as one without memory does: only a scope tells. @param {any} device
+/**
+ * Has the device fail the buffer after the first `after` ones, as one without memory does: only a scope tells.
+ * @param {any} device
  * @param {number} after */
 export function failingAllocation(device, after) {
   /** @type {string[]} */ const scopes = [];

@@ -1,4 +1,4 @@
-// How submits are replayed (web/gpu_host.mjs), over a GPU that only notes what it is told.
+// Tests the replay of submits (web/gpu_host.mjs) over a GPU that only notes its calls.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { GpuHost } from '../../web/gpu_host.mjs';
@@ -7,7 +7,11 @@ const kDispatch = 1, kCommandWords = 8, kNoReadback = -1; // src/gpu/plan.h, hos
 const kReadback = 2; // BufferUse
 const kEarly = 32; // gpu_host.mjs
 
-/** A host whose submits are `log`: of each the grids of its dispatches, and 'copy'. @param {string} provider @param {string} adapter */
+/**
+ * A host whose submits are `log`: of each the grids of its dispatches, and 'copy'.
+ * @param {string} provider
+ * @param {string} adapter
+ */
 async function startHost(provider, adapter) {
   /** @type {string[][]} */ const log = [];
   const noted = () => {
@@ -36,7 +40,10 @@ async function startHost(provider, adapter) {
   return { log, memory, imports, read: (id) => ask('dp_gpu_read', id, 16) };
 }
 
-/** A plan of `count` dispatches, run `times` times, whose result is read back or not. @param {Awaited<ReturnType<typeof startHost>>} host */
+/**
+ * A plan of `count` dispatches, run `times` times, whose result is read back or not.
+ * @param {Awaited<ReturnType<typeof startHost>>} host
+ */
 function submit(host, count, times, readback = 1) {
   const works = 0, words = 64;
   const w = new Uint32Array(host.memory.buffer, words, count * kCommandWords);

@@ -1,6 +1,6 @@
-// What a GPU with matrix units is given compiles in the Dawn that Node has, whose WGSL of matrix units is another than a newer
-// Dawn's: no GPU is needed, since its null backend takes all features and runs nothing. By ctest, with DOPPLER_PLANS, the
-// program of tests/plans that writes the WGSL of a model's plans.
+// The WGSL for a GPU with matrix units compiles in the Dawn that Node has, whose WGSL of matrix units differs from
+// a newer Dawn's: no GPU is needed, since its null backend takes all features and runs nothing. By ctest, with
+// DOPPLER_PLANS, the program of tests/plans that writes the WGSL of a model's plans.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -36,7 +36,8 @@ MAY_INCLUDE = {
     "batch": {"doppler", "openai", "base"},
     # engine and tokenizer: templates with tools. model, formats and the like come with the engine's headers.
     "server": {"doppler", "batch", "openai", "engine", "tokenizer", "base"},
-    # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler graph`.
+    # kernels: `doppler kernels` prints kernels/catalogue.h, which no model leads to. graph and the like: `doppler
+    # graph`.
     "cli": {"doppler", "engine", "families", "graph", "lowering", "kernels", "gpu", "formats", "store", "openai", "bench",
             "batch", "server", "base"},
     # The public API blocks, which a browser must not: the exports run the engine's coroutines themselves.
@@ -52,8 +53,8 @@ PLATFORM_SUFFIX = re.compile(r"_(native|posix|web)(_test)?\.(h|cpp)$")
 NATIVE_ONLY = re.compile(r"_(test|bench|fuzz)\.cpp$|/testing/|/test_\w+\.(h|cpp)$")
 PLATFORM_IF = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(__wasm|__linux|_WIN32|__APPLE__|__EMSCRIPTEN|__unix)", re.M)
 
-# WGSL: a write of one component of a vector may write all of it (Metal and D3D12 do), so two invocations that write
-# components of one vector in workgroup memory or a buffer race.
+# WGSL: a write of one component of a vector may write the whole vector (Metal and D3D12 do), so two invocations that
+# write components of one vector in workgroup memory or a buffer race.
 COMPONENT_WRITE = re.compile(r"^.*\[[^\]]*\](\[[^\]]*\]|\.[xyzwrgba])\s*[-+*/|&^]?=(?!=)", re.M)
 
 README_LINES = 10

@@ -1,4 +1,5 @@
-// openai and ai of npm against the server at the address that is the second argument; the first is the folder that has them.
+// openai and ai of npm against the server at the address that is the second argument; the first is the folder that has
+// them.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";

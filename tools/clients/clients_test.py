@@ -1,5 +1,5 @@
-"""Clients against `doppler serve`: whole and streamed answers, tools, errors. openai, anthropic and ollama are here, what is
-above them in the files beside this one. Started by tools/clients/run, which installs them."""
+"""Clients against `doppler serve`: whole and streamed answers, tools, errors. openai, anthropic and ollama are here,
+what is above them in the files beside this one. Started by tools/clients/run, which installs them."""
 
 import argparse
 import os

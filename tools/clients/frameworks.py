@@ -1,5 +1,5 @@
-"""Tests of the frameworks above the clients: openai-agents, LangChain, LiteLLM. Part of clients_test.py, which begins the
-server. Arguments of calls are of two places, so that a model of 3M parameters keeps to them."""
+"""Tests of the frameworks above the clients: openai-agents, LangChain, LiteLLM. Part of clients_test.py, which begins
+the server. Arguments of calls are of two places, so that a model of 3M parameters keeps to them."""
 
 import asyncio
 import json
@@ -31,8 +31,8 @@ class Frameworks(unittest.TestCase):
 
 
 class Agents(Frameworks):
-    """A call of a tool, its result told to the model, an answer; over both of OpenAI's APIs. An answer that reaches the limit of
-    tokens is an error to this client: "stop" ends it."""
+    """A call of a tool, its result told to the model, an answer; over both of OpenAI's APIs. An answer that reaches the
+    limit of tokens is an error to this client: "stop" ends it."""
 
     def run_agent(self, make_model, is_streamed):
         asked = []

@@ -1,5 +1,5 @@
-"""instructor against the server at the address that is its argument: an object out of a call of a tool and out of an answer
-after a schema, whole and in pieces."""
+"""instructor against the server at the address that is its argument: an object out of a call of a tool and out of an
+answer after a schema, whole and in pieces."""
 
 import sys
 from typing import Literal

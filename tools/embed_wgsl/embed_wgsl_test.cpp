@@ -1,4 +1,4 @@
-// What the generator accepts, what it makes of it, and the sentence for everything it refuses. A new rule is
+// The generator: input that it accepts, its output, and the sentence for everything it refuses. A new rule is
 // a row of kRefused.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Turns a scanned WGSL file into the C++ header that the host code includes, and the list of all files into
-// the registry behind gpu::embedded_wgsl(). Read next: embed_wgsl.cpp (the program), cmake/EmbedWgsl.cmake
+// the registry of gpu::embedded_wgsl(). Read next: embed_wgsl.cpp (the program), cmake/EmbedWgsl.cmake
 // (its caller).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The scanner behind wgsl_reader.h: comments are blanked out first (line breaks stay, so that lines can be
+// The scanner of wgsl_reader.h: comments are blanked out first (line breaks stay, so that lines can be
 // counted), then declarations are found by their tokens.
 #include "wgsl_reader.h"
 
@@ -161,7 +161,7 @@ std::expected<uint32_t, std::string> read_number(Scanner& scan, const std::strin
   return static_cast<uint32_t>(std::stoul(digits));
 }
 
-// What follows the attributes: `var<uniform> name` or `var<storage[, mode]> name`.
+// Reads the part after the attributes: `var<uniform> name` or `var<storage[, mode]> name`.
 std::expected<Binding, std::string> read_buffer(Scanner& scan, uint32_t number) {
   const int line = scan.line();
   Binding binding{.number = number, .name = "", .kind = ""};
@@ -253,15 +253,16 @@ std::expected<WgslFile, std::string> read_wgsl(std::string_view text) {
 
 namespace {
 
-// Whether a blank between the two characters keeps tokens apart: two words, or punctuation that together would be another
-// token ("a / *p", "array<u32> = x").
+// True if a blank between the two characters keeps tokens apart: two words, or punctuation that together would be
+// another token ("a / *p", "array<u32> = x").
 bool parts_tokens(char before, char after) {
   if (is_word(before) || before == '.') return is_word(after) || after == '.';
   constexpr std::string_view kBegins = "-+*/%&|^!<>=", kFollows = "-+*/&|<>=";
   return kBegins.contains(before) && kFollows.contains(after);
 }
 
-// A line without the blanks that part no tokens; of its indentation one is left, by which the composer knows declarations.
+// A line without the blanks that part no tokens; of its indentation one is left, by which the composer knows
+// declarations.
 std::string compact_line(std::string_view line) {
   std::string out;
   bool blank = false;

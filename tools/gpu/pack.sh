@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes build/gpu_bundle, a folder that runs Doppler's tests and benchmarks on another x86-64 Linux machine (glibc not
-# older than here) without network: see README.md. Compressed, because a bundle may have to travel through a narrow door.
+# older than here) without network: see README.md. Compressed, because a bundle may have to travel through a narrow
+# door.
 #   pack.sh [--build DIR] [--no-build] [--programs NAME,NAME] [--base REV]
 # --build DIR: a configured build folder (default: build/release, made if missing).
 # --programs: only these of the programs, such as doppler or doppler,linear_test; default: all that use the GPU.
@@ -24,14 +25,15 @@ done
 bundle=$root/build/gpu_bundle
 deps=$root/.deps
 
-# What the machine there has itself; anything else that a program is linked with travels.
+# Libraries that the machine there has itself. All others that a program is linked with travel.
 base_libraries='linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|libpthread\.so|librt\.so|libstdc\+\+|libgcc_s'
 # The programs: the command line, whatever tests or times the GPU.
 programs='^(src/cli/doppler|src/(gpu|kernels)/([a-z0-9_]+/)*(gpu_test|[a-z0-9_]+_test|[a-z0-9_]+_bench)|tests/golden/golden_test)$'
 [ -z "$chosen" ] || programs="^(src|tests)/([a-z0-9_]+/)*($chosen)\$"
 not_for_gpu='/(plan_test|native_guards_test)$' # unit tests without a device
 
-# With ccache, what was once compiled as a candidate need not be compiled again as a base: paths count from the source tree.
+# With ccache, what was once compiled as a candidate need not be compiled again as a base: paths count from the source
+# tree.
 if command -v ccache > /dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER="${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}"; fi
 
 if [ $make = yes ]; then
@@ -42,7 +44,8 @@ if [ $make = yes ]; then
   ninja -C "$build" $targets
 fi
 
-# The base: its committed files in a folder of their own, and its doppler alone. Kept until another revision is asked for.
+# The base: its committed files in a folder of their own, and only its doppler. It is kept until another revision is
+# named.
 if [ -n "$base" ]; then
   base_commit=$(git -C "$root" rev-parse --verify "$base^{commit}")
   tree=$root/build/gpu_base

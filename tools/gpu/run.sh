@@ -3,14 +3,14 @@
 # limit, none stops the others, and what is done is in OUT at any moment. OUT gets few files: summary.txt, and
 # results.tar.gz with all tables, JSON and logs.
 #   run.sh [flags] OUT
-#   --steps LIST      of devices,compare,bench,rules,profile,tests,times; default all but rules (compare: if a base was
-#                     packed; rules: bench of each shape and lane with each lowering rule turned off)
+#   --steps LIST      of devices,compare,bench,rules,profile,tests,times; default all but rules (compare, if a base was
+#                     packed. rules: bench of each shape and lane with each lowering rule turned off)
 #   --shapes LIST     SHAPE:QUANT,...         --lanes LIST       default fast
 #   --prompt LIST     default 512; 0: none    --generate LIST    default 128; 0: none
 #   --depth LIST      tokens cached before    --repetitions N    default 5
 #   --rounds N        of compare: base, candidate, base, candidate, ...; default 3
 #   --tests REGEX     which test programs     --filter PATTERN   which of their tests (gtest)
-#   --times REGEX     which kernel benches    --providers LIST   default dawn,wgpu; only tests use all of them
+#   --times REGEX     which kernel benches    --providers LIST   default dawn,wgpu; only tests use all
 #   --flags "..."     more flags of bench and profile, such as "--kernel matvec=matvec.q4_k.tile.s8"
 #   --candidate-flags "..."  more flags of bench, not given to the base
 #   --minutes N       default 9               --quick            little of everything, to try the script on a CPU
@@ -181,7 +181,7 @@ if wanted profile; then
   keep
 fi
 
-# Tests share the device, four programs at a time: nothing is timed meanwhile.
+# Tests share the device, four programs at a time, so no step is timed meanwhile.
 programs_like() { (cd "$work/bin" && ls) | grep -E "$1" | grep -E "$2"; }
 if wanted tests; then
   export results deadline work

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Prints the machine code that NVIDIA's Vulkan driver made of compute pipelines, out of its cache of shaders, with what each
-instruction waits for: whether a load is early enough, whether fragments are LDSM, how many registers a kernel has.
+"""Prints the machine code that NVIDIA's Vulkan driver made of compute pipelines, out of its cache of shaders, with what
+each instruction waits for: whether a load is early enough, whether fragments are LDSM, how many registers a kernel has.
   __GL_SHADER_DISK_CACHE_PATH=CACHE PROGRAM     (an empty folder: one program, few pipelines)
-  sass.py CACHE OUT                             (writes OUT/N.sass, N from the first pipeline compiled, and prints a line for each)
-Needs zstd, and nvdisasm and ptxas of a CUDA toolkit that knows the GPU (--arch, sm_90 by default). Seen with driver 580.
+  sass.py CACHE OUT                             (writes OUT/N.sass, N from the first pipeline compiled, and prints a
+  line for each)
+Needs zstd, and nvdisasm and ptxas of a CUDA toolkit that knows the GPU (--arch, sm_90 by default). Seen with driver
+580.
 
-A line is: address, cycles until the next instruction of the warp may issue (st), the counter that a load sets when its result is
-there (W) or its operands are read (R), the counters that must be zero before it issues (wait), the instruction. There are six
-counters: loads that share one are waited for together."""
+A line is: address, cycles until the next instruction of the warp may issue (st), the counter that a load sets when its
+result is there (W) or its operands are read (R), the counters that must be zero before it issues (wait), the
+instruction. There are six counters: loads that share one are waited for together."""
 
 import argparse
 import pathlib
@@ -29,14 +31,14 @@ def unpacked(cache):
     for path in sorted(pathlib.Path(cache).rglob("*.bin")):
         data = path.read_bytes()
         for found in re.finditer(re.escape(ZSTD), data):
-            # What follows the entry is no zstd, which the program complains of behind the entry's bytes.
+            # Bytes that are no zstd follow the entry; the program complains, but it has given the entry by then.
             done = subprocess.run(["zstd", "-dcq"], input=data[found.start():], capture_output=True, check=False)
             if done.stdout.startswith(SHADER):
                 yield done.stdout
 
 
 def code_of(shader):
-    """The instructions, 16 bytes each; None where the header has no section of them."""
+    """The instructions, 16 bytes each; None if the header has no section of instructions."""
     for at in range(0x28, min(len(shader), 0x400) - 12, 4):
         kind, size, offset = struct.unpack_from("<III", shader, at)
         if kind == CODE and size >= 0x100 and size % 16 == 0 and at < offset and offset + BEHIND + size <= len(shader):

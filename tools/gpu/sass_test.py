@@ -1,4 +1,5 @@
-"""sass.py finds code and scheduling bits in bytes as the driver lays them out; programs of a CUDA toolkit are not needed."""
+"""sass.py finds code and scheduling bits in bytes as the driver lays them out; programs of a CUDA toolkit are not
+needed."""
 import pathlib
 import struct
 import sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Error of each lane: relative L2 of its logits against the exact lane's, and how often both prefer the same token.
 
-Every position of a text of ordinary English, the shipped model (or --model), one process a lane. `step` rows evaluate one
-token at a time, as decoding does; the others the whole text as one prefill chunk. A lane that the device refuses is
-listed with the reason. Uses the standard library alone.
+Every position of a text of ordinary English, the shipped model (or --model), one process a lane. `step` rows evaluate
+one token at a time, as decoding does; the others the whole text as one prefill chunk. A lane that the device refuses is
+listed with the reason. Uses only the standard library.
 """
 import argparse
 import array

@@ -1,5 +1,5 @@
 # The launcher's slow path: setup, configure, build, with one line of progress and a log for when it fails.
-# Expects ROOT, BUILD and STAMP (see ./doppler). TESTS: ON where the tests are wanted too.
+# Expects ROOT, BUILD and STAMP (see ./doppler). TESTS: ON to build the tests too.
 
 LOG=$ROOT/build/launcher.log
 
@@ -23,8 +23,8 @@ configure() {
   [ ! -f "$BUILD/build.ninja" ] || return 0
   printf 'build: configuring\n'
   local options=(-DDOPPLER_TESTS="${TESTS:-OFF}")
-  # With ccache sources are compiled one by one, which keeps what did not change. Without it batches and precompiled headers
-  # are faster, and so they are where nothing was kept: on machines of continuous integration, which set CI.
+  # With ccache sources are compiled one by one, which keeps what did not change. Without it batches and precompiled
+  # headers are faster. They are faster too on machines of continuous integration, which keep nothing and set CI.
   if command -v ccache >/dev/null && [ -z "${CI:-}" ]; then
     options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DDOPPLER_BATCHES=OFF)
   else
@@ -50,8 +50,8 @@ build_jobs() {
   echo $((cores < memory_jobs ? cores : memory_jobs))
 }
 
-# Ninja's "[12/345] ..." as one line that moves, or a line every tenth where nobody watches. In bash, because the awk of
-# a bare Debian (mawk) reads ahead: it would show nothing until the build is over.
+# Ninja's "[12/345] ..." as one line that moves, or a line every tenth if the output is no terminal. In bash, because
+# the awk of a bare Debian (mawk) reads ahead: it would show nothing until the build is over.
 show_progress() {
   local line step steps tenth=0 shown=""
   while IFS= read -r line; do

@@ -1,5 +1,5 @@
-# What `./doppler web` serves: the core for browsers and the page around it, in web/dist. Expects what ./doppler sets.
-# Read next: web/page/build.mjs, which gathers the files.
+# Makes the files that `./doppler web` serves: the core for browsers and the page around it, in web/dist. Expects what
+# ./doppler sets. Read next: web/page/build.mjs, which gathers the files.
 
 # shellcheck source=tools/launcher/build.sh
 . "$ROOT/tools/launcher/build.sh"

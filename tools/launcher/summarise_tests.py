@@ -1,8 +1,8 @@
 """Counts single test cases in ctest's JUnit files and prints what failed, what was skipped and why, and a closing
 line `N passed, N failed, N skipped`: summarise_tests.py [--require GROUP]... FOLDER... A folder holds test-results.xml
 and, since CTest 3.25 writes no labels there, test-list.json of `ctest --show-only=json-v1`. Exit status 1 if something
-failed, nothing ran, or a required group has no entry or one that ran no case. A ctest entry counts as the cases its output
-reports (GoogleTest, unittest, the story runner), else as one."""
+failed, nothing ran, or a required group has no entry or one that ran no case. A ctest entry counts as the cases its
+output reports (GoogleTest, unittest, the story runner), else as one."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""How each kind of ctest entry is counted. A new kind is a row of CASES."""
+"""Each kind of ctest entry and its counts. A new kind is a row of CASES."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # `./doppler test [GROUP...] [-- CTEST OPTIONS]`: builds what the groups need (all groups by default), runs them and
-# ends with a line that counts single test cases. What a machine cannot run is left out, but a group that is named must
+# ends with a line that counts single test cases. A group that a machine cannot run is left out, but a named group must
 # run whole. Expects what ./doppler sets; summarise_tests.py counts.
 
 # shellcheck source=tools/launcher/build.sh
@@ -30,10 +30,10 @@ run_tests() {
 
   for group in "${groups[@]}"; do [ "$group" = fuzz ] || labels+="${labels:+|}$group"; done
   if [ -n "$labels" ]; then
-    # Which tests there are is decided while configuring, so what they need comes first.
+    # Configuring decides which tests there are, so their packages come first.
     "$ROOT/tools/setup"
     "$ROOT/tools/setup" test
-    # What only some tests need is fetched and unpacked while the program compiles.
+    # Packages that only some tests need are fetched and unpacked while the program compiles.
     prepare_groups &
     TESTS=ON build doppler
     wait
@@ -41,7 +41,7 @@ run_tests() {
     TESTS=ON build all
     run_ctest "$BUILD" -L "^($labels)\$" "$@"
   fi
-  # The fuzz targets are a build of their own: sanitised, by Clang, of the parsers alone.
+  # The fuzz targets are a build of their own: sanitised, by Clang, of the parsers only.
   if wants fuzz && grep -rq 'doppler_fuzz(' "$ROOT/src" --include=CMakeLists.txt; then
     if "$ROOT/tools/setup" fuzz; then
       build_fuzz

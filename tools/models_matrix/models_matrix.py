@@ -1,5 +1,6 @@
-"""What tests showed of each family, as the data of `doppler models` (src/cli/verified_models.json).
-  models_matrix.py RECORD.json...   (in the repository's root; records: golden tests and openai_test with --gtest_output=json:RECORD.json)
+"""Writes the results of tests for each family as the data of `doppler models` (src/cli/verified_models.json).
+  models_matrix.py RECORD.json...   (in the repository's root; records: golden tests and openai_test with
+  --gtest_output=json:RECORD.json)
 Rows of devices that the records do not name stay. A test that failed or was skipped shows nothing."""
 
 import json

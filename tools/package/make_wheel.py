@@ -1,6 +1,6 @@
 """Packs an installed Doppler as a Python wheel, whose command `doppler` starts the program: make_wheel.py --root FOLDER
---version V --platform TAG --out FOLDER. The layout is that of the binary distribution format of PyPA's specifications; no
-build backend is needed, since nothing is compiled. Used by package.sh."""
+--version V --platform TAG --out FOLDER. The layout is that of the binary distribution format of PyPA's specifications;
+it needs no build backend, since it compiles no code. Used by package.sh."""
 
 import argparse
 import base64
@@ -45,7 +45,8 @@ ENTRY_POINTS = "[console_scripts]\ndoppler = {name}:main\n"
 
 
 def installed(root):
-    """(path in the package, path on disk) of every file. A wheel has no links: the link libdoppler.so becomes the file, and
+    """(path in the package, path on disk) of every file. A wheel has no links: the link libdoppler.so becomes the file,
+    and
     its names with versions are left out."""
     for folder, folders, files in os.walk(root):
         folders.sort()

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Makes prebuilt packages of this checkout: a relocatable tar.xz, a .deb and a Python wheel of the same files.
 #   tools/package/package.sh [--out FOLDER]     usual: build/package/out
-# Build on the oldest system that shall be served: the packages ask for its C library or a newer one and for nothing else.
-# A GPU's Vulkan driver, or Mesa's lavapipe (mesa-vulkan-drivers), stays the system's affair. docs/howto/install.md has
-# what users do with them; tools/package/try.sh tries each in a clean root.
+# Build on the oldest system that shall be served: the packages ask for its C library or a newer one and for nothing
+# else. A GPU's Vulkan driver, or Mesa's lavapipe (mesa-vulkan-drivers), stays the system's affair.
+# docs/howto/install.md has what users do with them; tools/package/try.sh tries each in a clean root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 BUILD=$PWD/build/package

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries the packages of package.sh, each in a clean root of each system: unpack or install, then one answer of the default
-# model on the CPU. As root, with debootstrap: it fetches the systems from their mirrors.
+# Tries the packages of package.sh, each in a clean root of each system: unpack or install, then one answer of the
+# default model on the CPU. As root, with debootstrap: it fetches the systems from their mirrors.
 #   tools/package/try.sh [SYSTEM]...     debian12 debian13 ubuntu24.04 (usual: all)
 # Prints a line a package: system, package, seconds from the unpacking to the answer, and the answer's beginning.
 set -euo pipefail
@@ -35,14 +35,14 @@ fresh_root() {
   cp "$OUT"/doppler* "$ROOTS/$system/tmp/"
 }
 
-# debootstrap of an older system may not know a newer suite's name; all of them are set up alike.
+# debootstrap of an older system may not know a newer suite's name; all suites are set up alike.
 script_of() {
   local scripts=/usr/share/debootstrap/scripts
   if [ -e "$scripts/$1" ]; then echo "$scripts/$1"; elif [ "$1" = noble ]; then echo "$scripts/jammy"; else echo "$scripts/sid"; fi
 }
 
 driver='apt-get -q update && apt-get -q -y install --no-install-recommends libvulkan1 mesa-vulkan-drivers'
-# What a package's own installing needs, and how it is installed.
+# For each package: what its installation needs, and the command.
 needs_tar='apt-get -q -y install --no-install-recommends xz-utils'
 needs_deb=true
 needs_wheel='apt-get -q -y install --no-install-recommends python3-venv'

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Which plans differ from the committed digests (tests/plans/digests.txt), and how.
+"""Says which plans differ from the committed digests (tests/plans/digests.txt), and how.
 
-Without --against it says which models x lanes x fixtures x plans changed. With it, it also shows the commands that changed,
-one representative of each kind of change: the program of another build (of the commit before, say) records the same plans.
---renew then accepts what the build makes. tests/plans/plan_digest_test.cpp makes the digests and needs no GPU.
-Uses the standard library alone.
+Without --against it says which models x lanes x fixtures x plans changed. With it, it also shows the commands that
+changed, one representative of each kind of change: the program of another build (of the commit before, say) records the
+same plans. --renew then accepts what the build makes. tests/plans/plan_digest_test.cpp makes the digests and needs no
+GPU. Uses only the standard library.
 """
 import argparse
 import collections
@@ -66,7 +66,7 @@ def print_changed(changed: list[Cell], every: list[Cell]) -> None:
 
 
 def plans_of(dump: str) -> dict[str, list[tuple[str, ...]]]:
-    """Of each plan its commands, a tuple of lines each: label and role, then what is digested."""
+    """The commands of each plan, a tuple of lines each: label and role, then the digested lines."""
     plans: dict[str, list[tuple[str, ...]]] = {}
     for block in re.split(r"\n(?! )", dump.strip()):
         heading = re.match(r"plan (\S+?),? (is refused|up to)", block)
@@ -151,7 +151,7 @@ def print_commands(changed: list[Cell], builds: tuple[pathlib.Path, pathlib.Path
 
 
 def representatives(changed: list[Cell], old: dict[Cell, str], new: dict[Cell, str]) -> list[Cell]:
-    """Of the plans of a model that changed in the same way, one."""
+    """One plan for all plans of a model that changed in the same way."""
     first = {}
     for cell in changed:
         first.setdefault((cell.model, old.get(cell), new.get(cell)), cell)

@@ -2,9 +2,9 @@
 # Measures all installed engines on this machine's GPU and writes records and report: docs/howto/rivals.md.
 #   gpu.sh OUT [--shapes SHAPE:QUANT,...] [--parts parity,throughput,warm,cold] [--workloads NAME,...] [--machine WORDS]
 #     [--budget SECONDS] [-- FLAGS of rivals run]
-# OUT: a new folder for records, tables and plots; models are made in OUT/models once. Engines: `rivals install`, doppler-native
-# among them. --budget: of each `rivals run`, whose record names what was left out. FLAGS such as --warmup-tokens 16, --rounds-of
-# llama.cpp-vulkan.512x128=2. A part that fails is named; the rest goes on.
+# OUT: a new folder for records, tables and plots; models are made in OUT/models once. Engines: `rivals install`,
+# doppler-native among them. --budget: of each `rivals run`, whose record names what was left out. FLAGS such as
+# --warmup-tokens 16, --rounds-of llama.cpp-vulkan.512x128=2. A part that fails is named; the rest goes on.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?usage: gpu.sh OUT [--shapes LIST] [--parts LIST] [--workloads LIST] [--machine WORDS] [--budget SECONDS] [-- FLAGS]}

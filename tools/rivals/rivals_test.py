@@ -1,5 +1,5 @@
-"""The registry is valid, and rivals does what it says: schemas, intervals, turns, equality, tables, plots, the regression
-check. No engine is needed: harness_for_tests.py stands in for some."""
+"""The registry is valid, and rivals does what it says: schemas, intervals, turns, equality, tables, plots, the
+regression check. No engine is needed: harness_for_tests.py stands in for some."""
 
 import base64
 import copy
@@ -17,7 +17,8 @@ from xml.dom import minidom
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "harness")]
 import onnx_model  # noqa: E402
-from comparison import cli, estimates, gguf, install, outputs, plots, process, prompts, records, registry, report, runner, schema, squeeze  # noqa: E402
+from comparison import (cli, estimates, gguf, install, outputs, plots, process, prompts, records,  # noqa: E402
+                        registry, report, runner, schema, squeeze)
 
 WORKLOADS = [{"name": "8x4", "prompt": 8, "decode": 4, "streams": 1}, {"name": "16x4", "prompt": 16, "decode": 4, "streams": 1},
              {"name": "8x4x2", "prompt": 8, "decode": 4, "streams": 2}]

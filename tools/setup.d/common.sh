@@ -12,8 +12,8 @@ rows() {
   sed -n "s/^$1 *| *//p" tools/dependencies | sed 's/ *| */|/g; s/ *$//'
 }
 
-# How commands that change the system are started: nothing for root, sudo otherwise; sudo may ask for a password
-# only where somebody can answer it.
+# The prefix of commands that change the system: none for root, sudo otherwise. sudo may ask for a password only if
+# somebody can answer.
 root_prefix() {
   if [ "$(id -u)" = 0 ]; then
     echo ""
@@ -26,7 +26,7 @@ root_prefix() {
   fi
 }
 
-# Whether the kernel shows a GPU. Without one Doppler runs on the CPU by Mesa's lavapipe.
+# True if the kernel shows a GPU. Without one Doppler runs on the CPU by Mesa's lavapipe.
 has_gpu() { compgen -G '/dev/dri/renderD*' >/dev/null || compgen -G '/dev/nvidia[0-9]*' >/dev/null; }
 
 # The groups of packages that `doppler run` needs on this machine.

@@ -1,6 +1,6 @@
 # Distribution packages, by the rows `package` of tools/dependencies. Debian 12 or newer, Ubuntu 24.04 or newer.
 
-# missing_packages GROUP...: names, on one line, of those groups' packages that are not installed.
+# missing_packages GROUP...: the names, on one line, of packages in these groups that are not installed.
 missing_packages() {
   local missing="" group name row_group _
   for group in "$@"; do

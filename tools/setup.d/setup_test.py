@@ -1,4 +1,4 @@
-"""tools/setup: several parts at once, and none of them where one is not known. Installs nothing."""
+"""tools/setup: several parts at once, and no part if one name is unknown. Installs nothing."""
 import os
 import pathlib
 import subprocess

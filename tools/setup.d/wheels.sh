@@ -1,5 +1,5 @@
-# The WebGPU providers and llguidance: Python wheels used as archives. pip fetches them, so that the index, mirror or proxy
-# this machine is configured for is used; their SHA-256 decides whether they are the right ones.
+# The WebGPU providers and llguidance: Python wheels used as archives. pip fetches them, so that the index, mirror or
+# proxy this machine is configured for is used; their SHA-256 decides whether they are the right ones.
 
 wheel_machine() {
   case "$(uname -m)" in
@@ -9,7 +9,7 @@ wheel_machine() {
   esac
 }
 
-# What .deps/wheels.stamp holds once the wheels are unpacked: the rows themselves.
+# The content of .deps/wheels.stamp once the wheels are unpacked: the rows themselves.
 wheel_stamp() { { rows wheel | grep "|$(wheel_machine)|"; rows file; } | cut -d'|' -f1-4; }
 
 wheels_are_current() {

@@ -1,5 +1,5 @@
-// A loaded model in the shape of Chrome's Prompt API (webmachinelearning.github.io/prompt-api): an object like the global
-// LanguageModel, so that a page written for that runs on any model. Text only.
+// A loaded model in the shape of Chrome's Prompt API (webmachinelearning.github.io/prompt-api): an object like the
+// global LanguageModel, so that a page written for that runs on any model. Text only.
 import { asDopplerError, DopplerError } from '../errors.mjs';
 
 const kDefaultTopK = 40;
@@ -102,7 +102,7 @@ class PromptModel extends EventTarget {
     return (await this.#doppler.tokenize(text, { addSpecial: false })).length;
   }
 
-  // What does not fit leaves from the front, except the system's words.
+  // Messages that do not fit leave from the front, except the system's words.
   /** @param {any[]} messages */
   async #fitting(messages) {
     const [system, rest] = messages[0]?.role === 'system' ? [messages.slice(0, 1), messages.slice(1)] : [[], messages];
@@ -142,7 +142,12 @@ class PromptModel extends EventTarget {
     throw unsupported(`The model called tools ${kMostTurns} times without an answer.`);
   }
 
-  /** One answer of the model. @param {any[]} messages @param {{text: string, calls: any[]}} said is filled @param {any} options */
+  /**
+   * One answer of the model.
+   * @param {any[]} messages
+   * @param {{text: string, calls: any[]}} said is filled
+   * @param {any} options
+   */
   async *#turn(messages, said, options) {
     const tools = this.#tools.map(({ name, description, inputSchema: parameters }) =>
       ({ type: /** @type {const} */ ('function'), function: { name, description, parameters } }));
@@ -159,7 +164,11 @@ class PromptModel extends EventTarget {
     }
   }
 
-  /** What the page's own function says to a call. @param {{name: string, arguments: string}} call @returns {Promise<string>} */
+  /**
+   * The answer of the page's own function to a call.
+   * @param {{name: string, arguments: string}} call
+   * @returns {Promise<string>}
+   */
   async #result({ name, arguments: text }) {
     const tool = this.#tools.find((one) => one.name === name);
     if (!tool) return `There is no tool "${name}".`;

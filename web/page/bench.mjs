@@ -1,5 +1,6 @@
-// Speed of a loaded model: ppN (prefill of N tokens), tgN (decode of N) and both behind some depths of context, with the
-// names and the JSON of `doppler bench` (docs/howto/bench.md), which has this module measure browsers and Node. No DOM.
+// Speed of a loaded model: ppN (prefill of N tokens), tgN (decode of N) and both at some depths of context, with
+// the names and the JSON of `doppler bench` (docs/howto/bench.md), which has this module measure browsers and Node. No
+// DOM.
 
 /** @typedef {{prompt: number, generate: number, depth: number}} Test both lengths: one after the other, as one test */
 /** @typedef {{tests: Test[], repetitions: number, batch?: number}} Workload batch: decode steps of one submit */
@@ -15,7 +16,13 @@ export function parseDepths(text, ctx) {
   return [...new Set(depths)].sort((a, b) => a - b);
 }
 
-/** Token ids without a pattern. @param {number} count @param {number} vocabulary @param {number} seed @returns {number[]} */
+/**
+ * Token ids without a pattern.
+ * @param {number} count
+ * @param {number} vocabulary
+ * @param {number} seed
+ * @returns {number[]}
+ */
 export function someTokens(count, vocabulary, seed) {
   let state = seed >>> 0;
   return Array.from({ length: count }, () => {
@@ -35,7 +42,9 @@ export function statistics(samples) {
   return { median, mean, stddev, min: sorted[0], max: sorted.at(-1), samples };
 }
 
-/** At each depth a test of the prompt and one of the generation; 0 is no test. @param {number} prompt @param {number} generate
+/**
+ * At each depth a test of the prompt and one of the generation; 0 is no test.
+ * @param {number} prompt @param {number} generate
  * @param {number[]} depths @returns {Test[]} */
 export function makeTests(prompt, generate, depths) {
   const kinds = [...(prompt ? [{ prompt, generate: 0 }] : []), ...(generate ? [{ prompt: 0, generate }] : [])];
@@ -89,7 +98,11 @@ function rate({ prompt, generate }, timings) {
   return (prompt + generate) / (timings.ttft_seconds + timings.decode_seconds);
 }
 
-/** @param {import('../doppler.d.ts').Counters} after @param {import('../doppler.d.ts').Counters} before @param {number} tokens */
+/**
+ * @param {import('../doppler.d.ts').Counters} after
+ * @param {import('../doppler.d.ts').Counters} before
+ * @param {number} tokens
+ */
 function perToken(after, before, tokens) {
   return {
     submits_per_token: (after.submits - before.submits) / tokens,
@@ -99,15 +112,15 @@ function perToken(after, before, tokens) {
   };
 }
 
-/** before: the counters behind the depth, where there is one. A test that only generates starts from one token.
+/** before: the counters after the depth, if there is a depth. A test that only generates starts from one token.
  * @param {import('../doppler.d.ts').Doppler} model @param {Test} test @param {number} seed @param {any} options */
 async function measure(model, { prompt, generate, depth }, seed, options) {
   const { vocabSize } = model.info;
   const session = model.newSession();
   const ask = (tokens, max_tokens) =>
     session.complete({ prompt: tokens, max_tokens, temperature: 0, ignore_eos: true, add_special: false, ...options });
-  // The session goes on with its text: what it holds is the depth and the token behind it, which is the first that is evaluated
-  // with the new ones. Prompts are one shorter for it, or a prompt of a chunk would take two.
+  // The session goes on with its text: it holds the depth and the next token, which is evaluated first with the new
+  // ones. So prompts are one shorter, or a prompt of a chunk would take two.
   const filled = depth ? await ask(someTokens(depth, vocabSize, seed), 1) : null;
   const fresh = filled && prompt > 1 ? prompt - 1 : prompt || 1;
   const { timings, counters } = await ask(someTokens(fresh, vocabSize, seed + depth + 1), generate || 1);

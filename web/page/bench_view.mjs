@@ -8,7 +8,10 @@ import { plot } from './plot.mjs';
 const kUsual = { prompt: 128, generate: 32, depths: '0, 256, 512', repetitions: 3 };
 const kMostTokens = 1 << 20;
 
-/** @param {{host: import('./model_host.mjs').ModelHost, chat: import('./chat.mjs').Chat, settings: any, ready: () => Promise<void>}} app */
+/**
+ * @param {{host: import('./model_host.mjs').ModelHost, chat: import('./chat.mjs').Chat, settings: any,
+ *   ready: () => Promise<void>}} app
+ */
 export function benchView({ host, chat, settings, ready }) {
   const number = (id, label, value) => {
     const input = h('input', { id, type: 'number', min: 0, max: kMostTokens, step: 1, value });

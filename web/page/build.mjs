@@ -1,6 +1,7 @@
-// Gathers the page as static files that any host can serve: `node web/page/build.mjs [--wasm FILE] [--out FOLDER]`. Beside
-// index.html lie the page's modules (page/), the libraries of package.json (vendor/), the package (doppler.mjs and what it
-// names), doppler_core.wasm and the model that Doppler ships. Nothing is bundled: the page's sources are what runs.
+// Gathers the page as static files that any host can serve: `node web/page/build.mjs [--wasm FILE] [--out FOLDER]`.
+// Beside index.html lie the page's modules (page/), the libraries of package.json (vendor/), the package (doppler.mjs
+// and what it names), doppler_core.wasm and the model that Doppler ships. Nothing is bundled: the page's sources are
+// what runs.
 import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +20,7 @@ const kVendor = [
   ['@mlc-ai/web-xgrammar/lib/index.js', 'xgrammar.js'],
 ];
 const kLicences = ['marked/LICENSE', 'dompurify/LICENSE', '@highlightjs/cdn-assets/LICENSE', 'katex/LICENSE'];
-// Where a build leaves the core: the preset `wasm`, and the tests' build of it.
+// The places where a build leaves the core: of the preset `wasm`, and of the tests.
 const kWasm = ['build/wasm/src/web/doppler_core.wasm', 'build/release/wasm/src/web/doppler_core.wasm'];
 
 /** @param {string} sentence @returns {never} */

@@ -20,7 +20,7 @@ const kScratchBytes = 32 << 20;
 // The context that is loaded unless another one is asked for: LoadOptions.ctx of doppler.d.ts.
 const kUsualCtx = 4096;
 
-/** What a model takes on the GPU; null: nothing is known of it. @param {Entry} entry
+/** The memory of a model on the GPU; null if it is unknown. @param {Entry} entry
  * @param {{ctx: number, kv: string}} settings @returns {number | null} */
 export function memoryEstimate(entry, { ctx, kv }) {
   if (!entry.bytes) return entry.memoryBytes ?? null;
@@ -38,7 +38,8 @@ export function nameOf(source) {
 /**
  * The whole list, without doubles: shipped and offered ones, added ones, then what else lies in the cache.
  * @param {Entry[]} offered @param {Entry[]} added
- * @param {{id: string, bytes: number, cachedBytes: number, complete: boolean}[]} cached @param {string} base the page's address
+ * @param {{id: string, bytes: number, cachedBytes: number, complete: boolean}[]} cached @param {string} base the page's
+ * address
  * @returns {Entry[]}
  */
 export function merged(offered, added, cached, base) {
@@ -52,7 +53,7 @@ export function merged(offered, added, cached, base) {
   return entries;
 }
 
-/** What was typed into the field, as a source; throws a sentence. @param {string} text @returns {string} */
+/** The text of the field as a source; throws a sentence. @param {string} text @returns {string} */
 export function parseSource(text) {
   const source = text.trim();
   if (/^https?:\/\/\S+$/i.test(source)) return source;

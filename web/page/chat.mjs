@@ -1,13 +1,13 @@
-// What happens in a conversation: asking, answering, stopping, editing, answering again. Changes the tree, keeps it in
-// the store, and tells the views: "change" (messages came or went), "text" (the growing answer), "list" (another title or
-// conversation). No DOM. Read next: tree.mjs.
+// The events of a conversation: asking, answering, stopping, editing, answering again. Changes the tree, keeps it in
+// the store, and tells the views: "change" (messages came or went), "text" (the growing answer), "list" (another title
+// or conversation). No DOM. Read next: tree.mjs.
 import { sentence } from './model_host.mjs';
 import { append, choose, find, newConversation, path, prompt, remove, wayTo } from './tree.mjs';
 import { titleText } from './format.mjs';
 
 // A closed tab loses at most so much of an answer.
 const kSaveEveryMs = 2000;
-// Text comes this often, as far as the steps of one submit allow: more of them are faster, fewer smoother.
+// Text comes this often, as far as the steps of one submit allow: more steps are faster, fewer are smoother.
 const kTextEverySeconds = 0.1;
 const kMostSteps = 16; // the engine's own number
 const kFirstSteps = 4; // while no speed is known
@@ -73,7 +73,11 @@ export class Chat extends EventTarget {
     await this.#ask(leaf, text);
   }
 
-  /** Asks another way: a sibling of the question, and what followed the old one stays. @param {string} id @param {string} text */
+  /**
+   * Asks another way: a sibling of the question, and what followed the old one stays.
+   * @param {string} id
+   * @param {string} text
+   */
   async edit(id, text) {
     if (this.isAnswering || text.trim() === '') return;
     await this.#ask(find(this.conversation, id)?.parent ?? null, text);
@@ -87,7 +91,11 @@ export class Chat extends EventTarget {
     await this.#answer(old.parent);
   }
 
-  /** Results of the calls of the answer `id`, in their order; the model goes on with them. @param {string} id @param {string[]} results */
+  /**
+   * Results of the calls of the answer `id`, in their order; the model goes on with them.
+   * @param {string} id
+   * @param {string[]} results
+   */
   async giveResults(id, results) {
     const calls = find(this.conversation, id)?.calls;
     if (this.isAnswering || !calls) return;
@@ -230,7 +238,7 @@ export class Chat extends EventTarget {
     this.isThinking = Boolean(answer.reasoning) && answer.content === '';
   }
 
-  /** What stands under an answer. @param {any} chunk @param {any} model */
+  /** The figures under an answer. @param {any} chunk @param {any} model */
   async #figures({ timings, usage }, model) {
     await this.#host.measure();
     return {

@@ -10,7 +10,10 @@ const kFollowPixels = 80;
 // The shipped model tells tales; others do well with these too.
 const kBeginnings = ['The fox and the crow', 'The miller and his three daughters', 'A king who could not sleep'];
 
-/** @param {{chat: import('./chat.mjs').Chat, host: import('./model_host.mjs').ModelHost, settings: import('./settings.mjs').Settings}} app */
+/**
+ * @param {{chat: import('./chat.mjs').Chat, host: import('./model_host.mjs').ModelHost,
+ *   settings: import('./settings.mjs').Settings}} app
+ */
 export function chatView(app) {
   const { chat, host, settings } = app;
   const list = h('div', { class: 'messages', role: 'log', 'aria-live': 'off', 'aria-label': 'Messages' });
@@ -75,7 +78,7 @@ export function chatView(app) {
   return { element: h('section', { class: 'chat', 'aria-label': 'Chat' }, column, panel.element), focus: () => composer.focus(), panel };
 }
 
-/** What stands where no message is yet. @param {any} app */
+/** The view of a conversation without messages. @param {any} app */
 function beginning({ chat, host }) {
   const note = h('p', { class: 'lead' });
   const show = () => {

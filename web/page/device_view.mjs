@@ -91,7 +91,11 @@ function testView({ passed, lane, formats, replaced }) {
   return [h('p', { class: 'error' }, `Kernels of the lane ${lane} compute wrong here.`), h('ul', {}, wrong, used)];
 }
 
-/** Everything of this tab as text. @param {{device: any, kernels: any[], test: any}} known @param {import('./model_host.mjs').ModelHost} host */
+/**
+ * Everything of this tab as text.
+ * @param {{device: any, kernels: any[], test: any}} known
+ * @param {import('./model_host.mjs').ModelHost} host
+ */
 export function reportText({ device, kernels, test }, host) {
   const lines = ['Doppler device report', `browser: ${navigator.userAgent}`];
   if (device) {

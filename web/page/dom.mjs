@@ -4,8 +4,8 @@
 const kSvg = 'http://www.w3.org/2000/svg';
 
 /**
- * An element: h('button', { class: 'primary', onclick: send, 'aria-label': 'Send' }, 'Send'). A property that starts with
- * "on" is a listener, false, null and undefined leave an attribute out, true gives it without a value.
+ * An element: h('button', { class: 'primary', onclick: send, 'aria-label': 'Send' }, 'Send'). A property that starts
+ * with "on" is a listener, false, null and undefined leave an attribute out, true gives it without a value.
  * @param {string} tag @param {Record<string, any>} [properties] @param {...any} children
  * @returns {any}
  */
@@ -61,8 +61,9 @@ export function icon(name) {
   return svg('svg', { class: 'icon', viewBox: '0 0 24 24', 'aria-hidden': 'true' }, svg('path', { d: kIcons[name] }));
 }
 
-/** A button that shows an icon alone; `label` is read aloud and shown as a hint.
- * @param {keyof typeof kIcons} name @param {string} label @param {(event: any) => void} onclick @param {Record<string, any>} [more] */
+/** A button that shows only an icon; `label` is read aloud and shown as a hint.
+ * @param {keyof typeof kIcons} name @param {string} label @param {(event: any) => void} onclick
+ * @param {Record<string, any>} [more] */
 export function iconButton(name, label, onclick, more = {}) {
   return h('button', { type: 'button', class: 'icon-button', 'aria-label': label, title: label, onclick, ...more }, icon(name));
 }

@@ -1,4 +1,4 @@
-// What the engine reports, in words: how far a load is, and what stands under an answer. No DOM.
+// The reports of the engine in words: how far a load is, and the figures under an answer. No DOM.
 import { bytesText, rateText, secondsText } from './format.mjs';
 
 export const kPhases = {
@@ -17,7 +17,7 @@ export function detailText({ phase, bytes, total, rate, secondsLeft }) {
   return [amount, ...(rate > 0 ? [`${bytesText(Math.round(rate))}/s`] : []), ...left].join(' · ');
 }
 
-/** What stands under an answer. @param {any} figures chat.mjs makes them @returns {{text: string, hint: string}[]} */
+/** The figures under an answer. @param {any} figures chat.mjs makes them @returns {{text: string, hint: string}[]} */
 export function figureParts(figures) {
   const parts = [
     { text: `TTFT ${secondsText(figures.ttft_seconds)}`, hint: 'time to the first token' },

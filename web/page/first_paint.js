@@ -3,5 +3,5 @@ try {
   const { theme } = JSON.parse(localStorage.getItem('doppler-settings') ?? '{}');
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
 } catch {
-  // Without storage the system's theme stays.
+  // The system's theme stays if there is no storage.
 }

@@ -28,7 +28,11 @@ export function secondsText(seconds) {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
-/** The day of a conversation in the list: "Today", "Yesterday", "12 Nov 2026". @param {number} time @param {number} now */
+/**
+ * The day of a conversation in the list: "Today", "Yesterday", "12 Nov 2026".
+ * @param {number} time
+ * @param {number} now
+ */
 export function dayText(time, now) {
   const kDayMs = 86400000;
   const day = (value) => Math.floor((value - new Date(value).getTimezoneOffset() * 60000) / kDayMs);

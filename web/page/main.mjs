@@ -1,5 +1,6 @@
-// Puts the page together: one store, one model, one chat, four tabs that the address names (#/chat/ID, #/models, #/bench,
-// #/device), the keys that work everywhere. Read next: chat.mjs and model_host.mjs (what happens), chat_view.mjs (how it looks).
+// Puts the page together: one store, one model, one chat, four tabs that the address names (#/chat/ID, #/models,
+// #/bench, #/device), the keys that work everywhere. Read next: chat.mjs and model_host.mjs (what happens),
+// chat_view.mjs (how it looks).
 import { benchView } from './bench_view.mjs';
 import { Chat } from './chat.mjs';
 import { chatView } from './chat_view.mjs';
@@ -29,7 +30,7 @@ const host = new ModelHost(() => import('../doppler.mjs'));
 const store = await ConversationStore.open();
 const offered = await (await fetch('models.json')).json();
 
-/** The model to run when none is loaded: the one of last time if it is still known, else the first of the list. */
+/** The model to run when the page has loaded none: that of last time if the list has it, else the first of the list. */
 function usualModel() {
   const known = [...offered, ...settings.values.added];
   return known.find((entry) => entry.source === settings.values.lastModel) ?? offered[0];

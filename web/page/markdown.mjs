@@ -1,6 +1,6 @@
-// Markdown that may still grow, as elements: GitHub's dialect with maths. What a model writes is foreign text: raw HTML is
-// shown as text, what Markdown makes of the rest is sanitised, pictures become links, so that nothing is fetched by a text.
-// Code is coloured and maths is set after that, each by a library that is loaded when it is first needed.
+// Markdown that may still grow, as elements: GitHub's dialect with maths. A model's text is foreign: raw HTML is shown
+// as text, Markdown's output is sanitised, pictures become links, so that a text fetches no resource. Code is coloured
+// and maths is set after that, each by a library that is loaded when it is first needed.
 import { Marked } from '../vendor/marked.mjs';
 import DOMPurify from '../vendor/purify.mjs';
 import { copyText, h, icon } from './dom.mjs';
@@ -24,7 +24,12 @@ function escaped(text) {
   return text.replace(/[&<>"]/g, (sign) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[sign]);
 }
 
-/** @param {string} name @param {"block" | "inline"} level @param {RegExp} start where maths may begin @param {RegExp} whole */
+/**
+ * @param {string} name
+ * @param {"block" | "inline"} level
+ * @param {RegExp} start where maths may begin
+ * @param {RegExp} whole
+ */
 function mathsRule(name, level, start, whole) {
   return {
     name,
@@ -44,7 +49,7 @@ const marked = new Marked({ gfm: true, breaks: true });
 marked.use({
   extensions: [
     mathsRule('mathsBlock', 'block', /\$\$|\\\[/, /^(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])(?:\n|$)/),
-    // "$5 and $6" is money: a dollar opens before a sign that is no space, and closes behind one and before no digit.
+    // "$5 and $6" is money: a dollar opens before a sign that is no space, and closes after one and before no digit.
     mathsRule('mathsInline', 'inline', /\$|\\\(/, /^(?:\$((?=\S)(?:\\.|[^\\$\n])*?(?:\\.|[^\\$\s]))\$(?!\d)|\\\(([\s\S]+?)\\\))/),
   ],
   renderer: {

@@ -15,7 +15,11 @@ export class MessageView {
   #calls = h('div', { class: 'calls' });
   element;
 
-  /** @param {import('./chat.mjs').Chat} chat @param {import('./tree.mjs').Message} message @param {import('./tree.mjs').Message[]} siblings */
+  /**
+   * @param {import('./chat.mjs').Chat} chat
+   * @param {import('./tree.mjs').Message} message
+   * @param {import('./tree.mjs').Message[]} siblings
+   */
   constructor(chat, message, siblings) {
     this.#chat = chat;
     this.message = message;
@@ -25,7 +29,7 @@ export class MessageView {
     this.#fillFoot(siblings);
   }
 
-  /** Shows the message as it is now. */
+  /** Shows the present state of the message. */
   update() {
     if (this.message.role !== 'assistant') this.#body.replaceChildren(h('div', { class: 'said' }, this.message.content));
     else this.#updateAnswer();
@@ -46,7 +50,7 @@ export class MessageView {
     this.element.setAttribute('aria-busy', String(isGrowing));
   }
 
-  /** What the model calls, and where nothing answered it yet, fields for the results. @param {boolean} isGrowing */
+  /** The calls of the model, and fields for results that are missing. @param {boolean} isGrowing */
   #showCalls(isGrowing) {
     const { calls = [], id } = this.message;
     const isOpen = !isGrowing && this.#chat.shown.at(-1) === this.message;

@@ -1,5 +1,5 @@
-// The model that the page has loaded, or is loading: one at a time, because a GPU seldom holds two. Tells its changes as
-// events "change" (state, progress) and "notice" (detail: a sentence for the reader). No DOM. Read next: chat.mjs.
+// The model that the page has loaded, or is loading: one at a time, because a GPU seldom holds two. Tells its changes
+// as events "change" (state, progress) and "notice" (detail: a sentence for the reader). No DOM. Read next: chat.mjs.
 import { nameOf } from './catalogue.mjs';
 
 /** @typedef {import('../doppler.d.ts').Doppler} Doppler */
@@ -8,11 +8,12 @@ import { nameOf } from './catalogue.mjs';
 export class ModelHost extends EventTarget {
   /** @type {"none" | "loading" | "ready" | "failed"} */ state = 'none';
   name = '';
-  /** What was asked for; a file has no text. @type {string} */ source = '';
+  /** The requested source; a file has no text. @type {string} */ source = '';
   /** @type {import('../doppler.d.ts').Progress | null} */ progress = null;
   error = '';
   /** @type {Doppler | null} */ model = null;
-  /** Bytes on the GPU and in WebAssembly, when last asked. @type {import('../doppler.d.ts').Memory | null} */ memory = null;
+  /** Bytes on the GPU and in WebAssembly, when last asked. @type {import('../doppler.d.ts').Memory | null} */
+  memory = null;
   /** @type {AbortController | null} */ #loading = null;
   /** @type {Promise<void>} */ #settled = Promise.resolve();
   /** @type {{source: ModelSource, name: string} | null} */ #asked = null;
@@ -111,7 +112,7 @@ export class ModelHost extends EventTarget {
   }
 }
 
-/** What an error says to the reader. @param {any} error */
+/** The sentence of an error for the reader. @param {any} error */
 export function sentence(error) {
   const text = String(error?.message ?? error);
   return /[.!?]$/.test(text) ? text : `${text}.`;

@@ -8,7 +8,10 @@ import { progressView } from './progress_view.mjs';
 
 const kLanes = ['fast', 'exact', 'portable', 'subgroups', 'dp4a'];
 
-/** @param {{host: import('./model_host.mjs').ModelHost, settings: import('./settings.mjs').Settings, offered: any[], load: Function}} app */
+/**
+ * @param {{host: import('./model_host.mjs').ModelHost, settings: import('./settings.mjs').Settings, offered: any[],
+ *   load: Function}} app
+ */
 export function modelsView(app) {
   const { host, settings } = app;
   const list = h('ul', { class: 'models' });
@@ -34,7 +37,10 @@ export function modelsView(app) {
   return { element, refresh };
 }
 
-/** What the browser keeps; nothing where the package or the storage cannot be had. @param {import('./model_host.mjs').ModelHost} host */
+/**
+ * The models that the browser keeps; empty without the package or the storage.
+ * @param {import('./model_host.mjs').ModelHost} host
+ */
 async function stored(host) {
   try {
     const { cache } = await host.engine();
@@ -127,7 +133,11 @@ function sourceForm(app) {
     h('div', { class: 'drop-hint' }, pick, picker, h('span', {}, 'or drop a .gguf file, or the files of a model folder, anywhere on the page. It is read where it lies.')));
 }
 
-/** @param {File[]} files @param {import('./model_host.mjs').ModelHost} host @param {import('./settings.mjs').Settings} settings */
+/**
+ * @param {File[]} files
+ * @param {import('./model_host.mjs').ModelHost} host
+ * @param {import('./settings.mjs').Settings} settings
+ */
 function loadFiles(files, host, settings) {
   if (files.length === 0) return;
   const isOne = files.length === 1;
@@ -178,7 +188,11 @@ function loadOptions(settings, changed) {
     h('p', { class: 'facts' }, 'These hold from the next load on.'));
 }
 
-/** @param {{usageBytes: number, quotaBytes: number, persisted: boolean} | null} estimate @param {any} host @param {() => Promise<void>} refresh */
+/**
+ * @param {{usageBytes: number, quotaBytes: number, persisted: boolean} | null} estimate
+ * @param {any} host
+ * @param {() => Promise<void>} refresh
+ */
 function storageLine(estimate, host, refresh) {
   if (!estimate) return [];
   const text = `Browser storage: ${bytesText(estimate.usageBytes)} of ${bytesText(estimate.quotaBytes)} used. `;

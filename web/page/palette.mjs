@@ -1,4 +1,4 @@
-// Ctrl-K: a field that finds commands and conversations, by keys alone.
+// Ctrl-K: a field that finds commands and conversations, only by keys.
 import { h } from './dom.mjs';
 import { matches } from './store.mjs';
 
@@ -6,7 +6,11 @@ const kMostConversations = 12;
 
 /** @typedef {{name: string, run: () => void, hint?: string}} Command */
 
-/** @param {import('./store.mjs').ConversationStore} store @param {Command[]} commands @param {(id: string) => void} open */
+/**
+ * @param {import('./store.mjs').ConversationStore} store
+ * @param {Command[]} commands
+ * @param {(id: string) => void} open
+ */
 export function palette(store, commands, open) {
   const field = h('input', { type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'palette-list', 'aria-autocomplete': 'list',
     'aria-label': 'Find a command or a conversation', placeholder: 'Find a command or a conversation', spellcheck: 'false' });

@@ -1,4 +1,4 @@
-// A small line plot as SVG: tokens a second over the context behind which they were measured, least to most as a bar.
+// A small line plot as SVG: tokens a second over the depth of context, least to most as a bar.
 import { svg } from './dom.mjs';
 import { rateText } from './format.mjs';
 
@@ -13,7 +13,11 @@ export function niceCeiling(value) {
   return [1, 2, 2.5, 5, 10].map((step) => step * power).find((top) => top >= value) ?? 10 * power;
 }
 
-/** @param {string} title @param {{depth: number, median: number, min: number, max: number}[]} points @param {string} colour a class */
+/**
+ * @param {string} title
+ * @param {{depth: number, median: number, min: number, max: number}[]} points
+ * @param {string} colour a class
+ */
 export function plot(title, points, colour) {
   const top = niceCeiling(Math.max(...points.map((point) => point.max), 1e-9));
   const deepest = Math.max(...points.map((point) => point.depth), 1);

@@ -1,4 +1,4 @@
-// How far a load is: phase, bar, bytes, rate, time left, and a way to end it. Used wherever a model loads.
+// The progress of a load: phase, bar, bytes, rate, time left, and a way to end it. Used wherever a model loads.
 import { h } from './dom.mjs';
 import { detailText, kPhases } from './figures.mjs';
 

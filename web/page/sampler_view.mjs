@@ -76,7 +76,11 @@ export function samplerView({ chat, settings }) {
   return { element, toggle };
 }
 
-/** A slider with the number beside it. @param {typeof kSamplerFields[number]} field @param {import('./settings.mjs').Settings} settings */
+/**
+ * A slider with the number beside it.
+ * @param {typeof kSamplerFields[number]} field
+ * @param {import('./settings.mjs').Settings} settings
+ */
 function fieldView({ name, label, least, most, step, hint }, settings) {
   const id = `sampler-${name}`;
   const range = { min: least, max: most, step };

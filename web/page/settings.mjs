@@ -1,5 +1,5 @@
-// What the reader chose: theme, sampler, how models are loaded, models added by hand. Kept in localStorage, because the
-// theme is wanted before the first paint. No DOM; tests give a Map-like storage of their own.
+// The choices of the reader: theme, sampler, how models are loaded, models added by hand. Kept in localStorage, because
+// the first paint needs the theme. No DOM; tests give a Map-like storage of their own.
 
 const kKey = 'doppler-settings';
 const kGrammars = 'vendor/xgrammar.js'; // build.mjs
@@ -54,7 +54,7 @@ export class Settings extends EventTarget {
     this.dispatchEvent(new Event('change'));
   }
 
-  /** What a request to the engine takes of them. */
+  /** The settings that a request to the engine takes. */
   sampling() {
     const { sampler, seed, stop } = this.values;
     const stops = stop.split('\n').filter((line) => line !== '');
@@ -79,7 +79,7 @@ export class Settings extends EventTarget {
     return list;
   }
 
-  /** What a request takes of the form of answers. Throws a sentence. */
+  /** The settings of the form of answers that a request takes. Throws a sentence. */
   form() {
     const { form, schema } = this.values;
     if (form !== 'json') return {};
@@ -91,7 +91,7 @@ export class Settings extends EventTarget {
     }
   }
 
-  /** What loading takes of them. */
+  /** The settings that loading takes. */
   loading() {
     const { lane, ctx, kv, form } = this.values;
     return { lane, kv, ...(ctx > 0 ? { ctx } : {}), ...(form === 'json' ? { grammars: kGrammars } : {}) };

@@ -5,7 +5,10 @@ import { sentence } from './model_host.mjs';
 import { notice } from './notices.mjs';
 import { matches } from './store.mjs';
 
-/** @param {{chat: import('./chat.mjs').Chat, store: import('./store.mjs').ConversationStore, go: (where: string) => void}} app */
+/**
+ * @param {{chat: import('./chat.mjs').Chat, store: import('./store.mjs').ConversationStore,
+ *   go: (where: string) => void}} app
+ */
 export function sidebarView({ chat, store, go }) {
   const list = h('nav', { class: 'conversations', 'aria-label': 'Conversations' });
   const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search conversations', oninput: () => refresh() });

@@ -31,7 +31,7 @@ export class ConversationStore extends EventTarget {
     return store;
   }
 
-  /** All of them, the last one written first. @returns {Promise<Conversation[]>} */
+  /** All conversations, the last one written first. @returns {Promise<Conversation[]>} */
   async all() {
     const list = await answerOf(this.#objects('readonly').getAll());
     return list.sort((a, b) => b.updated - a.updated);
@@ -97,7 +97,11 @@ export class ConversationStore extends EventTarget {
   }
 }
 
-/** The conversations of an exported file; throws a sentence where it is none. @param {string} text @returns {Conversation[]} */
+/**
+ * The conversations of an exported file; throws a sentence if the file is none.
+ * @param {string} text
+ * @returns {Conversation[]}
+ */
 export function parseExport(text) {
   let file;
   try {
@@ -117,7 +121,11 @@ export function parseExport(text) {
 const isText = (value) => typeof value === 'string';
 const isTime = (value) => Number.isFinite(value) && value >= 0;
 
-/** Only known fields with right types go in: what is shown later may rely on them. @param {any} from @param {number} index */
+/**
+ * Only known fields with right types go in: what is shown later may rely on them.
+ * @param {any} from
+ * @param {number} index
+ */
 function checked(from, index) {
   const wrong = (what) => new Error(`Conversation ${index + 1} of the file ${what}.`);
   if (!isText(from?.id) || !isText(from.title) || !isTime(from.created) || !isTime(from.updated)) {
@@ -145,7 +153,11 @@ function checked(from, index) {
   return { id, title, created, updated, system: isText(from.system) ? from.system : '', messages, chosen };
 }
 
-/** Whether every word of `query` stands in the title or in a message. @param {Conversation} conversation @param {string} query */
+/**
+ * True if every word of `query` stands in the title or in a message.
+ * @param {Conversation} conversation
+ * @param {string} query
+ */
 export function matches(conversation, query) {
   const text = [conversation.title, ...conversation.messages.map((message) => message.content)].join('\n').toLowerCase();
   return query.toLowerCase().split(/\s+/).every((word) => text.includes(word));

@@ -1,5 +1,6 @@
-// A conversation as a tree of messages: an edited question and a second answer are siblings, and nothing is overwritten.
-// Plain data, because it is stored and exported as it is; the functions below are the only ones that change it. No DOM.
+// A conversation as a tree of messages: an edited question and a second answer are siblings, and no message is
+// overwritten. It is plain data, because it is stored and exported unchanged; only the functions below change it. No
+// DOM.
 
 /**
  * @typedef {object} Message
@@ -23,7 +24,8 @@
  * @property {number} created @property {number} updated milliseconds since 1970
  * @property {string} system the system prompt
  * @property {Message[]} messages in the order in which they were written
- * @property {Record<string, string>} chosen of each parent with several children ("" for the first message): the shown child
+ * @property {Record<string, string>} chosen of each parent with several children ("" for the first message): the shown
+ * child
  */
 
 const kRoot = '';
@@ -53,7 +55,10 @@ function children(conversation, parent) {
   return conversation.messages.filter((message) => message.parent === parent);
 }
 
-/** What is shown: from the first message to a leaf, by the chosen child of each. @param {Conversation} conversation */
+/**
+ * The shown messages: from the first message to a leaf, by the chosen child of each.
+ * @param {Conversation} conversation
+ */
 export function path(conversation) {
   const shown = [];
   for (let parent = null; ; ) {
@@ -77,7 +82,12 @@ export function choose(conversation, id) {
   }
 }
 
-/** Removes a message and all that follows from it. @param {Conversation} conversation @param {string} id @param {number} now */
+/**
+ * Removes a message and all that follows from it.
+ * @param {Conversation} conversation
+ * @param {string} id
+ * @param {number} now
+ */
 export function remove(conversation, id, now) {
   const gone = new Set([id]);
   // A parent always stands before its children.
@@ -100,7 +110,9 @@ export function wayTo(conversation, id) {
   return way;
 }
 
-/** What the engine is asked to answer: the system prompt and the way to `id`, without thoughts and without answers that never came.
+/**
+ * The messages that the engine answers: the system prompt and the way to `id`, without thoughts and without answers
+ * that never came.
  * @param {Conversation} conversation @param {string | null} id @returns {any[]} in OpenAI's shape */
 export function prompt(conversation, id) {
   const way = wayTo(conversation, id).filter(({ role, content, calls }) => role !== 'assistant' || content !== '' || calls);

@@ -1,6 +1,7 @@
-// What `doppler bench --surface browser` and `node` start (src/cli/bench_surface.cpp): node bench.mjs REQUEST, a JSON object
-// { surface, model, load, workload, chromium, flags }. Lines of JSON come back: {load: {mode, seconds, phases}} of a load with
-// empty caches and of one behind it, {model} once, {row} as soon as a test is measured, or {error}.
+// `doppler bench --surface browser` and `node` start this program (src/cli/bench_surface.cpp): node bench.mjs REQUEST,
+// a JSON object { surface, model, load, workload, chromium, flags }. Lines of JSON come back: {load: {mode, seconds,
+// phases}} of a load with empty caches and of the next one, {model} once, {row} as soon as a test is measured, or
+// {error}.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -73,7 +74,7 @@ async function inBrowser({ model: path, load: options, workload, ...given }, scr
 const scratch = mkdtempSync(join(tmpdir(), 'doppler-bench-'));
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true, maxRetries: 5 }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(kStopped));
-process.stdout.on('error', () => process.exit(kStopped)); // nobody reads any more
+process.stdout.on('error', () => process.exit(kStopped)); // the reader is gone
 let code = 0;
 try {
   const request = JSON.parse(process.argv[2]);

@@ -1,4 +1,4 @@
-// What measures a page needs: files and models over HTTP on this machine, and headless Chromium with WebGPU. In Node.
+// Tools to measure a page: files and models over HTTP on this machine, and headless Chromium with WebGPU. In Node.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
@@ -11,7 +11,8 @@ const kFlags = ['--no-sandbox', '--enable-unsafe-webgpu', '--disable-quic', '--n
 
 /**
  * An empty page at "/", and files by ranges.
- * @param {Record<string, string>} roots the beginning of a path in the address -> a file or folder on disk; the first that fits counts
+ * @param {Record<string, string>} roots the beginning of a path in the address -> a file or folder on disk; the first
+ * that fits counts
  * @param {Record<string, string>} [headers] of every answer
  * @returns {Promise<{address: string, close: () => void}>}
  */
@@ -49,7 +50,8 @@ export async function serveFiles(roots, headers = {}) {
 
 /**
  * Chromium on a profile of its own, where its caches and the pages' storage are kept.
- * @param {string} profile a folder @param {{chromium?: string, flags?: string}} [given] the program; further flags, blanks between them
+ * @param {string} profile a folder @param {{chromium?: string, flags?: string}} [given] the program; further flags,
+ * blanks between them
  * @returns {Promise<any>} playwright-core's BrowserContext
  */
 export async function openChromium(profile, { chromium: named, flags = '' } = {}) {

@@ -20,7 +20,7 @@ export async function timedLoad(Doppler, source, options) {
   return { model, load: { seconds: (end - start) / 1000, phases } };
 }
 
-/** What a report says of model and device. @param {any} Doppler the class @param {any} model */
+/** Model and device for a report. @param {any} Doppler the class @param {any} model */
 export async function describe(Doppler, { info }) {
   const device = await Doppler.probe();
   return { ...info, vendor: device.vendor, cpu: device.cpu };

@@ -1,1 +1,1 @@
-"""The modules behind the command `rivals`; cli.py is where to start."""
+"""The modules of the command `rivals`; start with cli.py."""

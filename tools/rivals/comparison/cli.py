@@ -86,7 +86,8 @@ def settings_of(words, separator):
 
 
 def spelled(words):
-    """The command as another person would type it: where engines are installed, models lie and records go is theirs to say."""
+    """The command as another person would type it: where engines are installed, models lie and records go is theirs to
+    say."""
     out, before = [], ""
     for word in words:
         if before == "--model":

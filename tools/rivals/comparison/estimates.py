@@ -20,11 +20,11 @@ def interval_of_median(samples):
 
 
 def estimate(samples):
-    """What a record keeps of one figure."""
+    """The part of one figure that a record keeps."""
     low, high = interval_of_median(samples)
     return {"median": statistics.median(samples), "low": low, "high": high, "samples": list(samples)}
 
 
 def spread(figure):
-    """Half of the interval, as a part of the median: how far the runs alone move it."""
+    """Half of the interval, as a part of the median: how far the runs move it by themselves."""
     return (figure["high"] - figure["low"]) / 2 / figure["median"] if figure["median"] else 0.0

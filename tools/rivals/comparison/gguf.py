@@ -1,13 +1,14 @@
-"""The vocabulary of a GGUF file, as far as prompts need it: its words, and the token that the model's texts begin with."""
+"""The vocabulary of a GGUF file, as far as prompts need it: its words, and the token that the model's texts begin
+with."""
 
 import dataclasses
 import mmap
 import re
 import struct
 
-NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}  # GGUF's value types
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}  # GGUF's types
 STRING, ARRAY = 8, 9
-ADDS_BOS = {"llama", "llama-bpe", "llama3"}  # tokenizers that put the first token before a text unless the file says otherwise
+ADDS_BOS = {"llama", "llama-bpe", "llama3"}  # these put the first token before a text by default
 LEAST_WORDS = 1000  # fewer would make prompts that repeat themselves
 
 

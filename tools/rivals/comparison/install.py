@@ -1,5 +1,5 @@
-"""Installs an engine into a folder of its own (ENGINES/NAME), which may be copied to a machine without network: packages at
-the pinned version and SHA-512, and the harness, compiled against them."""
+"""Installs an engine into a folder of its own (ENGINES/NAME), which may be copied to a machine without network:
+packages at the pinned version and SHA-512, and the harness, compiled against them."""
 
 import base64
 import hashlib
@@ -18,12 +18,12 @@ from comparison.registry import ROOT
 HARNESS = ROOT / "harness"
 HEADLESS = machine.REPOSITORY / "web/surfaces/headless.mjs"  # of browser.mjs
 COMPILE = ("c++", "-std=c++20", "-O2", "-Wall")
-# Which wheel of a PyPI package is pinned. Only libraries are taken out of them, so it need not be this Python's.
+# The pinned wheel of a PyPI package. Only its libraries are used, so it need not be this Python's.
 WHEELS = ("--python-version", "3.11", "--implementation", "cp", "--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:")
 
 
 class Impossible(Exception):
-    """What is missing, or which step failed."""
+    """A missing part, or the step that failed."""
 
 
 def default_folder():
@@ -121,7 +121,8 @@ def llama_source(engine, home, _build):
 
 
 def llama_cuda(engine, home, build):
-    """As llama(), with ggml's CUDA backend built here for the GPU that is here: npm's wants a newer driver than many have."""
+    """As llama(), with ggml's CUDA backend built here for the GPU that is here: npm's wants a newer driver than many
+    have."""
     if not shutil.which("nvcc"):
         raise Impossible("llama.cpp-cuda is built where nvcc is; none was found.")
     source = llama_source(engine, home, build)
@@ -171,7 +172,7 @@ def doppler_web(engine, home, build):
 
 
 def fingerprint(engine):
-    """What an installation was made of; another one has to be made anew."""
+    """The sources of an installation; with other sources it has to be made anew."""
     source = HARNESS / engine["harness"]["source"]
     shared = [path for path in sorted(HARNESS.glob("protocol.*")) if (path.suffix == ".mjs") == (source.suffix == ".mjs")]
     if source.name == "browser.mjs":

@@ -1,5 +1,5 @@
-"""What a record says of the machine, the program's commit and the model: facts that matter to speed, no names of hosts or
-folders."""
+"""Facts of a record about the machine, the program's commit and the model: those that matter to speed, without names of
+hosts or folders."""
 
 import datetime
 import hashlib
@@ -64,7 +64,7 @@ def describe(description, program):
 
 
 def commit(program_folder=None):
-    """Of the program that was installed, which may travel without its checkout; or else of this checkout."""
+    """The commit of the installed program, which may travel without its checkout, or else of this checkout."""
     if program_folder and (program_folder / "commit").is_file():
         return (program_folder / "commit").read_text().strip()
     revision = output_of("git", "-C", str(REPOSITORY), "rev-parse", "--short=12", "HEAD")

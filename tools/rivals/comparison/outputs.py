@@ -1,4 +1,4 @@
-"""Whether two engines gave the same answer: by tokens where both hand them out, or else by text."""
+"""Says if two engines gave the same answer: by tokens if both hand them out, or else by text."""
 
 
 def first_difference(a, b):

@@ -14,7 +14,7 @@ def number(value):
 
 
 def steps(highest):
-    """Round values from 0 to just above `highest`, four or five of them."""
+    """Four or five round values from 0 to just above `highest`."""
     if highest <= 0:
         return [0, 1]
     unit = 10 ** math.floor(math.log10(highest))

@@ -11,7 +11,7 @@ QUIT_S = 20
 
 
 class Failed(Exception):
-    """What an engine could not do, as a sentence for the record."""
+    """A failure of an engine, as a sentence for the record."""
 
 
 class Harness:

@@ -1,5 +1,5 @@
-"""Prompts that never repeat: words drawn at random from the model's own vocabulary, from one seed, so that every engine gets
-the same ones in the same round. A model without words (random weights) gets random tokens, which have no text."""
+"""Prompts that never repeat: words drawn at random from the model's own vocabulary, from one seed, so that every engine
+gets the same ones in the same round. A model without words (random weights) gets random tokens, which have no text."""
 
 import dataclasses
 import random

@@ -34,7 +34,7 @@ def save(record, folder):
 
 
 def key(record):
-    """What has to be the same for two records to be compared."""
+    """The facts that must be equal for two records to be compared."""
     return (record["machine"]["device"], record["machine"]["cores"], record["model"]["sha256"], record["mode"],
             record["profile"], record["intent"])
 
@@ -50,8 +50,8 @@ def last_like(record, folder):
 
 
 def changes(new, old, threshold=THRESHOLD):
-    """A row a figure of both: ratio above 1 is better now. It is `worse` where it lost more than the threshold and more than
-    both records' spreads together."""
+    """A row a figure of both: ratio above 1 is better now. It is `worse` where it lost more than the threshold and more
+    than both records' spreads together."""
     before = {(result["engine"], result["workload"]): result["figures"] for result in old["results"]}
     out = []
     for result in new["results"]:

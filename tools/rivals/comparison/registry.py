@@ -1,4 +1,5 @@
-"""The registry: a file an engine (engines/*.json), capabilities, workloads, profiles; read, and checked against schemas/."""
+"""The registry: a file an engine (engines/*.json), capabilities, workloads, profiles; read, and checked against
+schemas/."""
 
 import json
 import pathlib
@@ -106,7 +107,8 @@ def every_fault():
 
 
 def gap(base, target):
-    """What `target` can do and `base` cannot, or only in part: (capability, base's word, target's word, evidence)."""
+    """The capabilities that `target` has and `base` lacks or has only in part: (capability, base's word, target's word,
+    evidence)."""
     rank = {"no": 0, "unknown": 0, "partly": 1, "yes": 2}
     out = []
     for name in capabilities():

@@ -1,4 +1,5 @@
-"""Records as Markdown: a table a record, losses beside wins, and below it what a reader needs to judge it. Plots: plots.py."""
+"""Records as Markdown: a table a record, losses beside wins, and below it what a reader needs to judge it. Plots:
+plots.py."""
 
 from comparison import plots
 
@@ -90,7 +91,7 @@ def section(record):
 
 
 def story_lines(story):
-    """What a squeeze found between its two engines."""
+    """The findings of a squeeze between its two engines."""
     if not story:
         return []
     kept = [attempt for attempt in story["tuning"]["attempts"] if attempt["kept"]]

@@ -1,7 +1,7 @@
 """Runs engines by turns on one machine in one sitting and makes the record (schemas/record.json).
 
-compute: every engine is loaded and warm; each round asks each engine once. A process serves one workload after the other, where
-its harness can load again. warm, cold: each round starts each engine anew,
+compute: every engine is loaded and warm; each round asks each engine once. A process serves one workload after the
+other, where its harness can load again. warm, cold: each round starts each engine anew,
 with the caches of an earlier start, or with none and the model file out of the page cache."""
 
 import concurrent.futures
@@ -15,7 +15,7 @@ import time
 from comparison import estimates, gguf, install, machine, outputs, prompts, registry
 from comparison.process import Failed, Harness
 
-LEAST_SHARE, MOST_SHARE = 0.25, 1.02  # of the clock around a request: streams that begin anew spend time before decoding
+LEAST_SHARE, MOST_SHARE = 0.25, 1.02  # of the clock around a request; new streams spend time before decoding
 CONTEXT_STEP = 256  # contexts are rounded up to it: some engines do so by themselves
 
 
@@ -49,8 +49,8 @@ def context_of(workload):
 
 
 def cache_environment(folder):
-    """Where drivers, browsers and engines keep what they compiled. NVIDIA's driver keeps nothing in a folder that does not exist,
-    and by its manual nothing for root unless it is told to."""
+    """Where drivers, browsers and engines keep what they compiled. NVIDIA's driver keeps nothing in a folder that does
+    not exist, and by its manual nothing for root unless it is told to."""
     (folder / "gl").mkdir(parents=True, exist_ok=True)
     return {"XDG_CACHE_HOME": str(folder), "MESA_SHADER_CACHE_DIR": str(folder / "mesa"), "__GL_SHADER_DISK_CACHE": "1",
             "__GL_SHADER_DISK_CACHE_PATH": str(folder / "gl"), "CUDA_CACHE_PATH": str(folder / "cuda")}
@@ -105,7 +105,7 @@ class Runner:
         return harness, loaded
 
     def leave(self, engine, harness):
-        """Behind a workload that went well."""
+        """Runs after a workload that went well."""
         if engine["harness"].get("loads_again") and not self.plan.apart:
             self.running[engine["name"]] = harness
         else:
@@ -134,7 +134,7 @@ class Runner:
         for turn in range(self.plan.rounds):
             if turn > 0 and self.is_spent():
                 break
-            # Every other round backwards, so that none always runs behind the same neighbour.
+            # Every other round runs backwards, so that no engine always runs after the same neighbour.
             for engine in left[::-1] if turn % 2 else list(left):
                 if turn >= self.rounds_of(engine, workload):
                     continue
@@ -298,7 +298,7 @@ def check_answer(workload, answer):
 
 
 def rates(workload, answer):
-    """What a table shows, from one answer. Streams add up: each counts its own intervals."""
+    """The figures of a table, from one answer. Streams add up: each counts its own intervals."""
     streams = answer["streams"]
     return {
         "prefill_tok_s": workload["prompt"] * len(streams) / answer["prefill"],

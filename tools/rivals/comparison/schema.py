@@ -1,5 +1,5 @@
-"""JSON Schema, the part of it that schemas/*.json use. A keyword that is not among these is an error of the schema, so that
-nothing is thought to be checked that is not. Standard library alone."""
+"""The part of JSON Schema that schemas/*.json use. Any other keyword is an error of the schema: a schema never seems to
+check more than it does. Standard library only."""
 
 import json
 import pathlib

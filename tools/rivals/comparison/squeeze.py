@@ -1,5 +1,6 @@
-"""Runs `doppler squeeze` and makes of its story a record like any other (schemas/record.json): two engines, the tables' choices
-and the tuned ones, and under `story` what lies between them. So the regression check, tables and plots serve it too."""
+"""Runs `doppler squeeze` and makes of its story a record like any other (schemas/record.json): two engines, the tables'
+choices and the tuned ones, and under `story` what lies between them. So the regression check, tables and plots serve it
+too."""
 
 import json
 import re

@@ -1,5 +1,6 @@
-// Engines in headless Chromium: node browser.mjs PAGE [text] serves this folder and the model over HTTP, opens a page that
-// imports PAGE (a module with load() and generate()), and passes the lines of protocol.mjs on to it. text: prompts are texts.
+// Engines in headless Chromium: node browser.mjs PAGE [text] serves this folder and the model over HTTP, opens a page
+// that imports PAGE (a module with load() and generate()), and passes the lines of protocol.mjs on to it. text: prompts
+// are texts.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

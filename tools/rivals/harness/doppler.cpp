@@ -1,5 +1,5 @@
-// Doppler behind protocol.h, through its C interface, so that prompts are given as tokens and any libdoppler.so can be
-// measured. One stream: a session of a model with one sequence. Several: its scheduler.
+// Doppler as an engine of protocol.h, through its C interface, so that prompts are given as tokens and any
+// libdoppler.so can be measured. One stream: a session of a model with one sequence. Several: its scheduler.
 #include <doppler/doppler_c.h>
 
 #include <memory>

@@ -1,6 +1,6 @@
-// Doppler's package behind the calls of protocol.mjs, in Node (doppler_node.mjs) and in a page (browser.mjs).
+// Doppler's package as an engine of protocol.mjs, in Node (doppler_node.mjs) and in a page (browser.mjs).
 
-/** The options that load() of the package takes, out of words. @param {any} values */
+/** The options of the package's load(), from words. @param {any} values */
 function options(values) {
   return { ctx: Number(values.context), lane: values.lane, kv: values.kv, chunk: values.chunk && Number(values.chunk),
     cache: false, selfTest: false };

@@ -1,6 +1,7 @@
-// llama.cpp behind protocol.h, through libllama's C API with the header of the very release that is measured. The loop is the
-// one of its own batched benchmark (prompts in batches of n_batch, then a step of all sequences at a time), with its greedy
-// sampler, so that the tokens are real. Which backend computes is a question of the libraries beside it and of `layers`.
+// llama.cpp as an engine of protocol.h, through libllama's C API with the header of the very release that is measured.
+// The loop is the one of its own batched benchmark (prompts in batches of n_batch, then a step of all sequences at a
+// time), with its greedy sampler, so that the tokens are real. The libraries next to it and `layers` decide which
+// backend computes.
 #include <ggml-backend.h>
 #include <llama.h>
 

@@ -1,5 +1,6 @@
 """Makes graphs of a GGUF file for ONNX Runtime GenAI: the file's weights as a Hugging Face folder, out of which its own
-builder makes them, where onnxruntime.cpp finds them (ENGINES/graphs), and transformers.mjs. Needs PyTorch: onnx_model.txt."""
+builder makes them, where onnxruntime.cpp finds them (ENGINES/graphs), and transformers.mjs. Needs PyTorch:
+onnx_model.txt."""
 
 import argparse
 import copy
@@ -16,10 +17,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from comparison import install  # noqa: E402
 
-# Name -> precision, provider, options of the builder. Rows named after the provider alone are the builder's defaults.
+# Name -> precision, provider, options of the builder. Rows named only after the provider are the builder's defaults.
 GRAPHS = {
     "int4-cpu": ("int4", "cpu", ()),
-    "int4-cpu-last": ("int4", "cpu", ("prune_lm_head=true",)),  # logits of a prompt's last token alone
+    "int4-cpu-last": ("int4", "cpu", ("prune_lm_head=true",)),  # logits of a prompt's last token only
     "int4-cpu-f32": ("int4", "cpu", ("accuracy_level=1",)),  # activations are not rounded to 8 bits
     "fp32-cpu": ("fp32", "cpu", ()),
     "int4-webgpu": ("int4", "webgpu", ()),
@@ -29,13 +30,13 @@ GRAPHS = {
 LEAST_LAYERS = 3  # one that may be repeated, between the first and the last
 # Where its builder writes a layer's number: in nodes, weights and values, in the cache's inputs and outputs.
 LAYER = re.compile(r"(?<=layers\.)\d+|(?<=past_key_values\.)\d+|(?<=present\.)\d+")
-# Nothing is asked of a hub, and nothing is reported to one.
+# No request and no report goes to a hub.
 QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "ORT_TELEMETRY_DISABLED": "1", "ORT_GENAI_TELEMETRY_DISABLED": "1"}
 
 
 def hugging_face_folder(model, folder):
-    """The file's weights as 32-bit numbers, its configuration and its tokenizer. transformers saves no model that it read
-    from GGUF, as such a one counts as quantised; so its tensors are written one by one."""
+    """The file's weights as 32-bit numbers, its configuration and its tokenizer. transformers saves no model that it
+    read from GGUF, as such a one counts as quantised; so its tensors are written one by one."""
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -63,7 +64,8 @@ def renumbered(item, by, least=0):
 
 
 def with_layers(items, count, layers):
-    """Of a graph of `count` layers, the last but one as often as makes `layers`; copies stand before what follows them."""
+    """Repeats the last but one layer of a graph of `count` layers until it has `layers`; copies stand before the nodes
+    that follow."""
     out, middle = [], []
 
     def repeat():
@@ -121,7 +123,8 @@ def digest_of(path):
 
 
 def make(model, names, folder, stem, layers):
-    """Graphs of one file; each appears in `folder` when it is whole. layers: None, or as many as the graphs shall have."""
+    """Graphs of one file; each appears in `folder` when it is whole. layers: None, or as many as the graphs shall
+    have."""
     import onnxruntime_genai
 
     folder.mkdir(parents=True, exist_ok=True)

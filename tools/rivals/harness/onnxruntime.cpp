@@ -1,6 +1,7 @@
-// ONNX Runtime GenAI behind protocol.h, through the C interface of its library: its Python package is a shell around that, and
-// a program travels to machines with another Python. The packages carry no header, so what is called is declared here. The
-// loop is the one of its own end-to-end benchmark. A graph is a folder that onnx_model.py made of the model file.
+// ONNX Runtime GenAI as an engine of protocol.h, through the C interface of its library: its Python package is a shell
+// around that, and a program travels to machines with another Python. The packages carry no header, so the functions in
+// use are declared here. The loop is the one of its own end-to-end benchmark. A graph is a folder that onnx_model.py
+// made of the model file.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -69,7 +70,7 @@ void check(OgaResult* result) {
   throw std::runtime_error(message);
 }
 
-// What one of its functions makes, owned.
+// The result of one of its functions, owned.
 template <typename Owner, typename Make>
 Owner made(const Make& make) {
   typename Owner::pointer handle = nullptr;
@@ -82,7 +83,7 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// The number behind "KEY": in a file that is known to hold one.
+// The number that follows "KEY": in a file that holds one.
 uint32_t number_in(const std::string& json, const std::string& key) {
   const size_t at = json.find('"' + key + "\":");
   if (at == std::string::npos) throw std::runtime_error("genai_config.json has no " + key + ".");

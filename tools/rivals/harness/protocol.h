@@ -1,5 +1,5 @@
-// What a harness in C++ speaks with comparison/process.py: a line comes in, words apart by tabs; a line with one JSON object
-// goes out. An Engine is what one harness adds; serve() does the rest. harness/README.md has the lines.
+// The protocol of a harness in C++ with comparison/process.py: a line comes in, with tabs between words; a line with
+// one JSON object goes out. Each harness adds an Engine; serve() does the rest. harness/README.md has the lines.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ using Values = std::map<std::string, std::string>;
 using Tokens = std::vector<int32_t>;
 using Clock = std::chrono::steady_clock;
 
-// Of std::unique_ptr: the engine's own function frees its handles.
+// A deleter of std::unique_ptr: the engine's own function frees its handles.
 template <auto Free>
 struct Freeing {
   template <typename T>

@@ -1,6 +1,6 @@
-// What a harness in Node speaks with comparison/process.py: see protocol.h, whose twin this is. An engine is
-// { load(values) -> {version, device, vocabulary, settings}, generate(prompts, count) -> {seconds, prefill, streams}, quit(),
-// texts: whether prompts are texts }.
+// The protocol of a harness in Node with comparison/process.py: the twin of protocol.h. An engine is
+// { load(values) -> {version, device, vocabulary, settings}, generate(prompts, count) -> {seconds, prefill, streams},
+// quit(), texts: whether prompts are texts }.
 import { createInterface } from 'node:readline';
 
 /** Until `quit` or the end of the input. @param {any} engine */

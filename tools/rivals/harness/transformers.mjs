@@ -1,5 +1,5 @@
-// Transformers.js in Node: a graph that onnx_model.py made of the model file, on ONNX Runtime's Node package. Tokens are counted
-// where its generate() hands them to a streamer.
+// Transformers.js in Node: a graph that onnx_model.py made of the model file, on ONNX Runtime's Node package. Tokens
+// are counted where its generate() hands them to a streamer.
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { AutoModelForCausalLM, AutoTokenizer, env, Tensor } from '@huggingface/transformers';

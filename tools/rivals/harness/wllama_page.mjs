@@ -1,5 +1,5 @@
-// wllama in a page: llama.cpp as WebAssembly, with its WebGPU backend or (layers=0) on the processor. Its own timings, from
-// inside its worker, are what is counted: chunks of text come later, by way of two threads.
+// wllama in a page: llama.cpp as WebAssembly, with its WebGPU backend or (layers=0) on the processor. Its own timings,
+// from inside its worker, are what is counted: chunks of text come later, by way of two threads.
 import { Wllama } from './node_modules/@wllama/wllama/esm/index.js';
 
 /** @type {any} */ let wllama;

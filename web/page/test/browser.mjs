@@ -1,4 +1,4 @@
-// What the tests in Chromium share: a folder over HTTP with ranges, and a headless browser on it.
+// Helpers of the tests in Chromium: a folder over HTTP with ranges, and a headless browser on it.
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
@@ -6,7 +6,11 @@ import { chromium } from 'playwright-core';
 
 const kTypes = { '.html': 'text/html', '.mjs': 'text/javascript', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.wasm': 'application/wasm', '.json': 'application/json' };
 
-/** Serves `folder`; `instead` gives other files for some paths. @param {string} folder @param {Record<string, string>} [instead] */
+/**
+ * Serves `folder`; `instead` gives other files for some paths.
+ * @param {string} folder
+ * @param {Record<string, string>} [instead]
+ */
 export async function serve(folder, instead = {}) {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, 'http://localhost');

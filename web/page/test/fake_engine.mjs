@@ -1,5 +1,6 @@
-// The package's shape (doppler.d.ts) without a GPU: what the tests of the page run on. Answers are written, not computed;
-// words of the question choose one ("code", "table", "maths", "think", "long", "fail"). Served as /doppler.mjs.
+// The package's shape (doppler.d.ts) without a GPU: what the tests of the page run on. Answers are written, not
+// computed; words of the question choose one ("code", "table", "maths", "think", "long", "fail"). Served as
+// /doppler.mjs.
 
 const kStepMs = 4;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -49,7 +50,12 @@ function answerTo(question) {
   return kUsual;
 }
 
-/** @param {string} question @param {any} request @param {(text: string, reason: string | null) => any} chunkOf @param {number} promptTokens */
+/**
+ * @param {string} question
+ * @param {any} request
+ * @param {(text: string, reason: string | null) => any} chunkOf
+ * @param {number} promptTokens
+ */
 function streamed(question, request, chunkOf, promptTokens) {
   let isCancelled = false;
   async function* chunks() {

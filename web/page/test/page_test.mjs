@@ -18,7 +18,7 @@ if (!chromiumPath()) {
 }
 const server = await serve(site, { '/doppler.mjs': fileURLToPath(new URL('fake_engine.mjs', import.meta.url)) });
 const browser = await launch();
-/** What the page complained of. @type {string[]} */
+/** The complaints of the page. @type {string[]} */
 const complaints = [];
 
 /** @param {object} [options] of the context: size, theme @param {string} [where] behind the address */

@@ -1,0 +1,53 @@
+"""Every relative link of the Markdown files leads to a file of the repository, and its anchor to a heading there. Run
+in the repository's root; standard library only."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ELSEWHERE = {pathlib.Path("tools/package/THIRD-PARTY.md")}  # a package has it in another folder
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def without_code(text):
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "x", text)
+
+
+def anchors(path):
+    """The anchors that a page's headings get: lower case, no punctuation, blanks as hyphens."""
+    made, count = set(), {}
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for heading in re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        number = count.get(anchor, 0)
+        count[anchor] = number + 1
+        made.add(f"{anchor}-{number}" if number else anchor)
+    return made
+
+
+def faults(page):
+    for target in LINK.findall(without_code(page.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue  # an address
+        name, _, anchor = target.partition("#")
+        to = page if not name else pathlib.Path("." + name) if name.startswith("/") else page.parent / name
+        if not to.exists():
+            yield f'{page}: the link "{target}" leads to no file.'
+        elif anchor and to.suffix == ".md" and anchor not in anchors(to):
+            yield f'{page}: the link "{target}" leads to no heading of {to}.'
+
+
+def main():
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    out = subprocess.run([*command, "--", "*.md"], check=True, capture_output=True, text=True).stdout
+    pages = [pathlib.Path(name) for name in sorted(set(filter(None, out.split("\0")))) if pathlib.Path(name).is_file()]
+    found = [fault for page in pages if page not in ELSEWHERE for fault in faults(page)]
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
