@@ -81,8 +81,6 @@ function(doppler_test name)
   compile_in_batches(${name} ${ARG_APART})
   precompile(${name} tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  # Quick: where other tests run a share of their cases (.ci/run), these run all.
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION "GTEST_TOTAL_SHARDS=unset:;GTEST_SHARD_INDEX=unset:")
   if(ARG_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
   endif()

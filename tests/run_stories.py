@@ -182,16 +182,12 @@ def main(arguments):
     if unknown:
         print(f"Unknown configuration {', '.join(sorted(unknown))}; known are: {', '.join(c.name for c in configs)}.")
         return 2
-    # Where a run of all tests has a share of their cases (.ci/run), the first configuration has all stories and the
-    # others a share.
-    share, shares = (int(os.environ.get(f"GTEST_{name}", default)) for name, default in
-                     (("SHARD_INDEX", 0), ("TOTAL_SHARDS", 1)))
     passed = failed = skipped = 0
     for config in configs:
         if args.config and config.name not in args.config:
             continue
         no_device = why_no_device(config, args.doppler)
-        for story in stories if config is configs[0] else stories[share % shares::shares]:
+        for story in stories:
             if config.files and os.path.basename(story.path).removesuffix(".story") not in config.files:
                 continue
             missing = [name for name in story.needs if name not in args.have and name != "webgpu"]

@@ -5,7 +5,6 @@ import io
 import os
 import tempfile
 import unittest
-import unittest.mock
 
 import run_stories
 
@@ -37,7 +36,7 @@ ROWS = [
 
 
 class RunStoriesTest(unittest.TestCase):
-    def run_one(self, story, *arguments, program="/bin/true", share=(0, 1)):
+    def run_one(self, story, *arguments, program="/bin/true"):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "t.story")
             configs = os.path.join(folder, "configs")
@@ -46,8 +45,7 @@ class RunStoriesTest(unittest.TestCase):
             with open(configs, "w", encoding="utf-8") as file:
                 file.write("plain | | | |\ncoloured | COLOUR=blue | --fast | webgpu |\nother | | | | other\n")
             printed = io.StringIO()
-            shares = {"GTEST_SHARD_INDEX": str(share[0]), "GTEST_TOTAL_SHARDS": str(share[1])}
-            with contextlib.redirect_stdout(printed), unittest.mock.patch.dict(os.environ, shares):
+            with contextlib.redirect_stdout(printed):
                 status = run_stories.main(["--doppler", program, "--configs", configs, "--have", "model",
                                            *arguments, path])
             return status, printed.getvalue()
@@ -65,12 +63,6 @@ class RunStoriesTest(unittest.TestCase):
         self.assertIn("skipped [coloured] t: needs webgpu (no device)\n1 passed, 0 failed, 1 skipped",
                       self.run_one(story, program="/bin/false")[1])
         self.assertIn("2 passed, 0 failed, 0 skipped", self.run_one(story)[1])
-
-    def test_a_share_of_the_stories(self):
-        story = "== one\n$ true\n== two\n$ false\n== three\n$ true\n"
-        self.assertIn("2 passed, 1 failed", self.run_one(story, "--config", "plain", share=(0, 2))[1])
-        self.assertIn("2 passed, 0 failed", self.run_one(story, "--config", "coloured", share=(0, 2))[1])
-        self.assertIn("0 passed, 1 failed", self.run_one(story, "--config", "coloured", share=(1, 2))[1])
 
     def test_an_unknown_configuration_is_named(self):
         status, printed = self.run_one("== t\n$ true\n", "--config", "purple")

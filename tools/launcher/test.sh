@@ -72,10 +72,12 @@ run_ctest() {
     --test-output-size-failed 2000000 || true
 }
 
-# Machines without a GPU test on lavapipe, and Dawn wants a newer one than Debian 12's (cmake/TestProviders.cmake).
+# Machines without a GPU test wgpu-native on lavapipe and Dawn on SwiftShader, but for a few programs that want a newer
+# lavapipe than Debian 12's (cmake/TestProviders.cmake).
 prepare_cpu_vulkan() {
   if has_gpu; then return; fi
-  "$ROOT/tools/setup" mesa || echo "test: without a newer Mesa, what needs Dawn on the CPU is skipped"
+  "$ROOT/tools/setup" swiftshader || true # it says what happens instead
+  "$ROOT/tools/setup" mesa || echo "test: without a newer Mesa, what needs it for Dawn on the CPU is skipped"
 }
 
 prepare_web() {
