@@ -17,12 +17,12 @@ LAST = 0x10FFFF
 
 
 def steps(value_of):
-    """(first code point << 8 | value) for every run of equal values."""
+    """(first code point, value) for every run of equal values."""
     out, previous = [], None
     for code in range(LAST + 1):
         value = value_of(chr(code))
         if value != previous:
-            out.append(code << 8 | value)
+            out.append((code, value))
             previous = value
     return out
 
@@ -67,26 +67,42 @@ def lower_runs():
     return [(f, l, s or 1, d) for f, l, s, d in runs]
 
 
-def array(kind, name, values):
-    print(f"const {kind} {name}[] = {{")
+def packed(columns):
+    """Columns of numbers, each as the differences of its neighbours: zigzag, then LEB128."""
+    out = bytearray()
+    for column in columns:
+        previous = 0
+        for value in column:
+            difference, previous = value - previous, value
+            number = difference * 2 if difference >= 0 else -difference * 2 - 1
+            while number >= 128:
+                out.append(number & 127 | 128)
+                number >>= 7
+            out.append(number)
+    return out
+
+
+def table(name, rows):
+    """A table of rows of numbers."""
+    print(f"constexpr uint8_t k{name}Bytes[] = {{")
     line = ""
-    for value in values:
-        item = value + ","
+    for value in packed(zip(*rows)):
+        item = f"{value},"
         if len(line) + len(item) > 118:
             print(line)
             line = ""
         line += item
     print(line + "\n};")
-    print(f"const size_t {name}Count = sizeof({name}) / sizeof({name}[0]);\n")
+    print(f"const PackedTable k{name} = {{k{name}Bytes, sizeof(k{name}Bytes), {len(rows)}, {len(rows[0])}}};\n")
 
 
-def decomposition_arrays(name, table):
+def decomposition_tables(name, texts):
     pool, keys = [], []
-    for code in sorted(table):
-        keys.append(f"{{0x{code:x},{len(pool)},{len(table[code])}}}")
-        pool += [f"0x{ord(c):x}" for c in table[code]]
-    array("Decomposition", f"k{name}", keys)
-    array("char32_t", f"k{name}Pool", pool)
+    for code in sorted(texts):
+        keys.append((code, len(pool), len(texts[code])))
+        pool += [(ord(c),) for c in texts[code]]
+    table(name, keys)
+    table(f"{name}Pool", pool)
 
 
 def main():
@@ -99,13 +115,12 @@ namespace doppler::tokenizer {{
 
 const char* const kUnicodeVersion = "{database.unidata_version}";
 """)
-    array("uint32_t", "kCategorySteps",
-          [f"0x{v:x}" for v in steps(lambda c: CATEGORIES.index(database.category(c)))])
-    array("uint32_t", "kCombiningSteps", [f"0x{v:x}" for v in steps(database.combining)])
-    array("LowerRun", "kLowerRuns", [f"{{0x{f:x},0x{l:x},{s},{d}}}" for f, l, s, d in lower_runs()])
-    array("Composition", "kCompositions", [f"{{0x{a:x},0x{b:x},0x{c:x}}}" for a, b, c in compositions()])
-    decomposition_arrays("Canonical", decompositions("NFD"))
-    decomposition_arrays("Compatibility", decompositions("NFKD"))
+    table("CategorySteps", steps(lambda c: CATEGORIES.index(database.category(c))))
+    table("CombiningSteps", steps(database.combining))
+    table("LowerRuns", lower_runs())
+    table("Compositions", compositions())
+    decomposition_tables("Canonical", decompositions("NFD"))
+    decomposition_tables("Compatibility", decompositions("NFKD"))
     print("}  // namespace doppler::tokenizer")
 
 

@@ -9,7 +9,7 @@
 
 #include "base/stable_order.h"
 #include "tokenizer/unicode/unicode.h"
-#include "tokenizer/unicode/unicode_data.h"
+#include "tokenizer/unicode/unicode_tables.h"
 
 namespace doppler::tokenizer {
 namespace {
@@ -20,17 +20,14 @@ constexpr char32_t kLCount = 19, kVCount = 21, kTCount = 28, kSCount = kLCount *
 
 uint32_t combining_class(char32_t code) {
   if (code < 0x300) return 0;
-  const uint32_t* end = kCombiningSteps + kCombiningStepsCount;
-  return std::upper_bound(kCombiningSteps, end, (static_cast<uint32_t>(code) << 8) | 0xFF)[-1] & 0xFF;
+  return value_at(unicode_tables().combining_classes, code);
 }
 
-bool append_from(const Decomposition* table, size_t count, const char32_t* pool, char32_t code,
-                 std::vector<char32_t>& out) {
-  const Decomposition* end = table + count;
-  const Decomposition* row = std::lower_bound(
-      table, end, code, [](const Decomposition& d, char32_t wanted) { return d.code < wanted; });
-  if (row == end || row->code != code) return false;
-  out.insert(out.end(), pool + row->offset, pool + row->offset + row->length);
+bool append_from(const Decompositions& table, char32_t code, std::vector<char32_t>& out) {
+  const auto row = std::ranges::lower_bound(table.rows, code, {}, &Decomposition::code);
+  if (row == table.rows.end() || row->code != code) return false;
+  const char32_t* text = table.pool.data() + row->offset;
+  out.insert(out.end(), text, text + row->length);
   return true;
 }
 
@@ -42,9 +39,8 @@ void decompose(char32_t code, bool compatibility, std::vector<char32_t>& out) {
     out.push_back(kLBase + index / (kVCount * kTCount));
     out.push_back(kVBase + index % (kVCount * kTCount) / kTCount);
     if (index % kTCount != 0) out.push_back(kTBase + index % kTCount);
-  } else if (!(compatibility &&
-               append_from(kCompatibility, kCompatibilityCount, kCompatibilityPool, code, out)) &&
-             !append_from(kCanonical, kCanonicalCount, kCanonicalPool, code, out)) {
+  } else if (!(compatibility && append_from(unicode_tables().compatibility, code, out)) &&
+             !append_from(unicode_tables().canonical, code, out)) {
     out.push_back(code);
   }
 }
@@ -57,13 +53,10 @@ char32_t compose(char32_t first, char32_t second) {  // 0: the two do not compos
       second < kTBase + kTCount) {
     return first + (second - kTBase);
   }
-  const Composition* end = kCompositions + kCompositionsCount;
-  const Composition* row =
-      std::lower_bound(kCompositions, end, std::pair(first, second),
-                       [](const Composition& c, const std::pair<char32_t, char32_t>& wanted) {
-                         return std::pair(c.first, c.second) < wanted;
-                       });
-  return row != end && row->first == first && row->second == second ? row->composed : 0;
+  const std::vector<Composition>& rows = unicode_tables().compositions;
+  const auto pair_of = [](const Composition& c) { return std::pair(c.first, c.second); };
+  const auto row = std::ranges::lower_bound(rows, std::pair(first, second), {}, pair_of);
+  return row != rows.end() && pair_of(*row) == std::pair(first, second) ? row->composed : 0;
 }
 
 void compose_all(std::vector<char32_t>& text) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "tokenizer/unicode/unicode_data.h"
+#include "tokenizer/unicode/unicode_tables.h"
 
 namespace doppler::tokenizer {
 namespace {
@@ -39,9 +40,7 @@ const char* unicode_version() { return kUnicodeVersion; }
 
 Category category(char32_t code) {
   if (code > kMaxCodePoint) return Category::kCn;
-  const uint32_t* end = kCategorySteps + kCategoryStepsCount;
-  const uint32_t* after = std::upper_bound(kCategorySteps, end, (static_cast<uint32_t>(code) << 8) | 0xFF);
-  return static_cast<Category>(after[-1] & 0xFF);
+  return static_cast<Category>(value_at(unicode_tables().categories, code));
 }
 
 bool is_mark(char32_t code) {
@@ -61,10 +60,9 @@ bool is_white_space(char32_t code) {
 char32_t to_lower(char32_t code) {
   if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + 32 : code;
   if (code == 0x130) return 'i';
-  const LowerRun* end = kLowerRuns + kLowerRunsCount;
-  const LowerRun* after =
-      std::upper_bound(kLowerRuns, end, code, [](char32_t c, const LowerRun& run) { return c < run.first; });
-  if (after == kLowerRuns) return code;
+  const std::vector<LowerRun>& runs = unicode_tables().lower_runs;
+  const auto after = std::ranges::upper_bound(runs, static_cast<uint32_t>(code), {}, &LowerRun::first);
+  if (after == runs.begin()) return code;
   const LowerRun& run = after[-1];
   if (code > run.last || (code - run.first) % static_cast<uint32_t>(run.stride) != 0) return code;
   return code + static_cast<char32_t>(run.delta);
@@ -116,10 +114,10 @@ void CodePointSet::add(const CodePointSet& other) {
 }
 
 void CodePointSet::add(Category wanted) {
-  for (size_t i = 0; i < kCategoryStepsCount; ++i) {
-    if ((kCategorySteps[i] & 0xFF) != static_cast<uint32_t>(wanted)) continue;
-    const char32_t next = i + 1 < kCategoryStepsCount ? kCategorySteps[i + 1] >> 8 : kMaxCodePoint + 1;
-    add(kCategorySteps[i] >> 8, next - 1);
+  const std::vector<Step>& steps = unicode_tables().categories;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].value != static_cast<uint32_t>(wanted)) continue;
+    add(steps[i].first, i + 1 < steps.size() ? steps[i + 1].first - 1 : kMaxCodePoint);
   }
 }
 
