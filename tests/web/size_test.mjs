@@ -1,14 +1,28 @@
-// The module as a web server sends it, with gzip, stays below what docs/design/web.md promises. By ctest, with
-// DOPPLER_WASM.
+// The module as a web server sends it, with gzip, stays below what docs/design/web.md promises, and each of its parts below
+// its row of module_parts.json. By ctest, with DOPPLER_WASM, which has its linker map beside it.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { gzipSync } from 'node:zlib';
 
-const kMostBytes = 750_000;
+import { partsOf } from './module_parts.mjs';
+
+const kMostBytes = 700_000;
+const kAllowedGrowth = 1.02;
+const module = process.env.DOPPLER_WASM ?? '';
 
 test('doppler_core.wasm with gzip', () => {
-  const bytes = gzipSync(readFileSync(process.env.DOPPLER_WASM ?? ''), { level: 9 }).length;
+  const bytes = gzipSync(readFileSync(module), { level: 9 }).length;
   console.log(`${bytes} bytes`);
   assert.ok(bytes <= kMostBytes, `The module has ${bytes} bytes with gzip; at most ${kMostBytes} are allowed.`);
+});
+
+test('no part has grown by more than 2 % since its row of module_parts.json was written', () => {
+  const rows = JSON.parse(readFileSync('tests/web/module_parts.json', 'utf8'));
+  const parts = partsOf(`${module}.map`);
+  for (const [part, bytes] of Object.entries(parts)) console.log(`${String(bytes).padStart(8)} ${part}`);
+  const grown = Object.entries(parts).filter(([part, bytes]) => bytes > (rows[part] ?? 0) * kAllowedGrowth)
+    .map(([part, bytes]) => `${part} has ${bytes} bytes, ${rows[part] ?? 0} in the table`);
+  assert.deepEqual(grown, []);
+  assert.deepEqual(Object.keys(rows).filter((part) => !(part in parts)), [], 'rows of parts that are gone');
 });
