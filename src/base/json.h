@@ -1,6 +1,6 @@
 // JSON documents: the value, parsing, typed access, text. Objects keep the order of their members.
-// nlohmann/json reads the text, in json_parse.cpp; the value is our own class, because the templates of nlohmann's took a
-// third of the time that this project needed to compile.
+// nlohmann/json reads the text, in json_parse.cpp; the value is our own class, because the templates of nlohmann's took
+// a third of the time that this project needed to compile.
 // The core is built without exceptions: parse with parse_json() and read with the get_* functions below. A member
 // function that is called on a value of another type ends the program.
 #pragma once
@@ -195,8 +195,8 @@ T Json::get() const {
 // `what` names the document in the error: "config.json". Of members with one key the last one stays.
 Result<Json> parse_json(std::string_view text, std::string_view what, int max_depth = 64);
 
-// Python's json writes infinite numbers as the bare word Infinity, which JSON does not have: the text with 1e308 in their
-// place. Words within strings stay.
+// Python's json writes infinite numbers as the bare word Infinity, which JSON does not have: the text with 1e308 in
+// their place. Words within strings stay.
 std::string without_infinities(std::string_view text);
 
 // The member, or null if `object` is no object or lacks it.

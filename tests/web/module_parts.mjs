@@ -1,5 +1,6 @@
-// Which part of the core contributes how many bytes to doppler_core.wasm: its linker map by library, code and data together,
-// before Binaryen optimises the whole. The linker joins equal texts, so that WGSL and messages are a part of their own.
+// Which part of the core contributes how many bytes to doppler_core.wasm: its linker map by library, code and data
+// together, before Binaryen optimises the whole. The linker joins equal texts, so that WGSL and messages are a part of
+// their own.
 import { readFileSync } from 'node:fs';
 
 const kRow = /^\s*\S+\s+[0-9a-f]+\s+([0-9a-f]+)\s+(\S.*)$/;

@@ -1,5 +1,5 @@
-// The module as a web server sends it, with gzip, stays below what docs/design/web.md promises, and each of its parts below
-// its row of module_parts.json. By ctest, with DOPPLER_WASM, which has its linker map beside it.
+// The module as a web server sends it, with gzip, stays below what docs/design/web.md promises, and each of its parts
+// below its row of module_parts.json. ctest runs this with DOPPLER_WASM; the linker map lies next to the module.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';

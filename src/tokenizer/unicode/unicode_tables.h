@@ -1,4 +1,5 @@
-// The tables of Unicode as unicode.cpp and normalise.cpp search them, unpacked from unicode_data.cpp with the first use.
+// The tables of Unicode as unicode.cpp and normalise.cpp search them, unpacked from unicode_data.cpp with the first
+// use.
 #pragma once
 
 #include <cstdint>
