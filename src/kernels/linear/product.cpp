@@ -122,9 +122,8 @@ std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps) 
 }
 
 std::string refuse_unless_narrow(const ProductShape& shape, const gpu::Caps& caps) {
-  constexpr uint32_t kFewRows = 8;  // H200, trial kernels of 2026-11-22: a tie with 8-bit dot products there
-  if (shape.max_rows <= kFewRows && caps.dp4a && weight_format_info(shape.format).quantised()) {
-    return format_text("8-bit dot products are as fast for %u rows at most", kFewRows);
+  if (shape.max_rows <= kRowsOfDotProducts && caps.dp4a && weight_format_info(shape.format).quantised()) {
+    return format_text("8-bit dot products are as fast for %u rows at most", kRowsOfDotProducts.value);
   }
   return refuse_unless_matrix(shape, caps);
 }

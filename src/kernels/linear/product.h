@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernels/linear/linear.h"
+#include "kernels/linear/measured.h"
 #include "kernels/variant.h"
 
 namespace doppler::kernels {
@@ -163,9 +164,8 @@ void set_costs(const Product& op, const WeightPiece& piece, Launch& launch, uint
 // "linear/weights/dot_q4_k" or "linear/weights/weight_q4_k".
 std::string_view weight_fragment(WeightFormat format, bool q8);
 
-// Invocations of a workgroup of matvec_tile*.wgsl, as the table sets them, and the workgroup memory they use beside x:
-// partial sums, with a deferred norm as many again (linear/matvec/tile_norm), and blocks and residuals of the rows.
-inline constexpr uint32_t kMostTileInvocations = 512;
+// The workgroup memory that invocations of matvec_tile*.wgsl (kMostTileInvocations at most) use beside x: partial sums,
+// with a deferred norm as many again (linear/matvec/tile_norm), and blocks and residuals of the rows.
 inline constexpr uint32_t kTileUnitBytes = 32 + 16;  // of x in 8 bits: codes and factors of 32 columns
 inline constexpr uint32_t tile_other_bytes(uint32_t partial_sums) { return 4 * partial_sums + 1024; }
 

@@ -327,7 +327,7 @@ TEST(PersistentLayers, RefuseByName) {
   const Model model(c);
   KernelRun run(*make_policy("persistent"));
   Bound bound(run, model);
-  gpu::Caps large = device().caps();  // an H200's
+  gpu::Caps large = device().caps();
   large.type = gpu::AdapterType::kDiscrete;
   large.subgroup_min = large.subgroup_max = 32;
   large.max_invocations = large.max_workgroup_size_x = 1024;

@@ -4,6 +4,7 @@
 
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/matmul/matmul_matrix_bindings.wgsl.h"
+#include "kernels/linear/measured.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/weight_fragments.h"
 
@@ -29,16 +30,13 @@ uint32_t workgroup_bytes(const MatrixSizes& sizes) {
   return kSubTile * (sizes.step_units * kUnit + kPadding) * 2 + sizes.subgroups * kCorner;
 }
 
-// How many us a piece takes on an H200 (132 multiprocessors, 2 workgroups on each at once): rounds of workgroups, each
-// of which walks over its share of the columns. The steps are measured there by kernel_bench --rows 512 on 2026-11-21:
-// 3072 x 2048 for kAlone, 16384 x 2048 for kTogether. Other devices get other times, but the same order.
-double cost(uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outputs) {
-  constexpr uint32_t kAtOnce = 264;
-  constexpr double kAlone = 2.9, kTogether = 4.5;         // us a step
+// How many us a piece takes: rounds of workgroups, `at_once` of them together, each of which walks over its share of
+// the columns.
+double cost(uint32_t at_once, uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outputs) {
   constexpr double kDispatch = 2.5, kBytesPerUs = 3.5e6;  // of the sum over the splits
   const uint32_t all = workgroups * splits;
-  const double step = all * 2 <= kAtOnce ? kAlone : kTogether;
-  const double rounds = (all + kAtOnce - 1) / kAtOnce;
+  const double step = all * 2 <= at_once ? kUsOfStepAlone : kUsOfStepTogether;
+  const double rounds = (all + at_once - 1) / at_once;
   double us = rounds * ((steps + splits - 1) / splits) * step;
   if (splits > 1) us += kDispatch + static_cast<double>((splits + 1) * outputs) * sizeof(float) / kBytesPerUs;
   return us;
@@ -59,7 +57,7 @@ MatrixSizes choose_sizes(const gpu::Caps& caps, uint32_t max_rows, uint32_t n, u
   for (uint32_t wanted = 1; wanted <= std::min(most_splits, steps); ++wanted) {
     const uint32_t split_steps = (steps + wanted - 1) / wanted;
     const uint32_t splits = (steps + split_steps - 1) / split_steps;
-    const double us = cost(workgroups, steps, splits, uint64_t{max_rows} * n);
+    const double us = cost(kMatrixAtOnce.of(caps), workgroups, steps, splits, uint64_t{max_rows} * n);
     if (wanted != 1 && us >= best) continue;
     best = us;
     sizes.splits = splits;

@@ -20,20 +20,19 @@ constexpr uint32_t kUnit = 32;  // columns
 
 }  // namespace
 
-// Half tiles where whole ones would leave multiprocessors of a large GPU idle. Slices: H200, whole steps of 1B and 8B in
-// q4_k_m, tok/s with up to 8, 16 and 32 of whole tiles: 1,431, 1,545, 1,446 and 456, 472, 463 (doppler bench,
-// 2026-11-21). Four units of 16-bit weights would not fit an invocation's registers.
+// Half tiles where whole ones would leave compute units idle. Four units of 16-bit weights would not fit an
+// invocation's registers.
 TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs) {
   const Weight& weight = op.weight;
-  constexpr uint32_t kEnoughWorkgroups = 264;  // two for each multiprocessor of an H200
   constexpr uint32_t kUnitsEach = 4, kHalf = kTileRows / 2;
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t fitting = std::min({kMostTileInvocations, caps.max_invocations, caps.max_workgroup_size_x});
+  const uint32_t fitting =
+      std::min({kMostTileInvocations.value, caps.max_invocations, caps.max_workgroup_size_x});
   TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
   if (needs.half_tiles) {
     shape.rows = kHalf;
   } else if (!needs.whole_tiles) {
-    const bool few = needs.outputs / kTileRows < kEnoughWorkgroups;
+    const bool few = needs.outputs / kTileRows < kEnoughTiles.of(caps);
     shape.rows = tunable(ctx.policy, op.choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   }
   const uint32_t least = (needs.least_invocations + shape.rows - 1) / shape.rows;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/linear/measured.h"
 #include "kernels/linear/narrow/matmul_narrow_bindings.wgsl.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/weight_fragments.h"
@@ -41,20 +42,13 @@ uint32_t unit_registers(WeightFormat format) {
   return (info.plane0_block_bytes + info.plane1_block_bytes) * kUnit / info.block_size / 4;
 }
 
-// H200, 16 to 64 rows of the products of an 8B model in tile_q4 (kernel_bench --only .narrow --set ...): 64 weight rows a
-// subgroup; nearly as many workgroups as the device runs at once, so that all end together; and short splits only where it
-// would run half empty without, since each split's sums are written and read again.
+// Nearly as many workgroups as the device runs at once, so that all end together; and short splits only where it would
+// run half empty without, since each split's sums are written and read again.
 NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& piece, uint32_t units) {
   constexpr uint32_t kMostSplits = 16, kLeastSteps = 2, kFewSteps = 4;
   // Weight rows: larger workgroups share more of x. With four tiles of x that pays for fewer of them, and for weights that take
   // longer to unpack (8B, 64 rows: gate and up, and down in tile_q6, 3 us a layer each).
   constexpr uint32_t kHead = 65536, kManyRowsOfFourTiles = 16384;
-  // Workgroups of two subgroups that an H200 runs at once; and half of them. With one tile: 16 rows
-  // of 28672 x 4096 in 896 workgroups take 3 us more than in 448.
-  constexpr uint32_t kAtOnce = 528, kAtOnceOfOne = 792, kHalf = 264;
-  // Of an invocation's weights: there is room for them twice, beside the sums with two tiles of x. H100, 8B, a step's products
-  // with 16 and 32 rows 4.00 and 4.67 to 3.66 and 4.45 ms.
-  constexpr uint32_t kMostUnitRegisters = 56;
   const gpu::Caps& caps = ctx.plan.caps();
   NarrowSizes sizes{.tiles = (ctx.max_rows + kFragment - 1) / kFragment};
   // Units of 16-bit weights fill twice the registers.
@@ -72,9 +66,10 @@ NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& pie
   const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
   const uint32_t steps = (units + kStepUnits - 1) / kStepUnits;
   const uint32_t most = std::clamp(steps / kLeastSteps, 1u, kMostSplits);
-  const uint32_t at_once = (sizes.tiles == 1 ? kAtOnceOfOne : kAtOnce) * 2 / sizes.subgroups;
+  const uint32_t at_once =
+      (sizes.tiles == 1 ? kNarrowAtOnceOfOne : kNarrowAtOnce).of(caps) * 2 / sizes.subgroups;
   uint32_t splits = std::bit_floor(std::clamp(at_once / groups, 1u, most));
-  if (steps / splits < kFewSteps && groups * splits / 2 >= kHalf) splits /= 2;
+  if (steps / splits < kFewSteps && groups * splits / 2 >= kNarrowHalf.of(caps)) splits /= 2;
   splits = std::min(most, tunable(ctx.policy, op.choice, "splits", splits, {1, 2, 4, 8, 16}));
   const uint32_t split_steps = (steps + splits - 1) / splits;
   sizes.splits = (steps + split_steps - 1) / split_steps;
