@@ -97,15 +97,17 @@ SplitSums sums_of(const NarrowSizes& sizes, const WeightPiece& piece) {
 
 Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
   const Weight& weight = op.weight;
-  const bool gated = op.gate != ActivationFn::kNone;
+  const bool gated = op.is_gated();
+  const Outputs y = op.outputs();
   const uint32_t units = units_of(weight, piece);
   const NarrowSizes sizes = choose_sizes(ctx, op, piece, units);
   const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
-  const bool split = op.left || sizes.splits > 1 || gated || op.y.bytes < kFragmentBytes;
-  SplitSums sums = op.left ? *op.left : sums_of(sizes, piece);
-  if (split && !op.left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
+  const auto* left = op.epilogue_as<LeaveSums>();
+  const bool split = left || sizes.splits > 1 || gated || y.f32.bytes < kFragmentBytes;
+  SplitSums sums = left ? left->sums : sums_of(sizes, piece);
+  if (split && !left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
   Target target{
-      .y = op.y, .first = op.y_column + piece.first_row, .stride = op.y_stride != 0 ? op.y_stride : weight.n};
+      .y = y.f32, .first = y.column + piece.first_row, .stride = y.stride != 0 ? y.stride : weight.n};
   if (split) target = {.y = sums.partials, .stride = sums.row_stride, .split = sums.split_stride};
 
   const wgsl::matmul_narrow_bindings::Params params{.rows = piece.rows,
@@ -129,20 +131,17 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                    bool_const("HAS_TAIL", units % kStepUnits != 0),
                    bool_const("SPLIT", split),
                    bool_const("HAS_BIAS", !split && op.bias.valid()),
-                   bool_const("ACCUMULATE", !split && op.accumulate)};
+                   bool_const("ACCUMULATE", !split && y.adds)};
   launch.substitutions = {{"linear/weights/stage", weight_fragments(weight.format).stage}};
   launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
   launch.bindings = {views.weights, views.scales, op.x.f16, op.bias.valid() ? op.bias : views.weights,
                      target.y,      ctx.state};
   launch.grid = {.x = groups, .y = sizes.splits};
   launch.fixed_bytes = piece_bytes(weight, piece);
-  launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows *
-                                              (split           ? sizes.splits
-                                               : op.accumulate ? 2
-                                                               : 1);
+  launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows * (split ? sizes.splits : y.adds ? 2 : 1);
   launch.operations = uint64_t{2} * piece.rows * weight.k;
   DP_CHECK(dispatch(ctx, launch));
-  if (!split || op.left) return {};
+  if (!split || left) return {};
   return record_sum(ctx, op, piece, sums);
 }
 

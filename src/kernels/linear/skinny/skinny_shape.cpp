@@ -56,13 +56,13 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
   constexpr uint32_t kMostBytes = 32768;  // of workgroup memory: several workgroups share a compute unit
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t enough = kEnoughSkinny.of(caps);
-  const bool gated = op.gate != ActivationFn::kNone;
+  const bool gated = op.is_gated();
   const uint32_t outputs = weight.pieces.front().rows / (gated ? 2 : 1);
   SkinnyShape shape{.units = weight.k / (q8 ? kUnitOfQ8 : kUnitOfF32),
                     .batch = batch_of(ctx),
                     .x_vec4s = q8 ? kVec4sOfQ8 : kVec4sOfF32,
                     .gated = gated,
-                    .q8_out = op.y_q8.valid()};
+                    .q8_out = op.outputs().q8.valid()};
   const bool whole = outputs / kTileRows >= enough;
   shape.rows = tunable(ctx.policy, op.choice, "rows", whole ? kTileRows : kHalf, {kHalf, kTileRows});
   shape.pair = 2;
@@ -93,8 +93,8 @@ SkinnyShape few_shape(Context& ctx, const Product& op) {
   const gpu::Caps& caps = ctx.plan.caps();
   SkinnyShape shape{.units = op.weight.k / kUnitOfQ8,
                     .batch = batch_of(ctx),
-                    .gated = op.gate != ActivationFn::kNone,
-                    .q8_out = op.y_q8.valid()};
+                    .gated = op.is_gated(),
+                    .q8_out = op.outputs().q8.valid()};
   const uint32_t outputs = op.weight.pieces.front().rows / (shape.gated ? 2 : 1) + op.second_n();
   const auto groups = [&] { return (outputs + shape.group_rows() - 1) / shape.group_rows(); };
   const bool many = shape.batch >= kManyRows;
