@@ -12,14 +12,11 @@ namespace {
 
 using enum TensorId;
 
+#define FAMILY(name) &rows::name,
+#define FAMILY_LIKE(name, page) &rows::name,
 constexpr const Architecture* kTable[] = {
-    &kLlamaRow,        &kMinistral3Row, &kQwen2Row,      &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
-    &kGraniteRow,      &kOlmo2Row,      &kGemmaRow,      &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
-    &kSeedOssRow,      &kApertusRow,    &kExaone4Row,    &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
-    &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,     &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
-    &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row,  &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
-    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow,  &kGemma4Row,     &kGemma3nRow,   &kGemmaEmbeddingRow,
-    &kBertRow,         &kRobertaRow,    &kModernBertRow, &kNemotronHRow};
+#include "formats/architectures/family_list.h"
+};
 
 // What an unknown name most likely was to be: a name that is spelt nearly so, else the one that begins most like it.
 std::string nearest_of(std::string_view name, const std::vector<std::string>& known) {
