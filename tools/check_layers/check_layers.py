@@ -15,8 +15,9 @@ MAY_INCLUDE = {
     "base": {"doppler"},  # the public error type is the one all layers use
     "gpu": {"base"},
     "kernels": {"gpu", "base"},
-    "graph": {"base"},
     "formats": {"base"},
+    # formats: the names of weights (formats/tensor_id.h).
+    "graph": {"formats", "base"},
     # Mathematics: these three name no kernel and no GPU. formats: the numbers of a model.
     "layers": {"graph", "formats", "base"},
     "families": {"layers", "graph", "formats", "base"},

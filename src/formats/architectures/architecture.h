@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "base/tensor_id.h"
 #include "formats/architectures/config.h"
+#include "formats/tensor_id.h"
 
 namespace doppler::formats {
 
