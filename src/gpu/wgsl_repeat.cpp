@@ -78,7 +78,7 @@ const std::string* find(const Values& values, std::string_view name) {
   return nullptr;
 }
 
-// What stands in $(...), as a whole number.
+// Calculates the whole number that $(...) means.
 class Calculator {
  public:
   Calculator(std::string_view text, const Values& values) : text_(text), values_(values) {}
@@ -170,7 +170,7 @@ Text filled(size_t line, std::string_view text, const Values& values) {
   }
 }
 
-// A directive of this file's, of which `rest` stands behind the word; others are text.
+// A directive of this file and the `rest` of its line. All other lines are text.
 struct Directive {
   enum class Kind : uint8_t { kNone, kRepeat, kBlock, kUse, kEnd, kNote } kind = Kind::kNone;
   std::string_view rest;
@@ -235,7 +235,7 @@ class Expander {
     size_t begin, end;  // lines
   };
 
-  // Writes lines [begin, end), which have the `values`, each behind `indent`.
+  // Writes lines [begin, end) with these values of variables, each line after `indent`.
   Done expand(size_t begin, size_t end, const Values& values, std::string_view indent) {
     for (size_t i = begin; i < end; ++i) {
       const Directive directive = directive_of(lines_[i]);

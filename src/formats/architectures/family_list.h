@@ -1,8 +1,8 @@
-// The families that this build knows, in the order in which errors and tables list them. All else is made from this
-// list: the declarations of rows (rows.h) and of pages (families/family.h), both tables, the CMake sources and the
-// golden archives (cmake/Families.cmake). Who includes it defines both macros first; they are gone behind it, so it may
-// be included again. FAMILY(name): its row is rows::name, its page build_name. FAMILY_LIKE(name, other): its page is
-// that of the other family.
+// The list of families that this build knows, in the order in which errors and tables show them. Everything else is
+// made from it: the declarations of rows (rows.h) and of pages (families/family.h), both tables, the CMake sources and
+// the golden archives (cmake/Families.cmake). A file defines both macros and then includes the list, which undefines
+// them. FAMILY(name) has the row rows::name and the page build_name. FAMILY_LIKE(name, other) has the page of the other
+// family.
 FAMILY(llama)
 FAMILY_LIKE(ministral3, llama)
 FAMILY_LIKE(qwen2, llama)

@@ -36,7 +36,7 @@ inline constexpr Fill kAtOnceOfFourKeys = {
         .result =
             "four and two keys: 64 streams of the 8B 6,565 and 7,024 tok/s, of the 1B 23,480 and 25,440; 32 "
             "streams of the 8B, which all run, 5,040 and 4,895"}};
-// Of attention_prefill_matrix.wgsl with eight subgroups.
+// Workgroups of attention_prefill_matrix.wgsl that run at once with eight subgroups.
 inline constexpr Fill kMatrixWorkgroups = {
     .each = 1,
     .by = {

@@ -39,7 +39,7 @@ struct Fill {
   }
 };
 
-// What decided the place of a row in a table of variants.
+// A measurement that decided the place of a row in a table of variants.
 struct Finding {
   std::string_view variant;
   Measurement by;

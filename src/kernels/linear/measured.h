@@ -6,7 +6,7 @@
 
 namespace doppler::kernels {
 
-// matvec: whole tiles where they make so many workgroups, else halves of them.
+// A matvec has whole tiles if they make so many workgroups, and half tiles otherwise.
 inline constexpr Fill kEnoughTiles = {
     .each = 2,
     .by = {.device = "H200",
@@ -35,7 +35,7 @@ inline constexpr Fill kEnoughSkinny = {
            .date = "2026-11-21",
            .result = "one for each unit, nearly"},
     .power_of_two = true};
-// So many need no large workgroups.
+// A product of so many workgroups needs no large ones.
 inline constexpr Fill kFullSkinny = {
     .each = 2,
     .by = {.device = "H200",
@@ -77,7 +77,7 @@ inline constexpr Measured<> kSlicesOfMany = {
            .result = "up to 8 with many rows of x; q, k and v in 96 workgroups that make two weight rows an "
                      "invocation 1,800 "
                      "tok/s, in 192 of one 1,877"}};
-// Of x in workgroup memory where some compute units have several workgroups; elsewhere twice as much.
+// Bytes of x in workgroup memory if some compute units have several workgroups. Otherwise x has twice as many.
 inline constexpr Measured<> kBytesOfShared = {
     .value = 12288,
     .by = {.device = "H100",
@@ -86,7 +86,7 @@ inline constexpr Measured<> kBytesOfShared = {
            .result = "in 12 instead of 24 KiB, tok/s: q, k and v (192 workgroups) 1,196 to 1,216, output "
                      "(128) 1,196 to 1,189"}};
 
-// 16 to 64 rows on matrix units: workgroups of two subgroups that run at once, with one tile of x, and half of those.
+// The narrow product has so many workgroups of two subgroups at once: with two to four tiles of x, with one, and half.
 inline constexpr Measurement kNarrowSweep = {
     .device = "H200",
     .command = "kernel_bench --only .narrow --set rows=N --set subgroups=N --set splits=N",
@@ -100,7 +100,7 @@ inline constexpr Measurement kNarrowSweep = {
 inline constexpr Fill kNarrowAtOnce = {.each = 4, .by = kNarrowSweep};
 inline constexpr Fill kNarrowAtOnceOfOne = {.each = 6, .by = kNarrowSweep};
 inline constexpr Fill kNarrowHalf = {.each = 2, .by = kNarrowSweep};
-// Of an invocation's weights: there is room for them twice beside the sums with two tiles of x.
+// Registers of an invocation's weights: they fit twice beside the sums with two tiles of x.
 inline constexpr Measured<> kMostUnitRegisters = {
     .value = 56,
     .by = {.device = "H100",
@@ -114,8 +114,8 @@ inline constexpr Measured<> kRowsOfDotProducts = {
            .date = "2026-11-22",
            .result = "trial kernels: a tie with 8 rows"}};
 
-// A chunk on matrix units: workgroups that run at once, and us of a step of one of them. Other devices take other
-// times, and their times have the same order.
+// The matrix product of a chunk has so many workgroups at once, and a step of one takes so many us. Other devices take
+// other times, in the same order.
 inline constexpr Measurement kMatrixSteps = {
     .device = "H200",
     .command = "kernel_bench --rows 512",

@@ -72,7 +72,7 @@ TEST(Measured, WorkgroupsFollowTheComputeUnits) {
   }
 }
 
-// Powers of two below one and two workgroups a unit, as they were measured.
+// The measured numbers are powers of two below one and two workgroups a compute unit.
 TEST(Measured, TheDeviceThatWasMeasuredHasRoundNumbers) {
   const gpu::Caps measured = device_of(gpu::kAssumedComputeUnits);
   EXPECT_EQ(kTargetWorkgroups.of(measured), 256u);
