@@ -11,15 +11,17 @@ if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
   set(DOPPLER_EMBED_FORM compact)
 endif()
 set(_embed_dir ${CMAKE_SOURCE_DIR}/tools/embed_wgsl)
-set(_embed_sources ${_embed_dir}/embed_wgsl.cpp ${_embed_dir}/header_writer.cpp ${_embed_dir}/wgsl_reader.cpp)
+set(_embed_sources ${_embed_dir}/embed_wgsl.cpp ${_embed_dir}/header_writer.cpp ${_embed_dir}/wgsl_reader.cpp
+  ${CMAKE_SOURCE_DIR}/src/gpu/wgsl_repeat.cpp)
 if(CMAKE_CROSSCOMPILING)
   # The program runs while building, so it is built for this machine, not for the target.
   find_program(DOPPLER_HOST_CXX NAMES c++ g++ clang++ REQUIRED)
   set(DOPPLER_EMBED_WGSL ${CMAKE_BINARY_DIR}/host/embed_wgsl)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/host)
   add_custom_command(OUTPUT ${DOPPLER_EMBED_WGSL}
-    COMMAND ${DOPPLER_HOST_CXX} -std=c++23 -O1 -o ${DOPPLER_EMBED_WGSL} ${_embed_sources}
+    COMMAND ${DOPPLER_HOST_CXX} -std=c++23 -O1 -I${CMAKE_SOURCE_DIR}/src -o ${DOPPLER_EMBED_WGSL} ${_embed_sources}
     DEPENDS ${_embed_sources} ${_embed_dir}/wgsl_reader.h ${_embed_dir}/header_writer.h
+      ${CMAKE_SOURCE_DIR}/src/gpu/wgsl_repeat.h
     COMMENT "Building embed_wgsl for this machine" VERBATIM)
   add_custom_target(embed_wgsl DEPENDS ${DOPPLER_EMBED_WGSL})
 else()

@@ -61,6 +61,8 @@ void print(const gpu::AdapterInfo& info, size_t index) {
       caps.max_storage_buffers, caps.max_invocations, format_bytes(caps.max_workgroup_bytes).c_str());
   std::printf("   memory    %s\n",
               caps.memory_bytes == 0 ? "not told" : format_bytes(caps.memory_bytes).c_str());
+  std::printf("   units     %s\n",
+              caps.compute_units == 0 ? "not told" : format_text("%u", caps.compute_units).c_str());
   std::printf("   driver    %s, %s\n", caps.backend.c_str(), printable(caps.driver, 200).c_str());
 }
 
@@ -95,6 +97,7 @@ Json to_json(const gpu::AdapterInfo& info, size_t index) {
                    {"max_workgroups", caps.max_workgroups},
                    {"binding_alignment", caps.binding_alignment}};
   out["memory_bytes"] = caps.memory_bytes;
+  out["compute_units"] = caps.compute_units;
   return out;
 }
 

@@ -11,46 +11,11 @@ struct Family {
   void (*build)(Builder& b);
 };
 
-constexpr Family kFamilies[] = {{"apertus", build_apertus},
-                                {"bert", build_bert},
-                                {"deepseek", build_deepseek},
-                                {"ernie4_5", build_llama},
-                                {"ernie4_5_moe", build_llama},
-                                {"exaone4", build_exaone4},
-                                {"gemma", build_gemma},
-                                {"gemma2", build_gemma2},
-                                {"gemma3", build_gemma3},
-                                {"gemma3n", build_gemma3n},
-                                {"gemma4", build_gemma4},
-                                {"gemma_embedding", build_gemma3},
-                                {"glm4", build_glm4},
-                                {"glm4_moe", build_glm4_moe},
-                                {"gpt_oss", build_llama},
-                                {"granite", build_llama},
-                                {"granite_hybrid", build_granite_hybrid},
-                                {"hunyuan_v1", build_hunyuan_v1},
-                                {"hunyuan_v1_moe", build_hunyuan_v1},
-                                {"lfm2", build_lfm2},
-                                {"lfm2_moe", build_lfm2},
-                                {"llama", build_llama},
-                                {"minimax_m2", build_minimax_m2},
-                                {"ministral3", build_llama},
-                                {"mistral4", build_deepseek},
-                                {"mixtral", build_llama},
-                                {"modernbert", build_modernbert},
-                                {"nemotron_h", build_nemotron_h},
-                                {"olmo2", build_olmo2},
-                                {"phi3", build_llama},
-                                {"qwen2", build_llama},
-                                {"qwen2_moe", build_llama},
-                                {"qwen3", build_qwen3},
-                                {"qwen3_5", build_qwen3_5},
-                                {"qwen3_5_moe", build_qwen3_5},
-                                {"qwen3_moe", build_qwen3},
-                                {"qwen3_next", build_qwen3_5},
-                                {"roberta", build_bert},
-                                {"seed_oss", build_llama},
-                                {"smollm3", build_llama}};
+#define FAMILY(name) {#name, build_##name},
+#define FAMILY_LIKE(name, page) {#name, build_##page},
+constexpr Family kFamilies[] = {
+#include "formats/architectures/family_list.h"
+};
 
 Result<const Family*> find_family(const formats::ModelConfig& config) {
   std::string known;

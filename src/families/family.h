@@ -11,27 +11,10 @@ using graph::Graph;
 using graph::Value;
 using layers::Builder;
 
-void build_apertus(Builder& b);
-void build_bert(Builder& b);
-void build_deepseek(Builder& b);
-void build_exaone4(Builder& b);
-void build_gemma(Builder& b);
-void build_gemma2(Builder& b);
-void build_gemma3(Builder& b);
-void build_gemma3n(Builder& b);
-void build_gemma4(Builder& b);
-void build_glm4(Builder& b);
-void build_glm4_moe(Builder& b);
-void build_granite_hybrid(Builder& b);
-void build_hunyuan_v1(Builder& b);
-void build_lfm2(Builder& b);
-void build_llama(Builder& b);
-void build_minimax_m2(Builder& b);
-void build_modernbert(Builder& b);
-void build_nemotron_h(Builder& b);
-void build_olmo2(Builder& b);
-void build_qwen3(Builder& b);
-void build_qwen3_5(Builder& b);
+// A family's page by its name in the list.
+#define FAMILY(name) void build_##name(Builder& b);
+#define FAMILY_LIKE(name, page)
+#include "formats/architectures/family_list.h"
 
 // Of families whose blocks are Llama's.
 Value llama_block(Builder& b, Value x, uint32_t layer);

@@ -56,7 +56,7 @@ bool has_f16_matrices(const Provider& provider, WGPUAdapter adapter) {
 
 }  // namespace
 
-Caps NativeAdapter::read_caps(uint64_t memory_bytes) const {
+Caps NativeAdapter::read_caps(const VulkanDevice& device) const {
   Caps caps;
   WGPUAdapterInfo info = WGPU_ADAPTER_INFO_INIT;
   provider_->AdapterGetInfo(adapter_, &info);
@@ -68,7 +68,8 @@ Caps NativeAdapter::read_caps(uint64_t memory_bytes) const {
   caps.backend = backend_name(info.backendType);
   caps.type = to_type(info.adapterType);
   caps.dialect = provider_->is_dawn ? WgslDialect::kTint : WgslDialect::kNaga;
-  caps.memory_bytes = memory_bytes;
+  caps.memory_bytes = device.memory_bytes;
+  caps.compute_units = device.compute_units;
   caps.f16 = has_feature(WGPUFeatureName_ShaderF16);
   caps.subgroups = has_feature(provider_->is_dawn ? WGPUFeatureName_Subgroups : kWgpuSubgroups);
   caps.timestamps = has_feature(WGPUFeatureName_TimestampQuery);

@@ -7,6 +7,11 @@
 
 namespace doppler::gpu {
 
+// The compute units that a device has if it does not tell them, as no browser does: those of the GPUs on which the
+// sizes of kernels were measured. Too many workgroups wait for each other on a small device; too few would leave a
+// large one idle.
+inline constexpr uint32_t kAssumedComputeUnits = 132;
+
 enum class AdapterType : uint8_t { kUnknown, kDiscrete, kIntegrated, kCpu };
 const char* adapter_type_name(AdapterType type);  // "discrete GPU", "CPU", ...
 
@@ -47,6 +52,10 @@ struct Caps {
   uint32_t max_workgroups = 0;       // per dimension
   uint32_t binding_alignment = 256;  // bytes, of offsets of storage and uniform bindings
   uint64_t memory_bytes = 0;         // of the device's largest heap; 0: the provider does not tell
+  // Multiprocessors, compute units or cores, as the vendor calls what runs a workgroup. 0: the device does not tell.
+  uint32_t compute_units = 0;
+
+  uint32_t filling_units() const { return compute_units == 0 ? kAssumedComputeUnits : compute_units; }
 };
 
 }  // namespace doppler::gpu

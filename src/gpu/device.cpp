@@ -1,6 +1,8 @@
 // The parts of Device that are the same natively and in the browser.
 #include "gpu/device.h"
 
+#include "base/log.h"
+
 namespace doppler::gpu {
 
 const char* adapter_type_name(AdapterType type) {
@@ -15,6 +17,12 @@ const char* adapter_type_name(AdapterType type) {
       break;
   }
   return "unknown";
+}
+
+void log_assumed_units(const Caps& caps) {
+  if (caps.compute_units != 0 || caps.type == AdapterType::kCpu) return;
+  log(LogLevel::kInfo, "%s does not tell how many compute units it has; kernels are sized for %u.",
+      caps.adapter.empty() ? "The device" : caps.adapter.c_str(), caps.filling_units());
 }
 
 const char* upload_way_name(UploadWay way) {

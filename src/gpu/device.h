@@ -145,6 +145,10 @@ class Device {
   Counters counters_;
 };
 
+// Says by name that a GPU's kernels are sized for kAssumedComputeUnits. CPU devices have kernels of their own. open()
+// calls it.
+void log_assumed_units(const Caps& caps);
+
 struct AdapterInfo {
   std::string provider;  // "dawn", "wgpu"
   Caps caps;             // limits and features the adapter offers

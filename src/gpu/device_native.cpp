@@ -142,6 +142,7 @@ Result<void> NativeDevice::start() {
   if (caps_.subgroups && caps_.subgroup_max == 0) {
     DP_CHECK_WHILE(measure_subgroups(), "measuring the subgroup size of %s", caps_.adapter.c_str());
   }
+  log_assumed_units(caps_);
   counters_ = {};
   count_blobs();
   return {};

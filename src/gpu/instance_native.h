@@ -24,7 +24,7 @@ class NativeAdapter {
   WGPUInstance instance() const { return instance_; }
   WGPUAdapter handle() const { return adapter_; }
   // What the adapter offers. Subgroup sizes may be 0 (not told), dp4a is not known before there is a device.
-  Caps read_caps(uint64_t memory_bytes) const;
+  Caps read_caps(const VulkanDevice& device) const;
   WGPULimits limits() const;
   bool has_feature(WGPUFeatureName feature) const;
 

@@ -81,7 +81,7 @@ Result<std::unique_ptr<Device>> open_on(const std::string& which, const VulkanDe
                                         const DeviceOptions& options) {
   DP_TRY(const Provider* const provider, Provider::open(which));
   DP_TRY(NativeAdapter adapter, request_adapter(*provider, device));
-  Caps caps = adapter.read_caps(device.memory_bytes);
+  Caps caps = adapter.read_caps(device);
   const bool ring = options.uploads.empty() ? caps.type == AdapterType::kDiscrete : options.uploads == "ring";
   caps.uploads = ring ? UploadWay::kRing : UploadWay::kQueue;
   auto opened = std::make_unique<NativeDevice>(std::move(adapter), std::move(caps), options.cache_dir,
@@ -121,6 +121,7 @@ AdapterInfo describe_adapter(const std::string& which, const VulkanDevice& devic
   info.caps.adapter = device.name;
   info.caps.type = device.type;
   info.caps.memory_bytes = device.memory_bytes;
+  info.caps.compute_units = device.compute_units;
   const auto provider = Provider::open(which);
   if (!provider) {
     info.problem = provider.error().sentence();
@@ -132,7 +133,7 @@ AdapterInfo describe_adapter(const std::string& which, const VulkanDevice& devic
     info.problem = adapter.error().sentence();
     return info;
   }
-  info.caps = adapter->read_caps(device.memory_bytes);
+  info.caps = adapter->read_caps(device);
   return info;
 }
 

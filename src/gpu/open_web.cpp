@@ -78,7 +78,9 @@ Task<Result<std::unique_ptr<Device>>> Device::open(DeviceOptions) {
   const HostAnswer answer = co_await call.answer();
   if (!answer.ok()) co_return fail(ErrorKind::kDevice, "%s", answer.text().c_str());
   DP_CO_TRY(const Json host, parse_json(answer.text(), "the host's description of the device"));
-  co_return std::unique_ptr<Device>(std::make_unique<WebDevice>(caps_from(host)));
+  auto device = std::make_unique<WebDevice>(caps_from(host));
+  log_assumed_units(device->caps());
+  co_return std::unique_ptr<Device>(std::move(device));
 }
 
 // status: kFailed for an error that no call waits for, kOutOfMemory likewise, kNotThere when the device was

@@ -54,6 +54,54 @@ uint64_t largest_local_heap(const VkPhysicalDeviceMemoryProperties& memory) {
   return largest;
 }
 
+bool has_extension(const std::vector<VkExtensionProperties>& extensions, const char* name) {
+  return std::ranges::any_of(
+      extensions, [&](const auto& extension) { return std::strcmp(extension.extensionName, name) == 0; });
+}
+
+std::vector<VkExtensionProperties> extensions_of(const Loader& loader, VkPhysicalDevice device) {
+  const auto enumerate =
+      loader.find<PFN_vkEnumerateDeviceExtensionProperties>("vkEnumerateDeviceExtensionProperties");
+  uint32_t count = 0;
+  enumerate(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> extensions(count);
+  enumerate(device, nullptr, &count, extensions.data());
+  extensions.resize(count);
+  return extensions;
+}
+
+// Each vendor has an extension of its own for it; Intel has none.
+uint32_t compute_units(const Loader& loader, VkPhysicalDevice device, uint32_t api_version) {
+  const auto get = loader.find<PFN_vkGetPhysicalDeviceProperties2>("vkGetPhysicalDeviceProperties2");
+  if (!get || api_version < VK_API_VERSION_1_1) return 0;
+  const std::vector<VkExtensionProperties> extensions = extensions_of(loader, device);
+  VkPhysicalDeviceProperties2 properties = {};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  const auto ask = [&](auto& wanted) {
+    properties.pNext = &wanted;
+    get(device, &properties);
+  };
+  if (has_extension(extensions, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) {
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV told = {};
+    told.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV;
+    ask(told);
+    return told.shaderSMCount;
+  }
+  if (has_extension(extensions, VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME)) {
+    VkPhysicalDeviceShaderCoreProperties2AMD told = {};
+    told.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD;
+    ask(told);
+    return told.activeComputeUnitCount;
+  }
+  if (has_extension(extensions, VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME)) {
+    VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM told = {};
+    told.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM;
+    ask(told);
+    return told.shaderCoreCount;
+  }
+  return 0;
+}
+
 VulkanDevice describe_device(const Loader& loader, VkPhysicalDevice device) {
   VkPhysicalDeviceProperties properties = {};
   loader.find<PFN_vkGetPhysicalDeviceProperties>("vkGetPhysicalDeviceProperties")(device, &properties);
@@ -65,7 +113,8 @@ VulkanDevice describe_device(const Loader& loader, VkPhysicalDevice device) {
           .device_id = properties.deviceID,
           .type = to_type(properties.deviceType),
           .memory_bytes = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU ? machine_memory()
-                                                                               : largest_local_heap(memory)};
+                                                                               : largest_local_heap(memory),
+          .compute_units = compute_units(loader, device, properties.apiVersion)};
 }
 
 }  // namespace

@@ -163,7 +163,8 @@ class Composer {
   }
 
   static Result<std::string> read(std::string_view name) {
-    if (auto text = read_wgsl_from_disk(name)) return std::move(*text);
+    DP_TRY(std::optional<std::string> on_disk, read_wgsl_from_disk(name));
+    if (on_disk) return std::move(*on_disk);
     if (const WgslSource* source = find_wgsl(name)) return std::string(source->text);
     std::vector<std::string> names;
     for (const WgslSource& source : embedded_wgsl()) {

@@ -41,6 +41,14 @@ class WgslComposerTest : public testing::Test {
   Caps caps_;
 };
 
+TEST_F(WgslComposerTest, WritesOutTheBlocksOfAFileOnDisk) {
+  file("a", "//!repeat i = 0, 1\nvar s$(i): u32;\n//!end");
+  EXPECT_EQ(compose("a"), "// ---- a.wgsl\nvar s0: u32;\nvar s1: u32;\n");
+  file("b", "//!repeat i = 0, 1\n");
+  EXPECT_NE(compose("b").find("b.wgsl: line 1: \"//!repeat i = 0, 1\" has no //!end."), std::string::npos)
+      << compose("b");
+}
+
 TEST_F(WgslComposerTest, ImportsEachFragmentOnceAndFirst) {
   EXPECT_EQ(compose("op/main"),
             "// ---- op/shared.wgsl\nfn shared() {}\n\n"

@@ -3,10 +3,11 @@
 #include <cstdlib>
 
 #include "gpu/wgsl_files.h"
+#include "gpu/wgsl_repeat.h"
 
 namespace doppler::gpu {
 
-std::optional<std::string> read_wgsl_from_disk(std::string_view name) {
+Result<std::optional<std::string>> read_wgsl_from_disk(std::string_view name) {
   const char* folder = std::getenv("DOPPLER_WGSL_DIR");
   if (!folder || !*folder) return std::nullopt;
   const std::string path = std::string(folder) + "/" + std::string(name) + ".wgsl";
@@ -16,7 +17,11 @@ std::optional<std::string> read_wgsl_from_disk(std::string_view name) {
   char piece[4096];
   for (size_t count = 0; (count = std::fread(piece, 1, sizeof piece, file)) > 0;) text.append(piece, count);
   std::fclose(file);
-  return text;
+  auto expanded = expand_wgsl(text);
+  if (!expanded) {
+    return fail(ErrorKind::kInvalidInput, "%s: %s", path.c_str(), expanded.error().c_str());
+  }
+  return std::move(*expanded);
 }
 
 }  // namespace doppler::gpu

@@ -3,6 +3,6 @@
 
 namespace doppler::gpu {
 
-std::optional<std::string> read_wgsl_from_disk(std::string_view) { return std::nullopt; }
+Result<std::optional<std::string>> read_wgsl_from_disk(std::string_view) { return std::nullopt; }
 
 }  // namespace doppler::gpu

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/tensor_id.h"
+#include "formats/tensor_id.h"
 #include "graph/ops.h"
 
 namespace doppler::graph {

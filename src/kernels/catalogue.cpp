@@ -83,9 +83,7 @@ std::vector<CatalogueRow> list_variants(const gpu::Caps& caps, const Policy& pol
   add("attention_skinny", attention_skinny_variants(), typical_attention());
   add("attention_prefill", attention_prefill_variants(), typical_attention());
   add("attention_unpack", attention_unpack_variants(), typical_attention());
-  RmsNorm norm;
-  norm.n = kHidden;
-  add("rms_norm", rms_norm_variants(), norm);
+  add("rms_norm", rms_norm_variants(), NormShape{kHidden});
   add("rope_kv", rope_kv_variants(), RopeKv{});
   add("add", add_variants(), Add{});
   add("glu", glu_variants(), Glu{});

@@ -58,30 +58,34 @@ Result<Outcome> lower_add_rms_norm(Lowering& l, uint32_t index) {
     found->norm.reset();
   }
 
-  kernels::RmsNorm op{.x = l.form_as<Rows>(found->x)->f32, .n = l.graph().info(found->sum).columns};
+  kernels::AddBranch op{
+      .x = l.form_as<Rows>(found->x)->f32, .branch = {}, .then = {}, .n = l.graph().info(found->sum).columns};
   if (const auto* sums = l.form_as<SplitSums>(found->branch)) {
-    op.add_sums = *sums;
+    op.branch.values = *sums;
   } else {
-    DP_TRY(op.add, l.f32_of(found->branch));
+    DP_TRY(op.branch.values, l.f32_of(found->branch));
   }
   if (found->branch_norm) {
-    op.add_weight = l.weights().vectors[l.node(*found->branch_norm).vectors[0].index];
+    op.branch.norm_weight = l.weights().vectors[l.node(*found->branch_norm).vectors[0].index];
     op.eps = found->branch_eps(l);
   }
-  if (found->scale) op.sum_scale = l.weights().vectors[l.node(*found->scale).vectors[0].index];
+  if (found->scale) op.scale = l.weights().vectors[l.node(*found->scale).vectors[0].index];
   Rows sum_forms{.f32 = op.x};
   if (found->norm) {
     const Node& norm = l.node(*found->norm);
-    op.weight = l.weights().vectors[norm.vectors[0].index];
+    kernels::NormOfSum then{
+        .weight = l.weights().vectors[norm.vectors[0].index], .y = {}, .rows = l.selected_rows(*found->norm)};
     op.eps = std::get<graph::RmsNorm>(norm.operation).eps;
-    op.rows = l.selected_rows(*found->norm);
-    DP_TRY(op.y, l.rows_for(norm.outputs[0], "normed"));
-    l.set_form(norm.outputs[0], op.y);
+    DP_TRY(then.y, l.rows_for(norm.outputs[0], "normed"));
+    l.set_form(norm.outputs[0], then.y);
     l.cover(*found->norm);
+    op.then = then;
   } else {
-    DP_CHECK(l.add_product_forms(found->sum, "sum", op.y));
-    sum_forms.q8 = op.y.q8;
-    sum_forms.f16 = op.y.f16;
+    Rows forms;
+    DP_CHECK(l.add_product_forms(found->sum, "sum", forms));
+    op.then = kernels::SumForms{.q8 = forms.q8, .f16 = forms.f16};
+    sum_forms.q8 = forms.q8;
+    sum_forms.f16 = forms.f16;
   }
   kernels::Context ctx = l.context(index);
   DP_CHECK(kernels::record(ctx, op));

@@ -34,7 +34,8 @@ const Fixture kFixtures[] = {
               .max_workgroup_bytes = 49152,
               .max_workgroups = 65535,
               .binding_alignment = 256,
-              .memory_bytes = 150754820096},
+              .memory_bytes = 150754820096,
+              .compute_units = 132},
      .co_resident_groups = 132},
     // Mesa's lavapipe (LLVM 15, 256 bits) under wgpu-native: `doppler devices --json --webgpu wgpu`.
     {.name = "lavapipe",

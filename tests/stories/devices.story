@@ -7,6 +7,7 @@ $ doppler devices
 ~   features +.+
 ~   limits +buffers .+
 ~   memory +.+
+~   units +(not told|[0-9]+)
 ~   driver +vulkan, .+
 ...
 

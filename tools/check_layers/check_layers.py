@@ -15,8 +15,9 @@ MAY_INCLUDE = {
     "base": {"doppler"},  # the public error type is the one all layers use
     "gpu": {"base"},
     "kernels": {"gpu", "base"},
-    "graph": {"base"},
     "formats": {"base"},
+    # formats: the names of weights (formats/tensor_id.h).
+    "graph": {"formats", "base"},
     # Mathematics: these three name no kernel and no GPU. formats: the numbers of a model.
     "layers": {"graph", "formats", "base"},
     "families": {"layers", "graph", "formats", "base"},
@@ -56,6 +57,10 @@ PLATFORM_IF = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*(__wasm|__linux|_
 # WGSL: a write of one component of a vector may write the whole vector (Metal and D3D12 do), so two invocations that
 # write components of one vector in workgroup memory or a buffer race.
 COMPONENT_WRITE = re.compile(r"^.*\[[^\]]*\](\[[^\]]*\]|\.[xyzwrgba])\s*[-+*/|&^]?=(?!=)", re.M)
+
+# Numbers of one device, and its name, stand in the tables of what was measured on it.
+DEVICE_NUMBERS = re.compile(r"\b(132|264|396|528)\b|H[12]00")
+DEVICE_TABLE = "measured.h"
 
 README_LINES = 10
 LONG_FILE_LINES = 400
@@ -127,6 +132,15 @@ def check_component_writes(path, text):
         yield f"{path}:{line}: writes one component of a vector in an array, which may write all of it; use an array of scalars."
 
 
+def check_device_numbers(path, text):
+    if not path.startswith("src/kernels/") or not path.endswith((".h", ".cpp")) or path.endswith("/" + DEVICE_TABLE):
+        return
+    for match in DEVICE_NUMBERS.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        yield (f"{path}:{line}: {match[0]} is a GPU's name or its number of workgroups; give it a row in the folder's "
+               f"{DEVICE_TABLE} (kernels/common/{DEVICE_TABLE}).")
+
+
 def check_readmes(root, paths):
     layers = sorted({layer_of(p) for p in paths if p.startswith("src/") and layer_of(p)})
     for layer in layers:
@@ -158,6 +172,7 @@ def check(root):
         if path.endswith((".h", ".cpp")):
             violations.extend(check_includes(path, text))
             violations.extend(check_platform_if(path, text))
+            violations.extend(check_device_numbers(path, text))
     return sorted(violations), sorted(long_files, reverse=True)
 
 

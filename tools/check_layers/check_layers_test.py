@@ -18,6 +18,7 @@ GOOD = {
     "src/kernels/op/op.h": '// An operation.\n#include "gpu/device.h"\n#include "kernels/context.h"\n',
     "src/kernels/op/op.wgsl": "// A kernel.\n",
     "src/kernels/op/op_test.cpp": "// Its test.\n#include <thread>\n",
+    "src/kernels/op/measured.h": "// What an H200 chose.\nint kEnough = 264;\n",
     "tools/thing.py": '"""A program."""\n',
 }
 
@@ -41,6 +42,9 @@ REFUSED = [
     ("component_write", "src/kernels/op/x.wgsl", "// X.\nfn f(i: u32) {\n  sums[i >> 2u][i & 3u] += 1.0;\n}\n",
      "src/kernels/op/x.wgsl:3: writes one component of a vector in an array, which may write all of it; use an array of "
      "scalars."),
+    ("device_number", "src/kernels/op/x.cpp", "// X.\nint i;\nconstexpr int kEnough = 264;\n",
+     "src/kernels/op/x.cpp:3: 264 is a GPU's name or its number of workgroups; give it a row in the folder's "
+     "measured.h (kernels/common/measured.h)."),
     ("long_readme", "src/gpu/README.md", "# gpu\n" + "line\n" * 10, "src/gpu/README.md: 11 lines; at most 10."),
     ("no_readme", "src/model/x.h", "// X.\n",
      "src/model: README.md is missing (what lives here, what may it include, where to start reading)."),

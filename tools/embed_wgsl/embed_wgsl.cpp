@@ -2,13 +2,15 @@
 //   embed_wgsl header <src/kernels> <folder/file.wgsl> <out.h>     one file -> its header
 //   embed_wgsl compact <src/kernels> <folder/file.wgsl> <out.h>    the same, the text without comments
 //   embed_wgsl registry <out.cpp> [folder/file.wgsl ...]           all files -> gpu::embedded_wgsl()
-// Called by cmake/EmbedWgsl.cmake. Read next: wgsl_reader.h (what is understood), header_writer.h (what is
-// made).
+//   embed_wgsl text <file.wgsl>                                    what is embedded of a file, on stdout
+// Called by cmake/EmbedWgsl.cmake. Read next: gpu/wgsl_repeat.h (blocks that are written out first), wgsl_reader.h
+// (what is understood), header_writer.h (what is made).
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <optional>
 
+#include "gpu/wgsl_repeat.h"
 #include "header_writer.h"
 
 namespace {
@@ -35,13 +37,24 @@ int write_file(const std::string& path, const std::string& text) {
 
 int make_header(const std::string& root, const std::string& path, const std::string& out, bool compact) {
   const std::string full = root + "/" + path;
-  const auto text = read_file(full);
-  if (!text) return fail("Cannot read " + full + ".");
+  const auto written = read_file(full);
+  if (!written) return fail("Cannot read " + full + ".");
+  const auto text = doppler::gpu::expand_wgsl(*written);
+  if (!text) return fail(full + ": " + text.error());
   const auto file = read_wgsl(*text);
   if (!file) return fail(full + ": " + file.error());
   const auto header = write_header(path, compact ? compact_wgsl(*text) : *text, *file);
   if (!header) return fail(full + ": " + header.error());
   return write_file(out, *header);
+}
+
+int print_text(const std::string& path) {
+  const auto written = read_file(path);
+  if (!written) return fail("Cannot read " + path + ".");
+  const auto text = doppler::gpu::expand_wgsl(*written);
+  if (!text) return fail(path + ": " + text.error());
+  std::fwrite(text->data(), 1, text->size(), stdout);
+  return 0;
 }
 
 }  // namespace
@@ -54,6 +67,9 @@ int main(int argc, char** argv) {
   if (args.size() >= 2 && args[0] == "registry") {
     return write_file(args[1], write_registry({args.begin() + 2, args.end()}));
   }
+  if (args.size() == 2 && args[0] == "text") return print_text(args[1]);
   return fail(
-      "Usage: embed_wgsl header|compact ROOT FILE.wgsl OUT.h | embed_wgsl registry OUT.cpp FILE.wgsl...");
+      "Usage: embed_wgsl header|compact ROOT FILE.wgsl OUT.h | embed_wgsl registry OUT.cpp FILE.wgsl... | "
+      "embed_wgsl "
+      "text FILE.wgsl");
 }

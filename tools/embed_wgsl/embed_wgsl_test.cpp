@@ -2,6 +2,7 @@
 // a row of kRefused.
 #include <gtest/gtest.h>
 
+#include "gpu/wgsl_repeat.h"
 #include "header_writer.h"
 #include "wgsl_reader.h"
 
@@ -97,6 +98,88 @@ TEST_P(ReadWgslRefuses, WithASentence) {
   EXPECT_EQ(file.error(), GetParam().sentence);
 }
 INSTANTIATE_TEST_SUITE_P(Rows, ReadWgslRefuses, testing::ValuesIn(kRefused),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+std::string expanded(std::string_view text) {
+  const auto out = gpu::expand_wgsl(text);
+  return out ? *out : "refused: " + out.error();
+}
+
+TEST(ExpandWgsl, LeavesOtherTextsAlone) {
+  EXPECT_EQ(expanded(kGood), kGood);
+  EXPECT_EQ(expanded("let a = 1; // no break at the end"), "let a = 1; // no break at the end");
+  EXPECT_EQ(expanded(""), "");
+}
+
+TEST(ExpandWgsl, RepeatsABlockForEachValue) {
+  EXPECT_EQ(
+      expanded(
+          "{\n//!repeat i = 0 to 2; from = u, u, then\n  s$(i) = load($(16 * (i + 1) - 4 % 3)u, $(from));\n\n"
+          "//!end\n}\n"),
+      "{\n  s0 = load(15u, u);\n\n  s1 = load(31u, u);\n\n  s2 = load(47u, then);\n\n}\n");
+}
+
+TEST(ExpandWgsl, RepeatsNest) {
+  EXPECT_EQ(expanded("//!repeat r = 0, 1\n//!repeat t = 0 to 1; before = $(r * 8), $(r + 1)\nvar s$(r)$(t) = "
+                     "$(before);\n"
+                     "//!end\n//!end\n"),
+            "var s00 = 0;\nvar s01 = 1;\nvar s10 = 8;\nvar s11 = 2;\n");
+}
+
+TEST(ExpandWgsl, UsesABlockWithItsValuesAsFarInAsTheUseIs) {
+  EXPECT_EQ(expanded("//!note Puts a sum.\n//!block put r at\nput(s$(r), $(at));\n\n  inner($(2 * "
+                     "r)u);\n//!end\n//!block both\n//!use put 1 x\n"
+                     "  //!use put $(1 + 1) y\n//!end\nfn main() {\n  //!use both\n}\n"),
+            "fn main() {\n  put(s1, x);\n\n    inner(2u);\n    put(s2, y);\n\n      inner(4u);\n}\n");
+}
+
+constexpr Refused kRefusedBlocks[] = {
+    {"end_of_nothing", "a\n//!end\n", "line 2: //!end ends nothing."},
+    {"no_end", "//!repeat i = 0 to 1\n//!repeat j = 0 to 1\n//!end\n",
+     "line 1: \"//!repeat i = 0 to 1\" has no //!end."},
+    {"no_values", "//!repeat i\n//!end",
+     "line 1: \"i\" gives no variable its values; write i = 0 to 3 or name = a, b, c, with "
+     "up to 64 values."},
+    {"too_many", "//!repeat i = 0 to 64\n//!end",
+     "line 1: \"i = 0 to 64\" gives no variable its values; write i = 0 to 3 or "
+     "name = a, b, c, with up to 64 values."},
+    {"backwards", "//!repeat i = 3 to 0\n//!end",
+     "line 1: \"i = 3 to 0\" gives no variable its values; write i = 0 to 3 or "
+     "name = a, b, c, with up to 64 values."},
+    {"lists_that_differ", "//!repeat i = 0 to 2; w = a, b\n//!end",
+     "line 1: \"w\" has 2 values and \"i\" has 3."},
+    {"variable_twice", "//!repeat i = 0, 1\n//!repeat i = 0, 1\n//!end\n//!end",
+     "line 2: \"i\" is a variable already."},
+    {"no_variable", "\ns$(i)", "line 2: $(i) names no variable \"i\"."},
+    {"word_in_a_sum", "//!repeat w = a, b\n$(w + 1)\n//!end",
+     "line 2: $(w + 1) calculates with \"a\", which is no number."},
+    {"below_zero", "$(1 - 2)", "line 1: $(1 - 2) is no number from 0 to 1048576."},
+    {"too_large", "$(1048576 * 1048576 * 1048576 * 1048576)",
+     "line 1: $(1048576 * 1048576 * 1048576 * 1048576) is no number from 0 to 1048576."},
+    {"by_zero", "$(1 / 0)", "line 1: $(1 / 0) divides by 0."},
+    {"no_operand", "$(1 + )", "line 1: $(1 +) lacks a number or a variable."},
+    {"two_numbers", "$(1 2)", "line 1: $(1 2) is not understood at \"2\"."},
+    {"no_bracket", "s$((1)u;", "line 1: \"$((1)u;\" has no end."},
+    {"no_such_block", "//!use put 1", "line 1: there is no block \"put\" above."},
+    {"block_uses_itself", "//!block put\n//!use put\n//!end\n//!use put",
+     "line 2: there is no block \"put\" above."},
+    {"other_count", "//!block put a b\n//!end\n//!use put 1",
+     "line 3: block \"put\" takes 2 values; 1 are given."},
+    {"block_twice", "//!block put\n//!end\n//!block put\n//!end", "line 3: there are two blocks \"put\"."},
+    {"block_without_name", "//!block\n//!end",
+     "line 1: //!block needs a name; write //!block name parameter ..."},
+    {"block_in_a_repeat", "//!repeat i = 0, 1\n//!block put\n//!end\n//!end",
+     "line 2: //!block stands inside another block."},
+    {"unknown_directive", "//!repeated i = 0 to 1",
+     "line 1: \"//!repeated i = 0 to 1\" is no directive; there are import, repeat, block, use, end and "
+     "note."},
+};
+
+class ExpandWgslRefuses : public testing::TestWithParam<Refused> {};
+TEST_P(ExpandWgslRefuses, WithASentence) {
+  EXPECT_EQ(expanded(GetParam().text), "refused: " + std::string(GetParam().sentence));
+}
+INSTANTIATE_TEST_SUITE_P(Rows, ExpandWgslRefuses, testing::ValuesIn(kRefusedBlocks),
                          [](const auto& row) { return std::string(row.param.name); });
 
 TEST(CompactWgsl, KeepsWhatCountsAndMeansTheSame) {

@@ -70,7 +70,7 @@ std::vector<GgufField> write_keys(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kApertusRow = {
+constinit const Architecture rows::apertus = {
     .family = "apertus",
     .biases = Biases::kConfigKeys,
     .layer = kLayer,

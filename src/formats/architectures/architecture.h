@@ -1,6 +1,6 @@
 // What a family's files say, in one row: names of architectures, keys, tensors and shapes in GGUF and in Hugging Face
 // folders. Loader, converter, synthetic models, `doppler inspect` and docs/reference/models.md read the same row.
-// To add a family: a file with its row beside llama.cpp, a line in rows.h and one in the table of architectures.cpp.
+// To add a family: a file with its row beside llama.cpp, and its word in family_list.h.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/json_fwd.h"
-#include "base/tensor_id.h"
 #include "formats/architectures/config.h"
+#include "formats/tensor_id.h"
 
 namespace doppler::formats {
 

@@ -12,14 +12,11 @@ namespace {
 
 using enum TensorId;
 
+#define FAMILY(name) &rows::name,
+#define FAMILY_LIKE(name, page) &rows::name,
 constexpr const Architecture* kTable[] = {
-    &kLlamaRow,        &kMinistral3Row, &kQwen2Row,      &kQwen3Row,      &kPhi3Row,      &kSmolLm3Row,
-    &kGraniteRow,      &kOlmo2Row,      &kGemmaRow,      &kGemma2Row,     &kGemma3Row,    &kGlm4Row,
-    &kSeedOssRow,      &kApertusRow,    &kExaone4Row,    &kErnie45Row,    &kHunyuanV1Row, &kMixtralRow,
-    &kQwen2MoeRow,     &kQwen3MoeRow,   &kGptOssRow,     &kErnie45MoeRow, &kLfm2Row,      &kQwen35Row,
-    &kHunyuanV1MoeRow, &kGlm4MoeRow,    &kMiniMaxM2Row,  &kQwen35MoeRow,  &kLfm2MoeRow,   &kGraniteHybridRow,
-    &kDeepSeekRow,     &kMistral4Row,   &kQwen3NextRow,  &kGemma4Row,     &kGemma3nRow,   &kGemmaEmbeddingRow,
-    &kBertRow,         &kRobertaRow,    &kModernBertRow, &kNemotronHRow};
+#include "formats/architectures/family_list.h"
+};
 
 // What an unknown name most likely was to be: a name that is spelt nearly so, else the one that begins most like it.
 std::string nearest_of(std::string_view name, const std::vector<std::string>& known) {
@@ -88,88 +85,96 @@ std::string_view gguf_architecture(const ModelConfig& config) {
   return config.moe.n_experts != 0 ? names.back() : names.front();
 }
 
-uint64_t extent(Dim dim, const ModelConfig& c, uint32_t layer) {
-  switch (dim) {
-    case Dim::kHidden:
-      return c.hidden_dim;
-    case Dim::kQRows:
-      return uint64_t{c.n_heads} * head_dim_of(c, layer);
-    case Dim::kKvRows:
-      return uint64_t{kv_heads_of(c, layer)} * head_dim_of(c, layer);
-    case Dim::kFfn:
-      return ffn_dim_of(c, layer);
-    case Dim::kVocab:
-      return c.vocab_size;
-    case Dim::kHeadDim:
-      return head_dim_of(c, layer);
-    case Dim::kHeads:
-      return c.n_heads;
-    case Dim::kExperts:
-      return c.moe.n_experts;
-    case Dim::kExpertFfn:
-      return c.moe.expert_dim;
-    case Dim::kExpertRow:
-      return expert_row_dim(c);
-    case Dim::kSharedFfn:
-      return c.moe.shared_dim;
-    case Dim::kOne:
-      return 1;
-    case Dim::kConvKernel:
-      return c.recurrent.conv_kernel;
-    case Dim::kConvChannels:
-      return c.recurrent.conv_channels;
-    case Dim::kConvInRows:
-      return 3ull * c.recurrent.conv_channels;
-    case Dim::kKeyHeads:
-      return c.recurrent.n_key_heads;
-    case Dim::kValueHeads:
-      return c.recurrent.n_value_heads;
-    case Dim::kValueRows:
-      return uint64_t{c.recurrent.n_value_heads} * c.recurrent.value_dim;
-    case Dim::kValueDim:
-      return c.recurrent.value_dim;
-    case Dim::kDense1Rows:
-      return c.pooling.dense_dims.empty() ? 0 : c.pooling.dense_dims[0];
-    case Dim::kDense2Rows:
-      return c.pooling.dense_dims.size() < 2 ? 0 : c.pooling.dense_dims[1];
-    case Dim::kPositionCount:
-      return c.ctx_len;
-    case Dim::kTypeCount:
-      return c.n_token_types;
-    case Dim::kClassCount:
-      return c.pooling.n_classes;
-    case Dim::kMambaInRows:
-      return uint64_t{c.recurrent.n_value_heads} * (c.recurrent.value_dim + 1) + c.recurrent.conv_channels;
-    case Dim::kLatentQRows:
-      return uint64_t{c.n_heads} * (c.mla.nope_dim + c.mla.rope_dim);
-    case Dim::kQRank:
-      return c.mla.q_rank;
-    case Dim::kKvRank:
-      return c.mla.kv_rank;
-    case Dim::kLatentRows:
-      return uint64_t{c.mla.kv_rank} + c.mla.rope_dim;
-    case Dim::kNopeDim:
-      return c.mla.nope_dim;
-    case Dim::kLatentValueDim:
-      return c.mla.value_dim;
-    case Dim::kLatentValueRows:
-      return uint64_t{c.n_heads} * c.mla.value_dim;
-    case Dim::kLayerInput:
-      return c.layer_input.dim;
-    case Dim::kAllLayerInputs:
-      return uint64_t{c.n_layers} * c.layer_input.dim;
-    case Dim::kLayerInputVocab:
-      return c.layer_input.vocab_size;
-    case Dim::kStreams:
-      return kAltupStreams;
-    case Dim::kStreamPairs:
-      return uint64_t{kAltupStreams} * kAltupStreams;
-    case Dim::kLaurelRank:
-      return c.laurel_rank;
-    case Dim::kTwoHidden:
-      return 2ull * c.hidden_dim;
+namespace {
+
+struct Extent {
+  Dim dim;
+  uint64_t (*of)(const ModelConfig& c, uint32_t layer);
+};
+
+// In the order of Dim.
+constexpr Extent kExtents[] = {
+    {Dim::kHidden, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.hidden_dim; }},
+    {Dim::kQRows,
+     [](const ModelConfig& c, uint32_t layer) -> uint64_t {
+       return uint64_t{c.n_heads} * head_dim_of(c, layer);
+     }},
+    {Dim::kKvRows,
+     [](const ModelConfig& c, uint32_t layer) -> uint64_t {
+       return uint64_t{kv_heads_of(c, layer)} * head_dim_of(c, layer);
+     }},
+    {Dim::kFfn, [](const ModelConfig& c, uint32_t layer) -> uint64_t { return ffn_dim_of(c, layer); }},
+    {Dim::kVocab, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.vocab_size; }},
+    {Dim::kHeadDim, [](const ModelConfig& c, uint32_t layer) -> uint64_t { return head_dim_of(c, layer); }},
+    {Dim::kHeads, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.n_heads; }},
+    {Dim::kExperts, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.moe.n_experts; }},
+    {Dim::kExpertFfn, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.moe.expert_dim; }},
+    {Dim::kExpertRow, [](const ModelConfig& c, uint32_t) -> uint64_t { return expert_row_dim(c); }},
+    {Dim::kSharedFfn, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.moe.shared_dim; }},
+    {Dim::kOne, [](const ModelConfig&, uint32_t) -> uint64_t { return 1; }},
+    {Dim::kConvKernel, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.recurrent.conv_kernel; }},
+    {Dim::kConvChannels,
+     [](const ModelConfig& c, uint32_t) -> uint64_t { return c.recurrent.conv_channels; }},
+    {Dim::kConvInRows,
+     [](const ModelConfig& c, uint32_t) -> uint64_t { return 3ull * c.recurrent.conv_channels; }},
+    {Dim::kKeyHeads, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.recurrent.n_key_heads; }},
+    {Dim::kValueHeads, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.recurrent.n_value_heads; }},
+    {Dim::kValueRows,
+     [](const ModelConfig& c, uint32_t) -> uint64_t {
+       return uint64_t{c.recurrent.n_value_heads} * c.recurrent.value_dim;
+     }},
+    {Dim::kValueDim, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.recurrent.value_dim; }},
+    {Dim::kDense1Rows,
+     [](const ModelConfig& c, uint32_t) -> uint64_t {
+       return c.pooling.dense_dims.empty() ? 0 : c.pooling.dense_dims[0];
+     }},
+    {Dim::kDense2Rows,
+     [](const ModelConfig& c, uint32_t) -> uint64_t {
+       return c.pooling.dense_dims.size() < 2 ? 0 : c.pooling.dense_dims[1];
+     }},
+    {Dim::kPositionCount, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.ctx_len; }},
+    {Dim::kTypeCount, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.n_token_types; }},
+    {Dim::kClassCount, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.pooling.n_classes; }},
+    {Dim::kMambaInRows,
+     [](const ModelConfig& c, uint32_t) -> uint64_t {
+       return uint64_t{c.recurrent.n_value_heads} * (c.recurrent.value_dim + 1) + c.recurrent.conv_channels;
+     }},
+    {Dim::kLatentQRows,
+     [](const ModelConfig& c, uint32_t) -> uint64_t {
+       return uint64_t{c.n_heads} * (c.mla.nope_dim + c.mla.rope_dim);
+     }},
+    {Dim::kQRank, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.mla.q_rank; }},
+    {Dim::kKvRank, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.mla.kv_rank; }},
+    {Dim::kLatentRows,
+     [](const ModelConfig& c, uint32_t) -> uint64_t { return uint64_t{c.mla.kv_rank} + c.mla.rope_dim; }},
+    {Dim::kNopeDim, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.mla.nope_dim; }},
+    {Dim::kLatentValueDim, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.mla.value_dim; }},
+    {Dim::kLatentValueRows,
+     [](const ModelConfig& c, uint32_t) -> uint64_t { return uint64_t{c.n_heads} * c.mla.value_dim; }},
+    {Dim::kLayerInput, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.layer_input.dim; }},
+    {Dim::kAllLayerInputs,
+     [](const ModelConfig& c, uint32_t) -> uint64_t { return uint64_t{c.n_layers} * c.layer_input.dim; }},
+    {Dim::kLayerInputVocab,
+     [](const ModelConfig& c, uint32_t) -> uint64_t { return c.layer_input.vocab_size; }},
+    {Dim::kStreams, [](const ModelConfig&, uint32_t) -> uint64_t { return kAltupStreams; }},
+    {Dim::kStreamPairs,
+     [](const ModelConfig&, uint32_t) -> uint64_t { return uint64_t{kAltupStreams} * kAltupStreams; }},
+    {Dim::kLaurelRank, [](const ModelConfig& c, uint32_t) -> uint64_t { return c.laurel_rank; }},
+    {Dim::kTwoHidden, [](const ModelConfig& c, uint32_t) -> uint64_t { return 2ull * c.hidden_dim; }},
+};
+
+constexpr bool in_order_of_dims() {
+  for (size_t i = 0; i < std::size(kExtents); ++i) {
+    if (kExtents[i].dim != static_cast<Dim>(i)) return false;
   }
-  return 0;
+  return std::size(kExtents) == static_cast<size_t>(Dim::kTwoHidden) + 1;
+}
+static_assert(in_order_of_dims());
+
+}  // namespace
+
+uint64_t extent(Dim dim, const ModelConfig& config, uint32_t layer) {
+  return kExtents[static_cast<size_t>(dim)].of(config, layer);
 }
 
 std::vector<uint64_t> Shape::extents(const ModelConfig& config, uint32_t layer) const {
@@ -211,81 +216,94 @@ bool is_of_next_layer(TensorId id) {
   return id == kNextProjection || id == kNextEmbeddingNorm || id == kNextHiddenNorm || id == kNextNorm;
 }
 
+namespace {
+
+bool has_own_keys(const ModelConfig& c, uint32_t layer) {
+  return has_mixer(c, layer) && cache_layer(c, layer) == layer;
+}
+
+bool has_own_values(const ModelConfig& c, uint32_t layer) {
+  return has_own_keys(c, layer) && !(c.values_are_keys && !is_sliding_layer(c, layer));
+}
+
+bool has_dense_feed_forward(const ModelConfig& c, uint32_t layer) {
+  return has_feed_forward(c, layer) && (!is_moe_layer(c, layer) || c.moe.is_beside_dense);
+}
+
+bool has_shared_expert(const ModelConfig& c, uint32_t layer) {
+  return is_moe_layer(c, layer) && c.moe.shared_dim != 0;
+}
+
+bool has_small_expert_rows(const ModelConfig& c, uint32_t layer) {
+  return is_moe_layer(c, layer) && c.moe.row_dim != 0;
+}
+
+bool has_layer_inputs(const ModelConfig& c, uint32_t) { return c.layer_input.dim != 0; }
+
+bool compresses_queries(const ModelConfig& c, uint32_t) { return c.mla.q_rank != 0; }
+
+// Tensors of a row's lists that not every model or layer of the family has.
+struct Condition {
+  TensorId id;
+  bool (*is_there)(const ModelConfig& c, uint32_t layer);
+};
+
+constexpr Condition kConditions[] = {
+    {kAttentionNorm,
+     [](const ModelConfig& c, uint32_t layer) { return layer != 0 || architecture_of(c).has_first_norm; }},
+    {kQ, [](const ModelConfig& c, uint32_t layer) { return has_mixer(c, layer) && c.mla.q_rank == 0; }},
+    {kK, has_own_keys},
+    {kV, has_own_values},
+    {kAttentionOut, has_mixer},
+    {kQNorm, [](const ModelConfig& c, uint32_t) { return c.has_qk_norm; }},
+    {kKNorm, [](const ModelConfig& c, uint32_t layer) { return c.has_qk_norm && has_own_keys(c, layer); }},
+    {kSinks, [](const ModelConfig& c, uint32_t) { return c.attention_sinks; }},
+    {kQDown, compresses_queries},
+    {kQDownNorm, compresses_queries},
+    {kQUp, compresses_queries},
+    {kGate, has_dense_feed_forward},
+    {kUp, has_dense_feed_forward},
+    {kDown, has_dense_feed_forward},
+    {kRouter, is_moe_layer},
+    {kRouterNorm, is_moe_layer},
+    {kRouterBias,
+     [](const ModelConfig& c, uint32_t layer) { return is_moe_layer(c, layer) && c.moe.has_score_bias; }},
+    {kExpertScale, is_moe_layer},
+    {kExpertNorm, is_moe_layer},
+    {kDenseOutNorm, is_moe_layer},
+    {kExpertOutNorm, is_moe_layer},
+    {kExpertGate, is_moe_layer},
+    {kExpertUp, is_moe_layer},
+    {kExpertDown, is_moe_layer},
+    {kSharedGate, has_shared_expert},
+    {kSharedUp, has_shared_expert},
+    {kSharedDown, has_shared_expert},
+    {kSharedRouter,
+     [](const ModelConfig& c, uint32_t layer) { return is_moe_layer(c, layer) && c.moe.shared_gate; }},
+    {kExpertsIn, has_small_expert_rows},
+    {kExpertsOut, has_small_expert_rows},
+    {kLayerTable, has_layer_inputs},
+    {kLayerTableProj, has_layer_inputs},
+    {kLayerTableNorm, has_layer_inputs},
+    {kLayerInputGate, has_layer_inputs},
+    {kLayerInputProj, has_layer_inputs},
+    {kLayerInputNorm, has_layer_inputs},
+    {kDense1, [](const ModelConfig& c, uint32_t) { return !c.pooling.dense_dims.empty(); }},
+    {kDense2, [](const ModelConfig& c, uint32_t) { return c.pooling.dense_dims.size() > 1; }},
+    {kClassDense, [](const ModelConfig& c, uint32_t) { return c.pooling.has_class_dense; }},
+    {kClassNorm, [](const ModelConfig& c, uint32_t) { return c.pooling.has_class_norm; }},
+    {kClassOut, [](const ModelConfig& c, uint32_t) { return c.pooling.n_classes != 0; }},
+    {kNextProjection, is_next_layer},
+    {kNextEmbeddingNorm, is_next_layer},
+    {kNextHiddenNorm, is_next_layer},
+    {kNextNorm, is_next_layer},
+};
+
+}  // namespace
+
 bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer) {
-  const bool is_moe = is_moe_layer(config, layer);
-  const bool attends = has_mixer(config, layer), feeds = has_feed_forward(config, layer);
-  const bool has_own_keys = attends && cache_layer(config, layer) == layer;
-  switch (id) {
-    case kK:
-      return has_own_keys;
-    case kV:
-      return has_own_keys && !(config.values_are_keys && !is_sliding_layer(config, layer));
-    case kGate:
-    case kUp:
-    case kDown:
-      return feeds && (!is_moe || config.moe.is_beside_dense);
-    case kRouter:
-    case kRouterNorm:
-    case kExpertScale:
-    case kExpertNorm:
-    case kDenseOutNorm:
-    case kExpertOutNorm:
-    case kExpertGate:
-    case kExpertUp:
-    case kExpertDown:
-      return is_moe;
-    case kLayerTable:
-    case kLayerTableProj:
-    case kLayerTableNorm:
-    case kLayerInputGate:
-    case kLayerInputProj:
-    case kLayerInputNorm:
-      return config.layer_input.dim != 0;
-    case kRouterBias:
-      return is_moe && config.moe.has_score_bias;
-    case kSharedGate:
-    case kSharedUp:
-    case kSharedDown:
-      return is_moe && config.moe.shared_dim != 0;
-    case kSharedRouter:
-      return is_moe && config.moe.shared_gate;
-    case kExpertsIn:
-    case kExpertsOut:
-      return is_moe && config.moe.row_dim != 0;
-    case kQNorm:
-      return config.has_qk_norm;
-    case kKNorm:
-      return config.has_qk_norm && has_own_keys;
-    case kSinks:
-      return config.attention_sinks;
-    case kQ:
-      return attends && config.mla.q_rank == 0;
-    case kAttentionOut:
-      return attends;
-    case kQDown:
-    case kQDownNorm:
-    case kQUp:
-      return config.mla.q_rank != 0;
-    case kDense1:
-      return !config.pooling.dense_dims.empty();
-    case kDense2:
-      return config.pooling.dense_dims.size() > 1;
-    case kClassDense:
-      return config.pooling.has_class_dense;
-    case kClassNorm:
-      return config.pooling.has_class_norm;
-    case kClassOut:
-      return config.pooling.n_classes != 0;
-    case kNextProjection:
-    case kNextEmbeddingNorm:
-    case kNextHiddenNorm:
-    case kNextNorm:
-      return is_next_layer(config, layer);
-    case kAttentionNorm:
-      return layer != 0 || architecture_of(config).has_first_norm;
-    default:
-      return true;
-  }
+  const auto condition = std::ranges::find(kConditions, id, &Condition::id);
+  return condition == std::end(kConditions) || condition->is_there(config, layer);
 }
 
 bool must_have_bias(const ModelConfig& config, TensorId id) {

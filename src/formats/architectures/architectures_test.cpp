@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "formats/architectures/rows.h"
 #include "formats/architectures/test_configs.h"
 
 namespace doppler::formats {
@@ -18,6 +19,20 @@ std::vector<std::string_view> model_types() {
     for (const HuggingFaceType& type : row->huggingface.model_types) out.push_back(type.model_type);
   }
   return out;
+}
+
+TEST(Architectures, AreTheFamiliesOfTheList) {
+#define FAMILY(name) {#name, &rows::name},
+#define FAMILY_LIKE(name, page) {#name, &rows::name},
+  const std::pair<std::string_view, const Architecture*> list[] = {
+#include "formats/architectures/family_list.h"
+  };
+  const std::span<const Architecture* const> table = all_architectures();
+  ASSERT_EQ(std::size(list), table.size());
+  for (size_t i = 0; i < table.size(); ++i) {
+    EXPECT_EQ(list[i].second, table[i]);
+    EXPECT_EQ(list[i].first, table[i]->family);
+  }
 }
 
 TEST_P(EveryModelType, HasTheSameNumbersAsGguf) {

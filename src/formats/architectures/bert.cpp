@@ -85,7 +85,7 @@ constexpr Architecture kEncoder = {
                     .layers = "encoder.layer."},
 };
 
-constexpr Architecture roberta() {
+constexpr Architecture row_of_roberta() {
   Architecture row = kEncoder;
   row.family = "roberta";
   row.own_tensors = kOwnTensors;
@@ -97,7 +97,7 @@ constexpr Architecture roberta() {
 
 }  // namespace
 
-constinit const Architecture kBertRow = kEncoder;
-constinit const Architecture kRobertaRow = roberta();
+constinit const Architecture rows::bert = kEncoder;
+constinit const Architecture rows::roberta = row_of_roberta();
 
 }  // namespace doppler::formats

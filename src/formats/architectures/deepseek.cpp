@@ -140,7 +140,7 @@ Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
   moe.norm_epsilon = kNormEpsilon;
   DP_CHECK(read_gguf_moe(keys, config));
   if (moe.n_experts == 0) return {};
-  if (config.family == kMistral4Row.family) {
+  if (config.family == rows::mistral4.family) {
     moe.group_score = GroupScore::kSumOfTwo;
   } else {
     set_by_score(moe);
@@ -174,7 +174,7 @@ constexpr GgufRow gguf_row(std::span<const std::string_view> architectures) {
 
 }  // namespace
 
-constinit const Architecture kDeepSeekRow = {
+constinit const Architecture rows::deepseek = {
     .family = "deepseek",
     .layer = kLayer,
     .own_tensors = kTensors,
@@ -186,7 +186,7 @@ constinit const Architecture kDeepSeekRow = {
                     .keys = kHuggingFaceLatentKeys},
 };
 
-constinit const Architecture kMistral4Row = {
+constinit const Architecture rows::mistral4 = {
     .family = "mistral4",
     .layer = kLayer,
     .own_tensors = kTensors,

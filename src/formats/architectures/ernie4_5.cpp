@@ -12,7 +12,7 @@ constexpr FieldDefault kDefaults[] = {{"rope_theta", 500000, false},
 
 }  // namespace
 
-constinit const Architecture kErnie45Row = {
+constinit const Architecture rows::ernie4_5 = {
     .family = "ernie4_5",
     .layer = kPreNormLayer,
     .gguf = {.architectures = kGguf, .pairing = RopePairing::kGptJ},

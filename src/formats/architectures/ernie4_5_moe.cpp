@@ -77,7 +77,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kErnie45MoeRow = {
+constinit const Architecture rows::ernie4_5_moe = {
     .family = "ernie4_5_moe",
     .layer = kPreNormMoeLayer,
     .own_tensors = kTensors,

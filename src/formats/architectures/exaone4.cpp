@@ -31,7 +31,7 @@ Result<void> read_keys(const GgufKeys&, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kExaone4Row = {
+constinit const Architecture rows::exaone4 = {
     .family = "exaone4",
     .window_pattern = kPattern,
     .layer = kPostNormLayer,

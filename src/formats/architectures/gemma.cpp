@@ -21,7 +21,7 @@ Result<void> read(const Json& json, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kGemmaRow = {
+constinit const Architecture rows::gemma = {
     .family = "gemma",
     .activation = ActivationFn::kGeluTanh,
     .layer = kPreNormLayer,

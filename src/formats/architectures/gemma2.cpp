@@ -61,7 +61,7 @@ std::vector<GgufField> write_keys(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kGemma2Row = {
+constinit const Architecture rows::gemma2 = {
     .family = "gemma2",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,

@@ -50,7 +50,7 @@ float attention_scale(const ModelConfig& c) {
 
 }  // namespace
 
-constinit const Architecture kGemma3Row = {
+constinit const Architecture rows::gemma3 = {
     .family = "gemma3",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,
@@ -73,7 +73,7 @@ constinit const Architecture kGemma3Row = {
 
 // EmbeddingGemma: the same with tokens that see those behind them too; a window is of both sides together. Facts besides:
 // llama.cpp's LLM_ARCH_GEMMA_EMBEDDING.
-constinit const Architecture kGemmaEmbeddingRow = {
+constinit const Architecture rows::gemma_embedding = {
     .family = "gemma_embedding",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,

@@ -154,7 +154,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kGemma3nRow = {
+constinit const Architecture rows::gemma3n = {
     .family = "gemma3n",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,

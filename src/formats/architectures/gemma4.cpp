@@ -196,7 +196,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kGemma4Row = {
+constinit const Architecture rows::gemma4 = {
     .family = "gemma4",
     .activation = ActivationFn::kGeluTanh,
     .window_pattern = kPattern,

@@ -25,7 +25,7 @@ constexpr TensorRow kOwnTensors[] = {{.id = kPostAttentionNorm,
 
 }  // namespace
 
-constinit const Architecture kGlm4Row = {
+constinit const Architecture rows::glm4 = {
     .family = "glm4",
     .biases = Biases::kQkvKey,
     .layer = kNormsAroundLayer,

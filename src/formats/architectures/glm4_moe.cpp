@@ -75,7 +75,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kGlm4MoeRow = {
+constinit const Architecture rows::glm4_moe = {
     .family = "glm4_moe",
     .biases = Biases::kQkvKey,
     .layer = kLayer,

@@ -57,7 +57,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kGptOssRow = {
+constinit const Architecture rows::gpt_oss = {
     .family = "gpt_oss",
     .biases = Biases::kConfigKeys,
     .window_pattern = 2,

@@ -47,7 +47,7 @@ std::vector<GgufField> gguf_granite_fields(const ModelConfig& config) {
           {kGgufGraniteKeys[3], 1 / config.logits_scale}};
 }
 
-constinit const Architecture kGraniteRow = {
+constinit const Architecture rows::granite = {
     .family = "granite",
     .biases = Biases::kConfigKeys,
     .layer = kPreNormLayer,

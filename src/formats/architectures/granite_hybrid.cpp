@@ -153,7 +153,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kGraniteHybridRow = {
+constinit const Architecture rows::granite_hybrid = {
     .family = "granite_hybrid",
     .layer = kPreNormMoeLayer,
     .recurrent_layer = kMambaLayer,

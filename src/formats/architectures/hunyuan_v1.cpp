@@ -84,7 +84,7 @@ Result<void> read_gguf_keys(const GgufKeys& keys, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kHunyuanV1Row = {
+constinit const Architecture rows::hunyuan_v1 = {
     .family = "hunyuan_v1",
     .biases = Biases::kConfigKeys,
     .layer = kLayer,
@@ -93,7 +93,7 @@ constinit const Architecture kHunyuanV1Row = {
     .huggingface = {.model_types = kTypes, .pairing = RopePairing::kNeox, .read = read, .keys = kFields},
 };
 
-constinit const Architecture kHunyuanV1MoeRow = {
+constinit const Architecture rows::hunyuan_v1_moe = {
     .family = "hunyuan_v1_moe",
     .biases = Biases::kConfigKeys,
     .layer = kMoeLayer,

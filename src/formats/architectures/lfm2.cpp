@@ -172,7 +172,7 @@ constexpr std::string_view kGgufMoeAndConvKeys[] = {"shortconv.l_cache", "expert
 
 }  // namespace
 
-constinit const Architecture kLfm2Row = {
+constinit const Architecture rows::lfm2 = {
     .family = "lfm2",
     .layer = kAttentionLayer,
     .recurrent_layer = kConvLayer,
@@ -192,7 +192,7 @@ constinit const Architecture kLfm2Row = {
                     .keys = kKeys},
 };
 
-constinit const Architecture kLfm2MoeRow = {
+constinit const Architecture rows::lfm2_moe = {
     .family = "lfm2_moe",
     .layer = kMoeAttentionLayer,
     .recurrent_layer = kMoeConvLayer,

@@ -16,7 +16,7 @@ Result<void> read_experts(const GgufKeys& keys, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kLlamaRow = {
+constinit const Architecture rows::llama = {
     .family = "llama",
     .biases = Biases::kConfigKeys,
     .layer = kPreNormMoeLayer,

@@ -68,7 +68,7 @@ Result<void> read_gguf(const GgufKeys& keys, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kMiniMaxM2Row = {
+constinit const Architecture rows::minimax_m2 = {
     .family = "minimax_m2",
     .layer = kLayer,
     .own_tensors = kTensors,

@@ -24,7 +24,7 @@ std::vector<GgufField> write_keys(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kMinistral3Row = {
+constinit const Architecture rows::ministral3 = {
     .family = "ministral3",
     .layer = kPreNormLayer,
     .gguf = {.architectures = kGguf,

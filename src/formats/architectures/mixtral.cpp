@@ -29,7 +29,7 @@ Result<void> read(const Json& json, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kMixtralRow = {
+constinit const Architecture rows::mixtral = {
     .family = "mixtral",
     .layer = kPreNormMoeLayer,
     .own_tensors = kTensors,

@@ -70,7 +70,7 @@ Result<void> read_keys(const GgufKeys& keys, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kModernBertRow = {
+constinit const Architecture rows::modernbert = {
     .family = "modernbert",
     .activation = ActivationFn::kGeluErf,
     .window_pattern = kPattern,

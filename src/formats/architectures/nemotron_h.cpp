@@ -233,7 +233,7 @@ std::vector<GgufField> write_gguf(const ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kNemotronHRow = {
+constinit const Architecture rows::nemotron_h = {
     .family = "nemotron_h",
     .layer = kLayer,
     .recurrent_layer = kMambaLayer,

@@ -42,7 +42,7 @@ Result<void> read_keys(const GgufKeys& keys, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kOlmo2Row = {
+constinit const Architecture rows::olmo2 = {
     .family = "olmo2",
     .window_pattern = kPattern,
     .layer = kPostNormLayer,

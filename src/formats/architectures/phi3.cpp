@@ -12,7 +12,7 @@ constexpr FieldDefault kDefaults[] = {{"max_position_embeddings", 4096, true},
 
 }  // namespace
 
-constinit const Architecture kPhi3Row = {
+constinit const Architecture rows::phi3 = {
     .family = "phi3",
     .layer = kPreNormLayer,
     .gguf = {.architectures = kGguf,

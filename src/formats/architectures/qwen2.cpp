@@ -13,7 +13,7 @@ constexpr FieldDefault kDefaults[] = {{"max_position_embeddings", 32768, true},
 
 }  // namespace
 
-constinit const Architecture kQwen2Row = {
+constinit const Architecture rows::qwen2 = {
     .family = "qwen2",
     .biases = Biases::kQkv,
     .layer = kPreNormLayer,

@@ -22,7 +22,7 @@ Result<void> read(const Json& json, ModelConfig&) { return require_truth(json, "
 
 }  // namespace
 
-constinit const Architecture kQwen3Row = {
+constinit const Architecture rows::qwen3 = {
     .family = "qwen3",
     .layer = kLayer,
     .truncatable = true,

@@ -199,7 +199,7 @@ constexpr std::string_view kGgufMoeAndStateKeys[] = {"ssm.conv_kernel", "ssm.sta
 
 }  // namespace
 
-constinit const Architecture kQwen35Row = {
+constinit const Architecture rows::qwen3_5 = {
     .family = "qwen3_5",
     .layer = kAttentionLayer,
     .recurrent_layer = kDeltaLayer,
@@ -220,7 +220,7 @@ constinit const Architecture kQwen35Row = {
                     .keys = kKeys},
 };
 
-constinit const Architecture kQwen35MoeRow = {
+constinit const Architecture rows::qwen3_5_moe = {
     .family = "qwen3_5_moe",
     .layer = kMoeAttentionLayer,
     .recurrent_layer = kMoeDeltaLayer,
@@ -241,7 +241,7 @@ constinit const Architecture kQwen35MoeRow = {
                     .keys = kMoeKeys},
 };
 
-constinit const Architecture kQwen3NextRow = {
+constinit const Architecture rows::qwen3_next = {
     .family = "qwen3_next",
     .layer = kMoeAttentionLayer,
     .recurrent_layer = kMoeDeltaLayer,

@@ -1,16 +1,16 @@
-// The rows of architectures.cpp's table, a file each.
+// The rows of architectures.cpp's table, and what several of them are made of.
 #pragma once
 
 #include "formats/architectures/architecture.h"
 
 namespace doppler::formats {
 
-extern const Architecture kApertusRow, kErnie45Row, kExaone4Row, kGemmaRow, kGemma2Row, kGemma3Row, kGlm4Row,
-    kGraniteRow, kGraniteHybridRow, kHunyuanV1Row, kLfm2Row, kLlamaRow, kMinistral3Row, kOlmo2Row, kPhi3Row,
-    kQwen2Row, kQwen3Row, kQwen35Row, kSeedOssRow, kSmolLm3Row, kMixtralRow, kQwen2MoeRow, kQwen3MoeRow,
-    kGptOssRow, kErnie45MoeRow, kHunyuanV1MoeRow, kGlm4MoeRow, kMiniMaxM2Row, kQwen35MoeRow, kLfm2MoeRow,
-    kDeepSeekRow, kMistral4Row, kQwen3NextRow, kGemma4Row, kGemma3nRow, kGemmaEmbeddingRow, kBertRow,
-    kModernBertRow, kNemotronHRow, kRobertaRow;
+// A family's row by its name in the list.
+namespace rows {
+#define FAMILY(name) extern const Architecture name;
+#define FAMILY_LIKE(name, page) extern const Architecture name;
+#include "formats/architectures/family_list.h"
+}  // namespace rows
 
 // The tensors of a layer that normalises before attention and before the feed-forward layer, and nowhere else.
 inline constexpr TensorId kPreNormLayer[] = {

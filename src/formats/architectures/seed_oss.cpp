@@ -18,7 +18,7 @@ constexpr TensorRow kOwnTensors[] = {{.id = kFfnNorm,
 
 }  // namespace
 
-constinit const Architecture kSeedOssRow = {
+constinit const Architecture rows::seed_oss = {
     .family = "seed_oss",
     .biases = Biases::kQkvKey,
     .layer = kPreNormLayer,

@@ -42,7 +42,7 @@ Result<void> read_keys(const GgufKeys&, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kSmolLm3Row = {
+constinit const Architecture rows::smollm3 = {
     .family = "smollm3",
     .biases = Biases::kConfigKeys,
     .layer = kPreNormLayer,

@@ -126,8 +126,7 @@ Result<Resolved<AttentionPrefillRow>> resolve_rows(const Context& ctx, const Att
   return resolved;
 }
 
-// Whether rows of one sequence are attended each on its own. 17 to 64 rows: where there are no matrix units, on a GPU. 8B on an
-// H100, us a layer of 32 rows behind 127, 1,023 and 8,191 keys: row by row 29, 57, 265, in tiles on the matrix units 20, 46, 264.
+// Whether rows of one sequence are attended each on its own. 17 to 64 rows: where there are no matrix units, on a GPU.
 bool goes_row_by_row(const Context& ctx, const Attention& op) {
   if (op.ahead != 0 || ctx.max_rows > kMaxNarrowRows) return false;
   if (ctx.max_rows <= kMaxSkinnyRows) return true;

@@ -38,12 +38,9 @@ fn halve(s: ptr<function, array<f32, VALUES>>, half: u32, distance: u32, rank: u
 
 // From what each invocation has of every sum to the whole of its own OWN sums.
 fn spread_sums(s: ptr<function, array<f32, VALUES>>, rank: u32) {
-  if (PARTS > 1u) { halve(s, VALUES / 2u, INVOCATIONS_PER_KEY / 2u, rank); }
-  if (PARTS > 2u) { halve(s, VALUES / 4u, INVOCATIONS_PER_KEY / 4u, rank); }
-  if (PARTS > 4u) { halve(s, VALUES / 8u, INVOCATIONS_PER_KEY / 8u, rank); }
-  if (PARTS > 8u) { halve(s, VALUES / 16u, INVOCATIONS_PER_KEY / 16u, rank); }
-  if (PARTS > 16u) { halve(s, VALUES / 32u, INVOCATIONS_PER_KEY / 32u, rank); }
-  if (PARTS > 32u) { halve(s, VALUES / 64u, INVOCATIONS_PER_KEY / 64u, rank); }
+//!repeat parts = 1, 2, 4, 8, 16, 32
+  if (PARTS > $(parts)u) { halve(s, VALUES / $(2 * parts)u, INVOCATIONS_PER_KEY / $(2 * parts)u, rank); }
+//!end
   for (var distance = SHARE / 2u; distance > 0u; distance >>= 1u) {
     for (var i = 0u; i < OWN; i++) {
       (*s)[i] += subgroupShuffleXor((*s)[i], distance);

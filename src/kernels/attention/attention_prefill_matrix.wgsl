@@ -17,6 +17,61 @@
 //!import common/fragments
 //!import common/f16_store
 //!import attention/attention_normalise
+//!note Four fragments of q from `from` on.
+//!block load_q first from
+//!repeat i = 0 to 3
+q$(first + i) = load_query($(from) + $(2 * (first + i) % 16)u);
+//!end
+//!end
+//!note Logits of four fragments of dimensions, of one and of two fragments of rows.
+//!block multiply_keys first
+//!repeat i = 0 to 3
+s0 = subgroupMatrixMultiplyAccumulate(q$(first + i), load_keys(keys_at + $(2 * (first + i))u), s0);
+//!end
+//!end
+//!block multiply_shared_keys first
+//!repeat i = 0 to 3
+let k$(first + i) = load_keys(keys_at + $(2 * (first + i))u);
+s0 = subgroupMatrixMultiplyAccumulate(q$(first + i), k$(first + i), s0);
+if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q$(first + i + 8), k$(first + i), s1); }
+//!end
+//!end
+//!note Results of two fragments of dimensions rescaled, of one and of two fragments of rows.
+//!block rescale first
+//!repeat i = 0, 1
+store_sums(part, y$(first + i), y$(first + i));
+scale_stored(part);
+y$(first + i) = load_sum(part, 0u);
+workgroupBarrier();
+//!end
+//!end
+//!block rescale_shared first
+//!repeat i = 0, 1
+store_sums(part, y$(first + i), y$(first + i + 4));
+scale_stored(part);
+y$(first + i) = load_sum(part, 0u);
+if (ROW_TILES > 1u) { y$(first + i + 4) = load_sum(part, 1u); }
+workgroupBarrier();
+//!end
+//!end
+//!note Results of two fragments of dimensions, likewise.
+//!block multiply_values first
+//!repeat i = 0, 1
+y$(first + i) = subgroupMatrixMultiplyAccumulate(p0, load_values(at + $(2 * (first + i))u), y$(first + i));
+//!end
+//!end
+//!block multiply_shared_values first
+//!repeat i = 0, 1
+let v$(first + i) = load_values(at + $(2 * (first + i))u);
+y$(first + i) = subgroupMatrixMultiplyAccumulate(p0, v$(first + i), y$(first + i));
+if (ROW_TILES > 1u) { y$(first + i + 4) = subgroupMatrixMultiplyAccumulate(p1, v$(first + i), y$(first + i + 4)); }
+//!end
+//!end
+//!block write first lower
+//!repeat i = 0, 1
+write_sums(y$(first + i), y$(first + i + lower), part, head, $(16 * (first + i))u);
+//!end
+//!end
 @group(0) @binding(0) var<storage, read> state: StepState;
 @group(0) @binding(1) var<storage, read> q: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> k_cache: array<vec4<u32>>;
@@ -139,10 +194,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let half = subgroup % 2u;
 
   // q through `tile`, KEYS rows at a time. With two ROW_TILES the lower fragments begin with q8.
-  var q0: Left; var q1: Left; var q2: Left; var q3: Left;
-  var q4: Left; var q5: Left; var q6: Left; var q7: Left;
-  var q8: Left; var q9: Left; var q10: Left; var q11: Left;
-  var q12: Left; var q13: Left; var q14: Left; var q15: Left;
+//!repeat i = 0, 4, 8, 12
+  var q$(i): Left; var q$(i + 1): Left; var q$(i + 2): Left; var q$(i + 3): Left;
+//!end
   for (var first = 0u; first < ROWS; first += KEYS) {
     workgroupBarrier();
     for (var i = thread; i < KEYS * kEights; i += WORKGROUP) {
@@ -153,27 +207,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     if (pair_row >= first && pair_row < first + KEYS) {
       let at = (pair_row - first) * kStride;
       let second = at + select(16u, 16u * kStride, ROW_TILES > 1u);
-      q0 = load_query(at + 0u);
-      q1 = load_query(at + 2u);
-      q2 = load_query(at + 4u);
-      q3 = load_query(at + 6u);
+      //!use load_q 0 at
       if (kQuads > 1u) {
-        q4 = load_query(at + 8u);
-        q5 = load_query(at + 10u);
-        q6 = load_query(at + 12u);
-        q7 = load_query(at + 14u);
+        //!use load_q 4 at
       }
       if (kQuads > 2u || ROW_TILES > 1u) {
-        q8 = load_query(second + 0u);
-        q9 = load_query(second + 2u);
-        q10 = load_query(second + 4u);
-        q11 = load_query(second + 6u);
+        //!use load_q 8 second
       }
       if (kQuads > 3u || (ROW_TILES > 1u && kQuads > 1u)) {
-        q12 = load_query(second + 8u);
-        q13 = load_query(second + 10u);
-        q14 = load_query(second + 12u);
-        q15 = load_query(second + 14u);
+        //!use load_q 12 second
       }
     }
   }
@@ -195,8 +237,9 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   var highest = kUnseen;
   var sum = 0.0;
   // With two ROW_TILES the lower fragments of results begin with y4.
-  var y0: Sum; var y1: Sum; var y2: Sum; var y3: Sum;
-  var y4: Sum; var y5: Sum; var y6: Sum; var y7: Sum;
+//!repeat i = 0, 4
+  var y$(i): Sum; var y$(i + 1): Sum; var y$(i + 2): Sum; var y$(i + 3): Sum;
+//!end
 
   var values: array<vec4<u32>, kEach>;
   var next_keys: array<vec4<u32>, kEach>;
@@ -210,44 +253,15 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     var s0 = Sum();
     var s1 = Sum();
     let keys_at = half * 16u * kStride;
-    let k0 = load_keys(keys_at + 0u);
-    s0 = subgroupMatrixMultiplyAccumulate(q0, k0, s0);
-    if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q8, k0, s1); }
-    let k1 = load_keys(keys_at + 2u);
-    s0 = subgroupMatrixMultiplyAccumulate(q1, k1, s0);
-    if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q9, k1, s1); }
-    let k2 = load_keys(keys_at + 4u);
-    s0 = subgroupMatrixMultiplyAccumulate(q2, k2, s0);
-    if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q10, k2, s1); }
-    let k3 = load_keys(keys_at + 6u);
-    s0 = subgroupMatrixMultiplyAccumulate(q3, k3, s0);
-    if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q11, k3, s1); }
+    //!use multiply_shared_keys 0
     if (kQuads > 1u) {
-      let k4 = load_keys(keys_at + 8u);
-      s0 = subgroupMatrixMultiplyAccumulate(q4, k4, s0);
-      if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q12, k4, s1); }
-      let k5 = load_keys(keys_at + 10u);
-      s0 = subgroupMatrixMultiplyAccumulate(q5, k5, s0);
-      if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q13, k5, s1); }
-      let k6 = load_keys(keys_at + 12u);
-      s0 = subgroupMatrixMultiplyAccumulate(q6, k6, s0);
-      if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q14, k6, s1); }
-      let k7 = load_keys(keys_at + 14u);
-      s0 = subgroupMatrixMultiplyAccumulate(q7, k7, s0);
-      if (ROW_TILES > 1u) { s1 = subgroupMatrixMultiplyAccumulate(q15, k7, s1); }
+      //!use multiply_shared_keys 4
     }
-    if (kQuads > 2u) {
-      s0 = subgroupMatrixMultiplyAccumulate(q8, load_keys(keys_at + 16u), s0);
-      s0 = subgroupMatrixMultiplyAccumulate(q9, load_keys(keys_at + 18u), s0);
-      s0 = subgroupMatrixMultiplyAccumulate(q10, load_keys(keys_at + 20u), s0);
-      s0 = subgroupMatrixMultiplyAccumulate(q11, load_keys(keys_at + 22u), s0);
+//!repeat quad = 2, 3
+    if (kQuads > $(quad)u) {
+      //!use multiply_keys $(4 * quad)
     }
-    if (kQuads > 3u) {
-      s0 = subgroupMatrixMultiplyAccumulate(q12, load_keys(keys_at + 24u), s0);
-      s0 = subgroupMatrixMultiplyAccumulate(q13, load_keys(keys_at + 26u), s0);
-      s0 = subgroupMatrixMultiplyAccumulate(q14, load_keys(keys_at + 28u), s0);
-      s0 = subgroupMatrixMultiplyAccumulate(q15, load_keys(keys_at + 30u), s0);
-    }
+//!end
     store_sums(part, s0, s1);
     workgroupBarrier();
 
@@ -300,93 +314,42 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     var passes = 0u;
     for (var i = 0u; i < SUBGROUPS; i++) { passes += all_raised[i]; }
     if (passes != 0u) {
-      store_sums(part, y0, y4);
-      scale_stored(part);
-      y0 = load_sum(part, 0u);
-      if (ROW_TILES > 1u) { y4 = load_sum(part, 1u); }
-      workgroupBarrier();
-      store_sums(part, y1, y5);
-      scale_stored(part);
-      y1 = load_sum(part, 0u);
-      if (ROW_TILES > 1u) { y5 = load_sum(part, 1u); }
-      workgroupBarrier();
+      //!use rescale_shared 0
       if (kQuads > 1u) {
-        store_sums(part, y2, y6);
-        scale_stored(part);
-        y2 = load_sum(part, 0u);
-        if (ROW_TILES > 1u) { y6 = load_sum(part, 1u); }
-        workgroupBarrier();
-        store_sums(part, y3, y7);
-        scale_stored(part);
-        y3 = load_sum(part, 0u);
-        if (ROW_TILES > 1u) { y7 = load_sum(part, 1u); }
-        workgroupBarrier();
+        //!use rescale_shared 2
       }
-      if (kQuads > 2u) {
-        store_sums(part, y4, y4);
-        scale_stored(part);
-        y4 = load_sum(part, 0u);
-        workgroupBarrier();
-        store_sums(part, y5, y5);
-        scale_stored(part);
-        y5 = load_sum(part, 0u);
-        workgroupBarrier();
+//!repeat quad = 2, 3
+      if (kQuads > $(quad)u) {
+        //!use rescale $(2 * quad)
       }
-      if (kQuads > 3u) {
-        store_sums(part, y6, y6);
-        scale_stored(part);
-        y6 = load_sum(part, 0u);
-        workgroupBarrier();
-        store_sums(part, y7, y7);
-        scale_stored(part);
-        y7 = load_sum(part, 0u);
-        workgroupBarrier();
-      }
+//!end
     }
     for (var j = 0u; j < KEYS; j += 16u) {
       let p0 = load_probabilities(pair_row * kProbabilityStride + j / 8u);
       var p1: Left;
       if (ROW_TILES > 1u) { p1 = load_probabilities((pair_row + 16u) * kProbabilityStride + j / 8u); }
       let at = j * kStride + half * (kEights / 2u);
-      let v0 = load_values(at + 0u);
-      y0 = subgroupMatrixMultiplyAccumulate(p0, v0, y0);
-      if (ROW_TILES > 1u) { y4 = subgroupMatrixMultiplyAccumulate(p1, v0, y4); }
-      let v1 = load_values(at + 2u);
-      y1 = subgroupMatrixMultiplyAccumulate(p0, v1, y1);
-      if (ROW_TILES > 1u) { y5 = subgroupMatrixMultiplyAccumulate(p1, v1, y5); }
+      //!use multiply_shared_values 0
       if (kQuads > 1u) {
-        let v2 = load_values(at + 4u);
-        y2 = subgroupMatrixMultiplyAccumulate(p0, v2, y2);
-        if (ROW_TILES > 1u) { y6 = subgroupMatrixMultiplyAccumulate(p1, v2, y6); }
-        let v3 = load_values(at + 6u);
-        y3 = subgroupMatrixMultiplyAccumulate(p0, v3, y3);
-        if (ROW_TILES > 1u) { y7 = subgroupMatrixMultiplyAccumulate(p1, v3, y7); }
+        //!use multiply_shared_values 2
       }
-      if (kQuads > 2u) {
-        y4 = subgroupMatrixMultiplyAccumulate(p0, load_values(at + 8u), y4);
-        y5 = subgroupMatrixMultiplyAccumulate(p0, load_values(at + 10u), y5);
+//!repeat quad = 2, 3
+      if (kQuads > $(quad)u) {
+        //!use multiply_values $(2 * quad)
       }
-      if (kQuads > 3u) {
-        y6 = subgroupMatrixMultiplyAccumulate(p0, load_values(at + 12u), y6);
-        y7 = subgroupMatrixMultiplyAccumulate(p0, load_values(at + 14u), y7);
-      }
+//!end
     }
   }
 
   for (var distance = 1u; distance < kLanes; distance <<= 1u) { sum += subgroupShuffleXor(sum, distance); }
   if (lane == 0u) { factors[own_row] = normalise(head, 1.0, highest, sum); }
-  write_sums(y0, y4, part, head, 0u);
-  write_sums(y1, y5, part, head, 16u);
+  //!use write 0 4
   if (kQuads > 1u) {
-    write_sums(y2, y6, part, head, 32u);
-    write_sums(y3, y7, part, head, 48u);
+    //!use write 2 4
   }
-  if (kQuads > 2u) {
-    write_sums(y4, y4, part, head, 64u);
-    write_sums(y5, y5, part, head, 80u);
+//!repeat quad = 2, 3
+  if (kQuads > $(quad)u) {
+    //!use write $(2 * quad) 0
   }
-  if (kQuads > 3u) {
-    write_sums(y6, y6, part, head, 96u);
-    write_sums(y7, y7, part, head, 112u);
-  }
+//!end
 }

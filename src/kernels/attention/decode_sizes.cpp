@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/attention/measured.h"
 #include "kernels/attention/variants.h"
 #include "kernels/linear/linear.h"
 
@@ -9,14 +10,9 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kMostSplits = 32;
-// A multiprocessor runs three workgroups of kRowsWorkgroup invocations that hold kLargeHeadVectors or more and four keys each, and
-// four with two keys: where a large GPU cannot run all with four keys at once, two are faster. H100, behind 512 tokens, tok/s with
-// four and two: 64 streams of the 8B 6,565 and 7,024, of the 1B 23,480 and 25,440; 32 streams, which all run, 5,040 and 4,895.
-constexpr uint32_t kAtOnceOfFourKeys = 396;
-constexpr uint32_t kLargeHeadVectors = 4;
-// At once, of rows without splits: 16 streams of the 8B behind 512 tokens 3,427 tok/s with four and 3,395 with eight (H100).
-constexpr uint32_t kKeysOfSeveralHeads = 4;
-// Of keys, and as many of values, that an invocation has loaded: more than that many times eight registers hold nobody's kernel.
+constexpr uint32_t kLargeHeadVectors = 4;  // of an invocation, from which on kAtOnceOfFourKeys counts
+// Of keys, and as many of values, that an invocation has loaded: more than that many times eight registers hold
+// nobody's kernel.
 constexpr uint32_t kMostTileVectors = 16;
 // Floats of q that the portable kernel keeps in workgroup memory, so that all of it stays under 16 KiB.
 constexpr uint32_t kMostHeadFloats = 512;
@@ -26,24 +22,22 @@ constexpr uint32_t kReducedPart = 5, kReducedParts = 8;
 uint32_t eights(const Attention& op) { return op.cache.padded_head_dim() / 8; }
 
 // Query heads of a workgroup: more than the row has only where rows without splits would be more workgroups than fill a device.
-uint32_t wanted_heads(const AttentionDecodeRow& row, const Attention& op, uint32_t group) {
+uint32_t wanted_heads(const AttentionDecodeRow& row, const Attention& op, uint32_t group,
+                      const gpu::Caps& caps) {
   if (row.heads == 0) return group;
+  const uint32_t target = kTargetWorkgroups.of(caps);
   uint32_t heads = row.heads;
-  while (!row.splits && row.rows > 1 && heads < group && op.n_heads / heads * row.rows > kTargetWorkgroups) {
+  while (!row.splits && row.rows > 1 && heads < group && op.n_heads / heads * row.rows > target) {
     heads *= 2;
   }
   return heads;
 }
 
 // What a split of the keys is a multiple of: whole turns of its workgroup's loop, since a turn takes as long for a part of its keys.
-// H100, decode behind 512 and 1,500 tokens, tok/s with shares of at least 64 keys in steps of 8, and so: 1B (256 keys) 1,356 to
-// 1,410 and 1,332 to 1,420; qwen3-4b (128) 527 to 542 and 522 to 518; 8B (128) 392 to 397 and 388 to 388; gemma-3-4b (64) the
-// same, and 3 % slower with 128.
 uint32_t keys_of_split(const AttentionDecodeRow& row, const DecodeSizes& sizes) {
   if (row.kernel != DecodeKernel::kSubgroup || row.reader_reduces) return row.keys_per_split;
-  constexpr uint32_t kLeastKeys = 32;
   const uint32_t turn = sizes.workgroup / sizes.invocations_per_key * sizes.keys;
-  return (kLeastKeys + turn - 1) / turn * turn;
+  return (kLeastKeysOfSplit + turn - 1) / turn * turn;
 }
 
 }  // namespace
@@ -84,17 +78,18 @@ DecodeSizes decode_sizes(const AttentionDecodeRow& row, const Attention& op, con
   }
   const uint32_t by_registers = std::max(kMostHeadVectors / sizes.vectors, 1u);
   const uint32_t by_memory = std::max(kMostHeadFloats / op.cache.padded_head_dim(), 1u);
-  sizes.heads = std::min({group, by_registers, by_memory, wanted_heads(row, op, group)});
-  if (!row.splits && row.rows > 1 && sizes.heads > 1) sizes.keys = std::min(sizes.keys, kKeysOfSeveralHeads);
+  sizes.heads = std::min({group, by_registers, by_memory, wanted_heads(row, op, group, caps)});
+  if (!row.splits && row.rows > 1 && sizes.heads > 1)
+    sizes.keys = std::min(sizes.keys, kKeysOfSeveralHeads.value);
   sizes.head_chunks = (group + sizes.heads - 1) / sizes.heads;
   sizes.keys_per_split = op.cache.ctx_len;
   if (row.splits) {
     const uint32_t workgroups = op.cache.n_kv_heads * sizes.head_chunks * row.rows;
     const bool is_large =
         row.kernel == DecodeKernel::kSubgroup && sizes.heads * sizes.vectors >= kLargeHeadVectors;
-    if (is_large && workgroups > kAtOnceOfFourKeys) sizes.keys = std::min(sizes.keys, 2u);
+    if (is_large && workgroups > kAtOnceOfFourKeys.of(caps)) sizes.keys = std::min(sizes.keys, 2u);
     sizes.keys_per_split = keys_of_split(row, sizes);
-    const uint32_t wanted = (kTargetWorkgroups + workgroups - 1) / workgroups;
+    const uint32_t wanted = (kTargetWorkgroups.of(caps) + workgroups - 1) / workgroups;
     const uint32_t useful = (visible_keys(op) + sizes.keys_per_split - 1) / sizes.keys_per_split;
     sizes.splits = std::min({wanted, useful, row.reader_reduces ? kMaxReducedSplits : kMostSplits});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/attention/attention_unpack.wgsl.h"
+#include "kernels/attention/measured.h"
 #include "kernels/attention/recording.h"
 #include "kernels/common/tables.h"
 
@@ -10,8 +11,6 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kWorkgroup = 128;
-// Enough for a large GPU whatever the context: two for each of an H200's 132 multiprocessors. Each goes on further keys.
-constexpr uint32_t kWorkgroups = 256;
 
 constexpr Variant<Attention> kRows[] = {{.name = "attention_unpack.portable"}};
 
@@ -50,7 +49,9 @@ Result<Attention> unpacked(Context& ctx, const Attention& op, bool each_row) {
   launch.bindings = {ctx.state, op.cache.k, op.cache.v, out.cache.k, out.cache.v};
   const uint32_t runs = row_runs ? rows.most : many ? kMaxPieces : 1;
   const uint32_t useful = (visible_keys(op) * op.cache.padded_head_dim() / 8 + kWorkgroup - 1) / kWorkgroup;
-  launch.grid = {.x = std::clamp(kWorkgroups / (op.cache.n_kv_heads * runs), 1u, useful),
+  // Whatever the context: each workgroup goes on to further keys.
+  const uint32_t workgroups = kTargetWorkgroups.of(ctx.plan.caps());
+  launch.grid = {.x = std::clamp(workgroups / (op.cache.n_kv_heads * runs), 1u, useful),
                  .y = op.cache.n_kv_heads,
                  .z = runs};
   const uint64_t read = 2 * op.cache.n_kv_heads * op.cache.row_bytes() * visible_keys(op);

@@ -1,28 +1,23 @@
 // The tables of attention_decode, attention_skinny and attention_prefill, best first, and the sizes of matrix tiles.
-// Read next: decode_sizes.cpp.
+// Read next: measured.h (what put them in this order), decode_sizes.cpp.
 #include "kernels/attention/variants.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 
+#include "kernels/attention/measured.h"
 #include "kernels/linear/linear.h"
 
 namespace doppler::kernels {
 namespace {
 
-// Workgroups without splits that take up to kShortKeysOfRows keys each; fewer take up to kShortKeys.
-constexpr uint32_t kLeastUnsplit = 128;
-// attention_decode.rope.split, 8B at depth 8,192 on an H200: 391 tok/s with 2 query heads a workgroup, 387 with 4.
-constexpr uint32_t kSplitHeads = 2;
 constexpr uint32_t kFewHeads = 8;  // see attention_decode.rope.few_splits
 constexpr uint32_t kMostDimsOfNarrowTile = 64;
 constexpr uint32_t kFragment = 16;                // dimensions
 constexpr uint32_t kMostMatrixDims = 256;         // attention_prefill_matrix.wgsl names that many fragments
 constexpr uint32_t kMostDimsOfTwoRowTiles = 128;  // q of more fills the registers
 constexpr uint32_t kMatrixSubgroup = 32;
-// Workgroups of attention_prefill_matrix.wgsl that run at once on an H200: one for each multiprocessor.
-constexpr uint32_t kMatrixWorkgroups = 132;
 
 std::string only_cpu(const Attention&, const gpu::Caps& caps) {
   if (caps.type == gpu::AdapterType::kCpu) return "";
@@ -105,10 +100,6 @@ std::string one_sequence_and_fits_fragments(const Attention& op, const gpu::Caps
 }
 
 constexpr Lane kSub = Lane::kSubgroups;
-// With 128 and 128 to 256 keys deep, gemma-3-1b lost 12 % and llama-3.2-1b 2.5 % of their tok/s on an H200; with 512
-// neither gained. Eight keys at once instead of four: 1,810 to 1,839 and 1,029 to 1,039 tok/s (.single).
-constexpr uint32_t kDecodeWorkgroup = 256;
-constexpr uint32_t kRowsWorkgroup = 128;  // of each of several rows: attention_decode.subgroup.split
 
 // rotated, newest, gathered, and the parts' maxima, sums and sums of squares, of attention_decode_rope.wgsl.
 uint64_t rope_workgroup_bytes(const DecodeSizes& sizes, const Attention& op) {
@@ -151,8 +142,8 @@ std::string own_sequences_with_rope(const Attention& op, const gpu::Caps& caps) 
   return rope_fits(op, caps, rope_row(true, kRowsWorkgroup, 0));
 }
 
-uint32_t short_keys_of_rows(const Attention& op) {
-  return op.n_heads * op.single_rows < kLeastUnsplit ? kShortKeys : kShortKeysOfRows;
+uint32_t short_keys_of_rows(const Attention& op, const gpu::Caps& caps) {
+  return op.n_heads * op.single_rows < kLeastUnsplit.of(caps) ? kShortKeys : kShortKeysOfRows;
 }
 
 // Of attention_skinny, likewise.
@@ -160,7 +151,7 @@ std::string short_sequences_with_rope(const Attention& op, const gpu::Caps& caps
   if (!op.own_sequences) return "rows of one sequence read each other's keys";
   std::string reason = rope_fits(op, caps, rope_row(false, kDecodeWorkgroup, 0));
   if (!reason.empty()) return reason;
-  const uint32_t keys = visible_keys(op), most = short_keys_of_rows(op);
+  const uint32_t keys = visible_keys(op), most = short_keys_of_rows(op, caps);
   if (keys > most) {
     return format_text("one workgroup a head of %u rows is too few for %u keys (up to %u)", op.single_rows,
                        keys, most);
@@ -193,8 +184,6 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
     // A CPU device runs the invocations of a workgroup as one vector, and has few cores: splits gain nothing.
     {{.name = "attention_decode.cpu", .refuse = only_cpu_each_row},
      {.kernel = DecodeKernel::kWorkgroup, .workgroup = 8, .keys_at_once = 4}},
-    // gemma-3-1b, four heads of 256, behind 128 keys on an H200: 1,168 tok/s in .single, 1,258 so; llama-3.2-1b, 32 heads of
-    // 64: 1,849 and 1,776.
     {{.name = "attention_decode.rope.few_splits",
       .lane = kSub,
       .needs = kNeedSubgroups,
@@ -202,7 +191,7 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
      {.kernel = DecodeKernel::kSubgroup,
       .splits = true,
       .workgroup = kDecodeWorkgroup,
-      .keys_at_once = 8,
+      .keys_at_once = kDecodeKeys,
       .rope = true,
       .heads = 1,
       .reader_reduces = true}},
@@ -212,16 +201,14 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
       .refuse = short_with_rope},
      {.kernel = DecodeKernel::kSubgroup,
       .workgroup = kDecodeWorkgroup,
-      .keys_at_once = 8,
+      .keys_at_once = kDecodeKeys,
       .rope = true,
       .heads = 1}},
-    // 8B on an H200, us of its two dispatches with 4 and with 8 keys at once: behind 8,191 keys 32.1 and 30.2, behind
-    // 31,999 70.1 and 62.3, behind 129,999 198 and 168 (where reading keys and values takes 127).
     {{.name = "attention_decode.rope.split", .lane = kSub, .needs = kNeedSubgroups, .refuse = with_rope},
      {.kernel = DecodeKernel::kSubgroup,
       .splits = true,
       .workgroup = kDecodeWorkgroup,
-      .keys_at_once = 8,
+      .keys_at_once = kSplitKeys,
       .rope = true,
       .heads = kSplitHeads}},
     {{.name = "attention_decode.subgroup.single",
@@ -229,8 +216,6 @@ const std::array<AttentionDecodeRow, 8> kDecode = {{
       .needs = kNeedSubgroups,
       .refuse = short_and_fits},
      {.kernel = DecodeKernel::kSubgroup, .workgroup = kDecodeWorkgroup, .keys_at_once = 4}},
-    // 8B on an H200, streams behind 512 tokens, tok/s with 256 and with 128 invocations: 4 streams 1,188 and 1,238, 16 2,900 and
-    // 3,019, 64 6,655 and 6,760. Keys asked for while others are used gained 0.4 % of that at most, and lost 7 % of one stream's.
     {{.name = "attention_decode.subgroup.split",
       .lane = kSub,
       .needs = kNeedSubgroups,
@@ -260,8 +245,6 @@ constexpr PrefillConstants kPortableTiles = {.kernel = PrefillKernel::kTiles,
                                              .value_vec4s = 256};
 
 const std::array<AttentionPrefillRow, 4> kPrefill = {{
-    // H200, Dawn, 512 rows of 32 heads of 128: 45 TFLOP/s at the begin and 134 behind 15,872 keys with rows of subgroups
-    // apart, 55 and 185 with pairs.
     {{.name = "attention_prefill.matrix",
       .lane = Lane::kMatrix,
       .needs = kNeedMatrix,
@@ -274,7 +257,6 @@ const std::array<AttentionPrefillRow, 4> kPrefill = {{
       .keys = 32,
       .chunk = 32,
       .value_vec4s = 256}},
-    // H200, Dawn, 512 rows: 32 heads of 64 in half the time of portable, of 128 in 2.5 times as much.
     {{.name = "attention_prefill.rows32", .refuse = only_narrow}, kNarrowTiles},
     {{.name = "attention_prefill.portable"}, kPortableTiles},
 }};
@@ -284,8 +266,6 @@ const std::array<AttentionPrefillRow, 4> kPrefill = {{
 const std::array<AttentionPrefillRow, 8> kSkinny = {{
     {{.name = "attention_skinny.cpu", .refuse = only_cpu_each_row},
      {.kernel = PrefillKernel::kEachRow, .decode = "attention_decode.cpu"}},
-    // H100, streams behind 512 tokens, tok/s of .rope.split and so: 8B, 4, 8 and 16 streams 1,228 to 1,256, 1,942 to 2,001 and 3,331
-    // to 3,417; 1B 4,235 to 4,427, 6,875 to 7,270 and 11,315 to 11,622 (docs/results/2026-11-28-h100-short-rows).
     {{.name = "attention_skinny.rope.single",
       .lane = kSub,
       .needs = kNeedSubgroups,
@@ -308,7 +288,7 @@ const std::array<AttentionPrefillRow, 8> kSkinny = {{
     {{.name = "attention_skinny.rows32", .refuse = one_sequence_and_narrow}, kNarrowTiles},
     {{.name = "attention_skinny.portable", .refuse = only_one_sequence}, kPortableTiles},
 }};
-// More rows than these make more workgroups than kTargetWorkgroups.
+// More rows than these make more workgroups than kTargetWorkgroups asks for.
 constexpr uint32_t kLeastSkinnyRows = 2;
 
 }  // namespace
@@ -328,17 +308,14 @@ AttentionDecodeRow each_row(const AttentionPrefillRow& row) {
 bool gains_by_short_keys(const Policy& policy, const gpu::Caps& caps, uint32_t n_heads, uint32_t n_kv_heads,
                          uint32_t rows) {
   if (!policy.allows(kSub) || !caps.subgroups || caps.type == gpu::AdapterType::kCpu) return false;
-  return n_heads * rows >= kLeastUnsplit && n_kv_heads * rows < kTargetWorkgroups;
+  return n_heads * rows >= kLeastUnsplit.of(caps) && n_kv_heads * rows < kTargetWorkgroups.of(caps);
 }
 
-// H200, Dawn, 512 rows: 32 heads of 64 behind 15,872 keys take 464 us with four subgroups and 553 with eight, four heads
-// of 256 behind 4,096 186 and 232; 32 heads of 128, of which eight subgroups are one workgroup a multiprocessor, 735
-// with eight and 1,011 with four.
 MatrixSizes matrix_sizes(const Attention& op, uint32_t max_rows, const gpu::Caps& caps) {
   const MatrixSizes small = small_matrix_sizes(op);
   const MatrixSizes large = {.subgroups = 8, .row_tiles = small.row_tiles};
   const uint32_t workgroups = (max_rows + small.rows() - 1) / small.rows() * op.n_heads;
-  if (op.cache.head_dim <= kMostDimsOfNarrowTile || workgroups <= kMatrixWorkgroups) return small;
+  if (op.cache.head_dim <= kMostDimsOfNarrowTile || workgroups <= kMatrixWorkgroups.of(caps)) return small;
   return matrix_workgroup_bytes(op.cache.head_dim, large) <= caps.max_workgroup_bytes ? large : small;
 }
 

@@ -16,9 +16,6 @@ enum class DecodeKernel : uint8_t {
   kSubgroup
 };  // attention_decode_portable, attention_decode_subgroup
 
-// Enough to fill a large GPU: two for each of an H200's 132 multiprocessors. 8B at depth 8,192, whole steps with 128,
-// 256 and 512 of them: 354, 376 and 373 tok/s, and with 256 invocations each 383 (256) and 346 (512).
-inline constexpr uint32_t kTargetWorkgroups = 256;
 // Query heads times vectors an invocation holds in registers: 16 floats each for q and the result.
 inline constexpr uint32_t kMostHeadVectors = 8;
 // Of rows that do not count their own turns (decode_sizes.cpp, keys_of_split): one round of loads of 128 invocations.

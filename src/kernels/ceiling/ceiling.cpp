@@ -21,7 +21,8 @@ constexpr double kEnoughNs =
     20e6;  // of repetitions together: clocks have risen, the host's clock is fine enough
 constexpr uint32_t kMostReplays = 256;
 // Clocks of an idle GPU rise for some hundred milliseconds: three windows in a row that gain less than 3 % are steady. Behind the
-// load of a large model an H200 stays at its low clocks for more than 400 ms before they rise, so a second passes at least.
+// load of a large model a GPU may stay at its low clocks for more than 400 ms before they rise, so a second passes at
+// least.
 constexpr uint32_t kSteadyWindows = 3;
 constexpr double kSteadyRatio = 0.97, kLeastWarmUpNs = 1e9, kMostWarmUpNs = 3e9;
 constexpr uint32_t kChain = 256;  // dispatches of the short chain; the long one has twice as many

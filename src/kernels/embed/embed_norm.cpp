@@ -83,13 +83,9 @@ Result<void> record(Context& ctx, const EmbedNorm& op) {
   Context one_row = ctx;
   one_row.max_rows = 1;
   DP_CHECK(record(one_row, Embed{.table = op.table, .tokens = op.token, .y = op.x, .scale = op.scale}));
-  return record(one_row, RmsNorm{.x = op.x,
-                                 .add = {},
-                                 .add_weight = {},
-                                 .weight = op.norm_weight,
-                                 .y = op.h.rows(),
-                                 .n = op.table.k,
-                                 .eps = op.eps});
+  return record(
+      one_row,
+      RmsNorm{.x = op.x, .weight = op.norm_weight, .y = op.h.rows(), .n = op.table.k, .eps = op.eps});
 }
 
 }  // namespace doppler::kernels

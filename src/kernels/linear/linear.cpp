@@ -189,7 +189,7 @@ Result<void> record_pair(Context& ctx, const Product& op) {
 
 // Makes the form of x that the row reads, where its producer did not: also of a deferred norm's x * weight.
 Result<void> convert_input(Context& ctx, Product& op) {
-  if (op.add_norm || op.partials) return {};
+  if (op.prologue_as<AddRmsNorm>() || op.prologue_as<SplitPartials>()) return {};
   const uint32_t k = op.weight.k;
   if (op.row.q8 && !op.x.q8.valid()) {
     op.x.q8 = ctx.plan.scratch("x_q8", q8_bytes(ctx.max_rows, k));
@@ -211,43 +211,30 @@ Rows rows_of(const Prologue& x) {
 }
 
 Product product_of(const Linear& op, const ProductRow& row, Choice& choice) {
-  Product product{.weight = op.weight, .row = row, .choice = choice, .x = rows_of(op.x), .bias = op.bias};
-  if (const auto* norm = std::get_if<DeferredNorm>(&op.x)) {
-    product.square_sums = norm->square_sums();
-    product.norm_eps = norm->eps;
+  return {.weight = op.weight,
+          .row = row,
+          .choice = choice,
+          .prologue = op.x,
+          .x = rows_of(op.x),
+          .bias = op.bias,
+          .epilogue = op.y};
+}
+
+// The forms of a gated y that the row does not write itself, with the f32 that they are made of, which the row then
+// writes.
+Rows take_forms_apart(Context& ctx, Product& op) {
+  auto* const gate = std::get_if<Gate>(&op.epilogue);
+  if (!gate) return {};
+  Rows& y = gate->y;
+  Rows apart;
+  if (!writes_q8(op.row)) apart.q8 = std::exchange(y.q8, {});
+  if (!writes_f16(op.row)) apart.f16 = std::exchange(y.f16, {});
+  const bool may_skip_f32 = op.row.algorithm == Algorithm::kTiled || writes_f16(op.row);
+  if (!y.f32.valid() && (apart.q8.valid() || apart.f16.valid() || !may_skip_f32)) {
+    y.f32 = ctx.plan.scratch("gated", uint64_t{ctx.max_rows} * op.weight.n / 2 * sizeof(float));
   }
-  product.add_norm = std::get_if<AddRmsNorm>(&op.x);
-  product.partials = std::get_if<SplitPartials>(&op.x);
-  if (const auto* store = std::get_if<Store>(&op.y)) {
-    product.y = store->y;
-    product.y_stride = store->y_stride;
-    product.y_column = store->y_column;
-  } else if (const auto* residual = std::get_if<AddResidual>(&op.y)) {
-    product.y = residual->y;
-    product.y_stride = residual->y_stride;
-    product.y_column = residual->y_column;
-    product.accumulate = true;
-  } else if (const auto* defer = std::get_if<AddResidualDeferNorm>(&op.y)) {
-    product.y = defer->y;
-    product.accumulate = true;
-    product.next = &defer->norm;
-  } else if (const auto* gate = std::get_if<Gate>(&op.y)) {
-    product.gate = gate->activation;
-    product.y = gate->y.f32;
-    product.y_q8 = gate->y.q8;
-    product.y_f16 = gate->y.f16;
-  } else if (const auto* gate_of = std::get_if<GateOf>(&op.y)) {
-    product.gated = gate_of->x;
-    product.gate_of = gate_of->activation;
-    product.y = gate_of->y.f32;
-    product.y_q8 = gate_of->y.q8;
-  } else if (const auto* left = std::get_if<LeaveSums>(&op.y)) {
-    product.left = &left->sums;
-  } else {
-    product.y = std::get<TileArgmax>(op.y).y;
-    product.best = std::get<TileArgmax>(op.y).best;
-  }
-  return product;
+  apart.f32 = y.f32;
+  return apart;
 }
 
 }  // namespace
@@ -272,7 +259,8 @@ Result<ProductChoice> resolve_product(const Context& ctx, const Weight& weight, 
 std::optional<SplitSums> left_sums(Context& ctx, const Weight& weight, const ProductChoice& choice) {
   if (!refuse_epilogue(ctx, weight, choice, EpilogueKind::kLeaveSums).empty()) return std::nullopt;
   Choice noted = choice.choice;
-  const Product product{.weight = weight, .row = *choice.row, .choice = noted};
+  const Prologue any_x;
+  const Product product{.weight = weight, .row = *choice.row, .choice = noted, .prologue = any_x};
   const SplitSums sums = choice.row->algorithm == Algorithm::kNarrow ? narrow_sums(ctx, product)
                          : choice.row->algorithm == Algorithm::kFew  ? few_sums(ctx, product)
                                                                      : matrix_sums(ctx, product);
@@ -304,21 +292,13 @@ Result<void> record(Context& ctx, const ProductChoice& choice, const Linear& op)
   }
   Choice noted = choice.choice;
   Product product = product_of(op, *choice.row, noted);
-  const ProductRow& row = product.row;
   DP_CHECK(convert_input(ctx, product));
-  const TensorView q8 = std::exchange(product.y_q8, writes_q8(row) ? product.y_q8 : TensorView{});
-  const TensorView f16 = std::exchange(product.y_f16, writes_f16(row) ? product.y_f16 : TensorView{});
-  const bool needs_q8 = q8.valid() && !product.y_q8.valid();
-  const bool needs_f16 = f16.valid() && !product.y_f16.valid();
-  const bool may_skip_f32 = is_tiled(choice) || writes_f16(row);
-  if (!product.y.valid() && (needs_q8 || needs_f16 || !may_skip_f32)) {
-    product.y = ctx.plan.scratch("gated", uint64_t{ctx.max_rows} * op.weight.n / 2 * sizeof(float));
-  }
+  const Rows apart = take_forms_apart(ctx, product);
   DP_CHECK(record_product(ctx, product));
   note_choice(ctx, noted);
-  const uint32_t columns = op.weight.n / 2;  // only gated products write other forms
-  if (needs_q8) DP_CHECK(record(ctx, QuantizeQ8{.x = product.y, .q8 = q8, .k = columns}));
-  if (needs_f16) DP_CHECK(record(ctx, FragmentF16{.x = product.y, .f16 = f16, .k = columns}));
+  const uint32_t columns = op.weight.n / 2;
+  if (apart.q8.valid()) DP_CHECK(record(ctx, QuantizeQ8{.x = apart.f32, .q8 = apart.q8, .k = columns}));
+  if (apart.f16.valid()) DP_CHECK(record(ctx, FragmentF16{.x = apart.f32, .f16 = apart.f16, .k = columns}));
   return {};
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kWorkingSet = 400ull << 20;  // bytes of all copies together: beyond any cache of today
 constexpr uint32_t kMostCopies = 64, kMostCopiesOfCpu = 4, kReplays = 20, kRepetitions = 3;
-// An H200 that compiled for a while before runs at half its speed for some 100 ms.
+// A GPU whose host compiled for a while before may run at half its speed for some 100 ms.
 constexpr std::chrono::milliseconds kWarmUp(250);
 
 using Constants = std::map<std::string, uint32_t, std::less<>>;

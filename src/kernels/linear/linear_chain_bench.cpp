@@ -20,7 +20,7 @@ namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kCopies = 4, kReplays = 8, kRepetitions = 5;
-// An H200 that compiled for a while before runs at half its speed for some 100 ms.
+// A GPU whose host compiled for a while before may run at half its speed for some 100 ms.
 constexpr std::chrono::milliseconds kWarmUp(500);
 
 struct ModelShape {

@@ -122,9 +122,8 @@ std::string refuse_unless_few(const ProductShape& shape, const gpu::Caps& caps) 
 }
 
 std::string refuse_unless_narrow(const ProductShape& shape, const gpu::Caps& caps) {
-  constexpr uint32_t kFewRows = 8;  // H200, trial kernels of 2026-11-22: a tie with 8-bit dot products there
-  if (shape.max_rows <= kFewRows && caps.dp4a && weight_format_info(shape.format).quantised()) {
-    return format_text("8-bit dot products are as fast for %u rows at most", kFewRows);
+  if (shape.max_rows <= kRowsOfDotProducts && caps.dp4a && weight_format_info(shape.format).quantised()) {
+    return format_text("8-bit dot products are as fast for %u rows at most", kRowsOfDotProducts.value);
   }
   return refuse_unless_matrix(shape, caps);
 }
@@ -140,6 +139,23 @@ PieceViews piece_views(const Weight& weight, const WeightPiece& piece) {
   return views;
 }
 
+Outputs outputs_of(const Epilogue& epilogue) {
+  if (const auto* store = std::get_if<Store>(&epilogue)) {
+    return {.f32 = store->y, .stride = store->y_stride, .column = store->y_column};
+  }
+  if (const auto* residual = std::get_if<AddResidual>(&epilogue)) {
+    return {.f32 = residual->y, .stride = residual->y_stride, .column = residual->y_column, .adds = true};
+  }
+  if (const auto* residual = std::get_if<AddResidualDeferNorm>(&epilogue)) {
+    return {.f32 = residual->y, .adds = true};
+  }
+  const auto forms = [](const Rows& y) { return Outputs{.f32 = y.f32, .q8 = y.q8, .f16 = y.f16}; };
+  if (const auto* gate = std::get_if<Gate>(&epilogue)) return forms(gate->y);
+  if (const auto* gate = std::get_if<GateOf>(&epilogue)) return forms(gate->y);
+  if (const auto* argmax = std::get_if<TileArgmax>(&epilogue)) return {.f32 = argmax->y};
+  return {};  // LeaveSums
+}
+
 uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
   const WeightLayout layout = weight_layout(weight.format, piece.rows, weight.k);
   return layout.padded_rows * (layout.plane0_row_bytes + layout.plane1_row_bytes);
@@ -148,8 +164,8 @@ uint64_t piece_bytes(const Weight& weight, const WeightPiece& piece) {
 void set_costs(const Product& op, const WeightPiece& piece, Launch& launch, uint32_t splits) {
   const Weight& weight = op.weight;
   const uint32_t rows = piece.rows + op.second_n();
-  const uint32_t outputs = op.gate == ActivationFn::kNone ? rows : rows / 2;
-  const uint32_t passes = splits > 1 ? splits : op.accumulate ? 2 : 1;
+  const uint32_t outputs = op.is_gated() ? rows / 2 : rows;
+  const uint32_t passes = splits > 1 ? splits : op.outputs().adds ? 2 : 1;
   launch.fixed_bytes = piece_bytes(weight, piece);
   if (op.second) launch.fixed_bytes += piece_bytes(op.second->weight, op.second->weight.pieces.front());
   launch.bytes =

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernels/linear/linear.h"
+#include "kernels/linear/measured.h"
 #include "kernels/variant.h"
 
 namespace doppler::kernels {
@@ -118,28 +119,41 @@ struct SecondProduct {
   const ProductRow& row;
 };
 
-// A Linear with the row chosen for it, its prologue and epilogue laid out flat; what is invalid or null is not there.
+// Where a product's outputs go, whatever else its epilogue does: [rows, stride], of which it writes the columns from
+// `column` on. Forms that are invalid are not written.
+struct Outputs {
+  TensorView f32 = {}, q8 = {}, f16 = {};
+  uint32_t stride = 0, column = 0;  // as in Store
+  bool adds = false;                // to what is there
+};
+Outputs outputs_of(const Epilogue& epilogue);
+
+// A Linear with the row chosen for it.
 struct Product {
   const Weight& weight;
   const ProductRow& row;
-  Choice& choice;                            // for tunable()
-  Rows x = {};                               // in the form that the row reads
-  TensorView square_sums = {};               // DeferredNorm: x is x * weight
-  float norm_eps = 0;                        // likewise
-  const AddRmsNorm* add_norm = nullptr;      // then x is empty
-  const SplitPartials* partials = nullptr;   // likewise
-  TensorView y = {}, y_q8 = {}, y_f16 = {};  // y: f32
+  Choice& choice;  // for tunable()
+  const Prologue& prologue;
+  Rows x = {};  // in the form that the row reads; empty if the product makes x itself
   TensorView bias = {};
-  bool accumulate = false;
-  ActivationFn gate = ActivationFn::kNone;
-  uint32_t y_stride = 0, y_column = 0;  // as in Store
-  const DeferredNorm* next = nullptr;   // behind the residual
-  TensorView best = {};
-  const SplitSums* left = nullptr;             // LeaveSums
-  TensorView gated = {};                       // x of GateOf
-  ActivationFn gate_of = ActivationFn::kNone;  // its activation
-  const SecondProduct* second = nullptr;       // of a pair
+  Epilogue epilogue = {};                 // with the forms that the row writes
+  const SecondProduct* second = nullptr;  // of a pair
 
+  // Null if the product has another one.
+  template <class T>
+  const T* prologue_as() const {
+    return std::get_if<T>(&prologue);
+  }
+  template <class T>
+  const T* epilogue_as() const {
+    return std::get_if<T>(&epilogue);
+  }
+  Outputs outputs() const { return outputs_of(epilogue); }
+  bool is_gated() const { return epilogue_as<Gate>() != nullptr; }
+  // kNone if it is not gated.
+  ActivationFn activation() const {
+    return is_gated() ? epilogue_as<Gate>()->activation : ActivationFn::kNone;
+  }
   uint32_t second_n() const { return second ? second->weight.n : 0; }
 };
 
@@ -163,9 +177,8 @@ void set_costs(const Product& op, const WeightPiece& piece, Launch& launch, uint
 // "linear/weights/dot_q4_k" or "linear/weights/weight_q4_k".
 std::string_view weight_fragment(WeightFormat format, bool q8);
 
-// Invocations of a workgroup of matvec_tile*.wgsl, as the table sets them, and the workgroup memory they use beside x:
-// partial sums, with a deferred norm as many again (linear/matvec/tile_norm), and blocks and residuals of the rows.
-inline constexpr uint32_t kMostTileInvocations = 512;
+// The workgroup memory that invocations of matvec_tile*.wgsl (kMostTileInvocations at most) use beside x: partial sums,
+// with a deferred norm as many again (linear/matvec/tile_norm), and blocks and residuals of the rows.
 inline constexpr uint32_t kTileUnitBytes = 32 + 16;  // of x in 8 bits: codes and factors of 32 columns
 inline constexpr uint32_t tile_other_bytes(uint32_t partial_sums) { return 4 * partial_sums + 1024; }
 

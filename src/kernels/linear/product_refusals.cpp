@@ -92,7 +92,7 @@ std::string refuse_add_norm(const Context& ctx, const Weight& weight, const Prod
   if (choice.reads() != InputForm::kQ8) return name_of(choice) + " does not read x in 8 bits";
   const std::string too_many = refuse_buffers(kBuffers, caps);
   if (!too_many.empty()) return too_many;
-  const uint32_t invocations = std::min(kMostTileInvocations, caps.max_invocations);
+  const uint32_t invocations = std::min(kMostTileInvocations.value, caps.max_invocations);
   if (weight.k / kQ8Block > invocations) {
     return format_text("%u columns are more than the blocks of %u invocations", weight.k, invocations);
   }

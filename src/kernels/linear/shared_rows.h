@@ -23,7 +23,6 @@ inline constexpr ProductTemplate kMatrixRow = {.suffix = "matrix",
                                                .algorithm = Algorithm::kMatrix,
                                                .tiled = true,
                                                .f16 = true};
-// H200, Dawn, 512 rows, 28672 x 4096 in q4_k (kernel_bench --model 8b --rows 512): dp4a 50.6 TFLOP/s, tile64 20.0.
 inline constexpr ProductTemplate kDp4aRow = {.suffix = "dp4a",
                                              .lane = Lane::kDp4a,
                                              .needs = kNeedDp4a,

@@ -77,14 +77,14 @@ struct Shape {
   std::vector<gpu::WgslConst> consts;
 };
 
-// As a matvec of the same outputs: half tiles, and slices of the columns until a large GPU is full.
+// As a matvec of the same outputs: half tiles, and slices of the columns until the device is full.
 Shape tile_shape(Context& ctx, const ExpertLinear& op, Choice& choice) {
-  constexpr uint32_t kEnoughWorkgroups = 264;  // two for each multiprocessor of an H200
   constexpr uint32_t kUnitsEach = 4, kHalf = kTileRows / 2;
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t fitting = std::min({kMostTileInvocations, caps.max_invocations, caps.max_workgroup_size_x});
+  const uint32_t fitting =
+      std::min({kMostTileInvocations.value, caps.max_invocations, caps.max_workgroup_size_x});
   const uint32_t units = op.weight.k / kUnit;
-  const bool few = outputs_of(op) * op.routes.n_used / kTileRows < kEnoughWorkgroups;
+  const bool few = outputs_of(op) * op.routes.n_used / kTileRows < kEnoughTiles.of(caps);
   const uint32_t rows = tunable(ctx.policy, choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   const uint32_t most = std::max(fitting / rows, 1u);
   std::vector<uint32_t> alternatives;

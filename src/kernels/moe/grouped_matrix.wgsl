@@ -68,26 +68,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let output0 = group.x * BN;
   let first_output = subgroup * 64u;  // of this subgroup within the workgroup's
   let x0 = tile.first / 16u * kTileColumns * 256u;
-  let x1 = x0 + kTileColumns * 256u;
-  let x2 = x1 + kTileColumns * 256u;
-  let x3 = x2 + kTileColumns * 256u;
+//!repeat r = 1 to 3
+  let x$(r) = x$(r - 1) + kTileColumns * 256u;
+//!end
 
-  var s00: Sum;
-  var s01: Sum;
-  var s02: Sum;
-  var s03: Sum;
-  var s10: Sum;
-  var s11: Sum;
-  var s12: Sum;
-  var s13: Sum;
-  var s20: Sum;
-  var s21: Sum;
-  var s22: Sum;
-  var s23: Sum;
-  var s30: Sum;
-  var s31: Sum;
-  var s32: Sum;
-  var s33: Sum;
+//!repeat r = 0 to 3
+//!repeat c = 0 to 3
+  var s$(r)$(c): Sum;
+//!end
+//!end
 
   // Unit e of a step: output e % BN, and e / BN of the step's units.
   var units: array<StageUnit, kEach>;
@@ -110,54 +99,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var k = 0u; k < BK / 16u; k++) {
       let w = first_output * kStride + k * 16u;
       let r0 = load_right(w);
-      let r1 = load_right(w + 16u * kStride);
-      let r2 = load_right(w + 32u * kStride);
-      let r3 = load_right(w + 48u * kStride);
+//!repeat c = 1 to 3
+      let r$(c) = load_right(w + $(16 * c)u * kStride);
+//!end
       let at = (2u * u + k) * 256u;
-      let l0 = load_left(x0 + at);
-      s00 = subgroupMatrixMultiplyAccumulate(l0, r0, s00);
-      s01 = subgroupMatrixMultiplyAccumulate(l0, r1, s01);
-      s02 = subgroupMatrixMultiplyAccumulate(l0, r2, s02);
-      s03 = subgroupMatrixMultiplyAccumulate(l0, r3, s03);
-      let l1 = load_left(x1 + at);
-      s10 = subgroupMatrixMultiplyAccumulate(l1, r0, s10);
-      s11 = subgroupMatrixMultiplyAccumulate(l1, r1, s11);
-      s12 = subgroupMatrixMultiplyAccumulate(l1, r2, s12);
-      s13 = subgroupMatrixMultiplyAccumulate(l1, r3, s13);
-      let l2 = load_left(x2 + at);
-      s20 = subgroupMatrixMultiplyAccumulate(l2, r0, s20);
-      s21 = subgroupMatrixMultiplyAccumulate(l2, r1, s21);
-      s22 = subgroupMatrixMultiplyAccumulate(l2, r2, s22);
-      s23 = subgroupMatrixMultiplyAccumulate(l2, r3, s23);
-      let l3 = load_left(x3 + at);
-      s30 = subgroupMatrixMultiplyAccumulate(l3, r0, s30);
-      s31 = subgroupMatrixMultiplyAccumulate(l3, r1, s31);
-      s32 = subgroupMatrixMultiplyAccumulate(l3, r2, s32);
-      s33 = subgroupMatrixMultiplyAccumulate(l3, r3, s33);
+//!repeat r = 0 to 3
+      let l$(r) = load_left(x$(r) + at);
+//!repeat c = 0 to 3
+      s$(r)$(c) = subgroupMatrixMultiplyAccumulate(l$(r), r$(c), s$(r)$(c));
+//!end
+//!end
     }
   }
 
   let place = Place(tile, subgroup * 256u, subgroup_invocation, output0 + first_output);
-  finish_sum(s00, place, 0u, 0u);
-  finish_sum(s01, place, 0u, 16u);
-  finish_sum(s02, place, 0u, 32u);
-  finish_sum(s03, place, 0u, 48u);
-  if (tile.count > 16u) {
-    finish_sum(s10, place, 16u, 0u);
-    finish_sum(s11, place, 16u, 16u);
-    finish_sum(s12, place, 16u, 32u);
-    finish_sum(s13, place, 16u, 48u);
+//!repeat c = 0 to 3
+  finish_sum(s0$(c), place, 0u, $(16 * c)u);
+//!end
+//!repeat r = 1 to 3
+  if (tile.count > $(16 * r)u) {
+//!repeat c = 0 to 3
+    finish_sum(s$(r)$(c), place, $(16 * r)u, $(16 * c)u);
+//!end
   }
-  if (tile.count > 32u) {
-    finish_sum(s20, place, 32u, 0u);
-    finish_sum(s21, place, 32u, 16u);
-    finish_sum(s22, place, 32u, 32u);
-    finish_sum(s23, place, 32u, 48u);
-  }
-  if (tile.count > 48u) {
-    finish_sum(s30, place, 48u, 0u);
-    finish_sum(s31, place, 48u, 16u);
-    finish_sum(s32, place, 48u, 32u);
-    finish_sum(s33, place, 48u, 48u);
-  }
+//!end
 }

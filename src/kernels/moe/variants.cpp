@@ -36,8 +36,6 @@ constexpr ProductTemplate kTemplates[] = {
      .algorithm = Algorithm::kWholeRows,
      .q8 = true},
     {.suffix = "cpu", .refuse = refuse_unless_cpu, .algorithm = Algorithm::kWholeRows},
-    // H200, Dawn, prompts of 512, tok/s with rows on their own (dp4a.tile, tile) and grouped: qwen3-30b-a3b 4,771 and 13,550,
-    // gpt-oss-20b 874 and 14,527, mixtral-8x7b 561 and 4,788 (docs/results/2026-11-23-h200-experts).
     {.suffix = "grouped.matrix",
      .lane = Lane::kMatrix,
      .needs = kNeedMatrix,

@@ -25,7 +25,7 @@ Result<void> record_chain(Context& ctx, const Case& c, const PersistentLayers& o
   };
   const Rows h = with_q8("h", c.hidden);
   const auto norm = [&](TensorView weight) {
-    return record(ctx, RmsNorm{.x = op.row, .add = {}, .weight = weight, .y = h, .n = c.hidden, .eps = kEps});
+    return record(ctx, RmsNorm{.x = op.row, .weight = weight, .y = h, .n = c.hidden, .eps = kEps});
   };
   // x += y W^T, or, where a norm stands behind the branch, what that makes of it; then the norm that reads x.
   const auto join = [&](const Weight& weight, const Rows& y, TensorView bias, TensorView post_norm,
@@ -37,13 +37,11 @@ Result<void> record_chain(Context& ctx, const Case& c, const PersistentLayers& o
     }
     const TensorView branch = floats("branch", c.hidden);
     DP_CHECK(record_linear(ctx, Linear{.weight = weight, .x = y, .bias = bias, .y = Store{.y = branch}}));
-    return record(ctx, RmsNorm{.x = op.row,
-                               .add = branch,
-                               .add_weight = post_norm,
-                               .weight = next,
-                               .y = h,
-                               .n = c.hidden,
-                               .eps = kEps});
+    return record(ctx, AddBranch{.x = op.row,
+                                 .branch = {.values = branch, .norm_weight = post_norm},
+                                 .then = NormOfSum{.weight = next, .y = h},
+                                 .n = c.hidden,
+                                 .eps = kEps});
   };
   DP_CHECK(norm(op.first_norm));
   for (const PersistentLayer& layer : op.layers) {
@@ -327,7 +325,7 @@ TEST(PersistentLayers, RefuseByName) {
   const Model model(c);
   KernelRun run(*make_policy("persistent"));
   Bound bound(run, model);
-  gpu::Caps large = device().caps();  // an H200's
+  gpu::Caps large = device().caps();
   large.type = gpu::AdapterType::kDiscrete;
   large.subgroup_min = large.subgroup_max = 32;
   large.max_invocations = large.max_workgroup_size_x = 1024;

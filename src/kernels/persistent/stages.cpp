@@ -4,22 +4,17 @@
 #include <bit>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/persistent/measured.h"
 
 namespace doppler::kernels {
 namespace {
 
 constexpr uint32_t kUnit = 32;          // columns
-constexpr uint32_t kMostThreads = 512;  // trial kernels on an H200: 1,024 were slower
 constexpr uint32_t kThreadsOfCpu = 64;  // a CPU device runs the invocations of a workgroup one after another
 constexpr uint32_t kMostPartials = 2048;  // words of workgroup memory for the partial sums of a round
-// Attention. Keys at once of a worker where a workgroup has one head: more where workers are few. On an H200 8 instead of
-// 4 gave the 3B, whose heads are 128 long, 0.6 %.
+// Attention. Keys at once of a worker where a workgroup has one head: more (kMostKeysAtOnce) where workers are few.
 constexpr uint32_t kKeysOfRound = 256;  // of all workers
-constexpr uint32_t kLeastKeysAtOnce = 4, kMostKeysAtOnce = 8;
-// Where it has a split, as many heads of a kv head as registers allow. An H200, tok/s with two heads and four keys, all
-// heads and two, all and four: 8B (groups of 4) 504, 500 at depth 2,048, 441, 446, 432 at 8,192; 3B (of 3) 860, 851, 868
-// and 1B (of 4) 1,991, 1,951, 1,837 at 1,024.
-constexpr uint32_t kMostHeadsOfSplit = 3, kHeadsOfChunk = 2;
+constexpr uint32_t kLeastKeysAtOnce = 4;
 constexpr uint32_t kLeastSplits = 2, kMostSplits = 32;
 constexpr uint32_t kBlockWords = 8, kBlockWordsWithoutSquares = 7;  // persistent_exchange.wgsl
 
@@ -64,7 +59,7 @@ struct Dealing {
 }  // namespace
 
 uint32_t persistent_threads(const gpu::Caps& caps) {
-  const uint32_t most = caps.type == gpu::AdapterType::kCpu ? kThreadsOfCpu : kMostThreads;
+  const uint32_t most = caps.type == gpu::AdapterType::kCpu ? kThreadsOfCpu : kMostThreads.value;
   return std::bit_floor(std::max(std::min({most, caps.max_invocations, caps.max_workgroup_size_x}), 32u));
 }
 
@@ -158,7 +153,7 @@ PersistentHeads persistent_heads(const PersistentLayers& op, const gpu::Caps& ca
     // On a CPU device more are only more code.
     if (caps.type == gpu::AdapterType::kCpu) return heads;
     row.keys_at_once = std::clamp(kKeysOfRound / (row.workgroup / heads.sizes.invocations_per_key),
-                                  kLeastKeysAtOnce, kMostKeysAtOnce);
+                                  kLeastKeysAtOnce, kMostKeysAtOnce.value);
     heads.sizes = decode_sizes(row, attention, caps);
     return heads;
   }

@@ -1,10 +1,12 @@
-// How the layers of real shapes are dealt to 132 workgroups of 512 invocations: an H200's.
+// How the layers of real shapes are dealt to the workgroups of a large GPU, one of 512 invocations a compute unit.
 #include "kernels/persistent/stages.h"
 
 #include <gtest/gtest.h>
 
 namespace doppler::kernels {
 namespace {
+
+constexpr uint32_t kGroups = gpu::kAssumedComputeUnits;
 
 gpu::Caps large_gpu() {
   gpu::Caps caps;
@@ -21,7 +23,7 @@ PersistentStages stages(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t 
   op.layers.resize(1);
   op.layers[0].cache.n_kv_heads = kv_heads;
   op.layers[0].cache.head_dim = head_dim;
-  op.groups = 132;
+  op.groups = kGroups;
   op.n_heads = heads;
   op.hidden_dim = hidden;
   op.ffn_dim = ffn;
@@ -34,8 +36,8 @@ PersistentStages stages(uint32_t hidden, uint32_t ffn, uint32_t heads, uint32_t 
 
 // Units that the busiest invocation loads, over those that an even share would be.
 double unevenness(const PersistentStage& stage, uint32_t threads) {
-  const uint32_t per_group = (stage.items + 131) / 132;
-  const double even = static_cast<double>(stage.items) * stage.rows * stage.units / (132.0 * threads);
+  const uint32_t per_group = (stage.items + kGroups - 1) / kGroups;
+  const double even = static_cast<double>(stage.items) * stage.rows * stage.units / (1.0 * kGroups * threads);
   return per_group * stage.units_each / even;
 }
 

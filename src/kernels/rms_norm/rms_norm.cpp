@@ -19,47 +19,48 @@ uint32_t rows_of_y(const Context& ctx, SelectedRows rows) {
   return rows == SelectedRows::kLast ? 1 : ctx.max_rows;
 }
 
-// The summand as sums of splits: rows are one split.
-Result<SplitSums> summand(const Context& ctx, const RmsNorm& op) {
-  if (op.add_sums.splits == 0) {
-    if (!op.add.valid()) return SplitSums{};
-    DP_CHECK(check_view(op.add, uint64_t{ctx.max_rows} * op.n * sizeof(float), "add of rms_norm"));
-    return SplitSums{.partials = op.add, .splits = 1, .row_stride = op.n};
+// The constants and bindings of rms_norm_row.wgsl. Views that are invalid are not there; without a weight there is no
+// norm.
+struct NormDispatch {
+  TensorView x, weight = {};
+  SplitSums branch = {};  // rows are one split
+  TensorView branch_weight = {}, scale = {};
+  Rows y = {};
+  uint32_t n = 0;
+  float eps = 0;
+  SelectedRows rows = SelectedRows::kAll;
+
+  uint64_t row_bytes() const { return static_cast<uint64_t>(n) * sizeof(float); }
+  bool has_branch() const { return branch.partials.valid(); }
+};
+
+Result<SplitSums> sums_of(const Context& ctx, const Branch& branch, uint32_t n) {
+  if (const auto* rows = std::get_if<TensorView>(&branch.values)) {
+    DP_CHECK(check_view(*rows, uint64_t{ctx.max_rows} * n * sizeof(float), "add of rms_norm"));
+    return SplitSums{.partials = *rows, .splits = 1, .row_stride = n};
   }
-  const SplitSums& sums = op.add_sums;
+  const auto& sums = std::get<SplitSums>(branch.values);
   const uint32_t rows = sums.row_stride == 0 ? 0 : sums.split_stride / sums.row_stride;
-  if (op.add.valid()) return fail(ErrorKind::kInternal, "rms_norm was given two summands.");
-  if (sums.row_stride < op.n || sums.row_stride % 4 != 0 || sums.split_stride % 4 != 0 ||
-      rows < ctx.max_rows) {
+  if (sums.row_stride < n || sums.row_stride % 4 != 0 || sums.split_stride % 4 != 0 || rows < ctx.max_rows) {
     return fail(ErrorKind::kInternal, "rms_norm was given sums of %u rows of %u for %u of %u values.", rows,
-                sums.row_stride, ctx.max_rows, op.n);
+                sums.row_stride, ctx.max_rows, n);
   }
   DP_CHECK(check_view(sums.partials, sums.bytes(), "sums of rms_norm"));
   return sums;
 }
 
-Result<void> check(Context& ctx, const RmsNorm& op, TensorView add) {
-  const uint64_t row_bytes = static_cast<uint64_t>(op.n) * sizeof(float);
+Result<void> check(const Context& ctx, const NormDispatch& op) {
   const uint32_t out_rows = rows_of_y(ctx, op.rows);
   if (op.n == 0) return fail(ErrorKind::kInternal, "rms_norm of rows of 0 values.");
-  DP_CHECK(check_view(op.x, ctx.max_rows * row_bytes, "x of rms_norm"));
-  const bool has_norm = op.weight.valid() || !add.valid();
-  if (has_norm) DP_CHECK(check_view(op.weight, row_bytes, "weight of rms_norm"));
-  if (!has_norm && op.y.f32.valid()) {
-    return fail(ErrorKind::kInternal, "rms_norm without a norm was given a second f32 output.");
+  DP_CHECK(check_view(op.x, ctx.max_rows * op.row_bytes(), "x of rms_norm"));
+  if (op.branch_weight.valid()) {
+    DP_CHECK(check_view(op.branch_weight, op.row_bytes(), "norm weight of rms_norm's branch"));
   }
-  if (op.y.f32.valid() || (has_norm && !op.y.f16.valid())) {
-    DP_CHECK(check_view(op.y.f32, out_rows * row_bytes, "y of rms_norm"));
-  }
-  if (op.add_weight.valid()) {
-    if (!add.valid()) return fail(ErrorKind::kInternal, "rms_norm was given add_weight, but no add.");
-    DP_CHECK(check_view(op.add_weight, row_bytes, "add_weight of rms_norm"));
-  }
-  if (op.sum_scale.valid()) {
-    if (!add.valid() || op.rows != SelectedRows::kAll) {
+  if (op.scale.valid()) {
+    if (op.rows != SelectedRows::kAll) {
       return fail(ErrorKind::kInternal, "rms_norm scales sums of all rows alone.");
     }
-    DP_CHECK(check_view(op.sum_scale, sizeof(float), "sum_scale of rms_norm"));
+    DP_CHECK(check_view(op.scale, sizeof(float), "scale of rms_norm"));
   }
   if (op.y.q8.valid()) {
     if (op.n % 32 != 0) {
@@ -78,27 +79,29 @@ Result<void> check(Context& ctx, const RmsNorm& op, TensorView add) {
   return {};
 }
 
-}  // namespace
+// Of a dispatch with a norm.
+Result<void> check_norm(const Context& ctx, const NormDispatch& op) {
+  DP_CHECK(check_view(op.weight, op.row_bytes(), "weight of rms_norm"));
+  if (!op.y.f32.valid() && op.y.f16.valid()) return {};
+  return check_view(op.y.f32, rows_of_y(ctx, op.rows) * op.row_bytes(), "y of rms_norm");
+}
 
-Result<void> record(Context& ctx, const RmsNorm& op) {
-  DP_TRY(const SplitSums added, summand(ctx, op));
-  const TensorView add = added.partials;
-  DP_CHECK(check(ctx, op, add));
-  const uint64_t row_bytes = static_cast<uint64_t>(op.n) * sizeof(float);
+Result<void> record_dispatch(Context& ctx, const NormDispatch& op) {
+  DP_CHECK(check(ctx, op));
   const uint32_t out_rows = rows_of_y(ctx, op.rows);
-  const bool has_norm = op.weight.valid() || !add.valid();
-  const bool has_scale = op.sum_scale.valid();
-  DP_TRY(const auto row, select("rms_norm", rms_norm_variants(), op, format_text("%u", op.n), ctx));
+  const bool has_norm = op.weight.valid(), has_scale = op.scale.valid();
+  DP_TRY(const auto row,
+         select("rms_norm", rms_norm_variants(), NormShape{op.n}, format_text("%u", op.n), ctx));
 
   Launch launch{.variant = row->name, .entry = row->entry, .layout = row->layout};
   launch.consts = {u32_const("WORKGROUP", workgroup_for(ctx.plan.caps(), (op.n + 3) / 4, kMostInvocations)),
                    u32_const("N", op.n),
                    f32_const("EPS", op.eps),
-                   bool_const("HAS_ADD", add.valid()),
-                   u32_const("ADD_SPLITS", std::max(1u, added.splits)),
-                   u32_const("ADD_ROW", added.row_stride),
-                   u32_const("ADD_SPLIT", added.split_stride),
-                   bool_const("HAS_ADD_NORM", op.add_weight.valid()),
+                   bool_const("HAS_ADD", op.has_branch()),
+                   u32_const("ADD_SPLITS", std::max(1u, op.branch.splits)),
+                   u32_const("ADD_ROW", op.branch.row_stride),
+                   u32_const("ADD_SPLIT", op.branch.split_stride),
+                   bool_const("HAS_ADD_NORM", op.branch_weight.valid()),
                    bool_const("HAS_SCALE", has_scale),
                    bool_const("HAS_NORM", has_norm),
                    bool_const("HAS_Q8", op.y.q8.valid()),
@@ -113,23 +116,48 @@ Result<void> record(Context& ctx, const RmsNorm& op) {
   }
   if (has_scale) launch.substitutions.emplace_back("rms_norm/selected_row_last", "rms_norm/scaled_rows");
   launch.subgroups = (row->needs & kNeedSubgroups) != 0;
-  const TensorView some_weight = has_norm ? op.weight : add;
-  launch.bindings = {has_scale ? op.sum_scale : ctx.state,
+  const TensorView some_weight = has_norm ? op.weight : op.branch.partials;
+  launch.bindings = {has_scale ? op.scale : ctx.state,
                      op.x,
-                     add.valid() ? add : op.weight,
+                     op.has_branch() ? op.branch.partials : op.weight,
                      some_weight,
                      op.y.f32.valid() ? op.y.f32 : unused_binding(ctx),
                      op.y.q8.valid() ? op.y.q8 : unused_binding(ctx),
                      op.y.f16.valid() ? op.y.f16 : unused_binding(ctx),
-                     op.add_weight.valid() ? op.add_weight : some_weight};
+                     op.branch_weight.valid() ? op.branch_weight : some_weight};
   launch.grid = {.x = op.rows == SelectedRows::kSampled ? out_rows : 1,
                  .rows_axis = 0,
                  .rows_per_group = op.rows != SelectedRows::kAll || ctx.max_rows == 1 ? 0u : 1u};
-  launch.bytes = row_bytes * (add.valid() ? 3 + added.splits : 2) + (op.y.q8.valid() ? op.n + op.n / 4 : 0) +
-                 (op.y.f16.valid() ? 2ull * op.n : 0);
-  launch.fixed_bytes = row_bytes;
+  launch.bytes = op.row_bytes() * (op.has_branch() ? 3 + op.branch.splits : 2) +
+                 (op.y.q8.valid() ? op.n + op.n / 4 : 0) + (op.y.f16.valid() ? 2ull * op.n : 0);
+  launch.fixed_bytes = op.row_bytes();
   launch.operations = 4ull * op.n;
   return dispatch(ctx, launch);
+}
+
+}  // namespace
+
+Result<void> record(Context& ctx, const RmsNorm& op) {
+  const NormDispatch norm{
+      .x = op.x, .weight = op.weight, .y = op.y, .n = op.n, .eps = op.eps, .rows = op.rows};
+  DP_CHECK(check_norm(ctx, norm));
+  return record_dispatch(ctx, norm);
+}
+
+Result<void> record(Context& ctx, const AddBranch& op) {
+  NormDispatch sum{
+      .x = op.x, .branch_weight = op.branch.norm_weight, .scale = op.scale, .n = op.n, .eps = op.eps};
+  DP_TRY(sum.branch, sums_of(ctx, op.branch, op.n));
+  if (const auto* forms = std::get_if<SumForms>(&op.then)) {
+    sum.y = {.q8 = forms->q8, .f16 = forms->f16};
+    return record_dispatch(ctx, sum);
+  }
+  const auto& norm = std::get<NormOfSum>(op.then);
+  sum.weight = norm.weight;
+  sum.y = norm.y;
+  sum.rows = norm.rows;
+  DP_CHECK(check_norm(ctx, sum));
+  return record_dispatch(ctx, sum);
 }
 
 }  // namespace doppler::kernels

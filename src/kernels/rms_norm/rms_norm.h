@@ -1,8 +1,8 @@
-// y = x / sqrt(mean(x^2) + eps) * weight, per row (Zhang and Sennrich 2019), optionally after a residual add, which may
-// be normalised itself first (post-norms, as Gemma has them), and whose sum may be multiplied by one number of the model's.
-// Without a weight there is no norm: the sum alone is made, with the forms in which products read it.
-// Error bound: relative L2 < 1e-6 against double precision.
+// The norm of rows, y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019), and the sum of the residual
+// stream and a branch with what follows it, in one dispatch. Error bound: relative L2 < 1e-6 against double precision.
 #pragma once
+
+#include <variant>
 
 #include "kernels/common/forms.h"
 #include "kernels/context.h"
@@ -17,18 +17,40 @@ enum class SelectedRows : uint8_t {
 };
 
 struct RmsNorm {
-  TensorView x;        // f32 [rows, n]
-  TensorView add;      // optional f32 [rows, n]: x += add first (x is then written too)
-  SplitSums add_sums;  // or, with splits, in place of it what a product left to be added up
-  TensorView
-      add_weight;  // optional f32 [n], with add: x += add / sqrt(mean(add^2) + eps) * add_weight instead
-  TensorView sum_scale;  // optional f32 [1], with add and all rows: the sum times it is x
-  TensorView weight;     // f32 [n]; none, with add: y = x, whose f32 form is x itself
-  Rows y;                // [rows, n] in the forms that are valid; of a norm without f16, f32 is one of them
+  TensorView x;       // f32 [rows, n]
+  TensorView weight;  // f32 [n]
+  Rows y;             // [rows, n] in the forms that are valid; without f16, f32 is one of them
   uint32_t n = 0;
   float eps = 1e-5f;
   SelectedRows rows = SelectedRows::kAll;
 };
 Result<void> record(Context& ctx, const RmsNorm& op);
+
+// What is added to the residual stream.
+struct Branch {
+  std::variant<TensorView, SplitSums> values;  // f32 [rows, n], or what a product left to be added up
+  TensorView norm_weight = {};  // optional f32 [n]: the norm of the values is added (post-norms, as in Gemma)
+};
+// What follows the sum: its forms beside f32 in which products read it,
+struct SumForms {
+  TensorView q8 = {}, f16 = {};
+};
+// or its norm.
+struct NormOfSum {
+  TensorView weight;  // f32 [n]
+  Rows y;             // as in RmsNorm
+  SelectedRows rows = SelectedRows::kAll;
+};
+using SumEpilogue = std::variant<SumForms, NormOfSum>;
+
+struct AddBranch {
+  TensorView x;  // f32 [rows, n]: x = (x + branch) * scale
+  Branch branch;
+  TensorView scale = {};  // optional f32 [1]; all rows only
+  SumEpilogue then;
+  uint32_t n = 0;
+  float eps = 1e-5f;  // of both norms
+};
+Result<void> record(Context& ctx, const AddBranch& op);
 
 }  // namespace doppler::kernels

@@ -62,19 +62,24 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
     const TensorView x_view = run.inout(x);
     const uint32_t out_rows = last ? 1 : kMaxRows;
     const TensorView y_view = run.output(uint64_t{out_rows} * n * 4);
-    RmsNorm op{.x = x_view,
-               .weight = norm ? run.input(weight) : TensorView{},
-               .y = {.f32 = norm ? y_view : TensorView{}},
-               .n = n,
-               .eps = kEps,
-               .rows = last ? SelectedRows::kLast : SelectedRows::kAll};
-    if (add && splits == 0) op.add = run.input(residual);
-    if (splits != 0) op.add_sums = split_sums(run, added, n, splits);
-    if (add_norm) op.add_weight = run.input(add_weight);
-    if (scaled) op.sum_scale = run.input(std::vector<float>{kSumScale});
-    if (q8) op.y.q8 = run.output(q8_bytes(out_rows, n));
-    if (q8) op.y.f16 = run.output(f16_bytes(out_rows, n));
-    if (!run.record([&](Context& ctx) { return record(ctx, op); })) return;
+    const auto selected = last ? SelectedRows::kLast : SelectedRows::kAll;
+    const TensorView weight_view = norm ? run.input(weight) : TensorView{};
+    AddBranch sum{.x = x_view, .branch = {}, .then = {}, .n = n, .eps = kEps};
+    if (add && splits == 0) sum.branch.values = run.input(residual);
+    if (splits != 0) sum.branch.values = split_sums(run, added, n, splits);
+    if (add_norm) sum.branch.norm_weight = run.input(add_weight);
+    if (scaled) sum.scale = run.input(std::vector<float>{kSumScale});
+    Rows y_forms{.f32 = norm ? y_view : TensorView{}};
+    if (q8) y_forms.q8 = run.output(q8_bytes(out_rows, n));
+    if (q8) y_forms.f16 = run.output(f16_bytes(out_rows, n));
+    if (norm) {
+      sum.then = NormOfSum{.weight = weight_view, .y = y_forms, .rows = selected};
+    } else {
+      sum.then = SumForms{.q8 = y_forms.q8, .f16 = y_forms.f16};
+    }
+    const RmsNorm alone{
+        .x = x_view, .weight = weight_view, .y = y_forms, .n = n, .eps = kEps, .rows = selected};
+    if (!run.record([&](Context& ctx) { return add ? record(ctx, sum) : record(ctx, alone); })) return;
     run.replay(rows);
 
     const uint32_t made = last ? 1 : rows;
@@ -108,8 +113,8 @@ TEST_P(RmsNormTest, EveryVariantMatchesTheOracle) {
         ASSERT_NEAR(stream[i], sums[i], 1e-6 * (1 + std::fabs(sums[i]))) << "the residual stream at " << i;
       }
     }
-    if (q8) expect_f16(run.read<uint16_t>(op.y.f16, f16_bytes(out_rows, n) / 2), y, made, n);
-    if (q8) expect_q8(run.read<uint8_t>(op.y.q8, q8_bytes(out_rows, n)), y, out_rows, made, n);
+    if (q8) expect_f16(run.read<uint16_t>(y_forms.f16, f16_bytes(out_rows, n) / 2), y, made, n);
+    if (q8) expect_q8(run.read<uint8_t>(y_forms.q8, q8_bytes(out_rows, n)), y, out_rows, made, n);
     if (!norm) return;
     const std::vector<uint32_t> all = run.read<uint32_t>(y_view, uint64_t{out_rows} * n);
     for (size_t i = size_t{made} * n; i < all.size(); ++i) ASSERT_EQ(all[i], kPoison) << "row past the last";
@@ -135,7 +140,10 @@ TEST(RmsNorm, RefusesSumsOfTooFewRows) {
   const TensorView any = run.input(std::vector<float>(4096));
   const SplitSums sums{.partials = any, .splits = 2, .row_stride = 32, .split_stride = 4 * 32};
   const Result<void> recorded = run.try_record([&](Context& ctx) {
-    return record(ctx, RmsNorm{.x = any, .add_sums = sums, .weight = any, .y = {.f32 = any}, .n = 32});
+    return record(ctx, AddBranch{.x = any,
+                                 .branch = {.values = sums},
+                                 .then = NormOfSum{.weight = any, .y = {.f32 = any}},
+                                 .n = 32});
   });
   ASSERT_FALSE(recorded);
   EXPECT_EQ(recorded.error().sentence(), "rms_norm was given sums of 4 rows of 32 for 5 of 32 values.");

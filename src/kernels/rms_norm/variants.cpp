@@ -11,7 +11,7 @@ namespace doppler::kernels {
 namespace {
 
 // A row lies in the registers of one workgroup: four vec4s an invocation where workgroups of 1,024 are allowed.
-std::string refuse_unless_quads(const RmsNorm& op, const gpu::Caps& caps) {
+std::string refuse_unless_quads(const NormShape& op, const gpu::Caps& caps) {
   constexpr uint32_t kMostValues = 16384;
   if (caps.type == gpu::AdapterType::kCpu) return "it is shaped for a GPU and this device is a CPU";
   if (op.n % 4 != 0 || op.n > kMostValues) {

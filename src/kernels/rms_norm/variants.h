@@ -13,7 +13,10 @@ struct RmsNormKernel {
   std::string_view entry;
   std::span<const gpu::BindKind> layout;
 };
-struct RmsNormRow : Variant<RmsNorm>, RmsNormKernel {};
+struct NormShape {
+  uint32_t n = 0;
+};
+struct RmsNormRow : Variant<NormShape>, RmsNormKernel {};
 std::span<const RmsNormRow> rms_norm_variants();
 
 }  // namespace doppler::kernels

@@ -90,8 +90,8 @@ TEST(Sample, RefusesWhatItCannotHold) {
             "Logit scale (0) must be above 0 and softcap (0) at least 0.");
   EXPECT_EQ(error({.logits = any, .token = any, .vocab_size = 65, .greedy = true}),
             "logits of sample has 256 bytes; 260 are needed.");
-  EXPECT_EQ(error({.logits = any, .token = any, .vocab_size = 33, .rows = 2, .greedy = true}),
-            "logits of sample has 256 bytes; 264 are needed.");
+  EXPECT_EQ(error({.logits = any, .token = any, .vocab_size = 35, .rows = 2, .greedy = true}),
+            "logits of sample has 256 bytes; 280 are needed.");
   const std::string rows =
       "Choices for 2 rows go without the bests of tiles, log-probabilities, the samplers of more.h and "
       "masks.";

@@ -48,11 +48,11 @@ void bench(const char* what, const std::string& operation, const std::string& va
 void bench_layer_ops() {
   for (const char* variant : {"rms_norm.subgroup", "rms_norm.portable"}) {
     bench("rms_norm 4096, residual, q8", "rms_norm", variant, [](KernelRun& run) {
-      const RmsNorm op{.x = run.inout(random_floats(kHidden, 1)),
-                       .add = run.input(random_floats(kHidden, 2)),
-                       .weight = run.input(random_floats(kHidden, 3)),
-                       .y = {.f32 = run.output(kHidden * 4), .q8 = run.output(q8_bytes(1, kHidden))},
-                       .n = kHidden};
+      const Rows y{.f32 = run.output(kHidden * 4), .q8 = run.output(q8_bytes(1, kHidden))};
+      const AddBranch op{.x = run.inout(random_floats(kHidden, 1)),
+                         .branch = {.values = run.input(random_floats(kHidden, 2))},
+                         .then = NormOfSum{.weight = run.input(random_floats(kHidden, 3)), .y = y},
+                         .n = kHidden};
       return [op](Context& ctx) { return record(ctx, op); };
     });
   }

@@ -35,10 +35,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let half = (local / TILE) % 2u;
   let x_row = min(row0 + staged, rows - 1u);
   let w_row = min(column0 + staged, params.rows - 1u);
-  var sum0 = vec4<f32>(0.0);
-  var sum1 = vec4<f32>(0.0);
-  var sum2 = vec4<f32>(0.0);
-  var sum3 = vec4<f32>(0.0);
+//!repeat i = 0 to 3
+  var sum$(i) = vec4<f32>(0.0);
+//!end
   for (var u = 0u; u < params.units; u++) {
     if (local < 2u * TILE) {
       w_tile[local] = bytes16(w_row, 2u * u + half);
@@ -49,29 +48,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();  // the columns are complete
     for (var h = 0u; h < 2u; h++) {
-      let s0 = x_scale[h * TILE + tm];
-      let s1 = x_scale[h * TILE + tm + 16u];
-      let s2 = x_scale[h * TILE + tm + 32u];
-      let s3 = x_scale[h * TILE + tm + 48u];
-      let b0 = w_tile[h * TILE + tn];
-      let b1 = w_tile[h * TILE + tn + 16u];
-      let b2 = w_tile[h * TILE + tn + 32u];
-      let b3 = w_tile[h * TILE + tn + 48u];
-      let w0 = w_scale[h * TILE + tn];
-      let w1 = w_scale[h * TILE + tn + 16u];
-      let w2 = w_scale[h * TILE + tn + 32u];
-      let w3 = w_scale[h * TILE + tn + 48u];
+//!repeat name = s, b, w; from = x_scale, w_tile, w_scale; place = tm, tn, tn
+      let $(name)0 = $(from)[h * TILE + $(place)];
+//!repeat i = 1 to 3
+      let $(name)$(i) = $(from)[h * TILE + $(place) + $(16 * i)u];
+//!end
+//!end
       let scale = vec4<f32>(w0.x, w1.x, w2.x, w3.x);
       sum0 += s0.x * scale * dots(x_tile[h * TILE + tm], b0, b1, b2, b3);
-      sum1 += s1.x * scale * dots(x_tile[h * TILE + tm + 16u], b0, b1, b2, b3);
-      sum2 += s2.x * scale * dots(x_tile[h * TILE + tm + 32u], b0, b1, b2, b3);
-      sum3 += s3.x * scale * dots(x_tile[h * TILE + tm + 48u], b0, b1, b2, b3);
+//!repeat i = 1 to 3
+      sum$(i) += s$(i).x * scale * dots(x_tile[h * TILE + tm + $(16 * i)u], b0, b1, b2, b3);
+//!end
       if (HAS_MINIMUM) {
         let minimum = vec4<f32>(w0.y, w1.y, w2.y, w3.y);
-        sum0 -= s0.y * minimum;
-        sum1 -= s1.y * minimum;
-        sum2 -= s2.y * minimum;
-        sum3 -= s3.y * minimum;
+//!repeat i = 0 to 3
+        sum$(i) -= s$(i).y * minimum;
+//!end
       }
     }
     workgroupBarrier();  // nobody reads them any more

@@ -4,6 +4,7 @@
 
 #include "kernels/common/dispatch.h"
 #include "kernels/linear/matmul/matmul_matrix_bindings.wgsl.h"
+#include "kernels/linear/measured.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/weight_fragments.h"
 
@@ -29,16 +30,13 @@ uint32_t workgroup_bytes(const MatrixSizes& sizes) {
   return kSubTile * (sizes.step_units * kUnit + kPadding) * 2 + sizes.subgroups * kCorner;
 }
 
-// How many us a piece takes on an H200 (132 multiprocessors, 2 workgroups on each at once): rounds of workgroups, each
-// of which walks over its share of the columns. The steps are measured there by kernel_bench --rows 512 on 2026-11-21:
-// 3072 x 2048 for kAlone, 16384 x 2048 for kTogether. Other devices get other times, but the same order.
-double cost(uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outputs) {
-  constexpr uint32_t kAtOnce = 264;
-  constexpr double kAlone = 2.9, kTogether = 4.5;         // us a step
+// How many us a piece takes: rounds of workgroups, `at_once` of them together, each of which walks over its share of
+// the columns.
+double cost(uint32_t at_once, uint32_t workgroups, uint32_t steps, uint32_t splits, uint64_t outputs) {
   constexpr double kDispatch = 2.5, kBytesPerUs = 3.5e6;  // of the sum over the splits
   const uint32_t all = workgroups * splits;
-  const double step = all * 2 <= kAtOnce ? kAlone : kTogether;
-  const double rounds = (all + kAtOnce - 1) / kAtOnce;
+  const double step = all * 2 <= at_once ? kUsOfStepAlone : kUsOfStepTogether;
+  const double rounds = (all + at_once - 1) / at_once;
   double us = rounds * ((steps + splits - 1) / splits) * step;
   if (splits > 1) us += kDispatch + static_cast<double>((splits + 1) * outputs) * sizeof(float) / kBytesPerUs;
   return us;
@@ -59,7 +57,7 @@ MatrixSizes choose_sizes(const gpu::Caps& caps, uint32_t max_rows, uint32_t n, u
   for (uint32_t wanted = 1; wanted <= std::min(most_splits, steps); ++wanted) {
     const uint32_t split_steps = (steps + wanted - 1) / wanted;
     const uint32_t splits = (steps + split_steps - 1) / split_steps;
-    const double us = cost(workgroups, steps, splits, uint64_t{max_rows} * n);
+    const double us = cost(kMatrixAtOnce.of(caps), workgroups, steps, splits, uint64_t{max_rows} * n);
     if (wanted != 1 && us >= best) continue;
     best = us;
     sizes.splits = splits;
@@ -84,24 +82,26 @@ SplitSums sums_of(uint32_t splits, uint32_t max_rows, const WeightPiece& piece) 
 }
 
 MatrixSizes sizes_of(const Context& ctx, const Product& op, const WeightPiece& piece) {
-  const bool may_split = op.gate == ActivationFn::kNone && piece.rows % 4 == 0;  // linear_sum.wgsl
+  const bool may_split = !op.is_gated() && piece.rows % 4 == 0;  // linear_sum.wgsl
   return choose_sizes(ctx.plan.caps(), ctx.max_rows, piece.rows, units_of(op.weight, piece),
                       may_split ? kMostSplits : 1);
 }
 
 Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
   const Weight& weight = op.weight;
-  const bool gated = op.gate != ActivationFn::kNone;
+  const bool gated = op.is_gated();
+  const Outputs y = op.outputs();
   const uint32_t units = units_of(weight, piece);
   const MatrixSizes sizes = sizes_of(ctx, op, piece);
-  Target made{.y = op.y,
-              .first = op.y_column + piece.first_row,
-              .stride = op.y_stride != 0 ? op.y_stride
-                        : gated          ? weight.n / 2
-                                         : weight.n};
+  Target made{.y = y.f32,
+              .first = y.column + piece.first_row,
+              .stride = y.stride != 0 ? y.stride
+                        : gated       ? weight.n / 2
+                                      : weight.n};
   const bool split = sizes.splits > 1;
-  SplitSums sums = op.left ? *op.left : sums_of(sizes.splits, ctx.max_rows, piece);
-  if (split && !op.left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
+  const auto* left = op.epilogue_as<LeaveSums>();
+  SplitSums sums = left ? left->sums : sums_of(sizes.splits, ctx.max_rows, piece);
+  if (split && !left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
   if (split) made = {sums.partials, 0, sums.row_stride};
 
   const wgsl::matmul_matrix_bindings::Params params{.rows = piece.rows,
@@ -122,11 +122,11 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                    u32_const("SUBGROUPS_N", 1),
                    u32_const("BK", sizes.step_units * kUnit),
                    bool_const("HAS_BIAS", !split && op.bias.valid()),
-                   bool_const("ACCUMULATE", !split && op.accumulate),
+                   bool_const("ACCUMULATE", !split && y.adds),
                    bool_const("GATED", gated),
-                   u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
-                   bool_const("HAS_F32", op.y.valid()),
-                   bool_const("HAS_F16", op.y_f16.valid()),
+                   u32_const("ACTIVATE", static_cast<uint32_t>(op.activation())),
+                   bool_const("HAS_F32", y.f32.valid()),
+                   bool_const("HAS_F16", y.f16.valid()),
                    u32_const("F16_COLUMNS", std::max(weight.n / 2, 16u))};
   launch.substitutions = {{"linear/weights/stage", weight_fragments(weight.format).stage}};
   launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
@@ -136,19 +136,16 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                      op.bias.valid() ? op.bias : views.weights,
                      made.y.valid() ? made.y : ctx.plan.scratch("unused", kFragmentBytes),
                      ctx.state,
-                     op.y_f16.valid() ? op.y_f16 : unused_binding(ctx)};
+                     y.f16.valid() ? y.f16 : unused_binding(ctx)};
   launch.grid = {.y = (piece.rows + kSubTile - 1) / kSubTile,
                  .z = sizes.splits,
                  .rows_axis = 0,
                  .rows_per_group = sizes.subgroups * kSubTile};
   launch.fixed_bytes = piece_bytes(weight, piece);
-  launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows *
-                                              (split           ? sizes.splits
-                                               : op.accumulate ? 2
-                                                               : 1);
+  launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows * (split ? sizes.splits : y.adds ? 2 : 1);
   launch.operations = uint64_t{2} * piece.rows * weight.k;
   DP_CHECK(dispatch(ctx, launch));
-  if (!split || op.left) return {};
+  if (!split || left) return {};
   return record_sum(ctx, op, piece, sums);
 }
 

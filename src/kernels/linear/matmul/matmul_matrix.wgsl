@@ -125,50 +125,29 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let first_row = row0 + (subgroup / SUBGROUPS_N) * 64u;
   let y_first = group.z * params.y_split + params.y_first;
   let y0 = first_row * params.y_stride + y_first + column0 + first_column;
-  let y1 = y0 + 16u * params.y_stride;
-  let y2 = y0 + 32u * params.y_stride;
-  let y3 = y0 + 48u * params.y_stride;
+//!repeat r = 1 to 3
+  let y$(r) = y0 + $(16 * r)u * params.y_stride;
+//!end
   let is_inside = row0 + BM <= state.rows && column0 + BN <= params.rows;
   // Past the last tile of x the last one is multiplied again; its sums are not written.
   let last_tile = params.x_tiles - 1u;
   let x0 = min(first_row / 16u, last_tile) * params.k_tiles * 256u;
-  let x1 = min(first_row / 16u + 1u, last_tile) * params.k_tiles * 256u;
-  let x2 = min(first_row / 16u + 2u, last_tile) * params.k_tiles * 256u;
-  let x3 = min(first_row / 16u + 3u, last_tile) * params.k_tiles * 256u;
+//!repeat r = 1 to 3
+  let x$(r) = min(first_row / 16u + $(r)u, last_tile) * params.k_tiles * 256u;
+//!end
 
-  var s00: Sum;
-  var s01: Sum;
-  var s02: Sum;
-  var s03: Sum;
-  var s10: Sum;
-  var s11: Sum;
-  var s12: Sum;
-  var s13: Sum;
-  var s20: Sum;
-  var s21: Sum;
-  var s22: Sum;
-  var s23: Sum;
-  var s30: Sum;
-  var s31: Sum;
-  var s32: Sum;
-  var s33: Sum;
+//!repeat r = 0 to 3
+//!repeat c = 0 to 3
+  var s$(r)$(c): Sum;
+//!end
+//!end
   if (ACCUMULATE && !HAS_BIAS && is_inside) {
-    s00 = load_sum(y0);
-    s01 = load_sum(y0 + 16u);
-    s02 = load_sum(y0 + 32u);
-    s03 = load_sum(y0 + 48u);
-    s10 = load_sum(y1);
-    s11 = load_sum(y1 + 16u);
-    s12 = load_sum(y1 + 32u);
-    s13 = load_sum(y1 + 48u);
-    s20 = load_sum(y2);
-    s21 = load_sum(y2 + 16u);
-    s22 = load_sum(y2 + 32u);
-    s23 = load_sum(y2 + 48u);
-    s30 = load_sum(y3);
-    s31 = load_sum(y3 + 16u);
-    s32 = load_sum(y3 + 32u);
-    s33 = load_sum(y3 + 48u);
+//!repeat r = 0 to 3
+    s$(r)0 = load_sum(y$(r));
+//!repeat c = 1 to 3
+    s$(r)$(c) = load_sum(y$(r) + $(16 * c)u);
+//!end
+//!end
   }
 
   // Unit e of a step: weight row e % BN, and e / BN of the step's units.
@@ -193,80 +172,41 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       for (var k = 0u; k < BK / 16u; k++) {
         let w = first_column * kStride + k * 16u;
         let r0 = load_right(w);
-        let r1 = load_right(w + 16u * kStride);
-        let r2 = load_right(w + 32u * kStride);
-        let r3 = load_right(w + 48u * kStride);
+//!repeat c = 1 to 3
+        let r$(c) = load_right(w + $(16 * c)u * kStride);
+//!end
         let at = (2u * u + k) * 256u;
-        let l0 = load_left(x0 + at);
-        s00 = subgroupMatrixMultiplyAccumulate(l0, r0, s00);
-        s01 = subgroupMatrixMultiplyAccumulate(l0, r1, s01);
-        s02 = subgroupMatrixMultiplyAccumulate(l0, r2, s02);
-        s03 = subgroupMatrixMultiplyAccumulate(l0, r3, s03);
-        let l1 = load_left(x1 + at);
-        s10 = subgroupMatrixMultiplyAccumulate(l1, r0, s10);
-        s11 = subgroupMatrixMultiplyAccumulate(l1, r1, s11);
-        s12 = subgroupMatrixMultiplyAccumulate(l1, r2, s12);
-        s13 = subgroupMatrixMultiplyAccumulate(l1, r3, s13);
-        let l2 = load_left(x2 + at);
-        s20 = subgroupMatrixMultiplyAccumulate(l2, r0, s20);
-        s21 = subgroupMatrixMultiplyAccumulate(l2, r1, s21);
-        s22 = subgroupMatrixMultiplyAccumulate(l2, r2, s22);
-        s23 = subgroupMatrixMultiplyAccumulate(l2, r3, s23);
-        let l3 = load_left(x3 + at);
-        s30 = subgroupMatrixMultiplyAccumulate(l3, r0, s30);
-        s31 = subgroupMatrixMultiplyAccumulate(l3, r1, s31);
-        s32 = subgroupMatrixMultiplyAccumulate(l3, r2, s32);
-        s33 = subgroupMatrixMultiplyAccumulate(l3, r3, s33);
+//!repeat r = 0 to 3
+        let l$(r) = load_left(x$(r) + at);
+//!repeat c = 0 to 3
+        s$(r)$(c) = subgroupMatrixMultiplyAccumulate(l$(r), r$(c), s$(r)$(c));
+//!end
+//!end
       }
     }
   }
 
   if (GATED) {
     let place = Place(subgroup, subgroup_invocation, first_row, column0 / 2u, 0u);
-    finish_gated(s00, s02, place, 0u, 0u);
-    finish_gated(s01, s03, place, 0u, 16u);
-    finish_gated(s10, s12, place, 16u, 0u);
-    finish_gated(s11, s13, place, 16u, 16u);
-    finish_gated(s20, s22, place, 32u, 0u);
-    finish_gated(s21, s23, place, 32u, 16u);
-    finish_gated(s30, s32, place, 48u, 0u);
-    finish_gated(s31, s33, place, 48u, 16u);
+//!repeat r = 0 to 3
+    finish_gated(s$(r)0, s$(r)2, place, $(16 * r)u, 0u);
+    finish_gated(s$(r)1, s$(r)3, place, $(16 * r)u, 16u);
+//!end
     return;
   }
   if (is_inside && !HAS_BIAS) {
-    store_sum(y0, s00);
-    store_sum(y0 + 16u, s01);
-    store_sum(y0 + 32u, s02);
-    store_sum(y0 + 48u, s03);
-    store_sum(y1, s10);
-    store_sum(y1 + 16u, s11);
-    store_sum(y1 + 32u, s12);
-    store_sum(y1 + 48u, s13);
-    store_sum(y2, s20);
-    store_sum(y2 + 16u, s21);
-    store_sum(y2 + 32u, s22);
-    store_sum(y2 + 48u, s23);
-    store_sum(y3, s30);
-    store_sum(y3 + 16u, s31);
-    store_sum(y3 + 32u, s32);
-    store_sum(y3 + 48u, s33);
+//!repeat r = 0 to 3
+    store_sum(y$(r), s$(r)0);
+//!repeat c = 1 to 3
+    store_sum(y$(r) + $(16 * c)u, s$(r)$(c));
+//!end
+//!end
     return;
   }
   let place = Place(subgroup, subgroup_invocation, first_row, column0 + first_column, y_first);
-  finish_sum(s00, place, 0u, 0u);
-  finish_sum(s01, place, 0u, 16u);
-  finish_sum(s02, place, 0u, 32u);
-  finish_sum(s03, place, 0u, 48u);
-  finish_sum(s10, place, 16u, 0u);
-  finish_sum(s11, place, 16u, 16u);
-  finish_sum(s12, place, 16u, 32u);
-  finish_sum(s13, place, 16u, 48u);
-  finish_sum(s20, place, 32u, 0u);
-  finish_sum(s21, place, 32u, 16u);
-  finish_sum(s22, place, 32u, 32u);
-  finish_sum(s23, place, 32u, 48u);
-  finish_sum(s30, place, 48u, 0u);
-  finish_sum(s31, place, 48u, 16u);
-  finish_sum(s32, place, 48u, 32u);
-  finish_sum(s33, place, 48u, 48u);
+//!repeat r = 0 to 3
+//!repeat c = 0 to 3
+  finish_sum(s$(r)$(c), place, $(16 * r)u, $(16 * c)u);
+//!end
+//!end
 }

@@ -31,9 +31,9 @@ uint32_t invocations_for(uint32_t units, uint32_t step, uint32_t most) {
 }
 
 Shape shape_for(const ProductRow& row, const gpu::Caps& caps, uint32_t k, bool gated) {
-  constexpr uint32_t kMost = 256;     // many small workgroups of 256 won in trials on an H200
   constexpr uint32_t kSubgroup = 32;  // where the device names no larger one
-  const uint32_t most = std::bit_floor(std::min({kMost, caps.max_invocations, caps.max_workgroup_size_x}));
+  const uint32_t most = std::bit_floor(
+      std::min({kMostMatvecInvocations.value, caps.max_invocations, caps.max_workgroup_size_x}));
   const uint32_t units = (k + kUnit - 1) / kUnit;
   const uint32_t rows = gated ? 1 : 2;
   Shape shape;
@@ -65,7 +65,8 @@ Shape shape_for(const ProductRow& row, const gpu::Caps& caps, uint32_t k, bool g
 Result<void> record_matvec(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
   const ProductRow& row = op.row;
-  const bool gated = op.gate != ActivationFn::kNone;
+  const bool gated = op.is_gated();
+  const Outputs y = op.outputs();
   const gpu::Caps& caps = ctx.plan.caps();
   const Shape shape = shape_for(row, caps, weight.k, gated);
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
@@ -74,8 +75,8 @@ Result<void> record_matvec(Context& ctx, const Product& op) {
   Launch launch{.variant = row.name, .entry = shape.entry, .layout = wgsl::matvec_bindings::kLayout};
   launch.subgroups = row.algorithm == Algorithm::kSubgroup;
   launch.consts = {u32_const("WORKGROUP", shape.workgroup), bool_const("HAS_BIAS", op.bias.valid()),
-                   bool_const("ACCUMULATE", op.accumulate),
-                   u32_const("ACTIVATE", static_cast<uint32_t>(op.gate))};
+                   bool_const("ACCUMULATE", y.adds),
+                   u32_const("ACTIVATE", static_cast<uint32_t>(op.activation()))};
   launch.consts.push_back(shape.threads_per_row != 0 ? u32_const("THREADS_PER_ROW", shape.threads_per_row)
                                                      : u32_const("ROWS", shape.outputs / shape.workgroup));
   launch.substitutions = {
@@ -91,7 +92,7 @@ Result<void> record_matvec(Context& ctx, const Product& op) {
     const wgsl::matvec_bindings::Params params{
         .rows = outputs,
         .first_row = piece.first_row,
-        .y_first = op.y_column + piece.first_row,
+        .y_first = y.column + piece.first_row,
         .gate_rows = outputs,
         .k = weight.k,
         .row_vec4s = static_cast<uint32_t>(layout.plane0_row_bytes / 16),
@@ -99,7 +100,7 @@ Result<void> record_matvec(Context& ctx, const Product& op) {
         .groups_x = launch.grid.x};
     launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
     launch.bindings = {views.weights, views.scales, x.x, x.scales, op.bias.valid() ? op.bias : views.weights,
-                       op.y};
+                       y.f32};
     set_costs(op, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
   }

@@ -20,20 +20,19 @@ constexpr uint32_t kUnit = 32;  // columns
 
 }  // namespace
 
-// Half tiles where whole ones would leave multiprocessors of a large GPU idle. Slices: H200, whole steps of 1B and 8B in
-// q4_k_m, tok/s with up to 8, 16 and 32 of whole tiles: 1,431, 1,545, 1,446 and 456, 472, 463 (doppler bench,
-// 2026-11-21). Four units of 16-bit weights would not fit an invocation's registers.
+// Half tiles where whole ones would leave compute units idle. Four units of 16-bit weights would not fit an
+// invocation's registers.
 TileShape tile_shape(Context& ctx, const Product& op, const TileNeeds& needs) {
   const Weight& weight = op.weight;
-  constexpr uint32_t kEnoughWorkgroups = 264;  // two for each multiprocessor of an H200
   constexpr uint32_t kUnitsEach = 4, kHalf = kTileRows / 2;
   const gpu::Caps& caps = ctx.plan.caps();
-  const uint32_t fitting = std::min({kMostTileInvocations, caps.max_invocations, caps.max_workgroup_size_x});
+  const uint32_t fitting =
+      std::min({kMostTileInvocations.value, caps.max_invocations, caps.max_workgroup_size_x});
   TileShape shape{.units = weight.k / kUnit, .sums = needs.gated ? 2u : 1u};
   if (needs.half_tiles) {
     shape.rows = kHalf;
   } else if (!needs.whole_tiles) {
-    const bool few = needs.outputs / kTileRows < kEnoughWorkgroups;
+    const bool few = needs.outputs / kTileRows < kEnoughTiles.of(caps);
     shape.rows = tunable(ctx.policy, op.choice, "rows", few ? kHalf : kTileRows, {kHalf, kTileRows});
   }
   const uint32_t least = (needs.least_invocations + shape.rows - 1) / shape.rows;
@@ -75,22 +74,26 @@ void choose_block_fragments(const Context& ctx, Launch& launch) {
 Result<void> record_matvec_tile(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
   const ProductRow& row = op.row;
-  if (op.add_norm) return record_matvec_tile_add_norm(ctx, op);
-  if (op.partials) return record_matvec_tile_splits(ctx, op);
-  const bool gated = op.gate != ActivationFn::kNone;
-  const bool begins = op.next != nullptr, normed = op.square_sums.valid();
+  if (op.prologue_as<AddRmsNorm>()) return record_matvec_tile_add_norm(ctx, op);
+  if (op.prologue_as<SplitPartials>()) return record_matvec_tile_splits(ctx, op);
+  const bool gated = op.is_gated();
+  const Outputs y = op.outputs();
+  const auto* deferred = op.prologue_as<DeferredNorm>();
+  const auto* defer = op.epilogue_as<AddResidualDeferNorm>();
+  const auto* gate_of = op.epilogue_as<GateOf>();
+  const auto* argmax = op.epilogue_as<TileArgmax>();
   const gpu::Caps& caps = ctx.plan.caps();
   const TileShape shape = tile_shape(ctx, op,
                                      {.outputs = weight.pieces.front().rows / (gated ? 2 : 1),
                                       .gated = gated,
-                                      .whole_tiles = op.best.valid()});
+                                      .whole_tiles = argmax != nullptr});
   const XViews x = x_views(op, 1);
 
   Launch launch{.variant = row.name};
   launch.substitutions = {
       {"linear/weights/format", weight_fragment(weight.format, row.q8)},
-      {"linear/matvec/tile_x", tile_x_fragment(shape, row.q8, shape.sums + (normed ? 1 : 0), caps)}};
-  if (gated || begins || op.gated.valid()) choose_block_fragments(ctx, launch);
+      {"linear/matvec/tile_x", tile_x_fragment(shape, row.q8, shape.sums + (deferred ? 1 : 0), caps)}};
+  if (gated || defer || gate_of) choose_block_fragments(ctx, launch);
   uint32_t first_tile = 0;
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
@@ -104,15 +107,17 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
     };
     add_consts({u32_const("GROUPS_X", launch.grid.x), bool_const("HAS_BIAS", op.bias.valid())});
     const TensorView bias = op.bias.valid() ? op.bias : views.weights;
-    const TensorView sums = normed ? op.square_sums : views.weights;
-    if (!begins) {
-      add_consts({bool_const("NORMED", normed), f32_const("NORM_EPS", op.norm_eps)});
+    const TensorView sums = deferred ? deferred->square_sums() : views.weights;
+    if (!defer) {
+      add_consts(
+          {bool_const("NORMED", deferred != nullptr), f32_const("NORM_EPS", deferred ? deferred->eps : 0)});
     }
     if (gated) {
       launch.entry = "linear/matvec/matvec_tile_gate";
       launch.layout = wgsl::matvec_tile_gate::kLayout;
-      add_consts({u32_const("GATE_ROWS", outputs), u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)),
-                  bool_const("HAS_Y", op.y.valid()), bool_const("HAS_Q8", op.y_q8.valid()),
+      add_consts({u32_const("GATE_ROWS", outputs),
+                  u32_const("ACTIVATE", static_cast<uint32_t>(op.activation())),
+                  bool_const("HAS_Y", y.f32.valid()), bool_const("HAS_Q8", y.q8.valid()),
                   u32_const("Q8_PLANE1", q8_plane1_offset(1, outputs) / 4)});
       launch.bindings = {views.weights,
                          views.scales,
@@ -120,45 +125,45 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
                          x.scales,
                          sums,
                          bias,
-                         op.y.valid() ? op.y : unused_binding(ctx),
-                         op.y_q8.valid() ? op.y_q8 : unused_binding(ctx)};
-    } else if (op.gated.valid()) {
+                         y.f32.valid() ? y.f32 : unused_binding(ctx),
+                         y.q8.valid() ? y.q8 : unused_binding(ctx)};
+    } else if (gate_of) {
       launch.entry = "linear/matvec/matvec_tile_gate_of";
       launch.layout = wgsl::matvec_tile_gate_of::kLayout;
-      add_consts({u32_const("N", piece.rows), u32_const("ACTIVATE", static_cast<uint32_t>(op.gate_of)),
-                  bool_const("HAS_Y", op.y.valid()), bool_const("HAS_Q8", op.y_q8.valid()),
+      add_consts({u32_const("N", piece.rows),
+                  u32_const("ACTIVATE", static_cast<uint32_t>(gate_of->activation)),
+                  bool_const("HAS_Y", y.f32.valid()), bool_const("HAS_Q8", y.q8.valid()),
                   u32_const("Q8_PLANE1", q8_plane1_offset(1, outputs) / 4)});
       launch.bindings = {views.weights,
                          views.scales,
                          x.x,
                          x.scales,
                          sums,
-                         op.gated,
-                         op.y.valid() ? op.y : unused_binding(ctx),
-                         op.y_q8.valid() ? op.y_q8 : unused_binding(ctx)};
-    } else if (begins) {
+                         gate_of->x,
+                         y.f32.valid() ? y.f32 : unused_binding(ctx),
+                         y.q8.valid() ? y.q8 : unused_binding(ctx)};
+    } else if (defer) {
       launch.entry = "linear/matvec/matvec_tile_residual";
       launch.layout = wgsl::matvec_tile_residual::kLayout;
-      add_consts({u32_const("N", piece.rows), bool_const("H_IS_Q8", op.next->q8),
+      add_consts({u32_const("N", piece.rows), bool_const("H_IS_Q8", defer->norm.q8),
                   u32_const("Q8_PLANE1", q8_plane1_offset(1, weight.n) / 4),
-                  u32_const("H_SUMS", DeferredNorm::sums_offset(weight.n, op.next->q8) / 4)});
-      launch.bindings = {views.weights, views.scales,    x.x,  x.scales,
-                         bias,          op.next->weight, op.y, op.next->buffer};
-    } else if (op.best.valid()) {
+                  u32_const("H_SUMS", DeferredNorm::sums_offset(weight.n, defer->norm.q8) / 4)});
+      launch.bindings = {views.weights, views.scales,       x.x,   x.scales,
+                         bias,          defer->norm.weight, y.f32, defer->norm.buffer};
+    } else if (argmax) {
       launch.entry = "linear/matvec/matvec_tile_best";
       launch.layout = wgsl::matvec_tile_best::kLayout;
       add_consts({u32_const("N", piece.rows), u32_const("FIRST_ROW", piece.first_row),
-                  u32_const("FIRST_TILE", first_tile), bool_const("HAS_Y", op.y.valid())});
+                  u32_const("FIRST_TILE", first_tile), bool_const("HAS_Y", y.f32.valid())});
       launch.bindings = {views.weights, views.scales, x.x,
-                         x.scales,      sums,         op.y.valid() ? op.y : unused_binding(ctx),
-                         op.best};
+                         x.scales,      sums,         y.f32.valid() ? y.f32 : unused_binding(ctx),
+                         argmax->best};
     } else {
       launch.entry = "linear/matvec/matvec_tile";
       launch.layout = wgsl::matvec_tile::kLayout;
       add_consts({u32_const("N", piece.rows), u32_const("FIRST_ROW", piece.first_row),
-                  u32_const("Y_FIRST", op.y_column + piece.first_row),
-                  bool_const("ACCUMULATE", op.accumulate)});
-      launch.bindings = {views.weights, views.scales, x.x, x.scales, sums, bias, op.y};
+                  u32_const("Y_FIRST", y.column + piece.first_row), bool_const("ACCUMULATE", y.adds)});
+      launch.bindings = {views.weights, views.scales, x.x, x.scales, sums, bias, y.f32};
     }
     set_costs(op, piece, launch);
     DP_CHECK(dispatch(ctx, launch));
@@ -168,10 +173,10 @@ Result<void> record_matvec_tile(Context& ctx, const Product& op) {
 }
 
 Result<void> record_matvec_tile_pair(Context& ctx, const Product& op) {
-  if (op.add_norm) return record_matvec_tile_pair_add_norm(ctx, op);
+  if (op.prologue_as<AddRmsNorm>()) return record_matvec_tile_pair_add_norm(ctx, op);
   const Weight &a = op.weight, &b = op.second->weight;
   const ProductRow &first = op.row, &second = op.second->row;
-  const bool normed = op.square_sums.valid();
+  const auto* deferred = op.prologue_as<DeferredNorm>();
   const bool has_half_tiles = a.n % kTileRows != 0 || b.n % kTileRows != 0;
   const TileShape shape = tile_shape(ctx, op, {.outputs = a.n + b.n, .half_tiles = has_half_tiles});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
@@ -182,11 +187,11 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op) {
   launch.substitutions = {
       {"linear/weights/format", weight_fragment(a.format, first.q8)},
       {"second_linear/weights/format", weight_fragment(b.format, second.q8)},
-      {"linear/matvec/tile_x", tile_x_fragment(shape, first.q8, normed ? 3 : 2, ctx.plan.caps())}};
+      {"linear/matvec/tile_x", tile_x_fragment(shape, first.q8, deferred ? 3 : 2, ctx.plan.caps())}};
   launch.consts = tile_consts(shape);
   for (const gpu::WgslConst& value :
-       {u32_const("FIRST_ROWS", a.n), bool_const("NORMED", normed), f32_const("NORM_EPS", op.norm_eps),
-        bool_const("HAS_BIAS", op.bias.valid())}) {
+       {u32_const("FIRST_ROWS", a.n), bool_const("NORMED", deferred != nullptr),
+        f32_const("NORM_EPS", deferred ? deferred->eps : 0), bool_const("HAS_BIAS", op.bias.valid())}) {
     launch.consts.push_back(value);
   }
   launch.bindings = {views.weights,
@@ -195,9 +200,9 @@ Result<void> record_matvec_tile_pair(Context& ctx, const Product& op) {
                      second_views.scales,
                      x.x,
                      x.scales,
-                     normed ? op.square_sums : views.weights,
+                     deferred ? deferred->square_sums() : views.weights,
                      op.bias.valid() ? op.bias : views.weights,
-                     op.y};
+                     op.outputs().f32};
   launch.grid = {.x = (a.n + b.n) / shape.rows};
   set_costs(op, a.pieces[0], launch);
   return dispatch(ctx, launch);

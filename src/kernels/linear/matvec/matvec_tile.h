@@ -35,7 +35,7 @@ std::string_view tile_x_fragment(const TileShape& shape, bool q8, uint32_t sums,
 // Whether 8-bit blocks are made by subgroup operations: subgroups have room for one.
 bool blocks_in_subgroups(const Context& ctx);
 // Chooses the fragments that make 8-bit blocks of a workgroup's outputs: with subgroup operations where subgroups have
-// room for a block. H200, whole steps: see docs/diary/decode.md.
+// room for a block (whole steps: docs/diary/decode.md).
 void choose_block_fragments(const Context& ctx, Launch& launch);
 
 // Products that make x themselves (AddRmsNorm), alone and as a pair.

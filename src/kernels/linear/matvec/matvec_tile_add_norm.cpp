@@ -32,7 +32,7 @@ Result<void> record_outputs(Context& ctx, const Product& op, const Weight& b, co
   const TileShape shape =
       tile_shape(ctx, op, {.outputs = outputs, .least_invocations = least_invocations(ctx, a.k)});
   const PieceViews views = piece_views(a, a.pieces[0]), second_views = piece_views(b, b.pieces[0]);
-  const AddRmsNorm& x = *op.add_norm;
+  const AddRmsNorm& x = *op.prologue_as<AddRmsNorm>();
   Launch launch{.variant = name,
                 .entry = "linear/matvec/matvec_tile_pair_add_norm",
                 .layout = wgsl::matvec_tile_pair_add_norm::kLayout};
@@ -42,9 +42,9 @@ Result<void> record_outputs(Context& ctx, const Product& op, const Weight& b, co
   launch.consts = tile_consts(shape);
   launch.consts.push_back(u32_const("FIRST_ROWS", a.n));
   bind_add_norm(ctx, x, a.k, outputs, shape, launch);
-  launch.bindings = {views.weights, views.scales, second_views.weights, second_views.scales,
-                     x.residual,    x.branch,     x.add_weight,         x.weight,
-                     x.x,           op.y};
+  launch.bindings = {views.weights, views.scales,    second_views.weights, second_views.scales,
+                     x.residual,    x.branch,        x.add_weight,         x.weight,
+                     x.x,           op.outputs().f32};
   launch.fixed_bytes = piece_bytes(a, a.pieces[0]) + (&a == &b ? 0 : piece_bytes(b, b.pieces[0]));
   launch.bytes += uint64_t{4} * outputs;
   launch.operations = uint64_t{2} * outputs * a.k;
@@ -56,12 +56,12 @@ Result<void> record_outputs(Context& ctx, const Product& op, const Weight& b, co
 Result<void> record_matvec_tile_add_norm(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
   const ProductRow& row = op.row;
-  if (op.gate == ActivationFn::kNone) return record_outputs(ctx, op, weight, row, row.name);
+  if (!op.is_gated()) return record_outputs(ctx, op, weight, row, row.name);
   const uint32_t outputs = weight.n / 2;
   const TileShape shape = tile_shape(
       ctx, op, {.outputs = outputs, .gated = true, .least_invocations = least_invocations(ctx, weight.k)});
   const PieceViews views = piece_views(weight, weight.pieces[0]);
-  const AddRmsNorm& x = *op.add_norm;
+  const AddRmsNorm& x = *op.prologue_as<AddRmsNorm>();
   Launch launch{.variant = row.name,
                 .entry = "linear/matvec/matvec_tile_gate_add_norm",
                 .layout = wgsl::matvec_tile_gate_add_norm::kLayout};
@@ -69,10 +69,11 @@ Result<void> record_matvec_tile_add_norm(Context& ctx, const Product& op) {
   choose_block_fragments(ctx, launch);
   launch.consts = tile_consts(shape);
   launch.consts.push_back(u32_const("GATE_ROWS", outputs));
-  launch.consts.push_back(u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)));
+  launch.consts.push_back(u32_const("ACTIVATE", static_cast<uint32_t>(op.activation())));
   launch.consts.push_back(u32_const("Q8_PLANE1", q8_plane1_offset(1, outputs) / 4));
   bind_add_norm(ctx, x, weight.k, outputs, shape, launch);
-  launch.bindings = {views.weights, views.scales, x.residual, x.branch, x.add_weight, x.weight, x.x, op.y_q8};
+  launch.bindings = {views.weights, views.scales, x.residual, x.branch,
+                     x.add_weight,  x.weight,     x.x,        op.outputs().q8};
   launch.fixed_bytes = piece_bytes(weight, weight.pieces[0]);
   launch.bytes += q8_bytes(1, outputs);
   launch.operations = uint64_t{2} * weight.n * weight.k;

@@ -17,8 +17,9 @@ constexpr uint32_t kInvocations = 256;
 Result<void> record_matvec_tile_splits(Context& ctx, const Product& op) {
   const Weight& weight = op.weight;
   const ProductRow& row = op.row;
-  const SplitPartials& x = *op.partials;
-  const bool begins = op.next != nullptr;
+  const SplitPartials& x = *op.prologue_as<SplitPartials>();
+  const auto* defer = op.epilogue_as<AddResidualDeferNorm>();
+  const Outputs y = op.outputs();
   const TileShape shape = tile_shape(
       ctx, op,
       {.outputs = weight.n,
@@ -37,27 +38,27 @@ Result<void> record_matvec_tile_splits(Context& ctx, const Product& op) {
     launch.consts.push_back(value);
   }
   const TensorView bias = op.bias.valid() ? op.bias : views.weights;
-  if (begins) {
+  if (defer) {
     choose_block_fragments(ctx, launch);
     launch.entry = "linear/matvec/matvec_tile_residual_splits";
     launch.layout = wgsl::matvec_tile_residual_splits::kLayout;
     for (const gpu::WgslConst& value :
-         {bool_const("H_IS_Q8", op.next->q8), u32_const("Q8_PLANE1", q8_plane1_offset(1, weight.n) / 4),
-          u32_const("H_SUMS", DeferredNorm::sums_offset(weight.n, op.next->q8) / 4)}) {
+         {bool_const("H_IS_Q8", defer->norm.q8), u32_const("Q8_PLANE1", q8_plane1_offset(1, weight.n) / 4),
+          u32_const("H_SUMS", DeferredNorm::sums_offset(weight.n, defer->norm.q8) / 4)}) {
       launch.consts.push_back(value);
     }
-    launch.bindings = {views.weights, views.scales,    x.partials, ctx.state,
-                       bias,          op.next->weight, op.y,       op.next->buffer};
+    launch.bindings = {views.weights, views.scales,       x.partials, ctx.state,
+                       bias,          defer->norm.weight, y.f32,      defer->norm.buffer};
   } else {
     launch.entry = "linear/matvec/matvec_tile_splits";
     launch.layout = wgsl::matvec_tile_splits::kLayout;
-    launch.consts.push_back(u32_const("Y_FIRST", op.y_column));
-    launch.consts.push_back(bool_const("ACCUMULATE", op.accumulate));
-    launch.bindings = {views.weights, views.scales, x.partials, ctx.state, bias, op.y};
+    launch.consts.push_back(u32_const("Y_FIRST", y.column));
+    launch.consts.push_back(bool_const("ACCUMULATE", y.adds));
+    launch.bindings = {views.weights, views.scales, x.partials, ctx.state, bias, y.f32};
   }
   launch.grid = {.x = weight.n / shape.rows};
   set_costs(op, weight.pieces[0], launch);
-  launch.bytes = x.bytes() + uint64_t{4} * weight.n * (op.accumulate ? 2 : 1);
+  launch.bytes = x.bytes() + uint64_t{4} * weight.n * (y.adds ? 2 : 1);
   return dispatch(ctx, launch);
 }
 

@@ -1,5 +1,4 @@
-// The table of matvec, best first. What a row's shape costs on which GPU is in the comments of matvec.cpp,
-// beside the numbers it sets. Read next: matvec.cpp.
+// The table of matvec, best first; ../measured.h has what put the rows in this order. Read next: matvec.cpp.
 #include "kernels/linear/product.h"
 
 namespace doppler::kernels {
@@ -22,8 +21,6 @@ constexpr ProductTemplate kTemplates[] = {
      .q8 = true,
      .tiled = true},
     {.suffix = "tile", .refuse = refuse_unless_tiles, .algorithm = Algorithm::kTiled, .tiled = true},
-    // H200, Dawn, 28672 x 4096 in q4_k (kernel_bench --model 8b, GPU time alone): dp4a 33.0 us, dp4a.workgroup
-    // 34.5, subgroup 55.9, workgroup 60.4, portable 90.3; in q6_k 128256 x 4096: 148, 178, 208, 227, 374 us.
     {.suffix = "dp4a",
      .lane = Lane::kDp4a,
      .needs = kNeedDp4a | kNeedSubgroups,

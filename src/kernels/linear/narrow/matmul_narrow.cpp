@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "kernels/common/dispatch.h"
+#include "kernels/linear/measured.h"
 #include "kernels/linear/narrow/matmul_narrow_bindings.wgsl.h"
 #include "kernels/linear/product.h"
 #include "kernels/linear/weight_fragments.h"
@@ -41,20 +42,13 @@ uint32_t unit_registers(WeightFormat format) {
   return (info.plane0_block_bytes + info.plane1_block_bytes) * kUnit / info.block_size / 4;
 }
 
-// H200, 16 to 64 rows of the products of an 8B model in tile_q4 (kernel_bench --only .narrow --set ...): 64 weight rows a
-// subgroup; nearly as many workgroups as the device runs at once, so that all end together; and short splits only where it
-// would run half empty without, since each split's sums are written and read again.
+// Nearly as many workgroups as the device runs at once, so that all end together; and short splits only where it would
+// run half empty without, since each split's sums are written and read again.
 NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& piece, uint32_t units) {
   constexpr uint32_t kMostSplits = 16, kLeastSteps = 2, kFewSteps = 4;
   // Weight rows: larger workgroups share more of x. With four tiles of x that pays for fewer of them, and for weights that take
   // longer to unpack (8B, 64 rows: gate and up, and down in tile_q6, 3 us a layer each).
   constexpr uint32_t kHead = 65536, kManyRowsOfFourTiles = 16384;
-  // Workgroups of two subgroups that an H200 runs at once; and half of them. With one tile: 16 rows
-  // of 28672 x 4096 in 896 workgroups take 3 us more than in 448.
-  constexpr uint32_t kAtOnce = 528, kAtOnceOfOne = 792, kHalf = 264;
-  // Of an invocation's weights: there is room for them twice, beside the sums with two tiles of x. H100, 8B, a step's products
-  // with 16 and 32 rows 4.00 and 4.67 to 3.66 and 4.45 ms.
-  constexpr uint32_t kMostUnitRegisters = 56;
   const gpu::Caps& caps = ctx.plan.caps();
   NarrowSizes sizes{.tiles = (ctx.max_rows + kFragment - 1) / kFragment};
   // Units of 16-bit weights fill twice the registers.
@@ -72,9 +66,10 @@ NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& pie
   const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
   const uint32_t steps = (units + kStepUnits - 1) / kStepUnits;
   const uint32_t most = std::clamp(steps / kLeastSteps, 1u, kMostSplits);
-  const uint32_t at_once = (sizes.tiles == 1 ? kAtOnceOfOne : kAtOnce) * 2 / sizes.subgroups;
+  const uint32_t at_once =
+      (sizes.tiles == 1 ? kNarrowAtOnceOfOne : kNarrowAtOnce).of(caps) * 2 / sizes.subgroups;
   uint32_t splits = std::bit_floor(std::clamp(at_once / groups, 1u, most));
-  if (steps / splits < kFewSteps && groups * splits / 2 >= kHalf) splits /= 2;
+  if (steps / splits < kFewSteps && groups * splits / 2 >= kNarrowHalf.of(caps)) splits /= 2;
   splits = std::min(most, tunable(ctx.policy, op.choice, "splits", splits, {1, 2, 4, 8, 16}));
   const uint32_t split_steps = (steps + splits - 1) / splits;
   sizes.splits = (steps + split_steps - 1) / split_steps;
@@ -102,15 +97,17 @@ SplitSums sums_of(const NarrowSizes& sizes, const WeightPiece& piece) {
 
 Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& piece) {
   const Weight& weight = op.weight;
-  const bool gated = op.gate != ActivationFn::kNone;
+  const bool gated = op.is_gated();
+  const Outputs y = op.outputs();
   const uint32_t units = units_of(weight, piece);
   const NarrowSizes sizes = choose_sizes(ctx, op, piece, units);
   const uint32_t groups = (piece.rows + sizes.group_rows() - 1) / sizes.group_rows();
-  const bool split = op.left || sizes.splits > 1 || gated || op.y.bytes < kFragmentBytes;
-  SplitSums sums = op.left ? *op.left : sums_of(sizes, piece);
-  if (split && !op.left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
+  const auto* left = op.epilogue_as<LeaveSums>();
+  const bool split = left || sizes.splits > 1 || gated || y.f32.bytes < kFragmentBytes;
+  SplitSums sums = left ? left->sums : sums_of(sizes, piece);
+  if (split && !left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
   Target target{
-      .y = op.y, .first = op.y_column + piece.first_row, .stride = op.y_stride != 0 ? op.y_stride : weight.n};
+      .y = y.f32, .first = y.column + piece.first_row, .stride = y.stride != 0 ? y.stride : weight.n};
   if (split) target = {.y = sums.partials, .stride = sums.row_stride, .split = sums.split_stride};
 
   const wgsl::matmul_narrow_bindings::Params params{.rows = piece.rows,
@@ -134,20 +131,17 @@ Result<void> record_piece(Context& ctx, const Product& op, const WeightPiece& pi
                    bool_const("HAS_TAIL", units % kStepUnits != 0),
                    bool_const("SPLIT", split),
                    bool_const("HAS_BIAS", !split && op.bias.valid()),
-                   bool_const("ACCUMULATE", !split && op.accumulate)};
+                   bool_const("ACCUMULATE", !split && y.adds)};
   launch.substitutions = {{"linear/weights/stage", weight_fragments(weight.format).stage}};
   launch.params = {reinterpret_cast<const uint8_t*>(&params), sizeof(params)};
   launch.bindings = {views.weights, views.scales, op.x.f16, op.bias.valid() ? op.bias : views.weights,
                      target.y,      ctx.state};
   launch.grid = {.x = groups, .y = sizes.splits};
   launch.fixed_bytes = piece_bytes(weight, piece);
-  launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows *
-                                              (split           ? sizes.splits
-                                               : op.accumulate ? 2
-                                                               : 1);
+  launch.bytes = uint64_t{2} * weight.k + uint64_t{4} * piece.rows * (split ? sizes.splits : y.adds ? 2 : 1);
   launch.operations = uint64_t{2} * piece.rows * weight.k;
   DP_CHECK(dispatch(ctx, launch));
-  if (!split || op.left) return {};
+  if (!split || left) return {};
   return record_sum(ctx, op, piece, sums);
 }
 

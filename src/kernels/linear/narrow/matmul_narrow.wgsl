@@ -17,6 +17,71 @@
 // Error: x and weights rounded to f16, sums in f32, which the units round towards zero: linear.h.
 // Read next: linear/weights/stage_tile_q4, common/forms.h (the order of x's numbers), linear/linear_sum.
 //!import linear/narrow/narrow_tiles
+//!note 16 weight rows, w0 and w1, times all fragments of x.
+//!block multiply r
+s$(r)0 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s$(r)0));
+//!repeat t = 1 to 3
+if (TILES > $(t)u) { s$(r)$(t) = subgroupMatrixMultiplyAccumulate(w1, x$(t)1, subgroupMatrixMultiplyAccumulate(w0, x$(t)0, s$(r)$(t))); }
+//!end
+//!end
+//!note Eighth e of the four units of a step. What it stages is of eighth `then`: x of step `at`, weights of `from`.
+//!block eighth e at then from
+// Columns $(8 * e) to $(8 * e + 7) of each unit.
+x00 = load_x(0u);
+x01 = load_x(16u);
+//!repeat t = 1 to 3
+if (TILES > $(t)u) {
+  x$(t)0 = load_x($(t)u * kBuffer);
+  x$(t)1 = load_x($(t)u * kBuffer + 16u);
+}
+//!end
+share = fetch_x(local, $(at), $(then)u, end);
+{
+  let w0 = load_w(own);
+  let w1 = load_w(own + 16u);
+  stage_rows(units[2], units[3], $(e)u, to1);
+  //!use multiply 0
+}
+workgroupBarrier();
+{
+  let w0 = load_w(own + kBuffer);
+  let w1 = load_w(own + kBuffer + 16u);
+  if (ROWS == 32u) {
+    stage_rows($(from)[0], $(from)[1], $(then)u, to0);
+    stage_x(local, share);
+  } else {
+    stage_rows(units[4], units[5], $(e)u, to0);
+  }
+  //!use multiply 1
+}
+workgroupBarrier();
+if (ROWS > 32u) {
+  {
+    let w0 = load_w(own);
+    let w1 = load_w(own + 16u);
+    stage_rows(units[6], units[7], $(e)u, to1);
+    //!use multiply 2
+  }
+  workgroupBarrier();
+  {
+    let w0 = load_w(own + kBuffer);
+    let w1 = load_w(own + kBuffer + 16u);
+    stage_rows($(from)[0], $(from)[1], $(then)u, to0);
+    stage_x(local, share);
+    //!use multiply 3
+  }
+  workgroupBarrier();
+}
+//!end
+//!note All sums of 16 rows of x.
+//!block put_tile t
+put_sum(s0$(t), place, is_inside, 0u, $(16 * t)u);
+put_sum(s1$(t), place, is_inside, 16u, $(16 * t)u);
+if (ROWS > 32u) {
+  put_sum(s2$(t), place, is_inside, 32u, $(16 * t)u);
+  put_sum(s3$(t), place, is_inside, 48u, $(16 * t)u);
+}
+//!end
 
 @compute @workgroup_size(kWorkgroup)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32,
@@ -31,31 +96,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let to0 = own + own_row * kStride + own_unit * kUnitStep;
   let to1 = to0 + kBuffer;
 
-  var s00: Sum;
-  var s01: Sum;
-  var s02: Sum;
-  var s03: Sum;
-  var s10: Sum;
-  var s11: Sum;
-  var s12: Sum;
-  var s13: Sum;
-  var s20: Sum;
-  var s21: Sum;
-  var s22: Sum;
-  var s23: Sum;
-  var s30: Sum;
-  var s31: Sum;
-  var s32: Sum;
-  var s33: Sum;
+//!repeat r = 0 to 3
+//!repeat t = 0 to 3
+  var s$(r)$(t): Sum;
+//!end
+//!end
   // Fragments of x: tile of 16 rows, half of the 32 columns.
-  var x00: Right;
-  var x01: Right;
-  var x10: Right;
-  var x11: Right;
-  var x20: Right;
-  var x21: Right;
-  var x30: Right;
-  var x31: Right;
+//!repeat t = 0 to 3
+  var x$(t)0: Right;
+  var x$(t)1: Right;
+//!end
 
   var units: array<StageUnit, 8>;
   var next: array<StageUnit, 8>;
@@ -69,70 +119,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var u = begin; u < end; u += 4u) {
     let then = select(min(u + 4u, end - 4u), u + 4u, HAS_TAIL);  // behind the last step that one is read again
 
-    // Columns 0 to 7 of each unit.
-    x00 = load_x(0u);
-    x01 = load_x(16u);
-    if (TILES > 1u) {
-      x10 = load_x(1u * kBuffer);
-      x11 = load_x(1u * kBuffer + 16u);
-    }
-    if (TILES > 2u) {
-      x20 = load_x(2u * kBuffer);
-      x21 = load_x(2u * kBuffer + 16u);
-    }
-    if (TILES > 3u) {
-      x30 = load_x(3u * kBuffer);
-      x31 = load_x(3u * kBuffer + 16u);
-    }
-    share = fetch_x(local, u, 1u, end);
-    {
-      let w0 = load_w(own);
-      let w1 = load_w(own + 16u);
-      stage_rows(units[2], units[3], 0u, to1);
-      s00 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s00));
-      if (TILES > 1u) { s01 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s01)); }
-      if (TILES > 2u) { s02 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s02)); }
-      if (TILES > 3u) { s03 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s03)); }
-    }
-    workgroupBarrier();
-    {
-      let w0 = load_w(own + kBuffer);
-      let w1 = load_w(own + kBuffer + 16u);
-      if (ROWS == 32u) {
-        stage_rows(units[0], units[1], 1u, to0);
-        stage_x(local, share);
-      } else {
-        stage_rows(units[4], units[5], 0u, to0);
-      }
-      s10 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s10));
-      if (TILES > 1u) { s11 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s11)); }
-      if (TILES > 2u) { s12 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s12)); }
-      if (TILES > 3u) { s13 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s13)); }
-    }
-    workgroupBarrier();
-    if (ROWS > 32u) {
-      {
-        let w0 = load_w(own);
-        let w1 = load_w(own + 16u);
-        stage_rows(units[6], units[7], 0u, to1);
-        s20 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s20));
-        if (TILES > 1u) { s21 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s21)); }
-        if (TILES > 2u) { s22 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s22)); }
-        if (TILES > 3u) { s23 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s23)); }
-      }
-      workgroupBarrier();
-      {
-        let w0 = load_w(own + kBuffer);
-        let w1 = load_w(own + kBuffer + 16u);
-        stage_rows(units[0], units[1], 1u, to0);
-        stage_x(local, share);
-        s30 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s30));
-        if (TILES > 1u) { s31 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s31)); }
-        if (TILES > 2u) { s32 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s32)); }
-        if (TILES > 3u) { s33 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s33)); }
-      }
-      workgroupBarrier();
-    }
+    //!use eighth 0 u 1 units
 
     if (!AHEAD || u + 4u < end) {
       for (var i = 0u; i < kUnits; i++) {
@@ -140,233 +127,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       }
     }
 
-    // Columns 8 to 15 of each unit.
-    x00 = load_x(0u);
-    x01 = load_x(16u);
-    if (TILES > 1u) {
-      x10 = load_x(1u * kBuffer);
-      x11 = load_x(1u * kBuffer + 16u);
-    }
-    if (TILES > 2u) {
-      x20 = load_x(2u * kBuffer);
-      x21 = load_x(2u * kBuffer + 16u);
-    }
-    if (TILES > 3u) {
-      x30 = load_x(3u * kBuffer);
-      x31 = load_x(3u * kBuffer + 16u);
-    }
-    share = fetch_x(local, u, 2u, end);
-    {
-      let w0 = load_w(own);
-      let w1 = load_w(own + 16u);
-      stage_rows(units[2], units[3], 1u, to1);
-      s00 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s00));
-      if (TILES > 1u) { s01 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s01)); }
-      if (TILES > 2u) { s02 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s02)); }
-      if (TILES > 3u) { s03 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s03)); }
-    }
-    workgroupBarrier();
-    {
-      let w0 = load_w(own + kBuffer);
-      let w1 = load_w(own + kBuffer + 16u);
-      if (ROWS == 32u) {
-        stage_rows(units[0], units[1], 2u, to0);
-        stage_x(local, share);
-      } else {
-        stage_rows(units[4], units[5], 1u, to0);
-      }
-      s10 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s10));
-      if (TILES > 1u) { s11 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s11)); }
-      if (TILES > 2u) { s12 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s12)); }
-      if (TILES > 3u) { s13 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s13)); }
-    }
-    workgroupBarrier();
-    if (ROWS > 32u) {
-      {
-        let w0 = load_w(own);
-        let w1 = load_w(own + 16u);
-        stage_rows(units[6], units[7], 1u, to1);
-        s20 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s20));
-        if (TILES > 1u) { s21 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s21)); }
-        if (TILES > 2u) { s22 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s22)); }
-        if (TILES > 3u) { s23 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s23)); }
-      }
-      workgroupBarrier();
-      {
-        let w0 = load_w(own + kBuffer);
-        let w1 = load_w(own + kBuffer + 16u);
-        stage_rows(units[0], units[1], 2u, to0);
-        stage_x(local, share);
-        s30 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s30));
-        if (TILES > 1u) { s31 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s31)); }
-        if (TILES > 2u) { s32 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s32)); }
-        if (TILES > 3u) { s33 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s33)); }
-      }
-      workgroupBarrier();
-    }
+    //!use eighth 1 u 2 units
 
-    // Columns 16 to 23 of each unit.
-    x00 = load_x(0u);
-    x01 = load_x(16u);
-    if (TILES > 1u) {
-      x10 = load_x(1u * kBuffer);
-      x11 = load_x(1u * kBuffer + 16u);
-    }
-    if (TILES > 2u) {
-      x20 = load_x(2u * kBuffer);
-      x21 = load_x(2u * kBuffer + 16u);
-    }
-    if (TILES > 3u) {
-      x30 = load_x(3u * kBuffer);
-      x31 = load_x(3u * kBuffer + 16u);
-    }
-    share = fetch_x(local, u, 3u, end);
-    {
-      let w0 = load_w(own);
-      let w1 = load_w(own + 16u);
-      stage_rows(units[2], units[3], 2u, to1);
-      s00 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s00));
-      if (TILES > 1u) { s01 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s01)); }
-      if (TILES > 2u) { s02 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s02)); }
-      if (TILES > 3u) { s03 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s03)); }
-    }
-    workgroupBarrier();
-    {
-      let w0 = load_w(own + kBuffer);
-      let w1 = load_w(own + kBuffer + 16u);
-      if (ROWS == 32u) {
-        stage_rows(units[0], units[1], 3u, to0);
-        stage_x(local, share);
-      } else {
-        stage_rows(units[4], units[5], 2u, to0);
-      }
-      s10 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s10));
-      if (TILES > 1u) { s11 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s11)); }
-      if (TILES > 2u) { s12 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s12)); }
-      if (TILES > 3u) { s13 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s13)); }
-    }
-    workgroupBarrier();
-    if (ROWS > 32u) {
-      {
-        let w0 = load_w(own);
-        let w1 = load_w(own + 16u);
-        stage_rows(units[6], units[7], 2u, to1);
-        s20 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s20));
-        if (TILES > 1u) { s21 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s21)); }
-        if (TILES > 2u) { s22 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s22)); }
-        if (TILES > 3u) { s23 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s23)); }
-      }
-      workgroupBarrier();
-      {
-        let w0 = load_w(own + kBuffer);
-        let w1 = load_w(own + kBuffer + 16u);
-        stage_rows(units[0], units[1], 3u, to0);
-        stage_x(local, share);
-        s30 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s30));
-        if (TILES > 1u) { s31 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s31)); }
-        if (TILES > 2u) { s32 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s32)); }
-        if (TILES > 3u) { s33 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s33)); }
-      }
-      workgroupBarrier();
-    }
+    //!use eighth 2 u 3 units
 
-    // Columns 24 to 31 of each unit.
-    x00 = load_x(0u);
-    x01 = load_x(16u);
-    if (TILES > 1u) {
-      x10 = load_x(1u * kBuffer);
-      x11 = load_x(1u * kBuffer + 16u);
-    }
-    if (TILES > 2u) {
-      x20 = load_x(2u * kBuffer);
-      x21 = load_x(2u * kBuffer + 16u);
-    }
-    if (TILES > 3u) {
-      x30 = load_x(3u * kBuffer);
-      x31 = load_x(3u * kBuffer + 16u);
-    }
-    share = fetch_x(local, then, 0u, end);
-    {
-      let w0 = load_w(own);
-      let w1 = load_w(own + 16u);
-      stage_rows(units[2], units[3], 3u, to1);
-      s00 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s00));
-      if (TILES > 1u) { s01 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s01)); }
-      if (TILES > 2u) { s02 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s02)); }
-      if (TILES > 3u) { s03 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s03)); }
-    }
-    workgroupBarrier();
-    {
-      let w0 = load_w(own + kBuffer);
-      let w1 = load_w(own + kBuffer + 16u);
-      if (ROWS == 32u) {
-        stage_rows(next[0], next[1], 0u, to0);
-        stage_x(local, share);
-      } else {
-        stage_rows(units[4], units[5], 3u, to0);
-      }
-      s10 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s10));
-      if (TILES > 1u) { s11 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s11)); }
-      if (TILES > 2u) { s12 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s12)); }
-      if (TILES > 3u) { s13 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s13)); }
-    }
-    workgroupBarrier();
-    if (ROWS > 32u) {
-      {
-        let w0 = load_w(own);
-        let w1 = load_w(own + 16u);
-        stage_rows(units[6], units[7], 3u, to1);
-        s20 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s20));
-        if (TILES > 1u) { s21 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s21)); }
-        if (TILES > 2u) { s22 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s22)); }
-        if (TILES > 3u) { s23 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s23)); }
-      }
-      workgroupBarrier();
-      {
-        let w0 = load_w(own + kBuffer);
-        let w1 = load_w(own + kBuffer + 16u);
-        stage_rows(next[0], next[1], 0u, to0);
-        stage_x(local, share);
-        s30 = subgroupMatrixMultiplyAccumulate(w1, x01, subgroupMatrixMultiplyAccumulate(w0, x00, s30));
-        if (TILES > 1u) { s31 = subgroupMatrixMultiplyAccumulate(w1, x11, subgroupMatrixMultiplyAccumulate(w0, x10, s31)); }
-        if (TILES > 2u) { s32 = subgroupMatrixMultiplyAccumulate(w1, x21, subgroupMatrixMultiplyAccumulate(w0, x20, s32)); }
-        if (TILES > 3u) { s33 = subgroupMatrixMultiplyAccumulate(w1, x31, subgroupMatrixMultiplyAccumulate(w0, x30, s33)); }
-      }
-      workgroupBarrier();
-    }
+    //!use eighth 3 then 0 next
     units = next;
   }
 
   let place = Place(subgroup, subgroup_invocation, first_row, group.y * params.y_split + params.y_first);
   let is_inside = kRowsX <= state.rows && row0 + SUBGROUPS * ROWS <= params.rows;
-  put_sum(s00, place, is_inside, 0u, 0u);
-  put_sum(s10, place, is_inside, 16u, 0u);
-  if (ROWS > 32u) {
-    put_sum(s20, place, is_inside, 32u, 0u);
-    put_sum(s30, place, is_inside, 48u, 0u);
+  //!use put_tile 0
+//!repeat t = 1 to 3
+  if (TILES > $(t)u) {
+    //!use put_tile $(t)
   }
-  if (TILES > 1u) {
-    put_sum(s01, place, is_inside, 0u, 16u);
-    put_sum(s11, place, is_inside, 16u, 16u);
-    if (ROWS > 32u) {
-      put_sum(s21, place, is_inside, 32u, 16u);
-      put_sum(s31, place, is_inside, 48u, 16u);
-    }
-  }
-  if (TILES > 2u) {
-    put_sum(s02, place, is_inside, 0u, 32u);
-    put_sum(s12, place, is_inside, 16u, 32u);
-    if (ROWS > 32u) {
-      put_sum(s22, place, is_inside, 32u, 32u);
-      put_sum(s32, place, is_inside, 48u, 32u);
-    }
-  }
-  if (TILES > 3u) {
-    put_sum(s03, place, is_inside, 0u, 48u);
-    put_sum(s13, place, is_inside, 16u, 48u);
-    if (ROWS > 32u) {
-      put_sum(s23, place, is_inside, 32u, 48u);
-      put_sum(s33, place, is_inside, 48u, 48u);
-    }
-  }
+//!end
 }

@@ -7,9 +7,6 @@ namespace {
 
 constexpr ProductTemplate kTemplates[] = {
     kCpuRow,
-    // H200, Dawn, 2026-11-22, all products of a step of an 8B model in Q4_K_M (linear_chain_bench), ms with 32 and 64 rows:
-    // narrow 4.67 and 6.41, matmul's matrix 12.3 and 13.4 (in plans of 512 rows 14.9 and 15.3), dp4a 42.5 with 32.
-    // 1B: narrow 1.26 and 1.63, matrix in plans of 512 rows 2.82 and 2.87.
     {.suffix = "narrow",
      .lane = Lane::kMatrix,
      .needs = kNeedMatrix,

@@ -9,14 +9,9 @@ struct WeightRows {
   next_other: Fetched,
 }
 struct RowSums {
-  r0: vec4<f32>,
-  r1: vec4<f32>,
-  r2: vec4<f32>,
-  r3: vec4<f32>,
-  r4: vec4<f32>,
-  r5: vec4<f32>,
-  r6: vec4<f32>,
-  r7: vec4<f32>,
+//!repeat i = 0 to 7
+  r$(i): vec4<f32>,
+//!end
 }
 struct Units {
   own: Unit,
@@ -39,15 +34,13 @@ fn times_x(w: Units, row: u32, c: u32) -> vec4<f32> {
 fn add_rows(sums: RowSums, fetched: WeightRows, c: u32, rows: u32) -> RowSums {
   let w = Units(unpack_unit(fetched.own), unpack_unit(fetched.other), unpack_unit(fetched.next), unpack_unit(fetched.next_other));
   var s = sums;
-  s.r0 += times_x(w, 0u, c);
-  s.r1 += times_x(w, 1u, c);
-  s.r2 += times_x(w, 2u, c);
-  s.r3 += times_x(w, 3u, c);
+//!repeat i = 0 to 3
+  s.r$(i) += times_x(w, $(i)u, c);
+//!end
   if (rows > 4u) {
-    s.r4 += times_x(w, 4u, c);
-    s.r5 += times_x(w, 5u, c);
-    s.r6 += times_x(w, 6u, c);
-    s.r7 += times_x(w, 7u, c);
+//!repeat i = 4 to 7
+    s.r$(i) += times_x(w, $(i)u, c);
+//!end
   }
   return s;
 }

@@ -26,7 +26,9 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
   const gpu::Caps& caps = ctx.plan.caps();
   const ProductRow& row = op.row;
   const bool of_cpu = row.algorithm == Algorithm::kOnceOfCpu, of_few = row.algorithm == Algorithm::kFew;
-  const bool gated = op.gate != ActivationFn::kNone;
+  const bool gated = op.is_gated();
+  const Outputs y = op.outputs();
+  const auto* left = op.epilogue_as<LeaveSums>();
   const SkinnyShape shape = of_cpu ? cpu_shape(ctx, op) : of_few ? few_shape(ctx, op) : skinny_shape(ctx, op);
   const bool split = shape.splits > 1;
   const WeightLayout layout = weight_layout(weight.format, weight.n, weight.k);
@@ -56,8 +58,8 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
   }
   for (const WeightPiece& piece : weight.pieces) {
     const PieceViews views = piece_views(weight, piece);
-    SplitSums sums = op.left ? *op.left : sums_of(shape, piece, ctx.max_rows);
-    if (split && !op.left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
+    SplitSums sums = left ? left->sums : sums_of(shape, piece, ctx.max_rows);
+    if (split && !left) sums.partials = ctx.plan.scratch("splits", sums.bytes());
     const uint32_t outputs = gated ? piece.rows / 2 : piece.rows + op.second_n();
     const uint32_t groups = (outputs + shape.group_rows() - 1) / shape.group_rows();
     launch.grid = {.rows_axis = 2, .rows_per_group = shape.batch};
@@ -74,12 +76,12 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
                      u32_const("OUTPUTS", outputs),
                      u32_const("FIRST_ROW", piece.first_row),
                      u32_const("GROUPS_X", launch.grid.x),
-                     u32_const("Y_FIRST", split ? 0 : op.y_column + piece.first_row),
-                     u32_const("Y_STRIDE", split              ? sums.row_stride
-                                           : op.y_stride != 0 ? op.y_stride
-                                                              : (weight.n + op.second_n()) / (gated ? 2 : 1)),
+                     u32_const("Y_FIRST", split ? 0 : y.column + piece.first_row),
+                     u32_const("Y_STRIDE", split           ? sums.row_stride
+                                           : y.stride != 0 ? y.stride
+                                                           : (weight.n + op.second_n()) / (gated ? 2 : 1)),
                      bool_const("HAS_BIAS", !split && op.bias.valid()),
-                     bool_const("ACCUMULATE", !split && op.accumulate)};
+                     bool_const("ACCUMULATE", !split && y.adds)};
     const auto add_consts = [&](std::initializer_list<gpu::WgslConst> consts) {
       launch.consts.insert(launch.consts.end(), consts);
     };
@@ -89,8 +91,8 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
       add_consts({u32_const("ROWS", shape.rows), u32_const("SLICES", shape.slices),
                   u32_const("SHARED_VEC4S", shape.shared_vec4s()), u32_const("PADDING", shape.padding()),
                   u32_const("WEIGHT_ROWS", piece.rows), bool_const("GATED", gated),
-                  u32_const("ACTIVATE", static_cast<uint32_t>(op.gate)), bool_const("HAS_Q8", shape.q8_out),
-                  u32_const("BLOCK_VALUES", shape.block_values()),
+                  u32_const("ACTIVATE", static_cast<uint32_t>(op.activation())),
+                  bool_const("HAS_Q8", shape.q8_out), u32_const("BLOCK_VALUES", shape.block_values()),
                   u32_const("Q8_PLANE1", q8_plane1_offset(ctx.max_rows, outputs) / 4),
                   u32_const("DEPTH", shape.depth)});
       if (of_few) {
@@ -106,8 +108,8 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
                        x.x,
                        x.scales,
                        op.bias.valid() ? op.bias : views.weights,
-                       split ? sums.partials : op.y,
-                       op.y_q8.valid() ? op.y_q8 : unused_binding(ctx),
+                       split ? sums.partials : y.f32,
+                       y.q8.valid() ? y.q8 : unused_binding(ctx),
                        ctx.state};
     if (op.second) {
       const Weight& second = op.second->weight;
@@ -119,12 +121,12 @@ Result<void> record_matmul_skinny(Context& ctx, const Product& op) {
                          x.x,
                          x.scales,
                          op.bias.valid() ? op.bias : views.weights,
-                         op.y,
+                         y.f32,
                          ctx.state};
     }
     set_costs(op, piece, launch, shape.splits);
     DP_CHECK(dispatch(ctx, launch));
-    if (split && !op.left) DP_CHECK(record_sum(ctx, op, piece, sums));
+    if (split && !left) DP_CHECK(record_sum(ctx, op, piece, sums));
   }
   return {};
 }

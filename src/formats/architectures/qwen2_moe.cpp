@@ -74,7 +74,7 @@ Result<void> read_gguf3(const GgufKeys& keys, ModelConfig& config) {
 
 }  // namespace
 
-constinit const Architecture kQwen2MoeRow = {
+constinit const Architecture rows::qwen2_moe = {
     .family = "qwen2_moe",
     .biases = Biases::kQkv,
     .layer = kPreNormMoeLayer,
@@ -90,7 +90,7 @@ constinit const Architecture kQwen2MoeRow = {
                     .keys = kHuggingFaceMoeKeys},
 };
 
-constinit const Architecture kQwen3MoeRow = {
+constinit const Architecture rows::qwen3_moe = {
     .family = "qwen3_moe",
     .layer = kLayer3,
     .gguf = {.architectures = kGguf3,

@@ -1,4 +1,4 @@
-#include "base/tensor_id.h"
+#include "formats/tensor_id.h"
 
 #include "base/text.h"
 
