@@ -8,13 +8,17 @@ const kUsualQuantisations = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 const kShownChoices = 12; // in a sentence
 const kName = /^(?<repo>[\w.-]+\/[\w.-]+)(?::(?<selector>[^@]+))?(?:@(?<revision>[\w./-]+))?$/;
 const kFile = /\.(gguf|safetensors|json)$/i;
+const kHost = /^(?:https?:\/\/)?(?:huggingface\.co|hf\.co)\//i; // what the hub is called in addresses
+const kPage = /^(?<repo>[\w.-]+\/[\w.-]+)\/(?:blob|tree)\/(?<revision>[^/]+)(?:\/(?<selector>.+))?$/;
 
 /**
- * "owner/name", "owner/name:FILE.gguf", "owner/name:Q4_K_M", each with "@revision"; null: it is no such name.
+ * "owner/name", "owner/name:FILE.gguf", "owner/name:Q4_K_M", each with "@revision", also with the hub's name before it
+ * ("hf.co/owner/name"), or as a page's address shows it (".../blob/main/FILE.gguf"); null: it is no such name.
  * @param {string} text @returns {{repo: string, selector: string, revision: string} | null}
  */
 export function parseHubName(text) {
-  const groups = kName.exec(text)?.groups;
+  const bare = kHost.test(text) ? text.replace(kHost, '').replace(/[?#].*$/, '').replace(/\/$/, '') : text;
+  const groups = kName.exec(bare)?.groups ?? (bare === text ? null : kPage.exec(bare)?.groups);
   if (!groups || text.startsWith('.') || kFile.test(groups.repo)) return null;
   return { repo: groups.repo, selector: groups.selector ?? '', revision: groups.revision ?? 'main' };
 }
@@ -54,8 +58,11 @@ export function chooseFile(repo, paths, selector) {
   const named = ggufs.find((path) => path === selector || baseName(path) === selector);
   if (named) return named;
   const models = ggufs.filter((path) => !/^mmproj/i.test(baseName(path))); // projectors lie beside models and are none
-  const withQuantisation = (word) => models.filter((path) =>
-    path.toLowerCase().split(/[-./]/).includes(word.toLowerCase()));
+  // No underscore follows: "q4_k" is another quantisation than "q4_k_m".
+  const withQuantisation = (word) => {
+    const part = new RegExp(`(^|[-_./])${word.replace(/[^\w]/g, '\\$&')}([-./]|$)`, 'i');
+    return models.filter((path) => part.test(path));
+  };
   if (selector) {
     const found = withQuantisation(selector);
     if (found.length === 1) return found[0];

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <string>
 
+#include "base/unread_dtypes.h"
+
 namespace doppler {
 namespace {
 
@@ -50,6 +52,15 @@ constexpr std::array kTypes = {
     DTypeInfo{.type = DType::kU8, .name = "u8", .block_bytes = 1},
     DTypeInfo{.type = DType::kBool, .name = "bool", .block_bytes = 1},
     DTypeInfo{.type = DType::kF8E4M3, .name = "f8_e4m3", .block_bytes = 1},
+    DTypeInfo{.type = unread::kU16, .name = "u16", .block_bytes = 2},
+    DTypeInfo{.type = unread::kU32, .name = "u32", .block_bytes = 4},
+    DTypeInfo{.type = unread::kU64, .name = "u64", .block_bytes = 8},
+    DTypeInfo{.type = unread::kC64, .name = "c64", .block_bytes = 8},
+    DTypeInfo{.type = unread::kF8E5M2, .name = "f8_e5m2", .block_bytes = 1},
+    DTypeInfo{.type = unread::kF8E8M0, .name = "f8_e8m0", .block_bytes = 1},
+    DTypeInfo{.type = unread::kF6E2M3, .name = "f6_e2m3", .block_size = 4, .block_bytes = 3},
+    DTypeInfo{.type = unread::kF6E3M2, .name = "f6_e3m2", .block_size = 4, .block_bytes = 3},
+    DTypeInfo{.type = unread::kF4, .name = "f4", .block_size = 2, .block_bytes = 1},
 };
 // clang-format on
 

@@ -95,8 +95,13 @@ Task<Result<float>> judged(LoadedModel& loaded, std::string query, std::string t
 
 Result<uint32_t> checked_dimensions(const ModelConfig& config, uint32_t dimensions) {
   if (!formats::is_embedding_model(config) || config.pooling.n_classes != 0) {
-    return fail(ErrorKind::kUnsupported, "The model %s %s, no embeddings: its files name no pooling.",
-                config.name.c_str(), formats::is_embedding_model(config) ? "gives scores" : "writes text");
+    // Copies of earlier pulls lack it.
+    const bool may_lack = !config.gguf_names && !formats::is_embedding_model(config);
+    return fail(ErrorKind::kUnsupported, "The model %s %s, no embeddings: its files name no pooling%s.",
+                config.name.c_str(), formats::is_embedding_model(config) ? "gives scores" : "writes text",
+                may_lack
+                    ? " (no modules.json; where its source has one, \"doppler pull --replace\" fetches it)"
+                    : "");
   }
   const uint32_t own = formats::output_dim(config);
   if (dimensions == 0 || dimensions == own) return own;

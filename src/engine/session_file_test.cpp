@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/session_identity.h"
 #include "formats/gguf/gguf_writer.h"
 #include "formats/test_helpers.h"
@@ -33,6 +35,45 @@ TEST(SessionFile, IsMatchedByTheWeightsToo) {
   EXPECT_EQ(digest_of(1), digest_of(1));
   EXPECT_NE(digest_of(1), digest_of(2));
   EXPECT_NE(digest_of(1), digest_of(1, 0));
+}
+
+// Of one model under two scalings of positions, the cache of one was restored under the other.
+TEST(SessionFile, IsMatchedByTheScalingOfPositionsToo) {
+  const auto checkpoint_of = [](uint8_t fill) {
+    formats::GgufHeader header;
+    header.add_tensor("rope_freqs.weight", DType::kF32, {4});
+    std::vector<uint8_t> file = header.build();
+    file.resize(header.file_bytes(), fill);
+    static uint64_t bytes_read = 0;
+    return must(formats::run_now(formats::open_checkpoint(std::make_unique<formats::MemoryFileSet>(
+        formats::MemoryFileSet::Files{{"m.gguf", std::move(file)}}, "m.gguf", &bytes_read))));
+  };
+  const auto plain = checkpoint_of(1), other = checkpoint_of(2);
+  const auto digest = [](const formats::Checkpoint& checkpoint, const formats::RopeConfig& rope,
+                         uint32_t ctx_len = 64) {
+    formats::ModelConfig config;
+    config.rope = rope;
+    return must(formats::run_now(scaling_digest(checkpoint, config, ctx_len)));
+  };
+  using enum formats::RopeScaling;
+  EXPECT_EQ(digest(*plain, {.rotary_dim = 8}), "");
+  const formats::RopeConfig linear = {.rotary_dim = 8, .scaling = kLinear, .factor = 2};
+  EXPECT_EQ(digest(*plain, linear), digest(*plain, linear));
+  std::vector<std::string> seen = {digest(*plain, linear)};
+  const formats::RopeConfig divided = {.rotary_dim = 8, .frequency_divisors = "rope_freqs.weight"};
+  const formats::RopeConfig lengthened = {.rotary_dim = 4,
+                                          .scaling = kLongRope,
+                                          .original_ctx_len = 32,
+                                          .long_factor = {1, 2},
+                                          .short_factor = {1, 1}};
+  seen.push_back(digest(*plain, {.rotary_dim = 8, .scaling = kLinear, .factor = 4}));
+  seen.push_back(digest(*plain, {.rotary_dim = 8, .scaling = kYarn, .factor = 2}));
+  seen.push_back(digest(*plain, divided));
+  seen.push_back(digest(*other, divided));
+  seen.push_back(digest(*plain, lengthened));
+  seen.push_back(digest(*plain, lengthened, 16));
+  std::ranges::sort(seen);
+  EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end());
 }
 
 TEST(SessionFile, WhatIsSavedIsRestoredWithItsModelAlone) {

@@ -185,6 +185,82 @@ TEST(Checkpoint, ReadsHuggingFaceFolders) {
   EXPECT_EQ(refusal(sharded), "model has a config.json but no 2.safetensors.");
 }
 
+std::vector<uint8_t> safetensors_with(const std::vector<std::string>& names,
+                                      const std::vector<std::pair<std::string, std::string>>& metadata) {
+  const std::vector<uint8_t> data(8);
+  std::vector<SafetensorsItem> items;
+  for (const std::string& name : names) items.push_back({name, DType::kF32, {2}, data});
+  MemorySink sink;
+  EXPECT_TRUE(write_safetensors(items, metadata, sink));
+  return sink.bytes();
+}
+
+constexpr const char* kTiedConfig =
+    R"({"model_type": "llama", "tie_word_embeddings": true, "hidden_size": 4, "num_hidden_layers": 1,
+        "num_attention_heads": 1, "intermediate_size": 4, "vocab_size": 3})";
+
+// safetensors' own save_model() leaves one of two equal tensors out; so do some trainers, without a word of it.
+TEST(Checkpoint, ATableStoredAsTheOutputMatrixHasItsOwnName) {
+  const std::vector<std::string> names = {"lm_head.weight", "model.layers.0.mlp.up_proj.weight"};
+  const auto said = must(
+      open({{"config.json", bytes_of_text(R"({"model_type": "llama"})")},
+            {"model.safetensors",
+             safetensors_with(names, {{"format", "pt"}, {"model.embed_tokens.weight", "lm_head.weight"}})}}));
+  EXPECT_TRUE(said->find("model.embed_tokens.weight"));
+  EXPECT_FALSE(said->find("lm_head.weight"));
+  const auto tied = must(open(
+      {{"config.json", bytes_of_text(kTiedConfig)}, {"model.safetensors", safetensors_with(names, {})}}));
+  EXPECT_TRUE(tied->find("model.embed_tokens.weight"));
+  const auto untied = must(open({{"config.json", bytes_of_text(R"({"model_type": "llama"})")},
+                                 {"model.safetensors", safetensors_with(names, {})}}));
+  EXPECT_TRUE(untied->find("lm_head.weight"));
+}
+
+TEST(Checkpoint, AnIndexMayNameATiedTensorThatIsInNoFile) {
+  const auto with = [](const char* config, const std::vector<std::string>& stored) {
+    return refusal(
+        {{"config.json", bytes_of_text(config)},
+         {"1.safetensors", safetensors_with(stored, {})},
+         {"model.safetensors.index.json",
+          bytes_of_text(
+              R"({"weight_map": {"model.embed_tokens.weight": "1.safetensors", "lm_head.weight": "1.safetensors"}})")}});
+  };
+  EXPECT_EQ(with(kTiedConfig, {"model.embed_tokens.weight"}), "");
+  EXPECT_EQ(with(kTiedConfig, {"lm_head.weight"}), "");
+  EXPECT_NE(with(R"({"model_type": "llama"})", {"model.embed_tokens.weight"}).find("does not hold it"),
+            std::string::npos);
+  EXPECT_NE(with(kTiedConfig, {"model.norm.weight"}).find("does not hold it"), std::string::npos);
+}
+
+TEST(Checkpoint, AFolderWithAConfigurationAndOneGgufIsThatGguf) {
+  const Files one = {
+      {"config.json", bytes_of_text("{}")}, {"m.gguf", small_gguf()}, {"mmproj-m.gguf", small_gguf()}};
+  EXPECT_EQ(must(open(one))->kind(), Checkpoint::Kind::kGguf);
+  Files two = one;
+  two["n.gguf"] = small_gguf();
+  EXPECT_EQ(refusal(two), "Folder model holds 2 GGUF files; name one of them, such as m.gguf.");
+  Files other = one;
+  other["consolidated.safetensors"] = small_safetensors({"a"});
+  EXPECT_EQ(refusal(other),
+            "model has a config.json but no model.safetensors; it also holds m.gguf, which may be named.");
+}
+
+TEST(Checkpoint, AModuleWhoseFolderIsMissingIsNamed) {
+  EXPECT_EQ(refusal({{"config.json", bytes_of_text(R"({"model_type": "bert"})")},
+                     {"model.safetensors", small_safetensors({"a"})},
+                     {"modules.json", bytes_of_text(R"([{"type": "x.Pooling", "path": "1_Pooling"}])")}}),
+            "modules.json of model names 1_Pooling, but there is no 1_Pooling/config.json; \"doppler pull "
+            "--replace\" "
+            "fetches it.");
+}
+
+TEST(Checkpoint, EmptyEightBitFloatsNeedNoScales) {
+  const SafetensorsItem items[] = {{"empty", DType::kF8E4M3, {0}, {}}};
+  MemorySink sink;
+  ASSERT_TRUE(write_safetensors(items, {}, sink));
+  EXPECT_EQ(refusal({{"config.json", bytes_of_text("{}")}, {"model.safetensors", sink.bytes()}}), "");
+}
+
 // w = code * scale, by blocks of the config's size, by rows, and as a whole; what is read from the middle on is the same.
 TEST(Checkpoint, EightBitFloatsBesideTheirScalesAreBF16) {
   constexpr uint64_t kN = 5, kK = 7, kExperts = 2;

@@ -149,8 +149,15 @@ std::vector<CorpusCase> safetensors_cases() {
   json("offset_overflow",
        R"({"t":{"dtype":"I8","shape":[1],"data_offsets":[18446744073709551614,18446744073709551615]}})", 8,
        "an offset that overflows 64 bits");
-  json("unknown_type", R"({"t":{"dtype":"F8_E5M2","shape":[1],"data_offsets":[0,1]}})", 1,
-       "tensor \"t\" has the type \"F8_E5M2\", which this build cannot read");
+  json("unknown_type", R"({"t":{"dtype":"F7","shape":[1],"data_offsets":[0,1]}})", 1,
+       "tensor \"t\" has the type \"F7\", which this build cannot read");
+  json(
+      "types_without_use",
+      R"({"t":{"dtype":"F8_E5M2","shape":[2],"data_offsets":[0,2]},)"
+      R"("u":{"dtype":"U32","shape":[1],"data_offsets":[2,6]},"v":{"dtype":"F4","shape":[4],"data_offsets":[6,8]}})",
+      8, "");
+  json("half_a_byte", R"({"t":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}})", 2,
+       "a count of numbers that fills no whole bytes");
   json("no_type", R"({"t":{"shape":[1],"data_offsets":[0,1]}})", 1,
        "not all of dtype, shape and two data_offsets");
   json("three_offsets", R"({"t":{"dtype":"I8","shape":[1],"data_offsets":[0,1,2]}})", 1,

@@ -1,5 +1,7 @@
 #include "formats/embedding_modules.h"
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "base/text.h"
 
@@ -26,6 +28,17 @@ constexpr const char* kRefusedModes[] = {"pooling_mode_max_tokens", "pooling_mod
                                          "pooling_mode_weightedmean_tokens"};
 
 }  // namespace
+
+std::vector<std::string> module_folders(const Json& modules) {
+  std::vector<std::string> out;
+  if (!modules.is_array()) return out;
+  for (const Json& module : modules) {
+    const auto path = get_string(module, "path");
+    if (!path || !*path || (*path)->empty() || std::ranges::find(out, **path) != out.end()) continue;
+    out.push_back(**path);
+  }
+  return out;
+}
 
 Result<std::vector<EmbeddingModule>> parse_modules(const Json& modules) {
   if (!modules.is_array()) return fail(ErrorKind::kInvalidInput, "modules.json holds no list.");

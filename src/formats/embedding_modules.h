@@ -22,6 +22,8 @@ struct EmbeddingModule {
   std::string folder;  // empty: the model's own
 };
 
+// The folders that modules.json names, of modules of any kind: where a source of files finds what else belongs to the model.
+std::vector<std::string> module_folders(const Json& modules);
 // Error: a module that is not known.
 Result<std::vector<EmbeddingModule>> parse_modules(const Json& modules);
 // The name of a pooling, of its config.json. Error: none, several, or another than those above.

@@ -134,7 +134,7 @@ Result<void> widen_float8(std::vector<std::unique_ptr<ByteSource>>& sources, std
   for (size_t i = 0; i < tensors.size(); ++i) places[tensors[i].name] = i;
   std::set<std::string> dropped;
   for (TensorInfo& tensor : tensors) {
-    if (tensor.type != DType::kF8E4M3) continue;
+    if (tensor.type != DType::kF8E4M3 || tensor.bytes == 0) continue;
     auto scales = places.find(tensor.name + "_scale_inv");
     if (scales == places.end()) scales = places.find(tensor.name + "_scale");
     if (scales == places.end()) {

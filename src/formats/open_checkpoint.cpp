@@ -13,13 +13,13 @@
 #include "formats/rdrr/rdrr_reader.h"
 #include "formats/rdrr/unpacked_source.h"
 #include "formats/safetensors/safetensors_index.h"
+#include "formats/tied_tensors.h"
 
 namespace doppler::formats {
 namespace {
 
 constexpr uint64_t kMaxConfigBytes = 1 << 20;  // real ones have a few kB
 constexpr int64_t kMaxSplits = 4096;
-constexpr char kIndexName[] = "model.safetensors.index.json";
 
 using SourcePtr = std::unique_ptr<ByteSource>;
 
@@ -60,16 +60,12 @@ class CheckpointOpener {
     }
     auto opening = open_if_there("config.json");
     DP_CO_TRY(SourcePtr config, co_await std::move(opening));
-    if (config) {
+    const std::vector<std::string> ggufs = gguf_models();
+    const bool has_safetensors = std::ranges::any_of(
+        files().list(), [](const std::string& name) { return name.ends_with(".safetensors"); });
+    if (config && (has_safetensors || ggufs.empty())) {
       auto reading = open_hugging_face(std::move(config), "");
       co_return co_await std::move(reading);
-    }
-    std::vector<std::string> ggufs;
-    for (const std::string& name : files().list()) {
-      if (name.ends_with(".gguf") &&
-          (name.find("-of-") == std::string::npos || name.find("-00001-of-") != std::string::npos)) {
-        ggufs.push_back(name);
-      }
     }
     if (ggufs.size() == 1) {
       auto reading = open_gguf(ggufs[0]);
@@ -85,9 +81,20 @@ class CheckpointOpener {
                    kRdrrManifestName);
   }
 
+  // The GGUF files of the folder, of a split one the first part; not the projectors of pictures beside them.
+  std::vector<std::string> gguf_models() const {
+    std::vector<std::string> out;
+    for (const std::string& name : files().list()) {
+      const bool is_first =
+          name.find("-of-") == std::string::npos || name.find("-00001-of-") != std::string::npos;
+      if (name.ends_with(".gguf") && is_first && !name.starts_with("mmproj")) out.push_back(name);
+    }
+    return out;
+  }
+
   Task<Result<>> open_file() {
     const std::string name = files().main_file();
-    if (name == "config.json" || name == kIndexName || name == kRdrrManifestName) {
+    if (name == "config.json" || name == kSafetensorsIndexName || name == kRdrrManifestName) {
       auto reading = open_folder();
       co_return co_await std::move(reading);
     }
@@ -231,11 +238,11 @@ class CheckpointOpener {
   Task<Result<>> open_hugging_face(SourcePtr config, std::string only) {
     auto reading_config = read_config(config->name());
     if (auto done = co_await std::move(reading_config); !done) co_return forward(std::move(done).error());
-    auto reading_index = result_->read_text(kIndexName);
+    auto reading_index = result_->read_text(kSafetensorsIndexName);
     DP_CO_TRY(const auto index_text, co_await std::move(reading_index));
     SafetensorsIndex index;
     if (index_text) {
-      DP_CO_TRY(index, parse_safetensors_index(*index_text, kIndexName));
+      DP_CO_TRY(index, parse_safetensors_index(*index_text, kSafetensorsIndexName));
       if (!only.empty() && std::ranges::find(index.files, only) == index.files.end()) index = {};
     }
     if (index.files.empty()) index.files.push_back(only.empty() ? "model.safetensors" : only);
@@ -243,7 +250,8 @@ class CheckpointOpener {
       auto opening = open_shard(file);
       if (auto done = co_await std::move(opening); !done) co_return forward(std::move(done).error());
     }
-    DP_CO_CHECK(check_index(index));
+    DP_CO_CHECK(check_index(index, result_->tensors_, aliases_, *result_->config_));
+    rename_tied(result_->tensors_, aliases_, *result_->config_);
     auto reading_modules = read_modules();
     if (auto done = co_await std::move(reading_modules); !done) co_return forward(std::move(done).error());
     DP_CO_CHECK(widen_float8(result_->sources_, result_->tensors_, *result_->config_));
@@ -278,8 +286,15 @@ class CheckpointOpener {
     for (const EmbeddingModule& module : modules) {
       if (module.kind == ModuleKind::kNormalize) said["normalize"] = true;
       if (module.kind != ModuleKind::kPooling && module.kind != ModuleKind::kDense) continue;
-      auto reading = read_object(module.folder + "/config.json");
+      const std::string file = module.folder + "/config.json";
+      auto reading = read_object(file);
       DP_CO_TRY(const Json own, co_await std::move(reading));
+      if (own.is_null()) {
+        co_return fail(
+            ErrorKind::kInvalidInput,
+            "modules.json of %s names %s, but there is no %s; \"doppler pull --replace\" fetches it.",
+            files().root().c_str(), printable(module.folder).c_str(), printable(file).c_str());
+      }
       if (module.kind == ModuleKind::kPooling) {
         DP_CO_TRY(said["pooling"], parse_pooling(own));
         continue;
@@ -326,6 +341,7 @@ class CheckpointOpener {
     auto reading = read_safetensors(*source);
     DP_CO_TRY(SafetensorsFile file, co_await std::move(reading));
     const auto number = static_cast<uint32_t>(result_->sources_.size());
+    aliases_.insert(aliases_.end(), file.metadata.begin(), file.metadata.end());
     for (SafetensorsTensor& tensor : file.tensors) {
       result_->tensors_.push_back({name_of(std::move(tensor.name), dense), tensor.type,
                                    std::move(tensor.shape), number, tensor.offset, tensor.bytes});
@@ -343,24 +359,11 @@ class CheckpointOpener {
             files().root().c_str(), printable(name).c_str(), printable(other).c_str());
       }
     }
-    return fail(ErrorKind::kInvalidInput, "%s has a config.json but no %s.", files().root().c_str(),
-                printable(name).c_str());
-  }
-
-  // Every tensor that the index promises must be in the file it names.
-  Result<> check_index(const SafetensorsIndex& index) const {
-    if (index.weight_map.empty()) return {};
-    std::unordered_map<std::string_view, uint32_t> found;
-    for (const TensorInfo& tensor : result_->tensors_) found.emplace(tensor.name, tensor.file);
-    for (const auto& [name, file] : index.weight_map) {
-      const auto it = found.find(name);
-      if (it == found.end() || it->second != file) {
-        return fail(ErrorKind::kInvalidInput,
-                    "%s places tensor \"%s\" in %s, but that file does not hold it.", kIndexName,
-                    printable(name).c_str(), printable(index.files[file]).c_str());
-      }
-    }
-    return {};
+    const std::vector<std::string> ggufs = gguf_models();
+    const std::string other =
+        ggufs.empty() ? "" : "; it also holds " + printable(ggufs[0]) + ", which may be named";
+    return fail(ErrorKind::kInvalidInput, "%s has a config.json but no %s%s.", files().root().c_str(),
+                printable(name).c_str(), other.c_str());
   }
 
   Result<> index_tensors() {
@@ -383,6 +386,7 @@ class CheckpointOpener {
 
   std::unique_ptr<Checkpoint> result_;
   RdrrOptions rdrr_options_;
+  TensorAliases aliases_;
 };
 
 Task<Result<std::unique_ptr<Checkpoint>>> open_checkpoint(std::unique_ptr<FileSet> files, RdrrOptions rdrr) {

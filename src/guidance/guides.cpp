@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "guidance/gbnf.h"
+#include "guidance/schema/rewrite.h"
 
 namespace doppler::guidance {
 namespace {
@@ -33,7 +34,9 @@ std::string shown(const char* message) {
     text.remove_prefix(reason + kReason.size());
   text = trim(text.substr(0, text.find('\n')));
   while (text.ends_with('.')) text.remove_suffix(1);
-  return printable(text.substr(0, kMostMessageBytes));
+  if (text.size() <= kMostMessageBytes) return printable(text, text.size());
+  // Whole words of it.
+  return printable(text.substr(0, text.rfind(' ', kMostMessageBytes)), kMostMessageBytes) + " ...";
 }
 
 Result<std::string> schema_text(const std::string& text) {
@@ -42,6 +45,9 @@ Result<std::string> schema_text(const std::string& text) {
     return fail(ErrorKind::kInvalidInput, "A JSON schema is an object, but this is %s.",
                 printable(to_text(schema)).substr(0, 80).c_str());
   if (schema == Json(false)) return fail(ErrorKind::kInvalidInput, "The JSON schema false allows nothing.");
+  if (schema.is_boolean()) schema = Json::object();
+  DP_TRY(schema, rewrite_schema(schema));
+  if (schema == Json(false)) return fail(ErrorKind::kInvalidInput, "The JSON schema allows nothing.");
   if (schema.is_boolean()) schema = Json::object();
   if (!schema.contains("x-guidance")) schema["x-guidance"] = {{"whitespace_pattern", kBlanks}};
   return to_text(schema);
@@ -209,6 +215,8 @@ Result<Matcher> Guides::compile(const Grammar& grammar) const {
     kind = "regex";
   } else if (is_gbnf(text)) {
     DP_TRY(text, gbnf_to_lark(grammar.text));
+  } else {
+    DP_TRY(text, rewrite_embedded_schemas(grammar.text));
   }
   LlgConstraintInit init = {};
   library_.constraint_init_set_defaults(&init, tokenizer_.get());

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
+#include "base/json.h"
+
 namespace doppler::guidance {
 namespace {
 
@@ -90,14 +95,68 @@ ws ::= [ \n]*
     EXPECT_EQ(taken(grammar, text), want) << grammar.text << "\n" << text;
 }
 
+// Schemas in keywords that the library does not have, each with texts that it allows and texts that it does not.
+TEST(Guides, KeywordsThatTheLibraryLacksAreSaidByOthers) {
+  std::ifstream file("tests/data/schema_cases.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto data = parse_json(text.str(), "schema_cases.json");
+  ASSERT_TRUE(data) << data.error().sentence();
+  for (const Json& row : (*data)["said"]) {
+    const Grammar grammar{GrammarKind::kJsonSchema, to_text(row["schema"]), {}};
+    for (const Json& value : row["valid"])
+      EXPECT_EQ(taken(grammar, to_text(value)), "yes") << row["name"].text() << to_text(value);
+    for (const Json& value : row["invalid"]) {
+      const std::string got = taken(grammar, to_text(value));
+      EXPECT_TRUE(got == "no" || got == "more") << row["name"].text() << to_text(value) << ": " << got;
+    }
+  }
+  for (const Json& row : (*data)["refused"]) {
+    const auto matcher = guides().begin({GrammarKind::kJsonSchema, to_text(row["schema"]), {}});
+    ASSERT_FALSE(matcher) << row["name"].text();
+    EXPECT_NE(matcher.error().sentence().find(row["sentence"].text()), std::string::npos)
+        << matcher.error().sentence();
+  }
+}
+
+// Of tools the schemas stand in a grammar.
+TEST(Guides, SchemasWithinAGrammarAreSaidByOthersToo) {
+  const Grammar grammar{
+      GrammarKind::kGrammar,
+      "// %json {\"a\nstart: \"%json {\" part /%json \\{/\npart: %json "
+      R"({"type": "string", "format": "path", "not": {"enum": ["}", "\"{"]}, "maxLength": 2})",
+      {}};
+  EXPECT_EQ(taken(grammar, R"(%json {"a"%json {)"), "yes");
+  EXPECT_EQ(taken(grammar, R"(%json {"}"%json {)"), "no");
+}
+
+// What the two options of "x-guidance" are for.
+TEST(Guides, ASchemaMayAskToBeLenient) {
+  const auto with = [](const char* option) {
+    return Grammar{
+        GrammarKind::kJsonSchema,
+        std::string(R"({"oneOf": [{"type": "string", "pattern": "a"}, {"type": "string", "pattern": "b"}],
+                                   "x-guidance": {)") +
+            option + "}}",
+        {}};
+  };
+  EXPECT_NE(taken(with(""), "\"ab\"").find("cannot be honoured"), std::string::npos);
+  EXPECT_EQ(taken(with(R"("coerce_one_of": true)"), "\"ab\""), "yes");
+  EXPECT_EQ(taken({GrammarKind::kJsonSchema,
+                   R"({"type": "string", "not": {"pattern": "a"}, "x-guidance": {"lenient": true}})",
+                   {}},
+                  "\"a\""),
+            "yes");
+}
+
 TEST(Guides, WhatCannotBeHonouredIsRefusedByName) {
   const struct {
     Grammar grammar;
     const char* part;
   } cases[] = {
-      {{GrammarKind::kJsonSchema, R"({"not": {"type": "string"}})", {}}, "not"},
+      {{GrammarKind::kJsonSchema, R"({"not": {"pattern": "a"}})", {}}, "not"},
       {{GrammarKind::kJsonSchema, R"({"type": "array", "uniqueItems": true})", {}}, "uniqueItems"},
-      {{GrammarKind::kJsonSchema, R"({"type": "string", "format": "no-such"})", {}}, "no-such"},
+      {{GrammarKind::kJsonSchema, R"({"not": {}})", {}}, "schema is false"},
       {{GrammarKind::kJsonSchema, R"({"$ref": "http://example.org/x"})", {}}, "example.org"},
       {{GrammarKind::kJsonSchema, "{", {}}, "The JSON schema"},
       {{GrammarKind::kJsonSchema, "[1]", {}}, "is an object"},

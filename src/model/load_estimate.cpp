@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "families/families.h"
+#include "formats/embedding_modules.h"
 #include "kernels/attention/attention.h"
 #include "kernels/variant.h"
 #include "model/recurrent_states.h"
@@ -62,6 +64,16 @@ void tell_of_layers_left_out(const formats::Checkpoint& checkpoint, const format
   log(LogLevel::kWarning,
       "The file has %u layers behind the %u of config.json (num_hidden_layers); they are not used.", count,
       config.n_layers);
+}
+
+void tell_of_guessed_pooling(const formats::Checkpoint& checkpoint, const formats::ModelConfig& config) {
+  const bool is_told = checkpoint.gguf() || find(checkpoint.config(), formats::kEmbeddingModules);
+  if (is_told || !config.bidirectional || config.pooling.n_classes != 0) return;
+  log(LogLevel::kWarning,
+      "%s has no modules.json, so that its embeddings are the mean of all tokens. Where the model's source "
+      "has one, "
+      "\"doppler pull --replace\" fetches it.",
+      checkpoint.name().c_str());
 }
 
 uint32_t ring_len_of(const RunnerOptions& options, const formats::ModelConfig& config) {
@@ -260,6 +272,7 @@ Result<LoadEstimate> estimate_load(const formats::Checkpoint& checkpoint, Runner
   DP_CHECK(families::check_has_forward_pass(estimate.config));
   fill_defaults(options, estimate.config, caps);
   tell_of_layers_left_out(checkpoint, estimate.config);
+  if (options.pooling == formats::Pooling::kNone) tell_of_guessed_pooling(checkpoint, estimate.config);
   DP_CHECK(choose_drafting(options, estimate.config));
   DP_CHECK(check_cache_format(estimate.config, options.cache_format));
   estimate.ctx_len = options.ctx_len;

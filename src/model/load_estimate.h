@@ -16,6 +16,8 @@ namespace doppler::model {
 void fill_defaults(RunnerOptions& options, const formats::ModelConfig& config, const gpu::Caps& caps);
 // Tells of layers in the file that config.json does not count.
 void tell_of_layers_left_out(const formats::Checkpoint& checkpoint, const formats::ModelConfig& config);
+// Tells that an encoder's folder does not say how its states are pooled, so that the mean is taken.
+void tell_of_guessed_pooling(const formats::Checkpoint& checkpoint, const formats::ModelConfig& config);
 // SequenceRunner::window of a model that has windows: what lies before them and is masked, but read, must be of the same
 // sequence, since zero times another's infinity is not zero.
 uint32_t read_positions(const formats::ModelConfig& config);

@@ -38,7 +38,11 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   DP_CO_CHECK(kernels::check_forced_names(device.caps(), options.policy));
   DP_CO_TRY(formats::ModelConfig config, formats::read_config(checkpoint));
   DP_CO_CHECK(families::check_has_forward_pass(config));
-  if (options.pooling != formats::Pooling::kNone) config.pooling.kind = options.pooling;
+  if (options.pooling != formats::Pooling::kNone) {
+    config.pooling.kind = options.pooling;
+  } else {
+    tell_of_guessed_pooling(checkpoint, config);
+  }
   fill_defaults(options, config, device.caps());
   tell_of_layers_left_out(checkpoint, config);
   if (options.tickets == 0) options.tickets = kTickets;

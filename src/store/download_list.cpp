@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMostHubAnswer = 32ull << 20;  // 10,000 files at 3 KB each
+constexpr uint64_t kMostHubText = 64ull << 20;    // an index of 50,000 tensors has 5 MB
 constexpr char kManifestUrlEnd[] = "/manifest.json";
 
 // Files of an RDRR model below `base` ("https://.../model" or a folder), from its manifest's tables.
@@ -118,13 +119,16 @@ Result<DownloadList> list_hub(const HubName& name, const ListOptions& options, W
   if (!parsed)
     return forward(std::move(parsed).error().add_while("reading what the hub says of " + name.repo));
   const HubRepo& repo = *parsed;
-  DP_TRY(const HubChoice choice, choose_files(repo, name));
-  DownloadList list{
-      .source = name.text(), .revision = repo.commit, .kind = choice.kind, .entry = choice.entry};
-  DP_TRY(list.name, checked_name(options.name, choice.name, list.source));
   // By commit, so that all files are of one state of the repository.
   const std::string base =
       options.hub + "/" + percent_encoded(name.repo) + "/resolve/" + percent_encoded(repo.commit);
+  const auto read = [&](const std::string& path) {
+    return web.text(base + "/" + percent_encoded(path), kMostHubText);
+  };
+  DP_TRY(const HubChoice choice, choose_files(repo, name, read));
+  DownloadList list{
+      .source = name.text(), .revision = repo.commit, .kind = choice.kind, .entry = choice.entry};
+  DP_TRY(list.name, checked_name(options.name, choice.name, list.source));
   if (choice.files.size() != 1) DP_CHECK(refuse_sha256(options, "this repository"));
   if (choice.kind == "rdrr") {
     DP_TRY(const std::string text, web.text(base + kManifestUrlEnd, formats::kRdrrMaxManifestBytes));
@@ -132,12 +136,26 @@ Result<DownloadList> list_hub(const HubName& name, const ListOptions& options, W
     return list;
   }
   for (const HubFile& file : choice.files) {
-    list.files.push_back({.file = base_name(file.path),
+    list.files.push_back({.file = choice.kind == "huggingface" ? file.path : base_name(file.path),
                           .from = base + "/" + percent_encoded(file.path),
                           .bytes = file.bytes,
                           .sha256 = options.sha256 ? options.sha256 : file.sha256});
   }
   return list;
+}
+
+Result<std::string> read_local(const fs::path& path) {
+  DP_TRY(const File file, File::open(path.string(), 0));
+  DP_TRY(const uint64_t bytes, file.size());
+  constexpr uint64_t kMost = std::max<uint64_t>(kMostHubText, formats::kRdrrMaxManifestBytes);
+  if (bytes > kMost) {
+    return fail(ErrorKind::kInvalidInput, "%s has %s; such a text has at most %s.", file.path().c_str(),
+                format_bytes(bytes).c_str(), format_bytes(kMost).c_str());
+  }
+  std::string text(bytes, '\0');
+  DP_TRY(const size_t count, file.read_at({reinterpret_cast<uint8_t*>(text.data()), text.size()}, 0));
+  text.resize(count);
+  return text;
 }
 
 Result<DownloadList> list_local(const std::string& source, const ListOptions& options) {
@@ -162,25 +180,26 @@ Result<DownloadList> list_local(const std::string& source, const ListOptions& op
   } else if (fs::is_regular_file(path / formats::kRdrrManifestName, error)) {
     DP_CHECK(refuse_sha256(options, "an RDRR model"));
     list.kind = "rdrr";
-    DP_TRY(const File file, File::open((path / formats::kRdrrManifestName).string(), 0));
-    DP_TRY(const uint64_t bytes, file.size());
-    if (bytes > formats::kRdrrMaxManifestBytes) {
-      return fail(ErrorKind::kInvalidInput, "%s is larger than any manifest.", file.path().c_str());
-    }
-    std::string text(bytes, '\0');
-    DP_CHECK(file.read_at({reinterpret_cast<uint8_t*>(text.data()), text.size()}, 0));
+    DP_TRY(const std::string text, read_local(path / formats::kRdrrManifestName));
     DP_CHECK(add_rdrr_files(list, path.string(), text));
     proposed = path.filename().string();
   } else if (fs::is_directory(path, error)) {
     DP_CHECK(refuse_sha256(options, "a folder"));
     HubRepo folder;  // the same choice as among a repository's files
-    for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-      if (it->is_regular_file(error))
-        folder.files.push_back({.path = it->path().filename().string(), .bytes = {}, .sha256 = {}});
+    // The model's files, and those of its modules a folder deeper.
+    for (fs::recursive_directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+      const bool is_module = it.depth() == 1;
+      if (is_module) it.disable_recursion_pending();
+      const std::string name = it->path().filename().string();
+      const bool is_wanted = !is_module || name == "config.json" || name == "model.safetensors";
+      if (is_wanted && it->is_regular_file(error))
+        folder.files.push_back(
+            {.path = it->path().lexically_relative(path).string(), .bytes = {}, .sha256 = {}});
     }
     std::ranges::sort(folder.files, {}, &HubFile::path);
+    const auto read = [&](const std::string& file) { return read_local(path / file); };
     DP_TRY(const HubChoice choice,
-           choose_files(folder, {.repo = path.filename().string(), .selector = {}, .revision = {}}));
+           choose_files(folder, {.repo = path.filename().string(), .selector = {}, .revision = {}}, read));
     list.kind = choice.kind;
     list.entry = choice.entry;
     for (const HubFile& file : choice.files) {
@@ -211,6 +230,9 @@ Result<DownloadList> list_downloads(const std::string& source, const ListOptions
                                     const ModelStore& store, Web& web) {
   std::error_code error;
   if (fs::exists(source, error)) return list_local(source, options);
+  if (const auto path = path_on_hub(source)) {
+    if (const auto name = hub_name_of_page(*path)) return list_hub(*name, options, web);
+  }
   if (looks_like_url(source)) {
     DP_TRY(const Url url, parse_url(source));
     const auto page = url.origin() == options.hub ? hub_name_of_page(url.path) : std::nullopt;

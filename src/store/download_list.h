@@ -15,8 +15,8 @@ struct ListOptions {
   std::string hub;               // "https://huggingface.co", without a slash at the end
 };
 
-// source: an address, "org/name[:file or quantisation][@revision]" of a Hugging Face repository, a path, or the
-// name of an unfinished download. Texts that were read on the way (a manifest) come with the list as files to copy.
+// source: an address, "org/name[:file or quantisation][@revision]" of a Hugging Face repository, also with the hub's name
+// before it ("hf.co/org/name"), a path, or the name of an unfinished download. Texts that were read on the way (a manifest) come with the list as files to copy.
 Result<DownloadList> list_downloads(const std::string& source, const ListOptions& options,
                                     const ModelStore& store, Web& web);
 

@@ -5,7 +5,10 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "formats/embedding_modules.h"
+#include "formats/safetensors/safetensors_index.h"
 #include "store/model_store.h"
+#include "store/url.h"
 
 namespace doppler::store {
 namespace {
@@ -16,11 +19,15 @@ constexpr size_t kShownChoices = 30;
 // What one takes who does not know: small enough for most devices, near the original in quality.
 constexpr const char* kUsualQuantisations[] = {"Q4_K_M", "Q4_0", "Q8_0"};
 // The texts of a Hugging Face folder that formats/ and tokenizer/ read.
+constexpr const char kModulesName[] = "modules.json";
 constexpr const char* kFolderTexts[] = {
     "config.json",        "tokenizer.json",          "tokenizer_config.json",
     "tokenizer.model",    "generation_config.json",  "chat_template.jinja",
     "chat_template.json", "special_tokens_map.json", "vocab.json",
-    "merges.txt",         "added_tokens.json"};
+    "merges.txt",         "added_tokens.json",       formats::kSafetensorsIndexName,
+    kModulesName};
+// Names of the hub in addresses, whichever server HF_ENDPOINT names.
+constexpr std::string_view kHubHosts[] = {"huggingface.co", "hf.co"};
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -47,14 +54,15 @@ bool is_clean_path(std::string_view path) {
 
 bool is_gguf(const HubFile& file) { return lower(file.path).ends_with(".gguf"); }
 
-// A part of a name between separators: "q4_k_m" in "model-q4_k_m.gguf", not in "model-iq4_k_m2.gguf".
+// A part of a name between separators: "q4_k_m" in "model-q4_k_m.gguf" and "model_Q4_K_M.gguf", not in
+// "model-iq4_k_m2.gguf". No underscore follows: "q4_k" is another quantisation than "q4_k_m".
 bool has_quantisation(std::string_view path, std::string_view quantisation) {
   const std::string text = lower(path), word = lower(quantisation);
-  const auto is_edge = [&](size_t at) {
-    return at >= text.size() || std::string_view("-./").find(text[at]) != std::string_view::npos;
+  const auto is_one_of = [&](std::string_view edges, size_t at) {
+    return at >= text.size() || edges.find(text[at]) != std::string_view::npos;
   };
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    if ((at == 0 || is_edge(at - 1)) && is_edge(at + word.size())) return true;
+    if ((at == 0 || is_one_of("-_./", at - 1)) && is_one_of("-./", at + word.size())) return true;
   }
   return false;
 }
@@ -96,22 +104,64 @@ std::vector<HubFile> with_quantisation(const std::vector<HubFile>& ggufs, std::s
   return out;
 }
 
-Result<HubChoice> choose_folder(const HubRepo& repo, const HubName& name) {
-  HubChoice out{.kind = "huggingface", .entry = {}, .name = store_name_of(base_name(name.repo)), .files = {}};
-  for (const HubFile& file : repo.files) {
-    const bool is_text = std::ranges::find(kFolderTexts, file.path) != std::end(kFolderTexts);
-    const bool is_weights =
-        file.path.find('/') == std::string::npos &&
-        (file.path.ends_with(".safetensors") || file.path == "model.safetensors.index.json");
-    if (is_text || is_weights) out.files.push_back(file);
+const HubFile* find_file(const HubRepo& repo, std::string_view path) {
+  const auto found = std::ranges::find(repo.files, path, &HubFile::path);
+  return found == repo.files.end() ? nullptr : &*found;
+}
+
+// The weights that the index names; without an index the one usual file, or else all there are.
+Result<std::vector<HubFile>> choose_weights(const HubRepo& repo, const HubName& name,
+                                            const ReadHubText& read) {
+  std::vector<HubFile> out;
+  if (find_file(repo, formats::kSafetensorsIndexName)) {
+    DP_TRY(const std::string text, read(formats::kSafetensorsIndexName));
+    DP_TRY(const formats::SafetensorsIndex index,
+           formats::parse_safetensors_index(text, formats::kSafetensorsIndexName));
+    for (const std::string& path : index.files) {
+      const HubFile* file = find_file(repo, path);
+      if (!file) {
+        return fail(ErrorKind::kInvalidInput, "%s of %s names %s, which the repository lacks.",
+                    formats::kSafetensorsIndexName, name.repo.c_str(), printable(path).c_str());
+      }
+      out.push_back(*file);
+    }
+    return out;
   }
-  const auto has = [&](std::string_view end) {
-    return std::ranges::any_of(out.files, [&](const HubFile& file) { return file.path.ends_with(end); });
-  };
-  if (!has(".safetensors") || !has("config.json")) {
+  if (const HubFile* usual = find_file(repo, "model.safetensors")) return std::vector{*usual};
+  std::ranges::copy_if(repo.files, std::back_inserter(out), [](const HubFile& file) {
+    return file.path.ends_with(".safetensors") && file.path.find('/') == std::string::npos;
+  });
+  return out;
+}
+
+// Files in the folders of an embedding model's modules.
+Result<std::vector<HubFile>> choose_modules(const HubRepo& repo, const ReadHubText& read) {
+  std::vector<HubFile> out;
+  if (!find_file(repo, kModulesName)) return out;
+  DP_TRY(const std::string text, read(kModulesName));
+  DP_TRY(const Json modules, parse_json(text, kModulesName, 32));
+  for (const std::string& folder : formats::module_folders(modules)) {
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      if (const HubFile* found = find_file(repo, folder + "/" + file)) out.push_back(*found);
+    }
+  }
+  return out;
+}
+
+Result<HubChoice> choose_folder(const HubRepo& repo, const HubName& name, const ReadHubText& read) {
+  HubChoice out{.kind = "huggingface", .entry = {}, .name = store_name_of(base_name(name.repo)), .files = {}};
+  DP_TRY(const std::vector<HubFile> weights, choose_weights(repo, name, read));
+  if (weights.empty() || !find_file(repo, "config.json")) {
     return fail(ErrorKind::kInvalidInput,
                 "The repository %s has neither a GGUF file nor safetensors with a config.json; it has: %s.",
                 name.repo.c_str(), names_of(repo.files).c_str());
+  }
+  for (const HubFile& file : repo.files) {
+    if (std::ranges::find(kFolderTexts, file.path) != std::end(kFolderTexts)) out.files.push_back(file);
+  }
+  DP_TRY(const std::vector<HubFile> modules, choose_modules(repo, read));
+  for (const auto* files : {&modules, &weights}) {
+    out.files.insert(out.files.end(), files->begin(), files->end());
   }
   return out;
 }
@@ -158,8 +208,27 @@ std::optional<HubName> parse_hub_name(std::string_view text) {
   return out;
 }
 
+std::optional<std::string_view> path_on_hub(std::string_view text) {
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (lower(text.substr(0, scheme.size())) == scheme) {
+      text.remove_prefix(scheme.size());
+      break;
+    }
+  }
+  for (const std::string_view host : kHubHosts) {
+    if (lower(text.substr(0, host.size())) == host && text.substr(host.size()).starts_with('/'))
+      return text.substr(0, text.find_first_of("?#")).substr(host.size());
+  }
+  return {};
+}
+
 std::optional<HubName> hub_name_of_page(std::string_view path) {
-  std::vector<std::string> parts = split(path, '/');  // the first is empty
+  const std::optional<std::string> decoded = percent_decoded(path);
+  if (!decoded || !decoded->starts_with('/')) return {};
+  if (auto name = parse_hub_name(std::string_view(*decoded).substr(1));
+      name && !name->repo.ends_with(".gguf"))
+    return name;
+  std::vector<std::string> parts = split(*decoded, '/');  // the first is empty
   while (!parts.empty() && parts.back().empty()) parts.pop_back();
   if (parts.size() < 3 || !parts[0].empty() || !is_word(parts[1]) || !is_word(parts[2])) return {};
   HubName out{.repo = parts[1] + "/" + parts[2], .selector = {}, .revision = {}};
@@ -207,7 +276,7 @@ Result<HubRepo> parse_hub_repo(std::string_view text) {
   return out;
 }
 
-Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name) {
+Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name, const ReadHubText& read) {
   std::vector<HubFile> ggufs;
   std::ranges::copy_if(repo.files, std::back_inserter(ggufs), is_gguf);
   // Projectors for pictures lie beside the models and are none.
@@ -236,7 +305,7 @@ Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name) {
   if (has_manifest && has_shards) {
     return HubChoice{.kind = "rdrr", .entry = {}, .name = store_name_of(base_name(name.repo)), .files = {}};
   }
-  if (ggufs.empty()) return choose_folder(repo, name);
+  if (ggufs.empty()) return choose_folder(repo, name, read);
   for (const char* usual : kUsualQuantisations) {
     const std::vector<HubFile> found = with_quantisation(ggufs, usual);
     if (found.size() == 1) return choose_gguf(ggufs, found[0]);

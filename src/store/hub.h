@@ -2,6 +2,7 @@
 // of them make up the model. No network here (download_list.h has that); the answers are from a stranger.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,8 +21,12 @@ struct HubName {
 };
 // "org/name", "org/name:Q4_K_M", "org/name:file.gguf@v1.0". Nothing: it is no such name.
 std::optional<HubName> parse_hub_name(std::string_view text);
-// The same from the path of a page: "/org/name", "/org/name/blob/main/file.gguf", ".../resolve/...", ".../tree/...".
+// The same from the path of a page: "/org/name", "/org/name:Q4_K_M", "/org/name/blob/main/file.gguf", ".../resolve/...",
+// ".../tree/...".
 std::optional<HubName> hub_name_of_page(std::string_view path);
+// The path that follows the hub's name, with "http://", "https://" or none of them before it: "/org/name:Q4_K_M" of
+// "hf.co/org/name:Q4_K_M". Nothing: it is no address of the hub.
+std::optional<std::string_view> path_on_hub(std::string_view text);
 
 struct HubFile {
   std::string path;  // in the repository; may have folders
@@ -41,8 +46,11 @@ struct HubChoice {
   std::string name;   // for the store
   std::vector<HubFile> files;
 };
+// A text of the repository, whose path HubRepo::files has.
+using ReadHubText = std::function<Result<std::string>(const std::string& path)>;
+// A folder of safetensors gives the files that its index names, and those in the folders that modules.json names; both are read.
 // Errors name what there is to choose from.
-Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name);
+Result<HubChoice> choose_files(const HubRepo& repo, const HubName& name, const ReadHubText& read);
 
 std::string base_name(std::string_view path);
 // "model-00002-of-00003.gguf": the stem before the numbers; empty: the file is not one of several.

@@ -25,7 +25,11 @@ bool is_name_character(char c) {
   return byte < 0x80 && (std::isalnum(byte) || c == '.' || c == '_' || c == '-');
 }
 
+// For a file that may lie in a folder of its own.
+Result<void> make_folder_of(const std::string& path) { return make_folders(path.substr(0, path.rfind('/'))); }
+
 Result<void> link_or_copy(const std::string& from, const std::string& to) {
+  DP_CHECK(make_folder_of(to));
   std::error_code error;
   fs::create_hard_link(from, to, error);
   if (!error) return {};
@@ -151,7 +155,7 @@ Result<uint64_t> ModelStore::remove(const std::string& name) const {
   if (!has(name) && !is_unfinished) return forward(find(name).error());
   uint64_t freed = 0;
   const auto drop = [&](const std::string& folder) -> Result<void> {
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
       freed += it->is_regular_file(error) ? disk_bytes(it->path().string()) : 0;
     }
     // Renamed first: half a folder is never a model, whenever this ends.
@@ -201,6 +205,7 @@ Result<void> ModelStore::copy_out(const std::string& name, const std::string& pa
   if (!is_single) DP_CHECK(make_folders(temporary));
   for (const StoredFile& file : model.record.files) {
     const std::string to = is_single ? temporary : temporary + "/" + file.file;
+    if (!is_single) DP_CHECK(make_folder_of(to));
     fs::copy_file(model.folder + "/" + file.file, to, error);
     if (error) {
       return fail(ErrorKind::kIo, "Cannot copy %s to %s: %s.", file.file.c_str(), to.c_str(),

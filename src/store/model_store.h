@@ -20,7 +20,7 @@ inline constexpr char kRecordName[] = "doppler.json";
 inline constexpr char kUnfinishedSuffix[] = ".part";
 
 struct StoredFile {
-  std::string file;
+  std::string file;  // "config.json", "1_Pooling/config.json"
   uint64_t bytes = 0;
   Sha256 sha256{};
   bool is_verified = false;  // against a hash from the source

@@ -154,6 +154,16 @@ Result<Pulled> Pull::run_with(StoreWriter& writer) {
   return std::move(pulled_);
 }
 
+// Earlier versions took fewer files of a repository.
+std::string missing_files(const DownloadList& list, const Record& record) {
+  std::string out;
+  for (const ListedFile& listed : list.files) {
+    if (std::ranges::find(record.files, listed.file, &StoredFile::file) != record.files.end()) continue;
+    out += (out.empty() ? "" : ", ") + printable(listed.file);
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Pulled> pull(const std::string& source, const ModelStore& store, const PullOptions& options) {
@@ -173,6 +183,12 @@ Result<Pulled> pull(const std::string& source, const ModelStore& store, const Pu
       options.on_notice(
           format_text("%s is stored as of commit %.12s, the source is at %.12s now; --replace fetches it.",
                       list.name.c_str(), model.record.revision.c_str(), list.revision.c_str()));
+    }
+    if (const std::string missing = missing_files(list, model.record);
+        !missing.empty() && options.on_notice) {
+      options.on_notice(
+          format_text("%s was stored without %s, which its source has; --replace fetches it whole.",
+                      list.name.c_str(), missing.c_str()));
     }
     return Pulled{.model = std::move(model), .was_there = true};
   }

@@ -25,7 +25,7 @@ Result<StoredFile> parse_file(const Json& object, std::string_view name) {
   const auto sha256 = sha256_from_hex(digest);
   const auto bytes = get_integer(object, "bytes");
   const auto verified = get_bool(object, "verified");
-  if (!is_safe_file_name(out.file) || !sha256 || !bytes || !*bytes || **bytes < 0 || !verified) {
+  if (!is_safe_stored_name(out.file) || !sha256 || !bytes || !*bytes || **bytes < 0 || !verified) {
     return fail(ErrorKind::kInvalidInput, "%s describes a file (\"%s\") with a wrong name, size or hash.",
                 std::string(name).c_str(), printable(out.file).c_str());
   }

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto record = parse_record({reinterpret_cast<const char*>(data), size}, "doppler.json");
   if (!record) return 0;
   for (const StoredFile& file : record->files) {
-    if (!is_safe_file_name(file.file)) std::abort();
+    if (!is_safe_stored_name(file.file)) std::abort();
   }
   // What was read is written so that it is read again.
   if (!parse_record(doppler::to_text(record_json(*record)), "again")) std::abort();

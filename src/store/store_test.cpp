@@ -36,11 +36,34 @@ TEST(HttpHeaders, ContentRange) {
   }
 }
 
+Result<std::string> no_texts(const std::string& path) {
+  return fail(ErrorKind::kInternal, "%s was read.", path.c_str());
+}
+
+HubRepo repo_of(std::initializer_list<const char*> paths) {
+  HubRepo repo{.commit = "c", .files = {}};
+  for (const char* path : paths) repo.files.push_back({.path = path, .bytes = {}, .sha256 = {}});
+  return repo;
+}
+
+// The files of a folder of safetensors, or the sentence.
+std::string folder_files(const HubRepo& repo, std::string_view index, std::string_view modules) {
+  const auto read = [&](const std::string& path) -> Result<std::string> {
+    return std::string(path == "modules.json" ? modules : index);
+  };
+  const auto choice = choose_files(repo, {.repo = "o/m", .selector = {}, .revision = {}}, read);
+  if (!choice) return choice.error().sentence();
+  std::string out;
+  for (const HubFile& file : choice->files) out += (out.empty() ? "" : " ") + file.path;
+  return out;
+}
+
 // A fuzz target took the two dots for a way out of the folder.
 TEST(Hub, AFileMayBeginWithDots) {
   const auto repo = parse_hub_repo(R"({"sha":"abc","siblings":[{"rfilename":"..Q4_K_M.gguf"}]})");
   ASSERT_TRUE(repo);
-  const auto choice = choose_files(*repo, {.repo = "org/name", .selector = "Q4_K_M", .revision = {}});
+  const auto choice =
+      choose_files(*repo, {.repo = "org/name", .selector = "Q4_K_M", .revision = {}}, no_texts);
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->entry, "..Q4_K_M.gguf");
   EXPECT_FALSE(parse_hub_repo(R"({"sha":"abc","siblings":[{"rfilename":"../Q4_K_M.gguf"}]})"));
@@ -131,18 +154,82 @@ TEST(Hub, Names) {
 }
 
 TEST(Hub, QuantisationIsAWholeWord) {
-  HubRepo repo{.commit = "c", .files = {}};
-  for (const char* path : {"m-IQ4_NL.gguf", "m-Q4_K_M.gguf", "m-Q4_K_S.gguf", "m.q8_0.gguf"}) {
-    repo.files.push_back({.path = path, .bytes = {}, .sha256 = {}});
-  }
+  const HubRepo repo = repo_of({"m-IQ4_NL.gguf", "m-Q4_K_M.gguf", "m-Q4_K_S.gguf", "m.q8_0.gguf",
+                                "m_q5_k_m.gguf", "m_q6_k-00001-of-00002.gguf", "m_q6_k-00002-of-00002.gguf"});
   const auto chosen = [&](const char* selector) {
-    const auto choice = choose_files(repo, {.repo = "o/m", .selector = selector, .revision = {}});
+    const auto choice = choose_files(repo, {.repo = "o/m", .selector = selector, .revision = {}}, no_texts);
     return choice ? choice->entry : std::string("none");
   };
   EXPECT_EQ(chosen(""), "m-Q4_K_M.gguf");
   EXPECT_EQ(chosen("q8_0"), "m.q8_0.gguf");
   EXPECT_EQ(chosen("Q4_K"), "none");
   EXPECT_EQ(chosen("q4_k_s"), "m-Q4_K_S.gguf");
+  EXPECT_EQ(chosen("Q5_K_M"), "m_q5_k_m.gguf");
+  EXPECT_EQ(chosen("Q5_K"), "none");
+  EXPECT_EQ(chosen("Q6_K"), "m_q6_k-00001-of-00002.gguf");
+}
+
+TEST(Hub, AddressesAreNamesToo) {
+  const auto meant = [](std::string_view text) {
+    const auto path = path_on_hub(text);
+    const auto name = path ? hub_name_of_page(*path) : std::nullopt;
+    return name ? name->text() : "none";
+  };
+  for (const char* prefix :
+       {"hf.co/", "huggingface.co/", "https://huggingface.co/", "HTTPS://HF.CO/", "http://hf.co/"}) {
+    const std::string page = prefix + std::string("org/name");
+    EXPECT_EQ(meant(page), "org/name") << prefix;
+    EXPECT_EQ(meant(page + "/"), "org/name") << prefix;
+    EXPECT_EQ(meant(page + ":Q4_K_M"), "org/name:Q4_K_M") << prefix;
+    EXPECT_EQ(meant(page + ":Q4_K_M@v1"), "org/name:Q4_K_M@v1") << prefix;
+    EXPECT_EQ(meant(page + "/blob/main/a/m%20b.gguf?show=1"), "org/name:a/m b.gguf@main") << prefix;
+    EXPECT_EQ(meant(page + "/resolve/main/m.gguf?download=true"), "org/name:m.gguf@main") << prefix;
+    EXPECT_EQ(meant(page + "/tree/v1"), "org/name@v1") << prefix;
+  }
+  for (const char* text :
+       {"hf.co", "hf.co/org", "hf.company/org/name", "https://example.org/org/name", "org/name",
+        "hf.co/org/name/settings", "hf.co/../name", "hf.co/org/name/blob/main/%2e%2e/x.gguf"}) {
+    EXPECT_EQ(meant(text), "none") << text;
+  }
+}
+
+// Mistral's repositories have the weights a second time, in one file.
+TEST(Hub, OfShardsOnlyThoseThatTheIndexNames) {
+  const HubRepo repo = repo_of({"config.json", "consolidated.safetensors", "model-00001-of-00002.safetensors",
+                                "model-00002-of-00002.safetensors", "model.safetensors.index.json"});
+  EXPECT_EQ(folder_files(repo,
+                         R"({"weight_map": {"a": "model-00001-of-00002.safetensors",
+                                            "b": "model-00002-of-00002.safetensors"}})",
+                         ""),
+            "config.json model.safetensors.index.json model-00001-of-00002.safetensors "
+            "model-00002-of-00002.safetensors");
+  EXPECT_EQ(folder_files(repo, R"({"weight_map": {"a": "other.safetensors"}})", ""),
+            "model.safetensors.index.json of o/m names other.safetensors, which the repository lacks.");
+  EXPECT_EQ(folder_files(repo_of({"config.json", "consolidated.safetensors", "model.safetensors"}), "", ""),
+            "config.json model.safetensors");
+  EXPECT_EQ(folder_files(repo_of({"config.json", "weights.safetensors"}), "", ""),
+            "config.json weights.safetensors");
+}
+
+// BGE was pooled by mean, and EmbeddingGemma lost two matrices.
+TEST(Hub, WhatModulesNameComesAlong) {
+  const HubRepo repo = repo_of({"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors",
+                                "2_Dense/pytorch_model.bin", "config.json", "model.safetensors",
+                                "modules.json", "onnx/config.json", "onnx/model.onnx"});
+  EXPECT_EQ(
+      folder_files(repo, "",
+                   R"([{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Dense"}, {"path": "3_Normalize"},
+                             {"path": "1_Pooling"}, {"path": "../x"}])"),
+      "config.json modules.json 1_Pooling/config.json 2_Dense/config.json 2_Dense/model.safetensors "
+      "model.safetensors");
+  EXPECT_EQ(folder_files(repo, "", "{"), "modules.json is not valid JSON.");
+}
+
+TEST(Names, OfFilesInTheStoreMayHaveAFolder) {
+  for (const char* name : {"config.json", "1_Pooling/config.json"})
+    EXPECT_TRUE(is_safe_stored_name(name)) << name;
+  for (const char* name : {"", "/", "a/", "/a", "a/b/c", "../a", "a/..", ".a/b", "a/.b", "a\\b/c"})
+    EXPECT_FALSE(is_safe_stored_name(name)) << name;
 }
 
 TEST(Record, RoundTrip) {

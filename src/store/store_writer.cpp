@@ -21,6 +21,11 @@ namespace {
 constexpr char kPullName[] = "pull.json";
 constexpr char kLockName[] = "lock";
 
+// "1_Pooling" of "1_Pooling/config.json"; empty: the model's own folder.
+std::string folder_of(const std::string& file) {
+  return file.substr(0, file.find('/') == std::string::npos ? 0 : file.find('/'));
+}
+
 std::string now_text() {
   const std::time_t now = std::time(nullptr);
   std::tm tm{};
@@ -37,7 +42,12 @@ Result<void> check_names(const DownloadList& list) {
     const bool is_reserved = name == kRecordName || name == kPullName || name == kLockName ||
                              name.ends_with(kUnfinishedSuffix) || name.ends_with(".journal") ||
                              name.ends_with(".new");
-    if (!is_safe_file_name(name) || is_reserved) {
+    const std::string folder = folder_of(name);
+    const bool clashes = std::ranges::any_of(list.files, [&](const ListedFile& other) {
+      return !folder.empty() && (other.file == folder || other.file + kUnfinishedSuffix == folder ||
+                                 other.file + ".journal" == folder);
+    });
+    if (!is_safe_stored_name(name) || is_reserved || clashes) {
       return fail(ErrorKind::kInvalidInput,
                   "The source has a file \"%s\", a name that the store does not take.",
                   printable(name).c_str());
@@ -76,11 +86,14 @@ Result<void> sweep(const std::string& folder, const DownloadList& list) {
   for (const ListedFile& file : list.files) {
     keep.insert(file.file + kUnfinishedSuffix);
     keep.insert(file.file + ".journal");
+    keep.insert(folder_of(file.file));
   }
   std::error_code error;
   std::vector<std::string> extra;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (!keep.contains(it->path().filename().string())) extra.push_back(it->path().string());
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (keep.contains(it->path().string().substr(folder.size() + 1))) continue;
+    extra.push_back(it->path().string());
+    it.disable_recursion_pending();
   }
   for (const std::string& path : extra) DP_CHECK(remove_tree(path));
   return {};
@@ -94,6 +107,10 @@ Result<void> put_in_place(const ModelStore& store, const std::string& name, cons
     std::error_code error;
     if (fs::exists(path + kUnfinishedSuffix, error)) DP_CHECK(rename_path(path + kUnfinishedSuffix, path));
     DP_CHECK(remove_tree(path + ".journal"));
+  }
+  for (const StoredFile& file : record.files) {
+    if (const std::string inner = folder_of(file.file); !inner.empty())
+      DP_CHECK(flush_folder(folder + "/" + inner));
   }
   DP_CHECK(remove_tree(folder + "/" + kPullName));
   DP_CHECK(remove_tree(folder + "/" + kLockName));
@@ -135,6 +152,7 @@ Result<StoreWriter> StoreWriter::open(const ModelStore& store, const DownloadLis
   }
   DP_CHECK(write_small_file(folder + "/" + kPullName, to_text(list_json(list), 2) + "\n"));
   DP_CHECK(sweep(folder, list));
+  for (const ListedFile& file : list.files) DP_CHECK(make_folders(folder + "/" + folder_of(file.file)));
   return StoreWriter(store, list, std::move(folder), std::move(lock));
 }
 
@@ -178,7 +196,7 @@ std::optional<UnfinishedModel> read_unfinished(const std::string& store_folder, 
   for (const Json& entry : *files) {
     const auto file = get_string(entry, "file");
     const auto bytes = get_integer(entry, "bytes");
-    if (!file || !*file || !is_safe_file_name(**file) || !bytes) return {};
+    if (!file || !*file || !is_safe_stored_name(**file) || !bytes) return {};
     const std::string path = folder + "/" + **file;
     const auto journalled = journalled_bytes(path + ".journal");
     out.bytes_done += journalled ? *journalled : disk_bytes(path + kUnfinishedSuffix);

@@ -134,6 +134,13 @@ bool is_safe_file_name(std::string_view name) {
   });
 }
 
+bool is_safe_stored_name(std::string_view name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return is_safe_file_name(name);
+  const std::string_view folder = name.substr(0, slash);
+  return is_safe_file_name(folder) && is_safe_file_name(name.substr(slash + 1));
+}
+
 Result<std::string> file_name_of(const Url& url) {
   const auto name = percent_decoded(url.path.substr(url.path.rfind('/') + 1));
   if (!name || !is_safe_file_name(*name)) {

@@ -34,6 +34,8 @@ std::string percent_encoded(std::string_view path);                 // keeps let
 // A name that may become a file's: no separators, no control characters, no leading dot or dash, valid in any
 // file system, at most 200 bytes.
 bool is_safe_file_name(std::string_view name);
+// Such a name, or one in a folder of such a name: "1_Pooling/config.json".
+bool is_safe_stored_name(std::string_view name);
 // The last part of the address, decoded. Error: it is no safe file name.
 Result<std::string> file_name_of(const Url& url);
 

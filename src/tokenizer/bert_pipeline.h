@@ -17,7 +17,7 @@ inline void append_bert_normaliser(const BertOptions& options, std::vector<Norma
   if (options.space_cjk) steps.push_back({Kind::kSpaceCjk, "", ""});
   if (options.strip_accents) {
     steps.push_back({Kind::kNfd, "", ""});
-    steps.push_back({Kind::kStripAccents, "", ""});
+    steps.push_back({Kind::kStripBertAccents, "", ""});
   }
   if (options.lowercase) steps.push_back({Kind::kLowercase, "", ""});
 }

@@ -1,6 +1,8 @@
 // One function a kind of step (normaliser.h).
 #include "tokenizer/normaliser.h"
 
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/unicode/hugging_face_sets.h"
 #include "tokenizer/unicode/normalise.h"
 #include "tokenizer/unicode/unicode.h"
 
@@ -33,17 +35,38 @@ std::string lower_case(std::string_view text) {
   });
 }
 
+template <bool (*kIsAccent)(char32_t)>
 std::string strip_accents(std::string_view text) {
   return map_characters(text, [](char32_t code, std::string& out) {
-    if (category(code) != Category::kMn) append_utf8(out, code);
+    if (!kIsAccent(code)) append_utf8(out, code);
   });
+}
+
+// The tables of SentencePiece's rule for machine translation (nmt_nfkc).
+std::string nmt(std::string_view text) {
+  const auto is_dropped = [](char32_t c) {
+    return (c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F ||
+           c == 0x9F;
+  };
+  const auto is_space = [](char32_t c) {
+    return c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
+           c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == kReplacementCharacter;
+  };
+  return map_characters(text, [&](char32_t code, std::string& out) {
+    if (!is_dropped(code)) append_utf8(out, is_space(code) ? U' ' : code);
+  });
+}
+
+std::string byte_level(std::string_view text) {
+  std::string out;
+  for (const char byte : text) out += byte_character(static_cast<unsigned char>(byte));
+  return out;
 }
 
 std::string clean_text(std::string_view text) {
   return map_characters(text, [](char32_t code, std::string& out) {
     const bool is_line = code == '\t' || code == '\n' || code == '\r';
-    // Cc, Cf, Cs, Co, Cn; vertical tabs and form feeds too.
-    if (code == kReplacementCharacter || (!is_line && category(code) >= Category::kCc)) return;
+    if (!is_line && is_bert_control(code)) return;  // vertical tabs and form feeds too
     if (is_line || is_white_space(code)) {
       out.push_back(' ');
     } else {
@@ -155,7 +178,16 @@ std::string Normaliser::apply(std::string_view text, bool at_start) const {
         out = lower_case(out);
         break;
       case Kind::kStripAccents:
-        out = strip_accents(out);
+        out = strip_accents<is_accent>(out);
+        break;
+      case Kind::kStripBertAccents:
+        out = strip_accents<is_bert_accent>(out);
+        break;
+      case Kind::kNmt:
+        out = nmt(out);
+        break;
+      case Kind::kByteLevel:
+        out = byte_level(out);
         break;
       case Kind::kReplace:
         out = replace(out, step.from, step.to);

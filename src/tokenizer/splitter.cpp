@@ -11,8 +11,10 @@ Result<Splitter> Splitter::create(const std::vector<SplitStep>& steps) {
   }
   Splitter out;
   for (const SplitStep& step : steps) {
+    out.steps_.push_back({{}, step.behaviour, step.invert, step.adds_space});
+    if (step.pattern.empty()) continue;
     DP_TRY(Regex regex, Regex::compile(step.pattern));
-    out.steps_.push_back({std::move(regex), step.behaviour, step.invert});
+    out.steps_.back().regex.emplace(std::move(regex));
   }
   return out;
 }

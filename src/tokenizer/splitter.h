@@ -3,6 +3,8 @@
 // pre_tokenizers.h (the patterns by model family), piece_encoder.h.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +19,7 @@ class Splitter {
   static Result<Splitter> create(const std::vector<SplitStep>& steps);
   bool empty() const { return steps_.empty(); }
 
-  // Calls piece(view) for every piece, in order. Pieces are views into `text` and never empty.
+  // Calls piece(view) for every piece, in order. Pieces are never empty, and views that last as long as the call.
   template <class Piece>
   void split(std::string_view text, const Piece& piece) const {
     split_from(0, text, piece);
@@ -25,9 +27,9 @@ class Splitter {
 
  private:
   struct Step {
-    Regex regex;
+    std::optional<Regex> regex;  // none: nothing is cut
     SplitBehaviour behaviour;
-    bool invert;
+    bool invert, adds_space;
   };
 
   template <class Piece>
@@ -37,10 +39,21 @@ class Splitter {
       piece(text);
       return;
     }
+    if (steps_[index].adds_space && text.front() != ' ') {
+      const std::string spaced = " " + std::string(text);
+      cut(index, spaced, piece);
+    } else {
+      cut(index, text, piece);
+    }
+  }
+
+  template <class Piece>
+  void cut(size_t index, std::string_view text, const Piece& piece) const {
     const Step& step = steps_[index];
+    if (!step.regex) return split_from(index + 1, text, piece);
     Cutter cutter{step.behaviour, text};
     const auto emit = [&](std::string_view part) { split_from(index + 1, part, piece); };
-    RegexScan scan(step.regex, text);
+    RegexScan scan(*step.regex, text);
     size_t at = 0, begin = 0, end = 0;
     while (scan.next(begin, end)) {
       if (begin > at) cutter.take(at, begin, step.invert, emit);

@@ -48,25 +48,52 @@ constexpr std::string_view kEndOfTurnTokens[] = {"<|eot_id|>", "<|im_end|>", "<e
 }  // namespace
 
 struct Tokenizer::Pipeline {
+  // Added tokens, with and without those that EncodeOptions::parse_special is for.
+  struct Matchers {
+    explicit Matchers(const std::vector<AddedToken>& tokens) : all(tokens, true), user(tokens, false) {}
+    SpecialMatcher all, user;
+  };
+
   TokenIndex index;
-  Normaliser normaliser;
+  Normaliser normaliser;  // of a text without the added tokens of `given`
+  Normaliser
+      marker;  // of one without those of `normalised` either; empty, and part of normaliser, where there are none
   Splitter splitter;
   std::unique_ptr<PieceEncoder> encoder;
-  SpecialMatcher all_added;
-  SpecialMatcher user_added;
-  bool cut_at_space_marks;
+  std::vector<AddedToken> given_tokens, normalised_tokens;  // by where they are looked for
+  Matchers given, normalised;
+  bool cut_at_space_marks, has_byte_alphabet;
 
   // One encode() call.
   struct Run {
     const Pipeline& pipeline;
+    bool parse_special;
     PieceCache cache;
     EncodeScratch scratch;
     std::vector<int32_t> ids;
 
+    // Calls between(text, at_start) for what lies between the tokens that are found.
+    template <class Between>
+    void match(const Matchers& matchers, std::string_view text, bool at_start, const Between& between) {
+      const SpecialMatcher& matcher = parse_special ? matchers.all : matchers.user;
+      for (size_t at = 0; at < text.size();) {
+        const SpecialMatcher::Match match = matcher.find(text, at);
+        const std::string_view before = text.substr(at, match.begin - at);
+        if (!before.empty()) between(before, at_start && at == 0);
+        if (match.token) ids.push_back(match.token->id);
+        at = match.end;
+      }
+    }
     void text(std::string_view text, bool at_start) {
-      if (text.empty()) return;
-      if (pipeline.normaliser.empty()) return split(text);
-      split(pipeline.normaliser.apply(text, at_start));
+      if (pipeline.normaliser.empty()) return normalised(text, at_start);
+      normalised(pipeline.normaliser.apply(text, at_start), at_start);
+    }
+    void normalised(std::string_view text, bool at_start) {
+      if (pipeline.normalised_tokens.empty()) return split(text);
+      match(pipeline.normalised, text, at_start, [this](std::string_view part, bool is_first) {
+        if (pipeline.marker.empty()) return split(part);
+        split(pipeline.marker.apply(part, is_first));
+      });
     }
     void split(std::string_view text) {
       pipeline.splitter.split(text, [this](std::string_view piece) { cut(piece); });
@@ -85,6 +112,12 @@ struct Tokenizer::Pipeline {
     }
     void piece(std::string_view piece) {
       if (piece.empty()) return;
+      if (pipeline.has_byte_alphabet) {
+        if (const std::optional<std::string> bytes = bytes_of_characters(piece)) return merge(*bytes);
+      }
+      merge(piece);
+    }
+    void merge(std::string_view piece) {
       if (piece.size() > PieceCache::kLongestPiece) return pipeline.encoder->encode(piece, scratch, ids);
       const size_t slot = cache.slot_of(piece);
       if (cache.get(slot, piece, ids)) return;
@@ -102,18 +135,37 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::create(VocabSpec spec) {
   DP_CHECK(check_vocab(spec));
   std::shared_ptr<Tokenizer> tokenizer(new Tokenizer(std::move(spec)));
   const VocabSpec& kept = tokenizer->spec_;
-  DP_TRY(Normaliser normaliser, Normaliser::create(kept.normaliser));
+  const bool has_normalised = std::ranges::any_of(kept.added, &AddedToken::normalized);
+  const auto marks =
+      kept.normaliser.end() - (has_normalised ? static_cast<ptrdiff_t>(kept.marking_steps) : 0);
+  DP_TRY(Normaliser normaliser, Normaliser::create({kept.normaliser.begin(), marks}));
+  DP_TRY(Normaliser marker, Normaliser::create({marks, kept.normaliser.end()}));
   DP_TRY(Splitter splitter, Splitter::create(kept.splits));
+  std::vector<AddedToken> given, normalised;
+  for (const AddedToken& token : kept.added) {
+    if (!token.normalized) {
+      given.push_back(token);
+      continue;
+    }
+    normalised.push_back(token);
+    if (!normaliser.empty()) normalised.back().text = normaliser.apply(token.text, true);
+  }
   // A piece that may be a token as a whole must stay whole.
   const bool has_space_marks = kept.kind == VocabKind::kSentencePiece ||
                                kept.kind == VocabKind::kCharacterBpe || kept.kind == VocabKind::kUnigram;
-  tokenizer->pipeline_.reset(new Pipeline{{},
-                                          std::move(normaliser),
-                                          std::move(splitter),
-                                          nullptr,
-                                          SpecialMatcher(kept.added, true),
-                                          SpecialMatcher(kept.added, false),
-                                          has_space_marks && !kept.ignore_merges});
+  // The lists move with their storage, to which the matchers point.
+  const Pipeline::Matchers given_matchers(given), normalised_matchers(normalised);
+  tokenizer->pipeline_.reset(new Pipeline{.index = {},
+                                          .normaliser = std::move(normaliser),
+                                          .marker = std::move(marker),
+                                          .splitter = std::move(splitter),
+                                          .encoder = nullptr,
+                                          .given_tokens = std::move(given),
+                                          .normalised_tokens = std::move(normalised),
+                                          .given = given_matchers,
+                                          .normalised = normalised_matchers,
+                                          .cut_at_space_marks = has_space_marks && !kept.ignore_merges,
+                                          .has_byte_alphabet = kept.has_byte_alphabet});
   Pipeline& pipeline = *tokenizer->pipeline_;
   pipeline.index.reset(kept.tokens.size());
   for (size_t id = 0; id < kept.tokens.size(); ++id)
@@ -135,6 +187,8 @@ void Tokenizer::make_token_bytes() {
     if (type == TokenType::kByte && text.size() == 6) {  // "<0x0A>"
       const auto digit = [](char c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; };
       bytes.assign(1, static_cast<char>(digit(text[3]) * 16 + digit(text[4])));
+    } else if (type == TokenType::kUnused) {
+      bytes.clear();  // what fills a vocabulary up stands for no text
     } else if (type == TokenType::kControl || type == TokenType::kUnknown) {
       // as they are
     } else if (spec_.kind != VocabKind::kByteLevelBpe) {
@@ -177,16 +231,11 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, EncodeOpti
     return fail(ErrorKind::kInvalidInput, "The text has %zu bytes; at most %zu are encoded at once.",
                 text.size(), kMaxTextBytes);
   }
-  Pipeline::Run run{*pipeline_, PieceCache(text.size()), {}, {}};
+  Pipeline::Run run{*pipeline_, options.parse_special, PieceCache(text.size()), {}, {}};
   run.ids.reserve(text.size() / 4 + 8);
   if (options.add_special) run.ids = spec_.prefix_ids;
-  const SpecialMatcher& matcher = options.parse_special ? pipeline_->all_added : pipeline_->user_added;
-  for (size_t at = 0; at < text.size();) {
-    const SpecialMatcher::Match match = matcher.find(text, at);
-    run.text(text.substr(at, match.begin - at), at == 0);
-    if (match.token) run.ids.push_back(match.token->id);
-    at = match.end;
-  }
+  run.match(pipeline_->given, text, true,
+            [&run](std::string_view part, bool at_start) { run.text(part, at_start); });
   if (options.add_special) run.ids.insert(run.ids.end(), spec_.suffix_ids.begin(), spec_.suffix_ids.end());
   return std::move(run.ids);
 }

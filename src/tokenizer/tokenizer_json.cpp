@@ -34,7 +34,13 @@ class TokenizerJsonReader {
     DP_CHECK(make_token_table());
     DP_CHECK(read_normaliser(normaliser_, spec_));
     DP_CHECK(read_pre_tokenizer(pre_tokenizer_, spec_, byte_level_));
-    if (byte_level_) spec_.kind = VocabKind::kByteLevelBpe;
+    if (byte_level_ || spec_.has_byte_alphabet) {
+      if (spec_.kind != VocabKind::kCharacterBpe) {
+        return fail(ErrorKind::kUnsupported,
+                    "ByteLevel steps of tokenizer.json go with the model type BPE only.");
+      }
+      spec_.kind = VocabKind::kByteLevelBpe;
+    }
     spec_.second_type = spec_.kind == VocabKind::kWordPiece ? 1 : 0;
     DP_CHECK(read_post_processor(post_processor_, spec_));
     DP_CHECK(read_decoder(decoder_, spec_));
@@ -171,7 +177,8 @@ class TokenizerJsonReader {
       constexpr Row kRows[] = {{"special", &AddedToken::special},
                                {"lstrip", &AddedToken::lstrip},
                                {"rstrip", &AddedToken::rstrip},
-                               {"single_word", &AddedToken::single_word}};
+                               {"single_word", &AddedToken::single_word},
+                               {"normalized", &AddedToken::normalized}};
       for (const Row& row : kRows) {
         DP_TRY(const auto value, get_bool(node, row.key));
         token.*row.member = value.value_or(false);

@@ -163,6 +163,50 @@ Result<> read_metaspace(const Json& node, VocabSpec& spec) {
   return {};
 }
 
+Result<> read_pre_tokenizer_steps(const Json& root, VocabSpec& spec, bool& byte_level) {
+  return for_each_step(root, "pretokenizers", 0, [&](const Json& node, const std::string& type) -> Result<> {
+    auto& splits = spec.splits;
+    if (type == "ByteLevel") {
+      if (spec.has_byte_alphabet || byte_level) {
+        return fail(ErrorKind::kUnsupported, "tokenizer.json writes bytes as characters twice (ByteLevel).");
+      }
+      byte_level = true;
+      DP_TRY(const bool prefix, flag(node, "add_prefix_space", true));
+      DP_TRY(const bool splits_words, flag(node, "use_regex", true));
+      // A text as a whole gets its space before it is cut.
+      if (prefix && splits.empty()) spec.normaliser.push_back({StepKind::kPrependUnlessThere, "", " "});
+      SplitStep step{.pattern = splits_words ? kGpt2Pattern : "", .adds_space = prefix && !splits.empty()};
+      if (splits_words || step.adds_space) splits.push_back(std::move(step));
+    } else if (type == "Split") {
+      SplitStep step;
+      bool is_regex = false;
+      DP_CHECK(read_pattern(node, step.pattern, is_regex));
+      if (!is_regex) step.pattern = escape_pattern(step.pattern);
+      DP_TRY(step.behaviour, read_behaviour(node));
+      DP_TRY(step.invert, flag(node, "invert", false));
+      splits.push_back(std::move(step));
+    } else if (type == "Digits") {
+      DP_TRY(const bool alone, flag(node, "individual_digits", false));
+      splits.push_back({alone ? R"(\p{N})" : R"(\p{N}+)"});
+    } else if (type == "Punctuation") {
+      DP_TRY(const SplitBehaviour behaviour, read_behaviour(node));
+      splits.push_back({kPunctuationPattern, behaviour});
+    } else if (type == "Metaspace") {
+      return read_metaspace(node, spec);
+    } else if (type == "BertPreTokenizer") {
+      append_bert_splits(splits);
+    } else if (type == "WhitespaceSplit") {
+      splits.push_back({kWhiteSpace, SplitBehaviour::kRemoved});
+    } else if (type == "Whitespace") {
+      splits.push_back({R"(\w+|[^\w\s]+)", SplitBehaviour::kRemoved, true});
+    } else {
+      return fail(ErrorKind::kUnsupported, "The pre_tokenizer \"%s\" of tokenizer.json is not supported.",
+                  printable(type).c_str());
+    }
+    return {};
+  });
+}
+
 }  // namespace
 
 Result<> read_normaliser(const Json& root, VocabSpec& spec) {
@@ -181,6 +225,11 @@ Result<> read_normaliser(const Json& root, VocabSpec& spec) {
           steps.push_back({StepKind::kLowercase, "", ""});
         } else if (type == "StripAccents") {
           steps.push_back({StepKind::kStripAccents, "", ""});
+        } else if (type == "Nmt") {
+          steps.push_back({StepKind::kNmt, "", ""});
+        } else if (type == "ByteLevel") {
+          steps.push_back({StepKind::kByteLevel, "", ""});
+          spec.has_byte_alphabet = true;
         } else if (type == "Precompiled") {
           DP_TRY(const std::string encoded, text(node, "precompiled_charsmap"));
           std::optional<std::string> map = from_base64(encoded);
@@ -220,42 +269,10 @@ Result<> read_normaliser(const Json& root, VocabSpec& spec) {
 }
 
 Result<> read_pre_tokenizer(const Json& root, VocabSpec& spec, bool& byte_level) {
-  return for_each_step(root, "pretokenizers", 0, [&](const Json& node, const std::string& type) -> Result<> {
-    auto& splits = spec.splits;
-    if (type == "ByteLevel") {
-      byte_level = true;
-      DP_TRY(const bool prefix, flag(node, "add_prefix_space", true));
-      DP_TRY(const bool splits_words, flag(node, "use_regex", true));
-      if (prefix) spec.normaliser.push_back({StepKind::kPrependUnlessThere, "", " "});
-      if (splits_words) splits.push_back({kGpt2Pattern});
-    } else if (type == "Split") {
-      SplitStep step;
-      bool is_regex = false;
-      DP_CHECK(read_pattern(node, step.pattern, is_regex));
-      if (!is_regex) step.pattern = escape_pattern(step.pattern);
-      DP_TRY(step.behaviour, read_behaviour(node));
-      DP_TRY(step.invert, flag(node, "invert", false));
-      splits.push_back(std::move(step));
-    } else if (type == "Digits") {
-      DP_TRY(const bool alone, flag(node, "individual_digits", false));
-      splits.push_back({alone ? R"(\p{N})" : R"(\p{N}+)"});
-    } else if (type == "Punctuation") {
-      DP_TRY(const SplitBehaviour behaviour, read_behaviour(node));
-      splits.push_back({kPunctuationPattern, behaviour});
-    } else if (type == "Metaspace") {
-      return read_metaspace(node, spec);
-    } else if (type == "BertPreTokenizer") {
-      append_bert_splits(splits);
-    } else if (type == "WhitespaceSplit") {
-      splits.push_back({kWhiteSpace, SplitBehaviour::kRemoved});
-    } else if (type == "Whitespace") {
-      splits.push_back({R"(\w+|[^\w\s]+)", SplitBehaviour::kRemoved, true});
-    } else {
-      return fail(ErrorKind::kUnsupported, "The pre_tokenizer \"%s\" of tokenizer.json is not supported.",
-                  printable(type).c_str());
-    }
-    return {};
-  });
+  const size_t own_steps = spec.normaliser.size();
+  DP_CHECK(read_pre_tokenizer_steps(root, spec, byte_level));
+  spec.marking_steps = spec.normaliser.size() - own_steps;
+  return {};
 }
 
 Result<> read_post_processor(const Json& root, VocabSpec& spec) {

@@ -40,6 +40,8 @@ struct AddedToken {
   bool lstrip = false;       // takes the white space before it
   bool rstrip = false;       // takes the white space after it
   bool single_word = false;  // not inside a word
+  bool normalized =
+      false;  // looked for behind the normaliser, as it writes the token, where no other token is
 };
 
 struct NormaliserStep {
@@ -49,7 +51,8 @@ struct NormaliserStep {
     kNfkc,
     kNfkd,
     kLowercase,
-    kStripAccents,        // drops marks (Mn); wants kNfd before it
+    kStripAccents,        // drops marks of all kinds; wants kNfd before it
+    kStripBertAccents,    // BERT: drops those without a width; wants kNfd before it
     kReplace,             // every `from` by `to`
     kReplacePattern,      // every match of the regex `from` by `to`
     kPrepend,             // `to` before the text
@@ -60,6 +63,8 @@ struct NormaliserStep {
     kCleanText,     // BERT: no control characters, every white space a space
     kSpaceCjk,      // BERT: spaces around ideographs
     kCharacterMap,  // SentencePiece's, whose bytes are `from` (character_map.h)
+    kNmt,           // no controls, line ends and marks without a width as spaces
+    kByteLevel,     // every byte as the character of byte_alphabet.h
   };
   Kind kind;
   std::string from, to;
@@ -76,6 +81,8 @@ struct SplitStep {
   std::string pattern;  // regex.h
   SplitBehaviour behaviour = SplitBehaviour::kIsolated;
   bool invert = false;  // the behaviour is about the text between the matches, not about the matches
+  bool adds_space =
+      false;  // before each piece that begins with none, which is cut then; an empty pattern cuts nothing
 };
 
 inline constexpr int32_t kNoToken = -1;
@@ -89,7 +96,10 @@ struct VocabSpec {
   std::vector<TokenType> types;  // one a token
   TextTable merges;              // left and right of merge i at 2i and 2i + 1, best first
   std::vector<NormaliserStep> normaliser;
-  std::vector<SplitStep> splits;  // applied one after the other, each to the pieces of the one before
+  size_t marking_steps =
+      0;  // at the end of normaliser: after the added tokens that AddedToken::normalized means
+  bool has_byte_alphabet = false;  // the normaliser has kByteLevel, so that pieces are taken back to bytes
+  std::vector<SplitStep> splits;   // applied one after the other, each to the pieces of the one before
   std::vector<AddedToken> added;
   std::vector<int32_t> prefix_ids,
       suffix_ids;                 // around the text with EncodeOptions::add_special: BOS, EOS, ...

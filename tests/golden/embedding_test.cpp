@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "engine/embed.h"
 #include "engine/score.h"
 #include "formats/architectures/architecture.h"
@@ -16,6 +17,7 @@
 #include "formats/safetensors/safetensors_writer.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
+#include "model/load_estimate.h"
 #include "model/plan_runner.h"
 
 namespace doppler {
@@ -136,6 +138,25 @@ TEST_P(ConvertedEmbeddingModel, FilesGiveTheSameEmbeddings) {
 INSTANTIATE_TEST_SUITE_P(Models, ConvertedEmbeddingModel,
                          testing::Values("qwen3_embedding", "bert_prefixed", "modernbert", "xlmr_cls"),
                          [](const auto& made) { return std::string(made.param); });
+
+// Copies that were pulled without modules.json gave other vectors without a word.
+TEST(Pooling, AFolderThatDoesNotSayItIsToldOf) {
+  const formats::TemporaryFolder home;
+  fs::copy(EMBEDDING_MODELS_DIR "/bert_cls", home / "whole", fs::copy_options::recursive);
+  fs::copy(home / "whole", home / "part", fs::copy_options::recursive);
+  fs::remove(home / "part/modules.json");
+  const auto warning = [&](const char* name) {
+    std::string told;
+    set_log_sink([&](LogLevel, std::string_view line) { told += line; });
+    const auto checkpoint = open_golden(must(formats::open_file_set(home / name)));
+    model::tell_of_guessed_pooling(*checkpoint, must(formats::read_config(*checkpoint)));
+    set_log_sink({});
+    return told;
+  };
+  EXPECT_EQ(warning("whole"), "");
+  EXPECT_NE(warning("part").find("has no modules.json, so that its embeddings are the mean of all tokens"),
+            std::string::npos);
+}
 
 // A model that scores two texts: BERT with a class of random weights after its pooler.
 TEST(ClassHead, ScoresTheTokensOfBothTexts) {

@@ -138,6 +138,52 @@ class Hub(StoreCase):
         self.assertEqual({f["file"] for f in report["files"]}, {"config.json", "tokenizer.json", "model.safetensors"})
         self.assertEqual(report["path"], os.path.join(self.store, "tiny"))
 
+    def test_an_embedding_model_comes_with_its_modules_and_its_shards_alone(self):
+        index = json.dumps({"weight_map": {"a": "model-1.safetensors"}}).encode()
+        modules = json.dumps([{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Dense"}]).encode()
+        self.files = {"config.json": b"{}", "model.safetensors.index.json": index, "model-1.safetensors": model_bytes(5000),
+                      "consolidated.safetensors": model_bytes(9000), "modules.json": modules,
+                      "1_Pooling/config.json": b"{}", "2_Dense/config.json": b"{}",
+                      "2_Dense/model.safetensors": model_bytes(4000), "onnx/model.onnx": b"no"}
+        self.publish()
+        wanted = set(self.files) - {"consolidated.safetensors", "onnx/model.onnx"}
+        path = "/org/tiny/resolve/%s/2_Dense/model.safetensors" % self.commit
+        self.server.files[path].faults = [Drop(after=1000)]
+        self.fail_with("While fetching 2_Dense/model.safetensors", "pull", "org/tiny", "--retries", "0")
+        report = self.succeed("pull", "--json", "org/tiny")
+        self.assertEqual({f["file"] for f in report["files"]}, wanted)
+        for file in wanted:
+            self.assertEqual(self.stored("tiny", file), self.files[file])
+        self.assert_nothing_half()
+        self.succeed("cp", "tiny", "second")
+        self.assertEqual(self.stored("second", "1_Pooling/config.json"), b"{}")
+        copy = os.path.join(self.home, "out")
+        self.succeed("cp", "tiny", copy)
+        local = self.succeed("pull", "--json", "--name", "third", copy)
+        self.assertEqual({f["file"] for f in local["files"]}, wanted)
+        self.succeed("rm", "second")
+        self.assertFalse(os.path.exists(os.path.join(self.store, "second")))
+
+    def test_a_copy_of_fewer_files_is_told_of(self):
+        self.files = {"config.json": b"{}", "model.safetensors": model_bytes(5000)}
+        self.publish()
+        self.succeed("pull", "org/tiny")
+        self.files.update({"modules.json": b'[{"path": "1_Pooling"}]', "1_Pooling/config.json": b"{}"})
+        self.publish()
+        _, _, err = self.run_doppler("pull", "org/tiny")
+        self.assertIn("tiny was stored without modules.json, 1_Pooling/config.json, which its source has; --replace "
+                      "fetches it whole.", err)
+        self.succeed("pull", "--replace", "org/tiny")
+        self.assertEqual(self.stored("tiny", "1_Pooling/config.json"), b"{}")
+
+    def test_the_hubs_name_may_stand_before(self):
+        self.files = {"tiny_q4_k_m.gguf": model_bytes(3000, 1), "tiny_q8_0.gguf": model_bytes(4000, 2)}
+        self.publish()
+        for source, file in (("hf.co/org/tiny:Q8_0", "tiny_q8_0.gguf"), ("huggingface.co/org/tiny", "tiny_q4_k_m.gguf"),
+                             ("https://huggingface.co/org/tiny:Q8_0", "tiny_q8_0.gguf"),
+                             ("https://hf.co/org/tiny/blob/main/tiny_q4_k_m.gguf", "tiny_q4_k_m.gguf")):
+            self.assertEqual(self.succeed("pull", "--json", "--replace", source)["entry"], file)
+
     def test_a_corrupted_file_of_the_hub_is_refused(self):
         wrong = bytearray(self.files["tiny-Q8_0.gguf"])
         wrong[1000] ^= 1

@@ -39,5 +39,33 @@ TEST(TokenizerJsonFile, ReferenceIds) {
   }
 }
 
+// Details of its steps against Hugging Face tokenizers (tools/make_tokenizer_vectors.py).
+TEST(TokenizerJsonFile, StepsAreThoseOfHuggingFace) {
+  const auto document = parse_json(read_file("tests/data/tokenizer_vectors.json"), "tokenizer_vectors.json");
+  ASSERT_TRUE(document) << document.error().message();
+  for (const Json& row : *find(*document, "cases")) {
+    const std::string name = get_string(row, "name")->value();
+    auto spec = tokenizer::vocab_from_tokenizer_json(to_text(*find(row, "tokenizer")), "");
+    ASSERT_TRUE(spec) << name << spec.error().message();
+    const auto made = tokenizer::Tokenizer::create(std::move(*spec));
+    ASSERT_TRUE(made) << name << made.error().message();
+    for (const Json& pair : *find(row, "texts")) {
+      const std::string text = pair[0].text();
+      EXPECT_EQ((*made)->encode(text, {.parse_special = true}).value(), ids_of(pair[1]))
+          << name << ": " << text;
+    }
+  }
+}
+
+TEST(TokenizerJsonFile, IdsWithoutATokenPrintNothing) {
+  auto spec = tokenizer::vocab_from_tokenizer_json(
+      R"({"added_tokens": [], "model": {"type": "BPE", "vocab": {"a": 0, "b": 5}, "merges": []}})", "");
+  ASSERT_TRUE(spec) << spec.error().message();
+  const auto made = tokenizer::Tokenizer::create(std::move(*spec));
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ((*made)->decode(std::vector<int32_t>{0, 3, 5, 1}).value(), "ab");
+  EXPECT_EQ((*made)->token_bytes(3), "");
+}
+
 }  // namespace
 }  // namespace doppler

@@ -9,6 +9,7 @@
 
 #include "base/json_events.h"
 #include "base/text.h"
+#include "base/unread_dtypes.h"
 #include "formats/byte_reader.h"
 
 namespace doppler::formats {
@@ -20,10 +21,27 @@ struct NamedType {
   const char* name;
   DType type;
 };
-constexpr NamedType kTypes[] = {{"F32", DType::kF32},   {"F16", DType::kF16},       {"BF16", DType::kBF16},
-                                {"F64", DType::kF64},   {"I64", DType::kI64},       {"I32", DType::kI32},
-                                {"I16", DType::kI16},   {"I8", DType::kI8},         {"U8", DType::kU8},
-                                {"BOOL", DType::kBool}, {"F8_E4M3", DType::kF8E4M3}};
+constexpr NamedType kTypes[] = {{"F32", DType::kF32},
+                                {"F16", DType::kF16},
+                                {"BF16", DType::kBF16},
+                                {"F64", DType::kF64},
+                                {"I64", DType::kI64},
+                                {"I32", DType::kI32},
+                                {"I16", DType::kI16},
+                                {"I8", DType::kI8},
+                                {"U8", DType::kU8},
+                                {"BOOL", DType::kBool},
+                                {"F8_E4M3", DType::kF8E4M3},
+                                // Models may have such tensors, as long as none is asked for.
+                                {"U16", unread::kU16},
+                                {"U32", unread::kU32},
+                                {"U64", unread::kU64},
+                                {"C64", unread::kC64},
+                                {"F8_E5M2", unread::kF8E5M2},
+                                {"F8_E8M0", unread::kF8E8M0},
+                                {"F6_E2M3", unread::kF6E2M3},
+                                {"F6_E3M2", unread::kF6E3M2},
+                                {"F4", unread::kF4}};
 
 // Events of the JSON parser. Depth 1: tensor names; depth 2: fields of a tensor, or "__metadata__".
 class HeaderEvents final : public JsonEvents {
@@ -150,10 +168,14 @@ class HeaderEvents final : public JsonEvents {
       return refuse("not all of dtype, shape and two data_offsets");
     }
     if (offsets_[1] < offsets_[0]) return refuse("data_offsets that run backwards");
-    uint64_t bytes = dtype_info(tensor_.type).block_bytes;
+    const DTypeInfo& type = dtype_info(tensor_.type);
+    uint64_t count = 1, bytes = 0;
     for (const uint64_t dim : tensor_.shape) {
-      if (__builtin_mul_overflow(bytes, dim, &bytes)) return refuse("a size that overflows 64 bits");
+      if (__builtin_mul_overflow(count, dim, &count)) return refuse("a size that overflows 64 bits");
     }
+    if (count % type.block_size != 0) return refuse("a count of numbers that fills no whole bytes");
+    if (__builtin_mul_overflow(count / type.block_size, uint64_t{type.block_bytes}, &bytes))
+      return refuse("a size that overflows 64 bits");
     tensor_.bytes = offsets_[1] - offsets_[0];
     if (bytes != tensor_.bytes) {
       return refuse(format_text("%llu bytes of data, but its type and shape need %llu",

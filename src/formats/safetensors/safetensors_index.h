@@ -10,6 +10,7 @@
 
 namespace doppler::formats {
 
+inline constexpr const char kSafetensorsIndexName[] = "model.safetensors.index.json";
 inline constexpr uint64_t kMaxShards = 4096;
 
 struct SafetensorsIndex {

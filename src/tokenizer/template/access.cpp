@@ -27,8 +27,8 @@ Result<Value> loop_attribute(Machine& machine, const Value& object, std::string_
   if (name == "revindex0") return count(loop.length - i - 1);
   if (name == "first") return Value::boolean(i == 0);
   if (name == "last") return Value::boolean(i + 1 == loop.length);
-  if (name == "depth") return Value::integer(1);  // of recursive loops, which we do not have
-  if (name == "depth0") return Value::integer(0);
+  if (name == "depth") return count(loop.depth0 + 1);
+  if (name == "depth0") return count(loop.depth0);
   if (name == "previtem") {
     const bool ended = loop.items.is(Kind::kUndefined);
     return ended || i == 0 ? Value::undefined("there is no previous item") : loop.items.items()[i - 1];
@@ -81,6 +81,10 @@ Result<Value> get_attribute(Machine& machine, const Value& object, std::string_v
   DP_CHECK(machine.spend(1));
   if (object.is(Kind::kUndefined)) return machine.undefined_error(object);
   if (object.is(Kind::kLoop)) return loop_attribute(machine, object, name);
+  if (object.is(Kind::kCounter) && name == "current" && !object.as_counter()->is_joiner)
+    return object.as_counter()->items[object.as_counter()->at];
+  if (object.is_group() && (name == "grouper" || name == "list"))
+    return object.items()[name == "list" ? 1 : 0];
   if (object.is(Kind::kNamespace)) {
     for (const auto& [key, value] : object.as_namespace()->items) {
       if (key == name) return value;
@@ -127,8 +131,9 @@ Result<Value> get_item(Machine& machine, const Value& object, const Value& key) 
                                         static_cast<long long>(key.as_int())));
   }
   if (key.is(Kind::kText)) {
-    if (object.is(Kind::kLoop) || object.is(Kind::kNamespace))
-      return get_attribute(machine, object, key.as_text());
+    const bool has_names = object.is(Kind::kLoop) || object.is(Kind::kNamespace) ||
+                           object.is(Kind::kCounter) || object.is_group();
+    if (has_names) return get_attribute(machine, object, key.as_text());
     DP_TRY(const bool is_method, has_method(machine, object, key.as_text()));
     if (is_method) return Value::method(object, key.as_text());
     return missing(object, key.as_text());

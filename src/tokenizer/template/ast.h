@@ -75,6 +75,7 @@ struct CallSpec {
 
 struct LoopSpec {
   NodeId target, iterable, condition, body, otherwise;  // condition and otherwise may be none
+  bool is_recursive;                                    // its body may call it: loop(children)
 };
 
 struct MacroSpec {
@@ -82,6 +83,7 @@ struct MacroSpec {
   std::vector<uint32_t> parameters;  // indices of names
   std::vector<NodeId> defaults;      // of the last parameters
   NodeId body = kNoNode;
+  uint32_t varargs = kNoNode, kwargs = kNoNode;  // indices of names, where the body reads what is left over
 };
 
 template <class Function>

@@ -209,12 +209,61 @@ Result<Value> batch_filter(Machine& m, const Value& self, const Arguments& argum
   return m.list(std::move(batches), Kind::kGenerator);
 }
 
+// So many lists, the first ones longer by one where they do not come out even.
+Result<Value> slice_filter(Machine& m, const Value& self, const Arguments& arguments) {
+  DP_TRY(const Bound a, bind(m, "filter slice", arguments, {"slices", "fill_with"}, 1));
+  DP_TRY(const int64_t slices, integer_or(m, "filter slice", a[0], 1));
+  if (slices < 1 || slices > kMaxRange)
+    return m.error("filter slice takes 1 to %lld.", static_cast<long long>(kMaxRange));
+  DP_TRY(const Value list, iterate(m, self));
+  const auto count = static_cast<size_t>(slices);
+  const size_t each = list.items().size() / count, longer = list.items().size() % count;
+  Values out;
+  size_t at = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t end = at + each + (i < longer ? 1 : 0);
+    Values part;
+    while (at < end) part.push_back(list.items()[at++]);
+    if (a[1] && !a[1]->is(Kind::kNone) && i >= longer) part.push_back(*a[1]);
+    DP_TRY(Value row, m.list(std::move(part)));
+    out.push_back(std::move(row));
+  }
+  return m.list(std::move(out), Kind::kGenerator);
+}
+
+// Pairs of an attribute's value and the items that have it, ordered by it. Of texts the first item's spelling stands for all.
+Result<Value> groupby_filter(Machine& m, const Value& self, const Arguments& arguments) {
+  DP_TRY(const Bound a, bind(m, "filter groupby", arguments, {"attribute", "default", "case_sensitive"}, 1));
+  DP_TRY(const Value list, iterate(m, self));
+  Values values, keys;
+  for (const Value& item : list.items()) {
+    DP_TRY(Value value, follow_path(m, item, *a[0], a[1]));
+    DP_TRY(Value key, key_of(m, value, nullptr, truthy_or(a[2], false)));
+    values.push_back(std::move(value));
+    keys.push_back(std::move(key));
+  }
+  DP_TRY(const std::vector<size_t> positions, sorted_positions(m, keys, false));
+  Values out;
+  for (size_t i = 0; i < positions.size();) {
+    const size_t first = positions[i];
+    Values items;
+    for (; i < positions.size(); ++i) {
+      DP_TRY(const bool is_same, equals(m, keys[first], keys[positions[i]]));
+      if (!is_same) break;
+      items.push_back(list.items()[positions[i]]);
+    }
+    DP_TRY(Value group, m.list(std::move(items)));
+    out.push_back(Value::group(values[first], std::move(group)));
+  }
+  return m.list(std::move(out));
+}
+
 constexpr FilterRow kFilters[] = {
     {"join", join_filter},          {"first", end_filter<false>},  {"last", end_filter<true>},
     {"list", list_filter},          {"items", items_filter},       {"reverse", reverse_filter},
     {"sort", sort_filter},          {"dictsort", dictsort_filter}, {"unique", unique_filter},
     {"min", extreme_filter<false>}, {"max", extreme_filter<true>}, {"sum", sum_filter},
-    {"batch", batch_filter},
+    {"batch", batch_filter},        {"slice", slice_filter},       {"groupby", groupby_filter},
 };
 
 }  // namespace

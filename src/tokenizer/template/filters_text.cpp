@@ -133,12 +133,72 @@ Result<Value> center_filter(Machine& m, const Value& self, const Arguments& argu
                 std::string(static_cast<size_t>(gap - left), ' '));
 }
 
+// Cut at a word's end, unless words may be cut; a text that is longer by no more than the leeway stays.
+Result<Value> truncate_filter(Machine& m, const Value& self, const Arguments& arguments) {
+  const char* what = "filter truncate";
+  DP_TRY(const Bound a, bind(m, what, arguments, {"length", "killwords", "end", "leeway"}));
+  DP_TRY(const int64_t length, integer_or(m, what, a[0], 255));
+  DP_TRY(const std::string_view end, text_or(m, what, a[2], "..."));
+  DP_TRY(const int64_t leeway, integer_or(m, what, a[3] && a[3]->is(Kind::kNone) ? nullptr : a[3], 5));
+  DP_TRY(const std::string text, to_string(m, self));
+  const auto end_length = static_cast<int64_t>(count_code_points(end));
+  if (length < end_length) return m.error("%s: its length must be at least that of its end.", what);
+  if (leeway < 0) return m.error("%s: its leeway must be at least 0.", what);
+  const std::vector<size_t> offsets = code_point_offsets(text);
+  const auto size = static_cast<int64_t>(offsets.size()) - 1;
+  if (size <= length || size - length <= leeway) return m.text(text);
+  std::string_view kept = std::string_view(text).substr(0, offsets[static_cast<size_t>(length - end_length)]);
+  if (!truthy_or(a[1], false)) kept = kept.substr(0, kept.rfind(' '));
+  return m.text(std::string(kept) + std::string(end));
+}
+
+std::string quoted(std::string_view text, bool in_query) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    const bool is_plain = (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') ||
+                          std::string_view("_.-~").find(c) != std::string_view::npos;
+    if (is_plain || (c == '/' && !in_query))
+      out += c;
+    else
+      out += c == ' ' && in_query ? "+" : format_text("%%%02X", byte);
+  }
+  return out;
+}
+
+// A text for an address; pairs for its query.
+Result<Value> urlencode_filter(Machine& m, const Value& self, const Arguments& arguments) {
+  DP_CHECK(bind(m, "filter urlencode", arguments, {}));
+  if (!self.is(Kind::kDict) && !self.is_list_like()) {
+    DP_TRY(const std::string text, to_string(m, self));
+    return m.text(quoted(text, false));
+  }
+  std::string out;
+  const auto add = [&](const Value& key, const Value& value) -> Result<void> {
+    DP_TRY(const std::string name, to_string(m, key));
+    DP_TRY(const std::string text, to_string(m, value));
+    out += (out.empty() ? "" : "&") + quoted(name, true) + "=" + quoted(text, true);
+    return m.spend_bytes(3 * (name.size() + text.size()) + 2);
+  };
+  if (self.is(Kind::kDict)) {
+    for (const auto& [key, value] : self.pairs()) DP_CHECK(add(key, value));
+    return Value::text(std::move(out));
+  }
+  for (const Value& item : self.items()) {
+    DP_TRY(const Value pair, iterate(m, item));
+    if (pair.items().size() != 2) return m.error("filter urlencode needs pairs of a name and a value.");
+    DP_CHECK(add(pair.items()[0], pair.items()[1]));
+  }
+  return Value::text(std::move(out));
+}
+
 constexpr FilterRow kFilters[] = {
-    {"upper", mapped<to_upper>}, {"lower", mapped<to_lower>},     {"capitalize", mapped<capitalize>},
-    {"title", mapped<title>},    {"escape", mapped<escape>},      {"e", mapped<escape>},
-    {"safe", mapped<unchanged>}, {"trim", trim_filter},           {"replace", replace_filter},
-    {"indent", indent_filter},   {"wordcount", wordcount_filter}, {"format", format_filter},
-    {"center", center_filter},
+    {"upper", mapped<to_upper>},     {"lower", mapped<to_lower>},     {"capitalize", mapped<capitalize>},
+    {"title", mapped<title>},        {"escape", mapped<escape>},      {"e", mapped<escape>},
+    {"safe", mapped<unchanged>},     {"trim", trim_filter},           {"replace", replace_filter},
+    {"indent", indent_filter},       {"wordcount", wordcount_filter}, {"format", format_filter},
+    {"center", center_filter},       {"truncate", truncate_filter},   {"urlencode", urlencode_filter},
+    {"forceescape", mapped<escape>},
 };
 
 }  // namespace

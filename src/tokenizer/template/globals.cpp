@@ -59,6 +59,19 @@ Result<Value> namespace_function(Machine& m, const Arguments& arguments) {
   return Value::of(space);
 }
 
+Result<Value> joiner_function(Machine& m, const Arguments& arguments) {
+  DP_TRY(const Bound a, bind(m, "joiner()", arguments, {"sep"}));
+  DP_TRY(CounterState * joiner, m.new_counter(true, {a[0] ? *a[0] : Value::text(", ")}));
+  return Value::of(joiner);
+}
+
+Result<Value> cycler_function(Machine& m, const Arguments& arguments) {
+  if (arguments.positional.empty() || !arguments.named.empty())
+    return m.error("cycler() needs at least one value, without a name.");
+  DP_TRY(CounterState * cycler, m.new_counter(false, arguments.positional));
+  return Value::of(cycler);
+}
+
 Result<Value> raise_function(Machine& m, const Arguments& arguments) {
   DP_TRY(const Bound a, bind(m, "raise_exception()", arguments, {"message"}, 1));
   DP_TRY(const std::string message, to_string(m, *a[0]));
@@ -177,7 +190,8 @@ struct Row {
 constexpr Row kGlobals[] = {
     {"range", range_function},           {"dict", dict_function},
     {"namespace", namespace_function},   {"raise_exception", raise_function},
-    {"strftime_now", strftime_function},
+    {"strftime_now", strftime_function}, {"joiner", joiner_function},
+    {"cycler", cycler_function},
 };
 
 }  // namespace

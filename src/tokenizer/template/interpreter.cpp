@@ -159,9 +159,8 @@ Result<Interpreter::Flow> Interpreter::execute(NodeId id) {
 }
 
 // The items of a for, those that fail its `if` left out.
-Result<Value> Interpreter::chosen_items(const Node& at) {
+Result<Value> Interpreter::chosen_items(const Node& at, const Value& iterable) {
   const LoopSpec& loop = program_.loops[at.a];
-  DP_TRY(const Value iterable, evaluate(loop.iterable));
   machine_.set_line(at.line);
   DP_TRY(Value list, iterate(machine_, iterable));
   if (loop.condition == kNoNode) return list;
@@ -176,9 +175,34 @@ Result<Value> Interpreter::chosen_items(const Node& at) {
 }
 
 Result<Interpreter::Flow> Interpreter::execute_for(const Node& at) {
+  DP_TRY(const Value iterable, evaluate(program_.loops[at.a].iterable));
+  return run_loop(at, iterable, 0);
+}
+
+// loop(children), within a recursive loop: the text of the same loop over them, in the scope where it stands.
+Result<Value> Interpreter::call_loop(const LoopState& loop, const Arguments& arguments) {
+  DP_TRY(const Bound a, bind(machine_, "loop()", arguments, {"iterable"}, 1));
+  if (!loop.node || !program_.loops[loop.node->a].is_recursive)
+    return machine_.error("only a loop that is running, and marked recursive, can be called.");
+  std::string text;
+  std::string* outer = std::exchange(out_, &text);
+  Result<Flow> flow = Flow::kNormal;
+  {
+    const ScopeGuard scope(*this, loop.scope);
+    flow = run_loop(*loop.node, *a[0], loop.depth0 + 1);
+  }
+  out_ = outer;
+  if (!flow) return forward(std::move(flow).error());
+  return Value::text(std::move(text));
+}
+
+Result<Interpreter::Flow> Interpreter::run_loop(const Node& at, const Value& iterable, size_t depth0) {
   const LoopSpec& loop = program_.loops[at.a];
   DP_TRY(LoopState * state, machine_.new_loop());
-  DP_TRY(state->items, chosen_items(at));
+  DP_TRY(state->items, chosen_items(at, iterable));
+  state->node = &at;
+  state->scope = scope_;
+  state->depth0 = depth0;
   state->length = state->items.items().size();
   static constexpr std::string_view kLoop = "loop";
   const auto name = std::find(program_.names.begin(), program_.names.end(), kLoop);
@@ -196,6 +220,7 @@ Result<Interpreter::Flow> Interpreter::execute_for(const Node& at) {
   }
   const bool empty = state->length == 0;
   state->items = Value();  // a loop kept in a namespace has no neighbours any more
+  state->node = nullptr;
   if (!empty || loop.otherwise == kNoNode) return Flow::kNormal;
   const ScopeGuard scope(*this, scope_);
   return execute(loop.otherwise);
@@ -288,12 +313,18 @@ Result<void> Interpreter::execute_call_block(const Node& at) {
 Result<Value> Interpreter::call_macro(const MacroState& macro, Arguments arguments) {
   const MacroSpec& spec = *macro.spec;
   const std::string name = printable(spec.name);
-  if (arguments.positional.size() > spec.parameters.size()) {
+  const size_t given = std::min(arguments.positional.size(), spec.parameters.size());
+  if (arguments.positional.size() > given && spec.varargs == kNoNode) {
     return machine_.error("macro %s takes at most %zu arguments, not %zu.", name.c_str(),
                           spec.parameters.size(), arguments.positional.size());
   }
   ScopeGuard scope(*this, macro.scope);
-  for (size_t i = 0; i < arguments.positional.size(); ++i) {
+  if (spec.varargs != kNoNode) {
+    const auto first = arguments.positional.begin() + static_cast<ptrdiff_t>(given);
+    DP_TRY(Value rest, machine_.list(Values(first, arguments.positional.end()), Kind::kTuple));
+    set_variable(spec.varargs, std::move(rest));
+  }
+  for (size_t i = 0; i < given; ++i) {
     set_variable(spec.parameters[i], std::move(arguments.positional[i]));
   }
   size_t used = 0;
@@ -303,13 +334,13 @@ Result<Value> Interpreter::call_macro(const MacroState& macro, Arguments argumen
     const auto named = std::find_if(arguments.named.begin(), arguments.named.end(),
                                     [&](const auto& argument) { return argument.first == parameter; });
     if (named != arguments.named.end()) {
-      if (i < arguments.positional.size()) {
+      if (i < given) {
         return machine_.error("macro %s got argument '%s' twice.", name.c_str(),
                               printable(parameter).c_str());
       }
       ++used;
       set_variable(spec.parameters[i], named->second);
-    } else if (i >= arguments.positional.size()) {
+    } else if (i >= given) {
       Value value =
           Value::undefined(format_text("parameter '%s' was not provided", printable(parameter).c_str()));
       if (i >= first_default) {
@@ -318,11 +349,23 @@ Result<Value> Interpreter::call_macro(const MacroState& macro, Arguments argumen
       set_variable(spec.parameters[i], std::move(value));
     }
   }
-  for (const auto& [given, value] : arguments.named) {
-    if (given != "caller" || used == arguments.named.size()) continue;
-    const auto id = std::find(program_.names.begin(), program_.names.end(), given);
-    if (id != program_.names.end()) set_variable(static_cast<uint32_t>(id - program_.names.begin()), value);
-    ++used;
+  Pairs rest;
+  for (const auto& [argument, value] : arguments.named) {
+    const auto id = std::find(program_.names.begin(), program_.names.end(), argument);
+    const auto number = static_cast<uint32_t>(id - program_.names.begin());
+    const bool is_parameter = std::ranges::find(spec.parameters, number) != spec.parameters.end();
+    if (id != program_.names.end() && is_parameter) continue;
+    if (argument == "caller") {
+      if (id != program_.names.end()) set_variable(number, value);
+      ++used;
+    } else if (spec.kwargs != kNoNode) {
+      rest.emplace_back(Value::text(argument), value);
+      ++used;
+    }
+  }
+  if (spec.kwargs != kNoNode) {
+    DP_TRY(Value dict, machine_.dict(std::move(rest)));
+    set_variable(spec.kwargs, std::move(dict));
   }
   if (used != arguments.named.size())
     return machine_.error("macro %s got an unknown named argument.", name.c_str());

@@ -68,7 +68,9 @@ class Interpreter {
   Result<Flow> execute_scope(const Node& node);
   Result<std::string> captured_output(NodeId body);
   Result<void> write(std::string_view text);
-  Result<Value> chosen_items(const Node& node);
+  Result<Value> chosen_items(const Node& node, const Value& iterable);
+  Result<Flow> run_loop(const Node& node, const Value& iterable, size_t depth0);
+  Result<Value> call_loop(const LoopState& loop, const Arguments& arguments);
   Result<void> assign(const Node& target, Value value);
   void set_variable(uint32_t name, Value value);
   Result<Value> lookup(uint32_t name);

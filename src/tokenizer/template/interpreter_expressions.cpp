@@ -163,6 +163,14 @@ Result<Value> Interpreter::evaluate_call(const Node& at, const Value* caller) {
       return call_method(machine_, callee.as_method().self, callee.as_method().name, arguments);
     case Kind::kMacro:
       return call_macro(*callee.as_macro(), std::move(arguments));
+    case Kind::kLoop:
+      return call_loop(*callee.as_loop(), arguments);
+    case Kind::kCounter: {
+      CounterState& counter = *callee.as_counter();
+      if (!counter.is_joiner || !arguments.positional.empty() || !arguments.named.empty())
+        return machine_.error("only a joiner can be called, and without arguments.");
+      return counter.at++ == 0 ? Value::text("") : counter.items[0];
+    }
     case Kind::kUndefined:
       return machine_.undefined_error(callee);
     default:

@@ -104,6 +104,13 @@ Result<LoopState*> Machine::new_loop() {
   return loops_.back().get();
 }
 
+Result<CounterState*> Machine::new_counter(bool is_joiner, Values items) {
+  DP_CHECK(spend_bytes(sizeof(CounterState) + items.size() * sizeof(Value)));
+  counters_.push_back(
+      std::make_unique<CounterState>(CounterState{.is_joiner = is_joiner, .items = std::move(items)}));
+  return counters_.back().get();
+}
+
 Unexpected Machine::error(const char* format, ...) const {
   va_list args;
   va_start(args, format);

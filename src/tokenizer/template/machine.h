@@ -22,12 +22,25 @@ struct Namespace {
   std::vector<std::pair<std::string, Value>> items;
 };
 
+struct Node;   // ast.h
+struct Scope;  // interpreter.h
+
 // One running `for`.
 struct LoopState {
-  Value items;  // a list
+  Value items;                 // a list
+  const Node* node = nullptr;  // of the statement; null once it has ended
+  Scope* scope = nullptr;      // where it stands
+  size_t depth0 = 0;           // calls of itself around it
   size_t index0 = 0;
   size_t length = 0;
   std::optional<Values> last_changed;  // of loop.changed()
+};
+
+// What joiner() and cycler() give.
+struct CounterState {
+  bool is_joiner = false;
+  Values items;  // of a joiner its separator
+  size_t at = 0;
 };
 
 class Machine {
@@ -44,6 +57,7 @@ class Machine {
   Result<Value> from_json(const Json& json, int depth = 0);
   Result<Namespace*> new_namespace();
   Result<LoopState*> new_loop();
+  Result<CounterState*> new_counter(bool is_joiner, Values items);
 
   // "Line 12 of the chat template: <sentence>"; the sentence ends with a full stop.
   [[gnu::format(printf, 2, 3)]] Unexpected error(const char* format, ...) const;
@@ -59,6 +73,7 @@ class Machine {
   uint64_t bytes_ = 0;
   std::vector<std::unique_ptr<Namespace>> namespaces_;
   std::vector<std::unique_ptr<LoopState>> loops_;
+  std::vector<std::unique_ptr<CounterState>> counters_;
 };
 
 }  // namespace doppler::tmpl

@@ -1,6 +1,8 @@
 // Methods of dict, list, tuple and loop: one row each in kMethods. Those of str are in methods_text.cpp.
 #include "tokenizer/template/methods.h"
 
+#include <utility>
+
 #include "tokenizer/template/operators.h"
 
 namespace doppler::tmpl {
@@ -74,6 +76,19 @@ Result<Value> loop_changed(Machine& m, const Value& self, const Arguments& argum
   return Value::boolean(changed);
 }
 
+// Of a cycler.
+Result<Value> counter_next(Machine& m, const Value& self, const Arguments& arguments) {
+  DP_CHECK(bind(m, "next()", arguments, {}));
+  CounterState& counter = *self.as_counter();
+  const size_t at = std::exchange(counter.at, (counter.at + 1) % counter.items.size());
+  return counter.items[at];
+}
+Result<Value> counter_reset(Machine& m, const Value& self, const Arguments& arguments) {
+  DP_CHECK(bind(m, "reset()", arguments, {}));
+  self.as_counter()->at = 0;
+  return Value::none();
+}
+
 constexpr MethodRow kMethods[] = {
     {Kind::kDict, "items", dict_view<Part::kItems>},
     {Kind::kDict, "keys", dict_view<Part::kKeys>},
@@ -99,6 +114,8 @@ constexpr MethodRow kMethods[] = {
     {Kind::kTuple, "index", index_of},
     {Kind::kLoop, "cycle", loop_cycle},
     {Kind::kLoop, "changed", loop_changed},
+    {Kind::kCounter, "next", counter_next},
+    {Kind::kCounter, "reset", counter_reset},
 };
 
 const MethodRow* find_row(Kind kind, std::string_view name) {

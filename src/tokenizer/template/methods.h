@@ -21,6 +21,9 @@ Result<bool> has_method(Machine& machine, const Value& object, std::string_view 
 Result<Value> call_method(Machine& machine, const Value& object, std::string_view name,
                           const Arguments& arguments);
 
+// str.format().
+Result<Value> format_method(Machine& machine, const Value& self, const Arguments& arguments);
+
 // The text with every `old` replaced, at most `count` times when that is not negative.
 Result<Value> replace_text(Machine& machine, std::string_view text, std::string_view old,
                            std::string_view with, int64_t count);

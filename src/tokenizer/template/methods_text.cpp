@@ -1,5 +1,6 @@
 // Methods of str: one row each in kMethods. Offsets given to and taken from templates count code points.
 #include <algorithm>
+#include <optional>
 
 #include "tokenizer/template/methods.h"
 #include "tokenizer/template/operators.h"
@@ -108,14 +109,19 @@ Result<Value> split_text(Machine& m, const Value& self, const Arguments& argumen
   return text_list(m, parts);
 }
 
+template <bool kLast>
 Result<Value> partition(Machine& m, const Value& self, const Arguments& arguments) {
-  DP_TRY(const Bound a, bind(m, "partition()", arguments, {"sep"}, 1));
-  DP_TRY(const std::string_view separator, text_or(m, "partition()", a[0], ""));
-  if (separator.empty()) return m.error("partition() needs a separator that is not empty.");
+  const char* what = kLast ? "rpartition()" : "partition()";
+  DP_TRY(const Bound a, bind(m, what, arguments, {"sep"}, 1));
+  DP_TRY(const std::string_view separator, text_or(m, what, a[0], ""));
+  if (separator.empty()) return m.error("%s needs a separator that is not empty.", what);
   const std::string& text = self.as_text();
-  const size_t at = text.find(separator);
+  const size_t at = kLast ? text.rfind(separator) : text.find(separator);
   DP_CHECK(m.spend_bytes(text.size()));
-  if (at == std::string::npos) return m.list({self, Value::text(""), Value::text("")}, Kind::kTuple);
+  if (at == std::string::npos) {
+    const Value none = Value::text("");
+    return m.list(kLast ? Values{none, none, self} : Values{self, none, none}, Kind::kTuple);
+  }
   return m.list({Value::text(text.substr(0, at)), *a[0], Value::text(text.substr(at + separator.size()))},
                 Kind::kTuple);
 }
@@ -133,21 +139,55 @@ Result<Value> replaced(Machine& m, const Value& self, const Arguments& arguments
   return replace_text(m, self.as_text(), old, with, count);
 }
 
-template <bool kLast>
-Result<Value> found(Machine& m, const Value& self, const Arguments& arguments) {
-  DP_TRY(const Bound a, bind(m, "find()", arguments, {"sub"}, 1));
-  DP_TRY(const std::string_view wanted, text_or(m, "find()", a[0], ""));
-  const std::string_view text = self.as_text();
+// The part of a text between two code points, as Python's slices count them, and how many come before it. Nothing: it begins
+// behind the end, where not even the empty text is found.
+struct Part {
+  std::string_view text;
+  int64_t before = 0;
+};
+Result<std::optional<Part>> part_of(Machine& m, const char* what, std::string_view text, const Value* start,
+                                    const Value* end) {
   DP_CHECK(m.spend(1 + text.size() / kBytesPerStep));
-  const size_t at = kLast ? text.rfind(wanted) : text.find(wanted);
-  return Value::integer(at == text.npos ? -1 : static_cast<int64_t>(count_code_points(text.substr(0, at))));
+  const auto is_given = [](const Value* bound) { return bound && !bound->is(Kind::kNone); };
+  if (!is_given(start) && !is_given(end)) return Part{text};
+  const std::vector<size_t> offsets = code_point_offsets(text);
+  const auto size = static_cast<int64_t>(offsets.size()) - 1;
+  int64_t bounds[] = {0, size};
+  for (size_t i = 0; i < 2; ++i) {
+    const Value* bound = i == 0 ? start : end;
+    if (!is_given(bound)) continue;
+    DP_TRY(bounds[i], integer_or(m, what, bound, 0));
+    if (bounds[i] < 0) bounds[i] = std::max<int64_t>(bounds[i] + size, 0);
+  }
+  bounds[1] = std::min(bounds[1], size);
+  if (bounds[0] > size || bounds[0] > bounds[1]) return std::optional<Part>();
+  const size_t first = offsets[static_cast<size_t>(bounds[0])],
+               last = offsets[static_cast<size_t>(bounds[1])];
+  return Part{text.substr(first, last - first), bounds[0]};
+}
+
+// Of find() -1, of index() an error where there is none.
+template <bool kLast, bool kMust>
+Result<Value> found(Machine& m, const Value& self, const Arguments& arguments) {
+  const char* what = kMust ? (kLast ? "rindex()" : "index()") : kLast ? "rfind()" : "find()";
+  DP_TRY(const Bound a, bind(m, what, arguments, {"sub", "start", "end"}, 1));
+  DP_TRY(const std::string_view wanted, text_or(m, what, a[0], ""));
+  DP_TRY(const std::optional<Part> part, part_of(m, what, self.as_text(), a[1], a[2]));
+  const size_t at = !part   ? std::string_view::npos
+                    : kLast ? part->text.rfind(wanted)
+                            : part->text.find(wanted);
+  if (at == std::string_view::npos) {
+    return kMust ? Result<Value>(m.error("%s did not find the text.", what)) : Value::integer(-1);
+  }
+  return Value::integer(part->before + static_cast<int64_t>(count_code_points(part->text.substr(0, at))));
 }
 
 Result<Value> counted(Machine& m, const Value& self, const Arguments& arguments) {
-  DP_TRY(const Bound a, bind(m, "count()", arguments, {"sub"}, 1));
+  DP_TRY(const Bound a, bind(m, "count()", arguments, {"sub", "start", "end"}, 1));
   DP_TRY(const std::string_view wanted, text_or(m, "count()", a[0], ""));
-  const std::string_view text = self.as_text();
-  DP_CHECK(m.spend(1 + text.size() / kBytesPerStep));
+  DP_TRY(const std::optional<Part> part, part_of(m, "count()", self.as_text(), a[1], a[2]));
+  if (!part) return Value::integer(0);
+  const std::string_view text = part->text;
   if (wanted.empty()) return Value::integer(static_cast<int64_t>(count_code_points(text)) + 1);
   int64_t count = 0;
   for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + wanted.size())) ++count;
@@ -196,37 +236,45 @@ Result<Value> case_is(Machine& m, const Value& self, const Arguments& arguments)
 bool is_digit(uint32_t c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(uint32_t c) { return is_digit(c) || is_letter(c); }
 
-// "{} {name} {0}"; format specifications after a colon are not supported.
-Result<Value> formatted(Machine& m, const Value& self, const Arguments& arguments) {
-  const std::string& pattern = self.as_text();
+// The least width that a text is filled up to, with `fill` before and behind it.
+enum class Side { kLeft, kRight, kBoth };
+template <Side kText>
+Result<Value> justified(Machine& m, const Value& self, const Arguments& arguments) {
+  const char* what = kText == Side::kLeft ? "ljust()" : kText == Side::kRight ? "rjust()" : "center()";
+  DP_TRY(const Bound a, bind(m, what, arguments, {"width", "fillchar"}, 1));
+  DP_TRY(const int64_t width, integer_or(m, what, a[0], 0));
+  DP_TRY(const std::string_view fill, text_or(m, what, a[1], " "));
+  if (width > kMaxFormatWidth)
+    return m.error("%s: width %lld is too large.", what, static_cast<long long>(width));
+  if (count_code_points(fill) != 1) return m.error("%s needs one character to fill with.", what);
+  const int64_t gap = std::max<int64_t>(width - static_cast<int64_t>(count_code_points(self.as_text())), 0);
+  const int64_t left = kText == Side::kLeft ? 0 : kText == Side::kRight ? gap : gap / 2 + (gap & width & 1);
+  std::string before, behind;
+  for (int64_t i = 0; i < gap; ++i) (i < left ? before : behind) += fill;
+  return m.text(before + self.as_text() + behind);
+}
+
+Result<Value> zero_filled(Machine& m, const Value& self, const Arguments& arguments) {
+  DP_TRY(const Bound a, bind(m, "zfill()", arguments, {"width"}, 1));
+  DP_TRY(const int64_t width, integer_or(m, "zfill()", a[0], 0));
+  if (width > kMaxFormatWidth)
+    return m.error("zfill(): width %lld is too large.", static_cast<long long>(width));
+  std::string text = self.as_text();
+  const int64_t gap = std::max<int64_t>(width - static_cast<int64_t>(count_code_points(text)), 0);
+  const bool has_sign = text.starts_with('+') || text.starts_with('-');
+  text.insert(has_sign ? 1 : 0, static_cast<size_t>(gap), '0');
+  return m.text(std::move(text));
+}
+
+std::string swap_case(std::string_view text) {
   std::string out;
-  size_t next = 0;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    const char c = pattern[i];
-    if (c != '{' && c != '}') {
-      out += c;
-      continue;
-    }
-    if (i + 1 < pattern.size() && pattern[i + 1] == c) {
-      out += pattern[i++];
-      continue;
-    }
-    const size_t close = pattern.find('}', i);
-    if (c == '}' || close == std::string::npos) return m.error("format() found a single brace.");
-    const std::string name = pattern.substr(i + 1, close - i - 1);
-    const std::optional<int64_t> number = name.empty() ? static_cast<int64_t>(next++) : parse_int(name);
-    const Value* value = nullptr;
-    if (number && *number >= 0 && static_cast<uint64_t>(*number) < arguments.positional.size()) {
-      value = &arguments.positional[static_cast<size_t>(*number)];
-    }
-    for (const auto& [key, given] : arguments.named) {
-      if (key == name) value = &given;
-    }
-    if (!value) return m.error("format() has no value for '{%s}'.", printable(name).c_str());
-    DP_CHECK(append_text(m, out, *value));
-    i = close;
+  for (size_t i = 0; i < text.size();) {
+    const CodePoint point = code_point_at(text, i);
+    const std::string_view piece = text.substr(i, point.bytes);
+    out += is_upper(point.value) ? to_lower(piece) : to_upper(piece);
+    i += point.bytes;
   }
-  return m.text(std::move(out));
+  return out;
 }
 
 constexpr MethodRow kMethods[] = {
@@ -235,7 +283,8 @@ constexpr MethodRow kMethods[] = {
     {Kind::kText, "rstrip", stripped<false, true>},
     {Kind::kText, "split", split_text<false>},
     {Kind::kText, "rsplit", split_text<true>},
-    {Kind::kText, "partition", partition},
+    {Kind::kText, "partition", partition<false>},
+    {Kind::kText, "rpartition", partition<true>},
     {Kind::kText, "splitlines", lines},
     {Kind::kText, "startswith", starts_or_ends<true>},
     {Kind::kText, "endswith", starts_or_ends<false>},
@@ -246,13 +295,23 @@ constexpr MethodRow kMethods[] = {
     {Kind::kText, "title", mapped<title_case>},
     {Kind::kText, "capitalize", mapped<capitalize>},
     {Kind::kText, "replace", replaced},
-    {Kind::kText, "find", found<false>},
-    {Kind::kText, "rfind", found<true>},
+    {Kind::kText, "find", found<false, false>},
+    {Kind::kText, "rfind", found<true, false>},
+    {Kind::kText, "index", found<false, true>},
+    {Kind::kText, "rindex", found<true, true>},
+    {Kind::kText, "zfill", zero_filled},
+    {Kind::kText, "ljust", justified<Side::kLeft>},
+    {Kind::kText, "rjust", justified<Side::kRight>},
+    {Kind::kText, "center", justified<Side::kBoth>},
+    {Kind::kText, "swapcase", mapped<swap_case>},
+    {Kind::kText, "casefold", mapped<to_lower>},
     {Kind::kText, "count", counted},
     {Kind::kText, "join", joined},
-    {Kind::kText, "format", formatted},
+    {Kind::kText, "format", format_method},
     {Kind::kText, "isspace", all_are<is_space>},
     {Kind::kText, "isdigit", all_are<is_digit>},
+    {Kind::kText, "isdecimal", all_are<is_digit>},
+    {Kind::kText, "isnumeric", all_are<is_digit>},
     {Kind::kText, "isalpha", all_are<is_letter>},
     {Kind::kText, "isalnum", all_are<is_alphanumeric>},
     {Kind::kText, "isupper", case_is<true>},

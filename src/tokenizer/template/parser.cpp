@@ -146,7 +146,7 @@ Result<NodeId> Parser::for_statement() {
   if (skip_name("if")) {
     DP_TRY(loop.condition, expression());
   }
-  if (is_name("recursive")) return syntax_error(at, "recursive loops are not supported.");
+  loop.is_recursive = skip_name("recursive");
   DP_CHECK(expect_block_end());
   ++loop_depth_;
   DP_TRY(loop.body, body({"else", "endfor"}, at));
@@ -248,6 +248,17 @@ Result<void> Parser::parameters(MacroSpec& macro) {
   return {};
 }
 
+// A body that reads these names takes more than the parameters.
+void Parser::note_extras(MacroSpec& macro, size_t first_node) {
+  for (size_t i = first_node; i < program_.nodes.size(); ++i) {
+    const Node& node = program_.nodes[i];
+    if (node.kind != NodeKind::kName || std::ranges::find(macro.parameters, node.a) != macro.parameters.end())
+      continue;
+    if (program_.names[node.a] == "varargs") macro.varargs = node.a;
+    if (program_.names[node.a] == "kwargs") macro.kwargs = node.a;
+  }
+}
+
 Result<NodeId> Parser::macro_statement() {
   const uint32_t at = line();
   MacroSpec macro;
@@ -255,7 +266,9 @@ Result<NodeId> Parser::macro_statement() {
   intern(macro.name);
   DP_CHECK(parameters(macro));
   const int outer_loops = std::exchange(loop_depth_, 0);
+  const size_t first = program_.nodes.size();
   DP_TRY(macro.body, end_body("endmacro", at));
+  note_extras(macro, first);
   loop_depth_ = outer_loops;
   if (token().kind == TokenKind::kName) ++at_;  // {% endmacro name %}
   program_.macros.push_back(std::move(macro));
@@ -270,7 +283,9 @@ Result<NodeId> Parser::call_statement() {
   DP_TRY(const NodeId call, expression());
   if (program_.nodes[call].kind != NodeKind::kCall) return syntax_error(at, "a call block needs a call.");
   const int outer_loops = std::exchange(loop_depth_, 0);
+  const size_t first = program_.nodes.size();
   DP_TRY(caller.body, end_body("endcall", at));
+  note_extras(caller, first);
   loop_depth_ = outer_loops;
   program_.macros.push_back(std::move(caller));
   return add({.kind = NodeKind::kCallBlock,

@@ -53,6 +53,7 @@ class Parser {
   Result<NodeId> filter_statement();
   Result<NodeId> scope_statement(bool is_with);
   Result<void> parameters(MacroSpec& macro);
+  void note_extras(MacroSpec& macro, size_t first_node);
   Result<NodeId> end_body(std::string_view end, uint32_t opening_line);  // the body, its end tag consumed
   Result<NodeId> target(bool allow_namespace);
   Result<NodeId> single_target(bool allow_namespace);

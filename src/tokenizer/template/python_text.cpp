@@ -15,7 +15,20 @@ constexpr uint32_t kStrayByte = 0xDC00;  // surrogates cannot occur in valid UTF
 
 bool between(uint32_t value, uint32_t first, uint32_t last) { return value >= first && value <= last; }
 
+// Letters that are two: a capital, behind it one with a capital first part, behind it a small one.
+struct Digraph {
+  uint32_t upper;
+};
+constexpr Digraph kDigraphs[] = {{0x1C4}, {0x1C7}, {0x1CA}, {0x1F1}};
+const Digraph* digraph_of(uint32_t c) {
+  for (const Digraph& digraph : kDigraphs) {
+    if (between(c, digraph.upper, digraph.upper + 2)) return &digraph;
+  }
+  return nullptr;
+}
+
 uint32_t upper_of(uint32_t c) {
+  if (const Digraph* digraph = digraph_of(c)) return digraph->upper;
   if (between(c, 'a', 'z')) return c - 32;
   if (c < 0xB5) return c;
   if (c == 0xB5) return 0x39C;
@@ -40,6 +53,7 @@ uint32_t upper_of(uint32_t c) {
 }
 
 uint32_t lower_of(uint32_t c) {
+  if (const Digraph* digraph = digraph_of(c)) return digraph->upper + 2;
   if (between(c, 'A', 'Z')) return c + 32;
   if (c < 0xC0) return c;
   if (between(c, 0xC0, 0xDE) && c != 0xD7) return c + 32;
@@ -58,7 +72,17 @@ uint32_t lower_of(uint32_t c) {
   return c;
 }
 
-constexpr uint32_t kSharpS = 0xDF;  // its capital is two letters
+constexpr uint32_t kSharpS = 0xDF;
+
+// Letters whose capitals are several.
+struct Ligature {
+  uint32_t code;
+  const char *upper, *title;
+};
+constexpr Ligature kLigatures[] = {
+    {kSharpS, "SS", "Ss"},  {0x149, "\u02BCN", "\u02BCN"}, {0xFB00, "FF", "Ff"},
+    {0xFB01, "FI", "Fi"},   {0xFB02, "FL", "Fl"},          {0xFB03, "FFI", "Ffi"},
+    {0xFB04, "FFL", "Ffl"}, {0xFB05, "ST", "St"},          {0xFB06, "ST", "St"}};
 
 void append_point(std::string& out, CodePoint point, std::string_view text, size_t offset, uint32_t mapped) {
   if (mapped == point.value)
@@ -146,8 +170,9 @@ std::string to_upper(std::string_view text) {
   out.reserve(text.size());
   for (size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
-    if (point.value == kSharpS)
-      out += "SS";
+    const auto* ligature = std::ranges::find(kLigatures, point.value, &Ligature::code);
+    if (ligature != std::end(kLigatures))
+      out += ligature->upper;
     else
       append_point(out, point, text, i, upper_of(point.value));
     i += point.bytes;
@@ -169,7 +194,20 @@ std::string to_lower(std::string_view text) {
 std::string capitalize(std::string_view text) {
   if (text.empty()) return {};
   const uint32_t first = code_point_at(text, 0).bytes;
-  return to_upper(text.substr(0, first)) + to_lower(text.substr(first));
+  return title_of(text.substr(0, first)) + to_lower(text.substr(first));
+}
+
+std::string title_of(std::string_view character) {
+  const uint32_t c = code_point_at(character, 0).value;
+  std::string out;
+  if (const Digraph* digraph = digraph_of(c)) {
+    append_utf8(out, digraph->upper + 1);
+    return out;
+  }
+  for (const Ligature& ligature : kLigatures) {
+    if (ligature.code == c) return ligature.title;
+  }
+  return to_upper(character);
 }
 
 std::string title_case(std::string_view text) {
@@ -177,7 +215,8 @@ std::string title_case(std::string_view text) {
   bool in_word = false;
   for (size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
-    append_point(out, point, text, i, in_word ? lower_of(point.value) : upper_of(point.value));
+    const std::string_view piece = text.substr(i, point.bytes);
+    out += in_word ? to_lower(piece) : title_of(piece);
     in_word = is_letter(point.value);
     i += point.bytes;
   }

@@ -30,7 +30,8 @@ bool is_lower(uint32_t code_point);
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
 std::string capitalize(std::string_view text);
-std::string title_case(std::string_view text);  // str.title: a word starts after any non-letter
+std::string title_of(std::string_view character);  // as a word begins: of digraphs the first letter alone
+std::string title_case(std::string_view text);     // str.title: a word starts after any non-letter
 
 // Strips white space, or any of the code points in `chars`.
 std::string_view strip(std::string_view text, const std::string_view* chars, bool left, bool right);

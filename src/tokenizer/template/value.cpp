@@ -91,6 +91,19 @@ Value Value::of(LoopState* state) {
   return value;
 }
 
+Value Value::of(CounterState* state) {
+  Value value;
+  value.kind_ = Kind::kCounter;
+  value.plain_.pointer = state;
+  return value;
+}
+
+Value Value::group(Value key, Value items) {
+  Value value = list({std::move(key), std::move(items)}, Kind::kTuple);
+  value.plain_.integer = 1;
+  return value;
+}
+
 Value Value::of(MacroState* state) {
   Value value;
   value.kind_ = Kind::kMacro;
@@ -144,9 +157,9 @@ int Value::depth() const {
 }
 
 const char* Value::type_name() const {
-  static constexpr const char* kNames[] = {"undefined", "None",  "bool",  "int",       "float",     "str",
-                                           "list",      "tuple", "range", "dict_view", "generator", "dict",
-                                           "namespace", "loop",  "macro", "function",  "method"};
+  static constexpr const char* kNames[] = {
+      "undefined", "None",      "bool", "int",       "float", "str",     "list",  "tuple",    "range",
+      "dict_view", "generator", "dict", "namespace", "loop",  "counter", "macro", "function", "method"};
   return kNames[static_cast<size_t>(kind_)];
 }
 

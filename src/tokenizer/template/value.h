@@ -28,6 +28,7 @@ enum class Kind : uint8_t {
   kDict,       // keeps insertion order
   kNamespace,
   kLoop,
+  kCounter,  // a joiner or cycler
   kMacro,
   kFunction,  // a global such as range
   kMethod,    // a method bound to its value
@@ -40,9 +41,10 @@ using Pairs = std::vector<std::pair<Value, Value>>;
 struct ListObject;
 struct DictObject;
 struct MethodObject;
-struct Namespace;   // machine.h
-struct LoopState;   // machine.h
-struct MacroState;  // interpreter.h
+struct Namespace;     // machine.h
+struct LoopState;     // machine.h
+struct CounterState;  // machine.h
+struct MacroState;    // interpreter.h
 
 class Value {
  public:
@@ -61,6 +63,9 @@ class Value {
   static Value function(int id);
   static Value of(Namespace* state);
   static Value of(LoopState* state);
+  static Value of(CounterState* state);
+  static Value group(Value key,
+                     Value items);  // of groupby: a tuple whose parts have the names grouper and list
   static Value of(MacroState* state);
 
   Kind kind() const { return kind_; }
@@ -79,6 +84,8 @@ class Value {
   const MethodObject& as_method() const;
   Namespace* as_namespace() const { return static_cast<Namespace*>(plain_.pointer); }
   LoopState* as_loop() const { return static_cast<LoopState*>(plain_.pointer); }
+  CounterState* as_counter() const { return static_cast<CounterState*>(plain_.pointer); }
+  bool is_group() const { return is(Kind::kTuple) && plain_.integer == 1; }
   MacroState* as_macro() const { return static_cast<MacroState*>(plain_.pointer); }
   int as_function() const { return static_cast<int>(plain_.integer); }
   std::string hint() const;
