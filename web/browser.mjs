@@ -19,8 +19,9 @@ export const browser = {
     return WebAssembly.compile(await answer.arrayBuffer());
   },
   async loadGrammars(address, opens) {
+    if (typeof address === 'object') return address;
     if (address === true) {
-      throw new DopplerError('invalid-input', 'Option grammars is true; a browser needs the address of lib/index.js of the npm package @mlc-ai/web-xgrammar.');
+      throw new DopplerError('invalid-input', 'Option grammars is true; a browser needs the address of lib/index.js of the npm package @mlc-ai/web-xgrammar, or where no worker is used its module.');
     }
     const module = await import(/* @vite-ignore */ /* webpackIgnore: true */ `${address}#${opens}`);
     // A module of the older kind leaves its exports there.

@@ -3,11 +3,13 @@
 // Read next: piece_store.mjs (the storage), files_http.mjs (the requests).
 import { asDopplerError, DopplerError, throwIfAborted } from './errors.mjs';
 import { addressOf, fetchRange, probe } from './files_http.mjs';
-import { makeRoom, useLock } from './model_cache.mjs';
+import { removeFolder, removeOldest, storedSentence, useLock } from './model_cache.mjs';
 import { folderName, keyOf, kPieceBytes, Pieces, readRecord, writeRecord } from './piece_store.mjs';
 
-const kAhead = 3;   // pieces downloaded beyond the one that is wanted: the answer's delay is hidden
-const kKept = 8;    // pieces in memory: those ahead, and those of files that are read by turns
+const kAhead = 2;   // pieces downloaded beyond the one that is wanted: the answer's delay is hidden
+const kKept = 3;    // pieces in memory beside those under way: one that is used, one ahead, one of a file that is read by turns
+// What a model could not be loaded for although its files are right.
+const kNotOfFiles = new Set(['cancelled', 'io', 'quota', 'out-of-memory', 'device']);
 
 /**
  * @typedef {import('./files_http.mjs').HttpOptions & {
@@ -18,6 +20,7 @@ export class CachedFiles {
   #isOffline = globalThis.navigator?.onLine === false;
   #canWrite = true;
   #release = () => {};
+  /** Pieces that are being fetched or written. @type {Set<Promise<void>>} */ underWay = new Set();
   /** @type {{root: string, mainFile: string, names: string[]}} */ files = { root: '', mainFile: '', names: [] };
 
   /**
@@ -69,17 +72,22 @@ export class CachedFiles {
     const stored = await readRecord(folder);
     const record = await this.#freshRecord(url, stored?.url === url ? stored : null);
     throwIfAborted(signal);
-    if (stored && JSON.stringify(stored) !== JSON.stringify(record)) { // another version of the file
+    if (stored && (stored.size !== record.size || stored.version !== record.version || stored.isAbsent !== record.isAbsent || stored.url !== url)) {
+      // another version of the file
       await this.folder.removeEntry(folder.name, { recursive: true });
       folder = await this.folder.getDirectoryHandle(folderName(name), { create: true });
     }
     await writeRecord(folder, record);
     if (record.isAbsent) return null;
     const pieces = new Pieces(folder, record.size);
-    const missing = record.size - (await pieces.cachedBytes());
-    if (missing > 0) await makeRoom(this.root, missing, url);
-    const reader = new PieceReader(this, url, pieces, `doppler-piece-${this.folder.name}-${folder.name}`);
-    return { name: url, size: record.size, close() {}, read: (offset, count) => reader.read(offset, count) };
+    const isWhole = (await pieces.cachedBytes()) === record.size;
+    const unverify = isWhole && record.verified ? () => writeRecord(folder, { ...record, verified: undefined }) : null;
+    const reader = new PieceReader(this, url, pieces, `doppler-piece-${this.folder.name}-${folder.name}`, unverify);
+    return {
+      name: url, size: record.size, close() {}, read: (offset, count) => reader.read(offset, count),
+      verified: isWhole ? record.verified : undefined,
+      noteVerified: (verified) => writeRecord(folder, { ...record, verified }),
+    };
   }
 
   /** The model was loaded: it can be loaded again without the network. */
@@ -89,14 +97,33 @@ export class CachedFiles {
     await writeRecord(this.folder, this.record);
   }
 
+  /** Nothing stays of files that are no model that could ever be loaded. @param {any} error */
+  async failed(error) {
+    if (this.record.complete || kNotOfFiles.has(asDopplerError(error).kind)) return;
+    this.#canWrite = false;
+    await Promise.all(this.underWay);
+    await removeFolder(this.root, this.folder.name).catch(() => {}); // another tab writes to it
+  }
+
   close() {
     this.#release();
   }
 
-  /** A piece that could not be kept: the model is still loaded. @param {unknown} error */
-  cannotWrite(error) {
-    if (this.#canWrite) this.options.warn(`The model is not kept in the browser's storage: ${asDopplerError(error).message}`);
-    this.#canWrite = false;
+  /** Keeps a piece. Where the storage is full, models that were used longest ago leave; where there are none, the model is still
+   * loaded, but not kept. @param {Pieces} pieces @param {number} index @param {Uint8Array} bytes @returns {Promise<boolean>} whether it is kept */
+  async keep(pieces, index, bytes) {
+    while (this.#canWrite) {
+      try {
+        await pieces.write(index, bytes);
+        return true;
+      } catch (error) {
+        if (asDopplerError(error).kind === 'quota' && (await removeOldest(this.root))) continue;
+        if (!this.#canWrite) break; // another piece said it
+        this.#canWrite = false;
+        this.options.warn(`The model is not kept in the browser's storage: ${asDopplerError(error).message}${await storedSentence()}`);
+      }
+    }
+    return false;
   }
   get canWrite() {
     return this.#canWrite;
@@ -142,16 +169,20 @@ function holdUseLock(key, signal) {
   });
 }
 
-/** Reads one file by pieces, each once. */
+/** Reads one file by pieces. Each byte is fetched once: a piece that is not kept stays in memory until it was used, and where
+ * nothing is kept, only what is wanted is fetched. */
 class PieceReader {
-  /** In order of their use, the latest last. @type {Map<number, Promise<Uint8Array>>} */ #pieces = new Map();
+  /** In order of their use, the latest last. @type {Map<number, {bytes: Promise<Uint8Array>, isUnderWay: boolean}>} */ #pieces = new Map();
+  /** Pieces that are not kept. @type {Map<number, {bytes: Uint8Array, unused: number}>} */ #unkept = new Map();
 
-  /** @param {CachedFiles} owner @param {string} url @param {Pieces} pieces @param {string} lock */
-  constructor(owner, url, pieces, lock) {
+  /** @param {CachedFiles} owner @param {string} url @param {Pieces} pieces @param {string} lock
+   * @param {(() => Promise<void>) | null} unverify of a file whose hash is known to be right */
+  constructor(owner, url, pieces, lock, unverify) {
     this.owner = owner;
     this.url = url;
     this.pieces = pieces;
     this.lock = lock;
+    this.unverify = unverify;
   }
 
   /** @param {number} offset @param {number} count */
@@ -159,28 +190,59 @@ class PieceReader {
     if (offset + count > this.pieces.size) {
       throw new DopplerError('io', `${this.url} has ${this.pieces.size} bytes, not ${offset + count}.`);
     }
+    const first = Math.floor(offset / kPieceBytes);
+    if (offset + count <= (first + 1) * kPieceBytes) return this.#part(first, offset - first * kPieceBytes, count); // no copy
     const out = new Uint8Array(count);
     for (let at = 0; at < count;) {
       const index = Math.floor((offset + at) / kPieceBytes);
-      const piece = await this.#piece(index, kAhead);
-      const part = piece.subarray(offset + at - index * kPieceBytes).subarray(0, count - at);
-      out.set(part, at);
-      at += part.length;
+      const from = offset + at - index * kPieceBytes;
+      const part = Math.min(this.pieces.bytesOf(index) - from, count - at);
+      out.set(await this.#part(index, from, part), at);
+      at += part;
     }
     return out;
   }
 
-  /**
-   * @param {number} index
-   * @param {number} ahead pieces to download beyond it, if it must be
-   * @returns {Promise<Uint8Array>}
-   */
+  /** @param {number} index @param {number} from @param {number} count @returns {Promise<Uint8Array>} */
+  async #part(index, from, count) {
+    const unkept = this.#unkept.get(index);
+    if (unkept) {
+      unkept.unused -= count;
+      if (unkept.unused <= 0) this.#unkept.delete(index);
+      return unkept.bytes.subarray(from, from + count);
+    }
+    if (!this.owner.canWrite && !this.#pieces.has(index)) {
+      const stored = await this.pieces.read(index);
+      if (!stored) return fetchRange(this.url, index * kPieceBytes + from, count, this.owner.options);
+      return stored.subarray(from, from + count);
+    }
+    const bytes = await this.#piece(index, kAhead);
+    const late = this.#unkept.get(index);
+    if (late && (late.unused -= count) <= 0) this.#unkept.delete(index);
+    return bytes.subarray(from, from + count);
+  }
+
+  /** @param {number} index @param {number} ahead pieces to download beyond it, if it must be @returns {Promise<Uint8Array>} */
   #piece(index, ahead) {
-    const piece = this.#pieces.get(index) ?? this.#load(index, ahead);
+    const piece = this.#pieces.get(index) ?? this.#begin(index, ahead);
     this.#pieces.delete(index);
     this.#pieces.set(index, piece);
-    if (this.#pieces.size > kKept) this.#pieces.delete(/** @type {number} */ (this.#pieces.keys().next().value));
-    piece.catch(() => this.#pieces.delete(index)); // the caller that awaits it is told
+    // What is under way is not fetched a second time.
+    const there = [...this.#pieces].filter(([, { isUnderWay }]) => !isUnderWay);
+    for (const [old] of there.slice(0, Math.max(0, there.length - kKept))) this.#pieces.delete(old);
+    return piece.bytes;
+  }
+
+  /** @param {number} index @param {number} ahead */
+  #begin(index, ahead) {
+    const piece = { bytes: this.#load(index, ahead), isUnderWay: true };
+    const { underWay } = this.owner;
+    const ended = piece.bytes.then(() => {}, () => void this.#pieces.delete(index)) // a failure is told where it is awaited
+      .then(() => {
+        piece.isUnderWay = false;
+        underWay.delete(ended);
+      });
+    underWay.add(ended);
     return piece;
   }
 
@@ -196,8 +258,12 @@ class PieceReader {
     const download = async () => {
       const byAnotherTab = await this.pieces.read(index);
       if (byAnotherTab) return byAnotherTab;
+      if (this.unverify) {
+        await this.unverify();
+        throw new DopplerError('integrity', `A piece of ${this.url} was damaged in the browser's storage. Load it again: it is then fetched and checked.`);
+      }
       const bytes = await fetchRange(this.url, index * kPieceBytes, this.pieces.bytesOf(index), this.owner.options);
-      if (this.owner.canWrite) await this.pieces.write(index, bytes).catch((error) => this.owner.cannotWrite(error));
+      if (!(await this.owner.keep(this.pieces, index, bytes))) this.#unkept.set(index, { bytes, unused: bytes.length });
       return bytes;
     };
     return navigator.locks.request(`${this.lock}-${index}`, { signal }, download);

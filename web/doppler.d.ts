@@ -11,12 +11,13 @@ export class DopplerError extends Error {
 }
 /**
  * - `cancelled`: the caller's AbortSignal fired.
- * - `quota`: the browser's storage has no room for the model (said before the download begins).
+ * - `quota`: the browser's storage has no room.
+ * - `integrity`: a file is not the one whose hash was given.
  * - `device`: no WebGPU, or the device was lost and could not be made again.
  * - `io`: network or file.
  */
 export type ErrorKind =
-  'invalid-input' | 'unsupported' | 'out-of-memory' | 'device' | 'io' | 'quota' | 'cancelled' | 'internal';
+  'invalid-input' | 'unsupported' | 'out-of-memory' | 'device' | 'io' | 'quota' | 'integrity' | 'cancelled' | 'internal';
 
 /**
  * A model can be
@@ -28,6 +29,7 @@ export type ErrorKind =
  */
 export type ModelSource = string | URL | Blob | File[] | FileSystemFileHandle | FileSystemDirectoryHandle;
 
+/** Options that are not here are refused by name, with kind "unsupported". */
 export interface LoadOptions {
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
@@ -55,17 +57,27 @@ export interface LoadOptions {
   /** Tokens of all sequences' caches together; default: ctx for each, or what fits the device. */
   poolTokens?: number;
   /**
-   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and
-   * the npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the
-   * address of its lib/index.js, in Node true or a path.
+   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and the
+   * npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the address of
+   * its lib/index.js, in Node true or a path. Without a worker also the package's module itself. One load serves any number
+   * of forms.
    */
-  grammars?: boolean | string | URL;
+  grammars?: boolean | string | URL | object;
+  /** Requests may ask for log-probabilities (RequestOptions.logprobs). */
+  logprobs?: boolean;
+  /** Bytes of a mixture's experts on the GPU. */
+  expertBytes?: number;
   /** Operation -> kernel variant that must be used. */
   kernels?: Record<string, string>;
   /** Keep the model in the browser's storage (OPFS), and read it from there; default true if the browser has OPFS. */
   cache?: boolean;
   /**
-   * Compare what the kernels compute with the native program, and replace wrong ones. Default: in
+   * The SHA-256 that the model's file must have: hexadecimal, or "sha256-" and Base64. Of a folder: an object of file names and
+   * hashes. The file is read whole, and stored, before anything of it is used; another one is an error of kind "integrity".
+   */
+  integrity?: string | Record<string, string>;
+  /**
+   * Compare what the kernels compute with the native program, and use others where it is wrong. Default: in
    * browsers on GPUs, until it passed once there.
    */
   selfTest?: boolean;
@@ -101,13 +113,29 @@ export interface Progress {
 
 // ------------------------------------------------------------------------------------------------------------ model
 
-/**
- * A loaded model. Events: "devicelost" and "restored" (the device was made again; a generation under way goes on),
- * "warning" (detail: string).
- */
+/** What a model tells besides its answers. Each is a CustomEvent. */
+export interface DopplerEvents {
+  /** The GPU's device was lost; a generation under way goes on. detail: why. */
+  devicelost: CustomEvent<string>;
+  /** The worker ended by itself; another one begins, and a generation under way goes on. detail: why. */
+  workerlost: CustomEvent<string>;
+  /** Device and worker are there again. */
+  restored: CustomEvent<undefined>;
+  /** No worker could be started again: the model is of no use any more. detail: why. */
+  failed: CustomEvent<string>;
+  /** A sentence for the reader. */
+  warning: CustomEvent<string>;
+}
+
+/** A loaded model. */
 export class Doppler extends EventTarget {
   static load(source: ModelSource, options?: LoadOptions): Promise<Doppler>;
-  /** The features of this browser, without a model. */
+  /**
+   * Whether something that looks like a model is there, without loading it: its beginning is read. bytes: of its file; null:
+   * not known, of a folder or of a model that is stored. Rejects where there is none.
+   */
+  static inspect(source: ModelSource, options?: Pick<LoadOptions, 'headers' | 'hubUrl' | 'signal'>): Promise<{ bytes: number | null }>;
+  /** What this browser offers, without a model. */
   static probe(options?: Pick<LoadOptions, 'device'>): Promise<DeviceInfo>;
   /** The models in the browser's storage. */
   static readonly cache: ModelCache;
@@ -129,6 +157,11 @@ export class Doppler extends EventTarget {
   selfTest(): Promise<SelfTestReport>;
   /** Gives the GPU's memory back and ends the worker; whatever is under way rejects with "cancelled". */
   unload(): Promise<void>;
+
+  addEventListener<K extends keyof DopplerEvents>(type: K, listener: (event: DopplerEvents[K]) => void, options?: boolean | AddEventListenerOptions): void;
+  addEventListener(type: string, listener: EventListenerOrEventListenerObject | null, options?: boolean | AddEventListenerOptions): void;
+  removeEventListener<K extends keyof DopplerEvents>(type: K, listener: (event: DopplerEvents[K]) => void, options?: boolean | EventListenerOptions): void;
+  removeEventListener(type: string, listener: EventListenerOrEventListenerObject | null, options?: boolean | EventListenerOptions): void;
 }
 
 export interface EmbedOptions {
@@ -218,6 +251,8 @@ export interface SelfTestReport {
 
 export interface SamplingOptions {
   max_tokens?: number;
+  /** OpenAI's newer name of max_tokens. */
+  max_completion_tokens?: number;
   /** 0: greedy. Default 0.8. */
   temperature?: number;
   top_p?: number;
@@ -234,7 +269,10 @@ export interface SamplingOptions {
   stop?: string | string[];
   ignore_eos?: boolean;
   when_full?: 'stop' | 'slide';
-  /** Decode steps of one submit: small ones show text sooner, large ones are faster. */
+  /**
+   * Decode steps of one submit, 1 to 16: small ones show text sooner and end sooner, large ones are faster. Default: what takes
+   * about a tenth of a second.
+   */
   batch?: number;
   // With LoadOptions.allSamplers:
   min_tokens?: number;
@@ -272,8 +310,14 @@ export interface GrammarFields {
 export type ResponseFormat = { type: 'text' } | { type: 'json_object' } | { type: 'json_schema'; json_schema: { name?: string; schema: object } };
 /** Members that are not here are refused by name, with kind "unsupported". */
 export interface RequestOptions extends SamplingOptions, GrammarFields {
-  /** Aborting rejects with kind "cancelled". */
+  /** Aborting rejects at once with kind "cancelled". */
   signal?: AbortSignal;
+  /** Answers to the same prompt, 1 to 128, as choices of one response; not in sessions. Their seeds are seed, seed + 1 and so on. */
+  n?: number;
+  stream_options?: { include_usage?: boolean };
+  /** Taken, and without effect. */
+  user?: string;
+  metadata?: Record<string, string>;
   /** Whose cache to go on from; default: the model's own, which keeps what the last request had. */
   session?: Session;
 }
@@ -312,11 +356,31 @@ export interface ChatRequest extends RequestOptions {
   parallel_tool_calls?: boolean;
   stream?: boolean;
   model?: string;
+  /** Of each token, with LoadOptions.logprobs; of a stream in its last chunk. top_logprobs: of so many best tokens too, 0 to 20. */
+  logprobs?: boolean;
+  top_logprobs?: number;
+}
+export interface TokenLogprob {
+  token: string;
+  logprob: number;
+  bytes: number[];
+}
+export interface ChatLogprobs {
+  content: (TokenLogprob & { top_logprobs: TokenLogprob[] })[];
+}
+export interface CompletionLogprobs {
+  tokens: string[];
+  token_logprobs: number[];
+  top_logprobs: Record<string, number>[];
+  text_offset: number[];
 }
 export interface CompletionRequest extends RequestOptions {
   /** Text, or token ids. */
   prompt: string | readonly number[];
   stream?: boolean;
+  model?: string;
+  /** Of each token, and of so many best ones, with LoadOptions.logprobs; of a stream in its last chunk. */
+  logprobs?: number;
   /** Put the model's begin-of-text token before a text; default true. */
   add_special?: boolean;
 }
@@ -381,8 +445,9 @@ interface Figures {
 export interface ChatCompletion extends Answer, Figures {
   object: 'chat.completion';
   choices: {
-    index: 0;
+    index: number;
     message: { role: 'assistant'; content: string; reasoning_content?: string; tool_calls?: ToolCall[] };
+    logprobs?: ChatLogprobs;
     finish_reason: FinishReason;
   }[];
 }
@@ -396,18 +461,19 @@ export interface ToolCallDelta {
 export interface ChatChunk extends Answer, Partial<Figures> {
   object: 'chat.completion.chunk';
   choices: {
-    index: 0;
+    index: number;
+    logprobs?: ChatLogprobs;
     delta: { role?: 'assistant'; content?: string; reasoning_content?: string; tool_calls?: ToolCallDelta[] };
     finish_reason: FinishReason | null;
   }[];
 }
 export interface Completion extends Answer, Figures {
   object: 'text_completion';
-  choices: { index: 0; text: string; finish_reason: FinishReason }[];
+  choices: { index: number; text: string; logprobs?: CompletionLogprobs; finish_reason: FinishReason }[];
 }
 export interface CompletionChunk extends Answer, Partial<Figures> {
   object: 'text_completion';
-  choices: { index: 0; text: string; finish_reason: FinishReason | null }[];
+  choices: { index: number; text: string; logprobs?: CompletionLogprobs; finish_reason: FinishReason | null }[];
 }
 
 /**
@@ -439,6 +505,7 @@ export interface ModelCache {
   clear(): Promise<void>;
   /** Asks the browser not to clear it by itself; true: it will not. */
   persist(): Promise<boolean>;
+  /** What the browser says; quotaBytes is a flat figure in some, and no promise. */
   estimate(): Promise<{ usageBytes: number; quotaBytes: number; persisted: boolean }>;
 }
 export interface CachedModel {

@@ -4,15 +4,16 @@ import { browser } from './browser.mjs';
 import { callsOfWorker, callsOnThisThread } from './calls.mjs';
 import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
 import { describeAdapter } from './gpu_host.mjs';
+import { LastingCalls } from './lasting_calls.mjs';
+import { coreOptions } from './load_options.mjs';
 import { modelCache } from './model_cache.mjs';
-import { Chunks, readRequest, Shape } from './requests.mjs';
-import { absolute } from './sources.mjs';
+import { answersOf, Chunks, readRequest } from './requests.mjs';
+import { newHead, Shape, usageChunk, whole } from './shapes.mjs';
+import { absolute, inspectSource } from './sources.mjs';
 
 export { DopplerError };
 
 /** @typedef {import('./calls.mjs').Calls} Calls */
-
-const kLeastSequences = 2; // of plans of several sequences
 
 export class Doppler extends EventTarget {
   #lastSession = 0;
@@ -23,23 +24,21 @@ export class Doppler extends EventTarget {
   /** Where the engine runs. @param {any} options @param {import('./calls.mjs').Emit} emit @returns {Promise<Calls>} */
   static async connect(options, emit) {
     const hasWorker = globalThis.document && options.workerUrl !== false && !options.device?.gpu;
-    return hasWorker ? callsOfWorker(startWorker(options.workerUrl), emit) : callsOnThisThread(browser, emit);
+    if (!hasWorker) return callsOnThisThread(browser, emit);
+    return new LastingCalls((onGone) => callsOfWorker(startWorker(options.workerUrl), emit, onGone), emit);
   }
 
   /** @param {any} source @param {any} [options] @returns {Promise<any>} */
   static async load(source, options = {}) {
-    const { progress, signal, ctx, lane, kv, draft, chunk, chatTemplate, allSamplers, expertBytes, kernels, sequences, poolTokens, grammars, ...rest } = options;
+    const { core, others: { progress, signal, ...rest } } = coreOptions(options);
     throwIfAborted(signal);
-    // The plans of one sequence know no grammars.
-    const core = { ctxLen: ctx, lane, kv, draft, chunk, chatTemplate, allSamplers, expertBytes, kernels, poolTokens, grammars: Boolean(grammars),
-      sequences: grammars && !(sequences > 1) ? kLeastSequences : sequences };
     const self = new this();
     self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));
-    const { workerUrl, wasmUrl, ...given } = rest;
-    const request = { source: absolute(source), options: { ...given, core, grammars: grammars && grammars !== true ? String(absolute(grammars)) : grammars, wasmUrl: wasmUrl && String(absolute(wasmUrl)) } };
+    const { workerUrl, wasmUrl, grammars, ...given } = rest;
+    const request = { source: absolute(source), options: { ...given, core, grammars: addressOfGrammars(grammars), wasmUrl: wasmUrl && String(absolute(wasmUrl)) } };
     try {
       const info = await self.#call('load', request, signal, (event) => progress?.(event.progress));
-      self.info = { ...info, grammars: core.grammars };
+      self.info = { ...info, grammars: core.grammars, logprobs: core.logprobs };
     } catch (error) {
       self.#calls.close();
       throw error;
@@ -47,16 +46,29 @@ export class Doppler extends EventTarget {
     return self;
   }
 
+  /** @param {any} source @param {any} [options] @returns {Promise<{bytes: number | null}>} */
+  static async inspect(source, options = {}) {
+    const { headers, hubUrl, signal } = options;
+    try {
+      return await inspectSource(absolute(source), { headers, hubUrl, signal, openPath: this.openPath, warn: () => {} });
+    } catch (error) {
+      throw signal?.aborted ? cancelled() : asDopplerError(error);
+    }
+  }
+  /** Node's. @type {import('./engine.mjs').Platform['openPath']} */
+  static openPath = undefined;
+
   /** @param {any} [options] */
   static async probe({ device } = /** @type {any} */ ({})) {
     try {
-      return await describeAdapter(device?.gpu ?? (await this.gpu()), device);
+      return await describeAdapter(device?.gpu ?? (await this.gpu()), this.provider, device);
     } catch (error) {
       return { available: false, reason: asDopplerError(error).message, adapter: '', vendor: '', architecture: '', cpu: false,
         features: [], limits: {}, languageFeatures: [] };
     }
   }
   static gpu = browser.gpu;
+  static provider = browser.provider;
 
   chat = { completions: { create: (request) => this.#generate(request, true, request.session?.number) } };
   complete = (request) => this.#generate(request, false, request.session?.number);
@@ -119,25 +131,50 @@ export class Doppler extends EventTarget {
     const { signal, stream } = request;
     throwIfAborted(signal);
     const read = readRequest(request, isChat, session);
-    const shape = new Shape(isChat, request.model ?? this.info.name);
+    const head = newHead(isChat, request.model ?? this.info.name);
+    const shapes = Array.from({ length: answersOf(request, session) }, (_, i) => new Shape(isChat, head, i));
     const ending = new AbortController();
     const end = () => ending.abort();
-    signal?.addEventListener('abort', end);
     const chunks = new Chunks(end);
-    const tell = ({ piece }) => {
-      for (const chunk of shape.chunks(piece)) if (stream) chunks.push(chunk);
+    const answerOf = (shape) => {
+      const tell = ({ piece }) => {
+        const made = shape.chunks(piece);
+        if (stream && !signal?.aborted) for (const chunk of made) chunks.push(chunk);
+      };
+      const options = { ...read.options, seed: read.options.seed + shape.index };
+      return this.#call('generate', { ...read, options }, ending.signal, tell).then((answer) => {
+        if (stream) chunks.push(shape.last(answer));
+        return answer;
+      });
     };
-    const answering = this.#call('generate', read, ending.signal, tell).then((answer) => {
-      if (signal?.aborted) throw cancelled();
-      return answer;
-    }).finally(() => signal?.removeEventListener('abort', end));
-    if (!stream) return shape.whole(await answering);
-    answering.then((answer) => {
-      chunks.push(shape.last(answer));
+    // An abort is told at once, while the engine still ends what it had begun.
+    const answering = abortable(Promise.all(shapes.map(answerOf)), signal, end);
+    if (!stream) return whole(shapes, await answering);
+    answering.then((answers) => {
+      if (request.stream_options?.include_usage) chunks.push(usageChunk(shapes[0], answers));
       chunks.end();
     }, (error) => chunks.end(error));
     return chunks;
   }
+}
+
+/** An address, true, or the package's module itself, which no worker can be given. @param {any} grammars */
+function addressOfGrammars(grammars) {
+  const isAddress = typeof grammars === 'string' || grammars instanceof URL;
+  return isAddress ? String(absolute(grammars)) : grammars;
+}
+
+/** @template T @param {Promise<T>} work @param {AbortSignal | undefined} signal @param {() => void} end what an abort does @returns {Promise<T>} */
+function abortable(work, signal, end) {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      end();
+      reject(cancelled());
+    };
+    signal.addEventListener('abort', abort);
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
 }
 
 /** A text of its own, doppler.d.ts. */
@@ -163,23 +200,23 @@ class Session {
   save() {
     return this.#model.call('saveSession');
   }
-  restore(bytes) {
-    return this.#model.call('restoreSession', { bytes });
+  async restore(bytes) {
+    await this.#model.call('restoreSession', { bytes });
   }
   reset() {
     void this.#model.call('openSession');
   }
 }
 
-// Apart, so that bundlers do not take it for an asset of its own.
-const kWorkerFile = './worker.mjs';
+// Apart, so that bundlers neither take it for an asset of its own nor warn of it.
+const kHere = import.meta.url;
 
 /** @param {string | URL} [address] @returns {Worker} */
 function startWorker(address) {
   // A worker's script must be of the page's origin; what it imports need not be.
-  const { protocol, origin } = new URL(address ?? import.meta.url, document.baseURI);
+  const { protocol, origin } = new URL(address ?? kHere, document.baseURI);
   if (protocol.startsWith('http') && origin !== globalThis.origin) {
-    const file = address ? new URL(address, document.baseURI) : new URL(kWorkerFile, import.meta.url);
+    const file = address ? new URL(address, document.baseURI) : new URL('worker.mjs', kHere);
     const script = new Blob([`import ${JSON.stringify(file.href)};`], { type: 'text/javascript' });
     return new Worker(URL.createObjectURL(script), { type: 'module' });
   }

@@ -5,14 +5,20 @@
 import { asDopplerError, cancelled, DopplerError, throwIfAborted } from './errors.mjs';
 import { Grammars } from './grammars.mjs';
 import { Instance } from './instance.mjs';
+import { heldTo } from './integrity.mjs';
+import { News } from './news.mjs';
 import { ProgressMeter } from './progress.mjs';
 import { passedBefore, rememberPassed, selfTest } from './self_test.mjs';
 import { openSource } from './sources.mjs';
+import { Spelling } from './spelling.mjs';
+import { Steps } from './steps.mjs';
+import { Times } from './times.mjs';
 
 // The answer to a request that was cancelled before its turn came.
 const kNoAnswer = { text: '', tokens: [], stop: 'cancelled', timings: { prompt_tokens: 0, evaluated_tokens: 0,
   generated_tokens: 0, ttft_seconds: 0, prefill_tokens_per_second: 0, decode_seconds: 0, decode_tokens_per_second: 0 },
   counters: { submits: 0, dispatches: 0, readback_bytes: 0, objects_created_after_load: 0 } };
+const kNoVocabulary = { bytes: new Uint8Array(0), ends: [] }; // of a model whose tokenizer cannot be used
 const kOneLine = 0; // of all requests, where the model is for one sequence
 const kMostRecoveries = 3; // of one generation, without a token between them
 
@@ -39,6 +45,8 @@ export class Engine {
   #grammars = new Grammars((opens) => this.platform.loadGrammars(this.#loading.grammars, opens));
   /** @type {any} */ #loading = null; // how to load again: what #start() takes
   #life = new AbortController();
+  #steps = new Steps();
+  /** @type {Spelling | null} */ #spelling = null;
 
   /** @param {Platform} platform @param {(name: string, detail: any) => void} emit */
   constructor(platform, emit) {
@@ -48,7 +56,7 @@ export class Engine {
 
   /** @param {{source: any, options: any}} request @param {Caller} caller */
   async load({ source, options }, { signal, tell }) {
-    const { core, cache, wasmUrl, headers, hubUrl, device, grammars, selfTest: isTested } = options;
+    const { core, cache, wasmUrl, headers, hubUrl, device, grammars, integrity, selfTest: isTested } = options;
     const meter = new ProgressMeter((progress) => tell({ progress }));
     // The caller's signal is only for loading; files are read again when a device is lost.
     const abort = () => this.#life.abort();
@@ -59,13 +67,16 @@ export class Engine {
       const module = await this.platform.compile(wasmUrl);
       const sourceOptions = { signal: this.#life.signal, headers, hubUrl, cache, openPath: this.platform.openPath,
         onNetwork: (bytes) => meter.addNetwork(bytes), warn: (message) => this.emit('warning', message) };
-      const access = await openSource(source, sourceOptions);
+      const opened = await openSource(source, sourceOptions);
+      const access = integrity === undefined ? opened : heldTo(opened, integrity, { signal: this.#life.signal,
+        tell: (done, total) => meter.update('weights', done, total) });
       this.#loading = { module, gpu, device, access, core, grammars };
       const info = await this.#start(meter);
       await access.finished?.();
       return await this.#tested(info, isTested, meter);
     } catch (error) {
       const wasCancelled = this.#life.signal.aborted;
+      if (!wasCancelled) await this.#loading?.access.failed?.(error);
       await this.unload();
       throw wasCancelled ? cancelled() : asDopplerError(error);
     } finally {
@@ -75,8 +86,8 @@ export class Engine {
 
   /**
    * Tells pieces: of a chat {tokens, events}, of others {tokens, text}.
-   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any}} request @param {Caller}
-   * caller
+   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any, generated?: number[], told?: number}} request
+   *   generated: tokens of the answer that another worker made; told: of it, in units of news.mjs @param {Caller} caller
    */
   generate(request, caller) {
     return this.#inTurn(async () => {
@@ -85,9 +96,15 @@ export class Engine {
       const continued = request.chat || !request.session ? [] : before;
       const { tokens: added, reading, grammar } = await this.#begun(request, continued.length === 0);
       const tokens = [...continued, ...added];
-      const answer = await this.#generate({ tokens, reading, options: request.options }, grammar, caller);
-      if (request.session) this.#sessions.set(request.session, [...tokens, ...answer.tokens]);
-      return answer;
+      const { generated = [], told = 0 } = request;
+      const options = { ...request.options, batch: request.options.batch ?? this.#steps.ofSubmit() };
+      const answer = await this.#generate({ tokens, reading, options }, grammar, { generated: [...generated], told }, caller);
+      this.#steps.note(answer.timings);
+      if (answer.logprobs) answer.logprobs = await this.#spelled(answer);
+      if (!request.session) return answer;
+      const sessionTokens = [...tokens, ...answer.tokens];
+      this.#sessions.set(request.session, sessionTokens);
+      return { ...answer, sessionTokens };
     }, request.session);
   }
 
@@ -117,9 +134,9 @@ export class Engine {
   async wasmBytes() {
     return this.#instance?.wasmBytes ?? 0;
   }
-  /** @param {{session: number, from?: number}} request */
-  openSession({ session, from }) {
-    const text = this.#inTurn(async () => [...(this.#sessions.get(from ?? -1) ?? [])], from);
+  /** tokens: its text, where another worker had it. @param {{session: number, from?: number, tokens?: number[]}} request */
+  openSession({ session, from, tokens }) {
+    const text = this.#inTurn(async () => [...(tokens ?? this.#sessions.get(from ?? -1) ?? [])], from);
     return this.#inTurn(async () => void this.#sessions.set(session, await text), session);
   }
   /** @param {{session: number}} request */
@@ -136,6 +153,7 @@ export class Engine {
     return this.#inTurn(async () => {
       const { tokens } = await (await this.#ready()).restore(bytes);
       this.#sessions.set(session, tokens);
+      return { sessionTokens: tokens };
     }, session);
   }
 
@@ -146,6 +164,13 @@ export class Engine {
     this.#instance = null;
     this.#loading?.access.close?.();
     this.#loading = null;
+  }
+
+  /** @param {any} answer */
+  async #spelled({ tokens, logprobs }) {
+    const instance = await this.#ready();
+    this.#spelling ??= new Spelling(await instance.vocabulary().catch(() => kNoVocabulary));
+    return this.#spelling.of(tokens, logprobs, (id) => instance.ask('detokenize', { tokens: [id] }));
   }
 
   // ---- Turns
@@ -255,14 +280,12 @@ export class Engine {
   }
 
   /**
-   * One generation, over as many devices as it takes: a new device gets the tokens so far and goes on after these.
-   * @param {{tokens: number[], reading?: any, options: any}} request
-   * @param {import('./grammars.mjs').Grammar | undefined} grammar
-   * @param {Caller} caller
+   * One generation, over as many devices as it takes: a new one is told the tokens so far and goes on behind them.
+   * @param {{tokens: number[], reading?: any, options: any}} request @param {import('./grammars.mjs').Grammar | undefined} grammar
+   * @param {{generated: number[], told: number}} before as of generate() @param {Caller} caller
    */
-  async #generate(request, grammar, { signal, tell }) {
-    /** @type {number[]} */ const generated = [];
-    let told = 0; // units, as News counts them
+  async #generate(request, grammar, { generated, told }, { signal, tell }) {
+    const times = new Times();
     for (let failures = 0; ;) {
       const instance = await this.#ready();
       // A second device's first piece is that of all tokens so far; the caller knows a part.
@@ -277,14 +300,18 @@ export class Engine {
         const answer = await instance.ask('generate', { ...request, generated, grammar: matcher }, {
           signal,
           onPiece: (ids, text) => {
-            if (ids.length > 0) failures = 0;
+            if (ids.length > 0) {
+              failures = 0;
+              times.note();
+            }
             generated.push(...ids);
             pass(ids, text);
           },
         }).finally(() => matcher && this.#grammars.end(matcher));
         if (!request.reading && told < answer.text.length) pass([], answer.text.slice(told));
-        return answer;
+        return times.of(answer);
       } catch (error) {
+        times.isResumed = true;
         const isLost = asDopplerError(error).kind === 'device' && (await instance.host.isLostSoon());
         if (!isLost || ++failures > kMostRecoveries || signal.aborted) throw error;
       }
@@ -298,46 +325,5 @@ export class Engine {
   async #matcher(grammar, generated, instance) {
     if (!grammar || grammar.kind === 'none') return undefined;
     return this.#grammars.begin(grammar, generated, () => instance.vocabulary());
-  }
-}
-
-/**
- * The pieces of a generation that were not told before its device was lost, in UTF-16 units; the beginning of a call is
- * one.
- */
-class News {
-  #unseen;
-  #isChat;
-
-  /** @param {number} told @param {boolean} isChat */
-  constructor(told, isChat) {
-    this.#unseen = told;
-    this.#isChat = isChat;
-  }
-
-  /**
-   * @param {string} text as the core gives it: plain, or of a chat a list of events
-   * @returns {{units: number, piece: any}}
-   */
-  of(text) {
-    if (!this.#isChat) {
-      const fresh = this.#rest(text);
-      return { units: fresh.length, piece: { text: fresh } };
-    }
-    let units = 0;
-    const events = [];
-    for (const [kind, value] of text === '' ? [] : JSON.parse(text)) {
-      const fresh = kind === 'call' ? this.#rest(' ') && value : this.#rest(value);
-      units += kind === 'call' && fresh ? 1 : fresh.length;
-      if (fresh) events.push([kind, fresh]);
-    }
-    return { units, piece: { events } };
-  }
-
-  /** @param {string} text */
-  #rest(text) {
-    const seen = Math.min(this.#unseen, text.length);
-    this.#unseen -= seen;
-    return text.slice(seen);
   }
 }

@@ -11,6 +11,9 @@ import { HostError, Status } from './wasm_loader.mjs';
  * @property {(offset: number, into: Uint8Array) => Promise<void>} [readInto] as many as there is room for, without a
  * copy
  * @property {() => void} close
+ * @property {boolean} [isRemote] each read asks the network, and nothing is kept
+ * @property {string} [verified] the SHA-256 that the whole file was found to have
+ * @property {(sha256: string) => Promise<void>} [noteVerified]
  */
 /**
  * The folder of a model.
@@ -18,6 +21,7 @@ import { HostError, Status } from './wasm_loader.mjs';
  * @property {{root: string, mainFile: string, names: string[]}} files as WebAssembly is told
  * @property {(name: string) => Promise<OpenFile | null>} open null: there is no such file
  * @property {() => Promise<void>} [finished] the model was loaded
+ * @property {(error: any) => Promise<void>} [failed] it could not be loaded
  * @property {() => void} [close] it is not used any more
  */
 
@@ -68,21 +72,24 @@ export class FileHost {
   }
 
   /**
-   * The bytes in chunks, the next one being read while one is used.
+   * The bytes in chunks, the next one being read while one is used. They end where the file's own pieces of that size do
+   * (cached_files.mjs), so that none is put together from two; all but the last have whole words.
    * @param {number} number @param {number} offset @param {number} bytes @param {number} chunkBytes
    */
   async *chunks(number, offset, bytes, chunkBytes) {
     const file = this.#file(number);
     const end = offset + bytes;
+    const countAt = (from) => Math.min(from % 4 === 0 ? chunkBytes - (from % chunkBytes) : chunkBytes, end - from);
     const read = (from) => {
-      const reading = file.read(from, Math.min(chunkBytes, end - from));
-      reading.catch((error) => (this.failure = error)); // the caller that awaits it is told, also if that is later
+      const reading = file.read(from, countAt(from));
+      reading.catch((error) => (this.failure = error)); // told where it is awaited, also if that is later
       return reading;
     };
     let next = read(offset);
-    for (let at = offset; at < end; at += chunkBytes) {
+    for (let at = offset; at < end;) {
       const chunk = await next;
-      if (at + chunkBytes < end) next = read(at + chunkBytes);
+      at += countAt(at);
+      if (at < end) next = read(at);
       yield chunk;
     }
   }

@@ -31,6 +31,7 @@ export function httpFiles(address, options = {}) {
       return {
         name: found.url,
         size: found.size,
+        isRemote: true,
         close() {},
         read: (offset, count) => fetchRange(found.url, offset, count, options),
       };
@@ -54,6 +55,9 @@ export async function probe(url, options) {
   const answer = await request(url, 'bytes=0-0', options);
   await answer.body?.cancel();
   if (kNotThere.has(answer.status)) return null;
+  if (/^text\/html\b/i.test(answer.headers.get('Content-Type') ?? '')) {
+    throw new DopplerError('io', `${url} is a web page, not a file of a model.`);
+  }
   let size = Number(/\/(\d+)$/.exec(answer.headers.get('Content-Range') ?? '')?.[1]);
   if (answer.status === 206 && Number.isNaN(size)) { // a server of another origin that does not show the header
     const head = await fetch(url, { method: 'HEAD', signal: options.signal, headers: options.headers });

@@ -11,7 +11,7 @@ const kRowsMask = 2 ** kAxisShift - 1;
 
 const kNoReadback = 0xffffffff;
 const kChunkBytes = 8 << 20; // of a stream: as fast as larger ones, and the browser copies each
-const kPaceBytes = 64 << 20; // of all streams, after which the queue is waited for
+const kPaceBytes = 32 << 20; // of all streams, after which the queue is waited for: the browser's own copies are freed then
 
 // By BufferUse (src/gpu/buffer.h), from the WebGPU standard: MAP_READ 1, COPY_SRC 4, COPY_DST 8, UNIFORM 64, STORAGE
 // 128.
@@ -37,9 +37,14 @@ const kLookMs = 4; // the least that browsers wait between timers
 const kEarlyDispatches = 32;
 const kCpuAdapters = /llvmpipe|swiftshader|software|basic render/i;
 
+const kNoAdapter = {
+  browser: 'This browser offers no WebGPU adapter.',
+  node: 'The npm package webgpu found no adapter: there is no GPU with a driver for it, and no software driver such as Mesa\'s lavapipe.',
+};
+
 async function requestAdapter(gpu, powerPreference, provider) {
   const adapter = await gpu.requestAdapter({ powerPreference });
-  if (!adapter) throw new HostError(Status.failed, `This ${provider} offers no WebGPU adapter.`);
+  if (!adapter) throw new HostError(Status.failed, kNoAdapter[provider]);
   return adapter;
 }
 
@@ -47,9 +52,9 @@ const nameOf = (info) =>
   info.device || info.description || [info.vendor, info.architecture].join(' ').trim() || 'unnamed adapter';
 const isCpu = (info) => Boolean(info.isFallbackAdapter) || kCpuAdapters.test(`${nameOf(info)} ${info.architecture}`);
 
-/** DeviceInfo of doppler.d.ts. @param {any} gpu @param {import('./doppler.d.ts').DeviceOptions} [options] */
-export async function describeAdapter(gpu, { powerPreference = 'high-performance' } = {}) {
-  const { info, features, limits } = await requestAdapter(gpu, powerPreference, 'browser');
+/** DeviceInfo of doppler.d.ts. @param {any} gpu @param {string} provider @param {import('./doppler.d.ts').DeviceOptions} [options] */
+export async function describeAdapter(gpu, provider, { powerPreference = 'high-performance' } = {}) {
+  const { info, features, limits } = await requestAdapter(gpu, powerPreference, provider);
   /** @type {Record<string, number>} */ const shownLimits = {};
   for (const name in limits) if (typeof limits[name] === 'number') shownLimits[name] = limits[name];
   return {

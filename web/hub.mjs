@@ -1,6 +1,6 @@
 // Names of Hugging Face repositories and what they stand for: which file, at which address. The rules are those of
 // `doppler pull` (src/store/hub.h); the hub's answers are from a stranger.
-import { DopplerError } from './errors.mjs';
+import { DopplerError, throwIfAborted } from './errors.mjs';
 
 const kHub = 'https://huggingface.co';
 // The choice among several GGUF files if the user names none, best first: the same as of `doppler pull`.
@@ -31,7 +31,10 @@ export function parseHubName(text) {
  */
 export async function resolveHubName({ repo, selector, revision }, { signal, headers, hubUrl = kHub }) {
   const hub = hubUrl.replace(/\/$/, '');
-  const answer = await fetch(`${hub}/api/models/${repo}/revision/${encodeURIComponent(revision)}`, { signal, headers });
+  const answer = await fetch(`${hub}/api/models/${repo}/revision/${encodeURIComponent(revision)}`, { signal, headers }).catch((error) => {
+    throwIfAborted(signal);
+    throw new DopplerError('io', `The hub ${hub} could not be reached: ${error.message}.`);
+  });
   if (!answer.ok) {
     const why = [401, 403, 404].includes(answer.status) ? 'it is not there, or only for those with a token' : 'no model list';
     throw new DopplerError('io', `The hub answered ${answer.status} for ${repo}@${revision}: ${why}.`);

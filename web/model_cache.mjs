@@ -2,8 +2,7 @@
 import { DopplerError } from './errors.mjs';
 import { keyOf, openRoot, Pieces, readRecord } from './piece_store.mjs';
 
-// Beside the bytes of the model: records, and what browsers count for each file.
-const kSlackBytes = 16 << 20;
+const kShownModels = 3; // in a sentence
 
 /** The lock that a tab holds, shared, while it uses a model. @param {string} key */
 export const useLock = (key) => `doppler-use-${key}`;
@@ -36,26 +35,31 @@ export const modelCache = {
   },
 };
 
-/**
- * Makes room for `bytes` more, at the cost of the models that were used longest ago. Error: that is not enough.
- * @param {FileSystemDirectoryHandle} root @param {number} bytes @param {string} name what they are for
- */
-export async function makeRoom(root, bytes, name) {
-  let free = await freeBytes();
-  if (free >= bytes) return;
-  for (const model of (await modelCache.list()).reverse()) {
-    await removeUnused(root, await keyOf(model.id));
-    free = await freeBytes();
-    if (free >= bytes) return;
-  }
-  const { quotaBytes } = await modelCache.estimate();
-  throw new DopplerError('quota', `${name} needs ${inMegabytes(bytes)} of the browser's storage; ${inMegabytes(free)} of ` +
-    `${inMegabytes(quotaBytes)} are free for this site. Free some disk space, or load it with cache: false.`);
+/** Whether it can be loaded without the network. @param {string} id */
+export async function isStored(id) {
+  const root = await openRoot();
+  const folder = await root?.getDirectoryHandle(await keyOf(id)).catch(() => null);
+  return Boolean(folder && (await readRecord(folder))?.complete);
 }
 
-async function freeBytes() {
-  const { usageBytes, quotaBytes } = await modelCache.estimate();
-  return Math.max(0, quotaBytes - usageBytes - kSlackBytes);
+/**
+ * Removes the model that was used longest ago and is in no tab's use. Browsers do not tell beforehand how much they will take, so
+ * that this is done when a write fails. @param {FileSystemDirectoryHandle} root @returns {Promise<boolean>} false: there is none
+ */
+export async function removeOldest(root) {
+  for (const model of (await modelCache.list()).reverse()) {
+    if (await removeUnused(root, await keyOf(model.id))) return true;
+  }
+  return false;
+}
+
+/** What is stored, and so could be deleted. @returns {Promise<string>} a sentence, or nothing */
+export async function storedSentence() {
+  const models = (await modelCache.list()).filter(({ cachedBytes }) => cachedBytes > 0).sort((a, b) => b.cachedBytes - a.cachedBytes);
+  if (models.length === 0) return '';
+  const all = models.reduce((sum, { cachedBytes }) => sum + cachedBytes, 0);
+  const shown = models.slice(0, kShownModels).map(({ id, cachedBytes }) => `${id} (${inMegabytes(cachedBytes)})`);
+  return ` ${inMegabytes(all)} of models are stored; the largest: ${shown.join(', ')}. Delete what is not needed, or free disk space.`;
 }
 
 /** @param {number} bytes */
@@ -67,10 +71,15 @@ function inMegabytes(bytes) {
 async function removeUnused(root, key) {
   return navigator.locks.request(useLock(key), { mode: 'exclusive', ifAvailable: true }, async (lock) => {
     if (!lock) return false;
-    await root.removeEntry(key, { recursive: true }).catch((error) => {
-      if (error.name !== 'NotFoundError') throw error;
-    });
+    await removeFolder(root, key);
     return true;
+  });
+}
+
+/** @param {FileSystemDirectoryHandle} root @param {string} key */
+export async function removeFolder(root, key) {
+  await root.removeEntry(key, { recursive: true }).catch((error) => {
+    if (error.name !== 'NotFoundError') throw error;
   });
 }
 

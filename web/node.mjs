@@ -26,14 +26,16 @@ const node = {
   async gpu() {
     let package_;
     try {
-      package_ = await import('webgpu');
-    } catch {
-      throw new DopplerError('device', 'The npm package webgpu is missing: npm install webgpu.');
+      package_ = await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ 'webgpu'); // never part of a bundle
+    } catch (error) {
+      throw new DopplerError('device', isMissing(error) ? 'The npm package webgpu is missing, which Node needs for a GPU: npm install webgpu.'
+        : `The npm package webgpu cannot be used: ${/** @type {Error} */ (error).message}.`);
     }
     return (keptGpu ??= package_.create(kDawnOptions));
   },
   compile: async (address) => WebAssembly.compile(await readFile(address ? pathOf(address) : wasmPath())),
   async loadGrammars(address) {
+    if (typeof address === 'object') return address;
     const require = createRequire(import.meta.url);
     let file;
     try {
@@ -50,6 +52,9 @@ const node = {
   openPath: async (path) => (existsSync(path) ? nodeFiles(path) : null),
 };
 
+/** @param {any} error */
+const isMissing = ({ code }) => code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
+
 /** @param {string} address a path, or the URL of a file */
 const pathOf = (address) => (address.startsWith('file:') ? fileURLToPath(address) : address);
 
@@ -58,4 +63,6 @@ export class Doppler extends BrowserDoppler {
     return callsOnThisThread(node, emit);
   }
   static gpu = node.gpu;
+  static provider = node.provider;
+  static openPath = node.openPath;
 }

@@ -2,11 +2,13 @@
 
 const kWindowSeconds = 3;         // of the rate
 const kEverySeconds = 0.1;        // between two reports of a phase
+const kSettledSeconds = 1.5;      // of a phase, before its rate says how long the rest takes
 
 export class ProgressMeter {
   /** @type {{seconds: number, done: number}[]} */ #samples = [];
   #phase = '';
   #reportedAt = -Infinity;
+  #begunAt = 0; // the phase
   #networkBytes = 0;
   #areWeightsDone = false;
 
@@ -43,6 +45,7 @@ export class ProgressMeter {
     if (phase !== this.#phase) {
       this.#phase = phase;
       this.#samples = [];
+      this.#begunAt = seconds;
       this.#reportedAt = -Infinity;
     }
     if (seconds - this.#reportedAt < kEverySeconds && done !== total) return;
@@ -52,6 +55,7 @@ export class ProgressMeter {
     const first = this.#samples[0];
     const elapsed = seconds - first.seconds;
     const rate = elapsed > 0 ? (done - first.done) / elapsed : 0;
-    this.report({ phase, bytes: done, total, rate, secondsLeft: rate > 0 && total > 0 ? (total - done) / rate : null });
+    const isSettled = seconds - this.#begunAt >= kSettledSeconds && rate > 0 && total > 0;
+    this.report({ phase, bytes: done, total, rate, secondsLeft: isSettled ? (total - done) / rate : null });
   }
 }

@@ -1,5 +1,5 @@
-// Requests and answers in OpenAI's shapes, and what the core takes and gives (src/web/web_options.h). A member that
-// would change the answer and is not known is refused by name.
+// Requests in OpenAI's shapes, and what the core takes (src/web/web_options.h). A member that would change the answer and is
+// not known is refused by name. Read next: shapes.mjs, for the answers.
 import { DopplerError } from './errors.mjs';
 
 // Our names of a generation's options -> the core's.
@@ -19,9 +19,9 @@ const kChat = new Set(['messages', 'tools', 'tool_choice', 'parallel_tool_calls'
 const kGrammar = new Set(['response_format', 'grammar', 'json_schema', 'guided_json', 'guided_regex', 'guided_grammar', 'guided_choice',
   'structured_outputs']);
 // Read elsewhere, or without effect on the answer.
-const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata']);
-const kFinishReasons = { 'end-of-text': 'stop', 'stop-string': 'stop', 'token-limit': 'length', 'context-full': 'length',
-  cancelled: 'cancelled' };
+const kOthers = new Set(['prompt', 'stream', 'stream_options', 'model', 'signal', 'session', 'user', 'metadata',
+  'logprobs', 'top_logprobs', 'n']);
+const kMostAnswers = 128; // n, as OpenAI allows
 
 /** Makes the request of Engine.generate(). @param {any} request @param {boolean} isChat @param {number} [session] */
 export function readRequest(request, isChat, session) {
@@ -42,7 +42,8 @@ export function readRequest(request, isChat, session) {
     if (!known) throw new DopplerError('unsupported', `A request has "${name}", which this version does not know.`);
     options[known] = value;
   }
-  if (request.seed === undefined) options.seed = Math.floor(Math.random() * 2 ** 32);
+  options.seed ??= Math.floor(Math.random() * 2 ** 32);
+  Object.assign(options, logprobOptions(request, isChat));
   const { messages, prompt } = request;
   if (isChat) {
     if (!Array.isArray(messages)) throw new DopplerError('invalid-input', 'A chat request needs messages, a list.');
@@ -53,107 +54,20 @@ export function readRequest(request, isChat, session) {
   throw new DopplerError('invalid-input', 'A completion needs a prompt: text, or a list of token ids.');
 }
 
-/** The shapes of one answer, which takes its pieces as they come. */
-export class Shape {
-  #calls = 0;
-  #isFirst = true;
-  /** @type {any} */ #message = { role: 'assistant', content: '' };
-
-  /** @param {boolean} isChat @param {string} model */
-  constructor(isChat, model) {
-    this.isChat = isChat;
-    const id = `${isChat ? 'chatcmpl' : 'cmpl'}-${crypto.randomUUID()}`;
-    this.head = { id, created: Math.floor(Date.now() / 1000), model };
-  }
-
-  /** The chunks of a piece. @param {{tokens: number[], text?: string, events?: [string, string][]}} piece */
-  chunks({ tokens, text, events }) {
-    const contents = this.isChat ? this.#deltas(events ?? []) : [{ text }];
-    return contents.map((content, i) => this.#chunk(content, i === 0 ? tokens : [], null));
-  }
-
-  /** @param {any} answer */
-  last(answer) {
-    return { ...this.#chunk(this.isChat ? { delta: {} } : { text: '' }, [], this.#reason(answer)), ...figures(answer) };
-  }
-
-  /** After all pieces went through chunks(). @param {any} answer */
-  whole(answer) {
-    const content = this.isChat ? { message: this.#message } : { text: answer.text };
-    const object = this.isChat ? 'chat.completion' : 'text_completion';
-    const choices = [{ index: 0, ...content, finish_reason: this.#reason(answer) }];
-    return { ...this.head, object, choices, tokens: answer.tokens, ...figures(answer) };
-  }
-
-  /** @param {[string, string][]} events */
-  #deltas(events) {
-    const deltas = events.map((event) => ({ delta: this.#delta(event) }));
-    if (deltas.length === 0) deltas.push({ delta: { content: '' } }); // tokens whose text is not certain yet
-    if (this.#isFirst) deltas[0].delta = { role: 'assistant', ...deltas[0].delta };
-    this.#isFirst = false;
-    return deltas;
-  }
-
-  /** @param {[string, string]} event @returns {any} */
-  #delta([kind, text]) {
-    const message = this.#message;
-    if (kind === 'text') {
-      message.content += text;
-      return { content: text };
-    }
-    if (kind === 'reasoning') {
-      message.reasoning_content = (message.reasoning_content ?? '') + text;
-      return { reasoning_content: text };
-    }
-    message.tool_calls ??= [];
-    if (kind === 'call') {
-      const call = { id: callId(), type: 'function', function: { name: text, arguments: '' } };
-      this.#calls = message.tool_calls.push(call);
-      return { tool_calls: [{ index: this.#calls - 1, ...call, function: { ...call.function } }] };
-    }
-    message.tool_calls.at(-1).function.arguments += text;
-    return { tool_calls: [{ index: this.#calls - 1, function: { arguments: text } }] };
-  }
-
-  /** @param {any} answer */
-  #reason({ stop }) {
-    const reason = kFinishReasons[stop];
-    return reason === 'stop' && this.#calls > 0 ? 'tool_calls' : reason;
-  }
-
-  #chunk(content, tokens, finish_reason) {
-    const object = this.isChat ? 'chat.completion.chunk' : 'text_completion';
-    return { ...this.head, object, choices: [{ index: 0, ...content, finish_reason }], tokens };
-  }
+/** OpenAI's chats have a flag and a number, its completions a number. @param {any} request @param {boolean} isChat */
+function logprobOptions({ logprobs, top_logprobs: top }, isChat) {
+  if (!isChat) return typeof logprobs === 'number' ? { logprobs: true, topLogprobs: logprobs } : {};
+  if (top && !logprobs) throw new DopplerError('invalid-input', 'A request has "top_logprobs" without "logprobs".');
+  return logprobs ? { logprobs: true, topLogprobs: top ?? 0 } : {};
 }
 
-// As the server makes them: some templates take only nine letters and digits.
-const kCallIdLength = 9;
-function callId() {
-  return crypto.randomUUID().replaceAll('-', '').slice(0, kCallIdLength);
-}
-
-/** @param {any} answer */
-function figures({ timings: t, counters }) {
-  return {
-    usage: {
-      prompt_tokens: t.prompt_tokens,
-      completion_tokens: t.generated_tokens,
-      total_tokens: t.prompt_tokens + t.generated_tokens,
-      prompt_tokens_details: { cached_tokens: t.prompt_tokens - t.evaluated_tokens },
-    },
-    timings: {
-      ttft_seconds: t.ttft_seconds,
-      evaluated_tokens: t.evaluated_tokens,
-      prefill_tokens_per_second: t.prefill_tokens_per_second,
-      decode_seconds: t.decode_seconds,
-      decode_tokens_per_second: t.decode_tokens_per_second,
-      drafted_tokens: t.drafted_tokens ?? 0,
-      accepted_tokens: t.accepted_tokens ?? 0,
-      preemptions: t.preemptions ?? 0,
-    },
-    counters,
-  };
+/** How many answers a request wants. @param {any} request @param {number} [session] @returns {number} */
+export function answersOf({ n = 1 }, session) {
+  if (!Number.isInteger(n) || n < 1 || n > kMostAnswers) {
+    throw new DopplerError('invalid-input', `A request has "n": ${JSON.stringify(n)}; allowed is 1 to ${kMostAnswers}.`);
+  }
+  if (n > 1 && session) throw new DopplerError('invalid-input', `A request of a session has "n": ${n}; a text goes on in one way, and fork() makes others.`);
+  return n;
 }
 
 /**

@@ -4,6 +4,7 @@ import { DopplerError } from './errors.mjs';
 import { blobFiles, isLocal } from './files_blob.mjs';
 import { httpFiles } from './files_http.mjs';
 import { parseHubName, resolveHubName } from './hub.mjs';
+import { isStored } from './model_cache.mjs';
 import { openRoot } from './piece_store.mjs';
 
 /**
@@ -33,9 +34,48 @@ export async function openSource(source, options) {
   return httpFiles(await resolve(), options);
 }
 
-/** An address that the page gave, as a worker understands it; names and files unchanged. @param {any} source */
+/**
+ * Whether something that looks like a model is there, before it is loaded: its beginning is read.
+ * @param {any} source @param {SourceOptions} options @returns {Promise<{bytes: number | null}>} of the file; null: a folder's is not known
+ */
+export async function inspectSource(source, options) {
+  if (typeof source === 'string' && (await isStored(source))) return { bytes: null };
+  const access = await openSource(source, { ...options, cache: false });
+  try {
+    const { mainFile } = access.files;
+    const marks = mainFile ? [mainFile] : kFolderMarks;
+    for (const name of marks) {
+      const file = await access.open(name);
+      if (!file) continue;
+      const head = await file.read(0, Math.min(kHeadBytes, file.size));
+      file.close();
+      if (!looksLikeModel(name, head)) throw new DopplerError('invalid-input', `${file.name} is no model: it begins with "${printable(head)}".`);
+      return { bytes: mainFile ? file.size : null };
+    }
+    throw new DopplerError('io', mainFile ? `There is no file at ${access.files.root}.` : `${access.files.root} has neither config.json nor manifest.json.`);
+  } finally {
+    access.close?.();
+  }
+}
+
+const kHeadBytes = 16;
+const kFolderMarks = ['config.json', 'manifest.json'];
+
+/** By what the formats begin with. @param {string} name @param {Uint8Array} head */
+export function looksLikeModel(name, head) {
+  const text = String.fromCharCode(...head.subarray(0, kHeadBytes));
+  if (/\.json$/i.test(name)) return /^\s*[{[]/.test(text);
+  if (/\.safetensors$/i.test(name)) return text[8] === '{';
+  return text.startsWith('GGUF');
+}
+
+/** @param {Uint8Array} head */
+const printable = (head) => String.fromCharCode(...head).replace(/[^\x20-\x7e]/g, '.');
+
+/** An address that the page gave, as a worker understands it; names and files as they are. @param {any} source */
 export function absolute(source) {
   if (source instanceof URL) return source.href;
   if (typeof source !== 'string' || parseHubName(source)) return source;
-  return globalThis.document ? new URL(source, document.baseURI).href : source;
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  return base && !globalThis.process?.versions?.node ? new URL(source, base).href : source;
 }

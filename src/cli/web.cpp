@@ -46,6 +46,7 @@ int web_verb(std::span<const std::string> arguments) {
   store::ServeOptions options;
   options.index = kIndex;
   options.origin = "";
+  options.gives_gzip = true;
   uint32_t port = kUsualPort;
   bool no_open = false, json = false;
   Args args("doppler web [flags]",

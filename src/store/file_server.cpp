@@ -47,6 +47,16 @@ uint32_t connections_that_fit(uint32_t wanted) {
   return static_cast<uint32_t>(fitting);
 }
 
+// Of Accept-Encoding: "br, gzip;q=0.8".
+bool accepts_gzip(std::string_view encodings) {
+  for (const std::string& entry : split(encodings, ',')) {
+    const std::vector<std::string> parts = split(entry, ';');
+    const std::string_view weight = parts.size() > 1 ? trim(parts[1]) : "";
+    if (trim(parts[0]) == "gzip") return weight.find_first_not_of("q=0.") != weight.npos || weight.empty();
+  }
+  return false;
+}
+
 }  // namespace
 
 struct FileServer::State {
@@ -261,6 +271,14 @@ struct FileServer::State {
       send_text(connection, head, fields_of(404), "There is no such file.\n");
       return;
     }
+    bool is_gzip = false;
+    if (options.gives_gzip && head.field("range").empty() && accepts_gzip(head.field("accept-encoding"))) {
+      if (auto packed = open_served(root, path + ".gz")) {
+        packed->content_type = file->content_type;
+        file = std::move(packed);
+        is_gzip = true;
+      }
+    }
     const Answer result = answer_for(*file, {.range = head.field("range"),
                                              .if_range = head.field("if-range"),
                                              .if_none_match = head.field("if-none-match"),
@@ -269,6 +287,8 @@ struct FileServer::State {
     fields.set("ETag", file->etag);
     fields.set("Last-Modified", file->last_modified);
     fields.set("Accept-Ranges", "bytes");
+    if (options.gives_gzip) fields.set("Vary", "Accept-Encoding");
+    if (is_gzip) fields.set("Content-Encoding", "gzip");
     fields.set("Cache-Control", "no-cache");  // kept, and asked about with its ETag before it is used
     if (result.status == 304) {
       send_head(connection, fields);

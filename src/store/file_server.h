@@ -16,6 +16,7 @@ struct ServeOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 0;         // 0: any free one
   std::string origin = "*";  // whose pages may read (CORS); empty: the served ones alone
+  bool gives_gzip = false;   // FILE.gz for FILE, to who takes it so and asks for no range
   std::string index;         // the file that answers for a folder ("index.html"); empty: none
   // At once, from accept on; fewer where this process may not have so many open files. One more takes the place of the
   // oldest that waits for a request, or waits itself while all have answers under way.

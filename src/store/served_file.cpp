@@ -29,6 +29,7 @@ constexpr ContentType kTypes[] = {
     {".css", "text/css; charset=utf-8"},
     {".wasm", "application/wasm"},
     {".svg", "image/svg+xml"},
+    {".webmanifest", "application/manifest+json"},
 };
 
 const char* type_of(std::string_view path) {

@@ -87,6 +87,7 @@ Result<LoadOptions> read_load_options(const Json& json) {
   DP_CHECK(read(json, "sequences", out.sequences));
   DP_CHECK(read(json, "poolTokens", out.pool_tokens));
   DP_CHECK(read(json, "grammars", out.grammars));
+  DP_CHECK(read(json, "logprobs", out.logprobs));
   if (const Json* kernels = find(json, "kernels"); kernels && kernels->is_object()) {
     for (const auto& [operation, variant] : kernels->items()) {
       DP_CHECK(read(*kernels, operation.c_str(), out.kernels[operation]));
@@ -126,6 +127,8 @@ Result<GenerateOptions> read_generate_options(const Json& json) {
   DP_CHECK(read(json, "ignoreEos", out.ignore_eos));
   DP_CHECK(read(json, "batch", out.batch));
   DP_CHECK(read(json, "addSpecial", out.add_special));
+  DP_CHECK(read(json, "logprobs", out.logprobs));
+  DP_CHECK(read(json, "topLogprobs", out.top_logprobs));
   std::string when_full = "stop";
   DP_CHECK(read(json, "whenFull", when_full));
   if (when_full != "stop" && when_full != "slide") {

@@ -14,6 +14,7 @@ Result<std::unique_ptr<WebStreams>> WebStreams::create(const engine::LoadedModel
 }
 
 Task<Result<Generation>> WebStreams::generate(Asked asked, PieceCallback on_piece) {
+  if (asked.options.batch > 0) scheduler_->set_decode_steps(asked.options.batch);
   auto line = std::make_shared<Line>(
       Line{.call = asked.call,
            .answer = engine::StreamAnswer(loaded_, std::move(asked.prompt), std::move(asked.options),

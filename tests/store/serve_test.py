@@ -74,6 +74,18 @@ class Page(ServeCase):
         self.assertEqual(self.ask("/sub/")[0], 404)
         self.assertEqual(self.ask("/tiny.gguf", Range="bytes=0-3")[::2], (206, b"GGUF"))
 
+    def test_a_compressed_copy_goes_to_who_takes_it(self):
+        for name, data in (("a.mjs", b"let a;"), ("a.mjs.gz", b"packed")):
+            with open(os.path.join(self.folder, name), "wb") as file:
+                file.write(data)
+        status, fields, body = self.ask("/a.mjs", **{"Accept-Encoding": "br, gzip;q=0.8"})
+        self.assertEqual((status, fields["Content-Encoding"], fields["Vary"], body), (200, "gzip", "Accept-Encoding", b"packed"))
+        self.assertEqual(fields["Content-Type"], "text/javascript; charset=utf-8")
+        for asked in ({}, {"Accept-Encoding": "gzip;q=0"}, {"Accept-Encoding": "gzip", "Range": "bytes=0-5"}):
+            status, fields, body = self.ask("/a.mjs", **asked)
+            self.assertEqual((body, fields.get("Content-Encoding")), (b"let a;", None))
+        self.assertEqual(self.ask("/tiny.gguf", **{"Accept-Encoding": "gzip"})[1].get("Content-Encoding"), None)
+
     def test_a_folder_without_a_page_is_refused(self):
         self.fail_with("There is no index.html in %s" % self.home, "web", "--site", self.home)
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { aiSdkModel } from '../../web/adapters/ai-sdk.mjs';
 import { promptApiModel } from '../../web/adapters/prompt-api.mjs';
-import { Chunks, readRequest, Shape } from '../../web/requests.mjs';
+import { Chunks, readRequest } from '../../web/requests.mjs';
+import { newHead, Shape, whole } from '../../web/shapes.mjs';
 
 const kAnswer = ['once', ' upon', ' a time'];
 
@@ -20,11 +21,11 @@ function scriptedModel(...given) {
     requests.push(request);
     readRequest(request, true);
     if (request.signal?.aborted) throw Object.assign(new Error('aborted'), { kind: 'cancelled' });
-    const shape = new Shape(true, 'scripted');
+    const shape = new Shape(true, newHead(true, 'scripted'));
     const timings = { prompt_tokens: 5, evaluated_tokens: 3, generated_tokens: 3 };
     const answer = { text: kAnswer.join(''), tokens: [1, 2, 3], stop: 'end-of-text', timings };
     const made = answers[Math.min(requests.length, answers.length) - 1].flatMap((event, i) => shape.chunks({ events: [event], tokens: [i + 1] }));
-    if (!request.stream) return shape.whole(answer);
+    if (!request.stream) return whole([shape], [answer]);
     const chunks = new Chunks(() => {});
     for (const chunk of made) chunks.push(chunk);
     chunks.push(shape.last(answer));
@@ -32,7 +33,7 @@ function scriptedModel(...given) {
     return chunks;
   };
   const words = (messages) => messages.map(({ content }) => content).join(' ');
-  const doppler = /** @type {any} */ ({ info: { name: 'scripted', ctxLen: 12 }, chat: { completions: { create } },
+  const doppler = /** @type {any} */ ({ info: { name: 'scripted', ctxLen: 12, hasChatTemplate: true }, addEventListener() {}, chat: { completions: { create } },
     applyChatTemplate: async (messages) => words(messages),
     tokenize: async (text) => text.split(' ').filter(Boolean) });
   return { doppler, requests };
@@ -87,6 +88,37 @@ test('AI SDK: an abort has the name that the SDK knows; tools of a provider are 
   await assert.rejects(model.doGenerate({ prompt: kPrompt, abortSignal: AbortSignal.abort() }), { name: 'AbortError' });
   const tools = /** @type {any} */ ([{ type: 'provider', id: 'p.f', name: 'f', args: {} }]);
   await assert.rejects(model.doGenerate({ prompt: kPrompt, tools }), { kind: 'unsupported', message: /"f" would run/ });
+});
+
+test('AI SDK: ai 6, and ai 7 where Node is new enough, take the model', async () => {
+  const versions = [['ai6', 'v3'], ...(Number(process.versions.node.split('.')[0]) >= 22 ? [['ai7', 'v3'], ['ai7', 'v4']] : [])];
+  for (const [name, specificationVersion] of versions) {
+    const { generateText, streamText } = await import(`../../web/node_modules/${name}/dist/index.${name === 'ai6' ? 'mjs' : 'js'}`);
+    const model = aiSdkModel(scriptedModel().doppler, { specificationVersion: /** @type {any} */ (specificationVersion) });
+    assert.equal((await generateText({ model, prompt: 'Tell me.' })).text, 'once upon a time');
+    const pieces = [];
+    for await (const piece of streamText({ model, prompt: 'Tell me.' }).textStream) pieces.push(piece);
+    assert.equal(pieces.join(''), 'once upon a time', name);
+  }
+  assert.throws(() => aiSdkModel(scriptedModel().doppler, { specificationVersion: /** @type {any} */ ('v5') }), /allowed are v3 and v4/);
+});
+
+test('Prompt API: what the model cannot do is said, not ignored', async () => {
+  const { doppler } = scriptedModel();
+  const LanguageModel = promptApiModel(doppler);
+  const images = { expectedInputs: [{ type: 'image' }] };
+  assert.equal(await LanguageModel.availability({ expectedInputs: [{ type: 'text', languages: ['en'] }] }), 'available');
+  assert.equal(await LanguageModel.availability(images), 'unavailable');
+  await assert.rejects(LanguageModel.create(images), { name: 'NotSupportedError' });
+  await assert.rejects(LanguageModel.create({ topK: 1000 }), RangeError);
+  await assert.rejects(LanguageModel.create(/** @type {any} */ ({ topP: 1 })), { kind: 'unsupported', message: /"topP"/ });
+  const session = await LanguageModel.create();
+  await assert.rejects(session.prompt('x', /** @type {any} */ ({ top_k: 1 })), { kind: 'unsupported', message: /"top_k"/ });
+  await assert.rejects(session.prompt('x', { responseConstraint: /yes/i }), { kind: 'unsupported', message: /flags "i"/ });
+  doppler.tokenize = async () => {
+    throw new Error('The model was unloaded.');
+  };
+  assert.equal(await LanguageModel.availability(), 'unavailable');
 });
 
 test('Prompt API: a session remembers, appends, measures and drops its oldest words', async () => {

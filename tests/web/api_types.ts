@@ -1,8 +1,8 @@
 // Compiled, never run: a program that uses all of the package's types as its users do (tsc --strict).
-import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { aiSdkModel } from 'doppler/ai-sdk';
-import { promptApiModel } from 'doppler/prompt-api';
-import { type ChatChunk, Doppler, DopplerError, type Progress } from 'doppler';
+import type { LanguageModelV3 } from '@ai-sdk/provider';
+import { aiSdkModel } from 'doppler-webgpu/ai-sdk';
+import { promptApiModel } from 'doppler-webgpu/prompt-api';
+import { type ChatChunk, Doppler, DopplerError, type Progress } from 'doppler-webgpu';
 
 export async function use(file: File, folder: FileSystemDirectoryHandle): Promise<void> {
   const controller = new AbortController();
@@ -23,13 +23,21 @@ export async function use(file: File, folder: FileSystemDirectoryHandle): Promis
   const { choices: [{ text }], usage: { total_tokens } } = await doppler.complete({ prompt: [1, 2], stop: 'x', guided_choice: ['yes', 'no'] });
   await doppler.chat.completions.create({ messages, response_format: { type: 'json_schema', json_schema: { schema: { type: 'object' } } } });
 
+  const several = await doppler.chat.completions.create({ messages, n: 2, logprobs: true, top_logprobs: 3, max_completion_tokens: 9, user: 'me',
+    stream: true, stream_options: { include_usage: true } });
+  for await (const { choices } of several) console.log(choices[0]?.logprobs?.content[0].top_logprobs[0].logprob);
+  const { bytes } = await Doppler.inspect('owner/name', { headers: { Authorization: 'x' } });
+  doppler.addEventListener('workerlost', ({ detail }) => console.log(detail.length, bytes));
+  // @ts-expect-error: no such load option
+  await Doppler.load(file, { contextSize: 5, integrity: 'sha256-x' });
+
   const { embedding, tokens } = await doppler.embed([1, 2], { dimensions: 64, truncate: true });
   const scaled: Float32Array = embedding.map((value) => value * tokens);
 
   const session = doppler.newSession();
   await session.restore(await session.fork().save());
   await session.complete({ prompt: 'and', signal: controller.signal });
-  const model: LanguageModelV4 = aiSdkModel(doppler);
+  const model: LanguageModelV3 = aiSdkModel(doppler);
   const prompted = await promptApiModel(doppler).create({ initialPrompts: [{ role: 'system', content: 'Be brief.' }] });
   const reader: ReadableStream<string> = prompted.promptStreaming('Hello', { responseConstraint: /yes|no/ });
   for (const { id, complete } of await Doppler.cache.list()) if (!complete) await Doppler.cache.delete(id);

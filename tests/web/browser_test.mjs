@@ -87,7 +87,7 @@ after(async () => {
   console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 });
 
-check('the default model in a worker: tokens are the native program\'s, also over a lost device and without the network', async (page) => {
+check('the default model in a worker: tokens are the native program\'s, also over a lost device, an ended worker and without the network', async (page) => {
   const native = JSON.parse(execFileSync(DOPPLER_NATIVE, ['run', '--model', DOPPLER_MODEL, '--lane', kLane, '--raw', '--json',
     '--temp', '0', '-n', String(kGreedy.max_tokens), kGreedy.prompt], { encoding: 'utf8' }));
   await page.evaluate(async ([source, lane]) => {
@@ -99,22 +99,30 @@ check('the default model in a worker: tokens are the native program\'s, also ove
   try {
     const answer = await page.evaluate(async (request) => {
       const events = [];
-      for (const name of ['devicelost', 'restored']) doppler.addEventListener(name, () => events.push(name));
+      for (const name of ['devicelost', 'workerlost', 'restored']) doppler.addEventListener(name, () => events.push(name));
       const { tokens } = await doppler.complete(request);
       const resumed = [];
       for await (const chunk of await doppler.complete({ ...request, stream: true })) {
         if (resumed.length === 0) new BroadcastChannel('fragile').postMessage('');
         resumed.push(...chunk.tokens);
       }
+      const revived = [];
+      let last;
+      for await (last of await doppler.complete({ ...request, stream: true })) {
+        if (revived.length === 0) new BroadcastChannel('ending').postMessage('');
+        revived.push(...last.tokens);
+      }
       const memory = await doppler.memory();
       const kernels = await doppler.kernels();
       const [{ complete }] = await Doppler.cache.list();
       await doppler.unload();
-      return { tokens, resumed, events, memory, kernels, complete, phases: [...phases] };
+      return { tokens, resumed, revived, events, times: last.timings, memory, kernels, complete, phases: [...phases] };
     }, kGreedy);
     assert.deepEqual(answer.tokens, native.tokens);
     assert.deepEqual(answer.resumed, native.tokens);
-    assert.deepEqual(answer.events, ['devicelost', 'restored']);
+    assert.deepEqual(answer.revived, native.tokens);
+    assert.deepEqual(answer.events, ['devicelost', 'restored', 'workerlost', 'restored']);
+    assert.ok(answer.times.ttft_seconds > 0 && answer.times.decode_tokens_per_second > 0, JSON.stringify(answer.times));
     assert.deepEqual(answer.phases, ['download', 'compile']);
     assert.ok(answer.complete);
     assert.ok(answer.kernels.length > 0);
@@ -159,21 +167,55 @@ check('two tabs that load one model download each piece once', async (page) => {
   assert.deepEqual(server.ranges.slice().sort(), kStoryPieces.slice().sort());
 });
 
-check('abort, a full storage and a wrong address are errors of their kind', async (page) => {
+check('abort, a web page, another hash and a wrong address are errors of their kind, and leave nothing', async (page) => {
   const kinds = await page.evaluate(async (source) => {
     const kindOf = (loading) => loading.then(() => 'none', ({ kind, message }) => `${kind}: ${message}`);
     const controller = new AbortController();
     const aborted = kindOf(Doppler.load(source, { signal: controller.signal, progress: () => controller.abort() }));
-    const kinds = [await aborted, await kindOf(Doppler.load('/story/none.gguf'))];
+    const kinds = [await aborted, await kindOf(Doppler.load('/story/none.gguf')), await kindOf(Doppler.load('/pages/model.gguf'))];
     await Doppler.cache.clear();
-    navigator.storage.estimate = async () => ({ usage: 0, quota: 20e6 });
-    kinds.push(await kindOf(Doppler.load(source, { workerUrl: false })));
-    return [...kinds, (await Doppler.cache.list()).length];
+    kinds.push(await kindOf(Doppler.load(source, { integrity: '0'.repeat(64) })), await kindOf(Doppler.load('/zeros/a.gguf')));
+    kinds.push(await kindOf(Doppler.load(source, { contextLength: 5 })), await kindOf(Doppler.inspect('/zeros/a.gguf')));
+    return [...kinds, (await Doppler.cache.list()).length, (await Doppler.inspect(source)).bytes];
   }, kStory);
   assert.match(kinds[0], /^cancelled: /);
   assert.match(kinds[1], /^io: There is no file/);
-  assert.match(kinds[2], /^quota: .*storyteller.gguf needs 16 MB .* 4 MB of 20 MB are free/);
-  assert.equal(kinds[3], 1);
+  assert.match(kinds[2], /^io: .*model\.gguf is a web page/);
+  assert.match(kinds[3], new RegExp(`^integrity: .*${storyHash}, not 0000`));
+  assert.match(kinds[4], /^(invalid-input|unsupported): /);
+  assert.match(kinds[5], /^unsupported: The load option "contextLength" is not known/);
+  assert.match(kinds[6], /^invalid-input: .* is no model/);
+  assert.deepEqual(kinds.slice(7), [0, 15548928]);
+});
+
+check('each byte is fetched once, also where pieces are read by turns and nothing can be kept', async (page) => {
+  for (const isFull of [false, true]) {
+    server.ranges = [];
+    await page.evaluate(async (isFull) => {
+      const { createWritable } = FileSystemFileHandle.prototype;
+      if (isFull) {
+        FileSystemFileHandle.prototype.createWritable = async function (...given) {
+          if (/^\d+$/.test(this.name)) throw new DOMException('The disk is full.', 'QuotaExceededError');
+          return createWritable.apply(this, given);
+        };
+      }
+      const { openSource } = await import('/sources.mjs');
+      const access = await openSource(new URL(`/zeros/${isFull}.gguf`, location.href).href, { warn() {} });
+      const file = await access.open(access.files.mainFile);
+      const kWays = 12, kStep = 3 << 20;
+      const ways = Array.from({ length: kWays }, (_, i) => [Math.floor((file.size * i) / kWays), Math.floor((file.size * (i + 1)) / kWays)]);
+      while (ways.some(([at, end]) => at < end)) {
+        await Promise.all(ways.map(async (way) => {
+          const count = Math.min(kStep, way[1] - way[0]);
+          if (count > 0) await file.read(way[0], count);
+          way[0] += count;
+        }));
+      }
+      access.close();
+    }, isFull);
+    const bytes = server.ranges.reduce((sum, range) => sum + 1 + eval(range.split(' ')[1].split('-').reverse().join('-')), 0);
+    assert.equal(bytes, 100 << 20, isFull ? 'full' : 'kept');
+  }
 });
 
 check('a page may have the package, and so its worker, from another origin', async (page) => {
@@ -202,23 +244,27 @@ check('a full storage loses the models used longest ago, but none in use; a piec
     const used = await read('a');
     for (const name of 'bc') (await read(name)).close();
     const before = await names();
-    const quota = (16 << 20) + 3.5 * size; // kSlackBytes of model_cache.mjs, and no room for a fourth
-    navigator.storage.estimate = async () =>
-      ({ quota, usage: (await Doppler.cache.list()).reduce((sum, { cachedBytes }) => sum + cachedBytes, 0) });
-    (await read('d')).close();
-    const after = await names();
-    used.close();
-    await Doppler.cache.clear();
     const { createWritable } = FileSystemFileHandle.prototype;
+    let quota = 3.5 * size; // no room for a fourth
     FileSystemFileHandle.prototype.createWritable = async function (...given) {
-      if (/^\d+$/.test(this.name)) throw new DOMException('The disk is full.', 'QuotaExceededError'); // a piece
+      const usage = (await Doppler.cache.list()).reduce((sum, { cachedBytes }) => sum + cachedBytes, 0);
+      if (/^\d+$/.test(this.name) && usage + size > quota) throw new DOMException('The disk is full.', 'QuotaExceededError'); // a piece
       return createWritable.apply(this, given);
     };
+    navigator.storage.estimate = async () => ({ quota: 1, usage: 0 }); // which is nobody's promise
+    (await read('d')).close();
+    const after = await names();
+    quota = 0;
+    (await read('b')).close();
+    used.close();
+    await Doppler.cache.clear();
     (await read('a')).close();
     return { before, after, warnings, cached: (await Doppler.cache.list())[0].cachedBytes, persisted: await Doppler.cache.persist() };
   });
   assert.deepEqual([found.before, found.after], ['abc', 'acd']);
-  assert.deepEqual(found.warnings, ["The model is not kept in the browser's storage: The disk is full."]);
+  // What can leave has left; one model is in use.
+  assert.match(found.warnings[0], /^The model is not kept in the browser's storage: The disk is full\. \d+ MB of models are stored; the largest: .*\/a\/model\.safetensors \(\d+ MB\)\./);
+  assert.equal(found.warnings[1], "The model is not kept in the browser's storage: The disk is full.");
   assert.equal(found.cached, 0);
   assert.equal(typeof found.persisted, 'boolean');
 });

@@ -145,7 +145,7 @@ const greedy = async (doppler, options) =>
 check('generation creates nothing, submits at most every eighth token and reads four bytes a token', '', async () => {
   await withModel(smallest, kExact, async (doppler) => {
     const kTokens = 49; // one from the prompt and three whole batches
-    const { counters, tokens } = await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: kTokens });
+    const { counters, tokens } = await doppler.complete({ ...kGreedy, prompt: [1, 2, 3], max_tokens: kTokens, batch: 16 });
     assert.equal(tokens.length, kTokens);
     assert.equal(counters.objects_created_after_load, 0);
     assert.ok(counters.submits <= kTokens / 8, `${counters.submits} submits`);

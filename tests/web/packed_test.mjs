@@ -1,5 +1,6 @@
-// The result of `npm pack`, used as others will: from a script tag without a build tool, built by Vite, built by
-// webpack. Each is opened in headless Chromium and completes one prompt. By ctest:
+// What `npm pack` makes, used as others will: from a script tag without a build tool, built by Vite, webpack, esbuild and Rollup
+// (none of which may warn), in a service worker and in a browser extension. Each runs in headless Chromium and completes one
+// prompt. By ctest:
 //   GOLDEN_DIR       the unpacked tests/data/families_llama: its smallest model, and the tokens to expect
 //   DOPPLER_WASM     the module, DOPPLER_CHROMIUM the browser
 // Exit status 77: there is no WebGPU adapter.
@@ -12,6 +13,9 @@ import test, { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { chromium } from '../../web/node_modules/playwright-core/index.mjs';
 import { build as viteBuild } from '../../web/node_modules/vite/dist/node/index.js';
+import nodeResolve from '../../web/node_modules/@rollup/plugin-node-resolve/dist/es/index.js';
+import { build as esbuild } from '../../web/node_modules/esbuild/lib/main.js';
+import { rollup } from '../../web/node_modules/rollup/dist/es/rollup.js';
 import webpack from '../../web/node_modules/webpack/lib/index.js';
 import { kChromiumFlags, PageServer } from './page_server.mjs';
 import { readIntegers } from './references.mjs';
@@ -26,7 +30,9 @@ const wanted = readIntegers(references, 'greedy_tokens').slice(0, kTokens);
 const folder = mkdtempSync(join(tmpdir(), 'doppler-packed-'));
 const app = join(folder, 'app');
 
-/** The published package, in the app's node_modules. @returns {string[]} its files */
+const installed = join(app, 'node_modules/doppler-webgpu');
+
+/** The package as it is published, in the app's node_modules. @returns {string[]} its files */
 function installPackage() {
   const sources = join(folder, 'package');
   const isSource = (path) => !/\/(node_modules|dist)$/.test(path);
@@ -34,7 +40,6 @@ function installPackage() {
   copyFileSync(DOPPLER_WASM, join(sources, 'doppler_core.wasm'));
   const [{ filename, size, files }] = JSON.parse(
     execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], { cwd: sources, encoding: 'utf8' }));
-  const installed = join(app, 'node_modules/doppler');
   mkdirSync(installed, { recursive: true });
   execFileSync('tar', ['xzf', join(folder, filename), '-C', installed, '--strip-components=1']);
   console.log(`${filename}: ${size} bytes, ${files.length} files`);
@@ -42,15 +47,15 @@ function installPackage() {
 }
 
 const packed = installPackage();
-const script = (from) => `import { Doppler } from '${from}';
+const script = (from, options = '') => `import { Doppler } from '${from}';
 globalThis.answer = (async () => {
-  const doppler = await Doppler.load(new URL('/model/', location.href).href, { lane: 'portable', ctx: 64, chunk: 16, cache: false });
+  const doppler = await Doppler.load(new URL('/model/', location.href).href, { lane: 'portable', ctx: 64, chunk: 16, cache: false${options} });
   const { tokens } = await doppler.complete({ prompt: ${JSON.stringify(readIntegers(references, 'prompt_a'))}, temperature: 0,
     max_tokens: ${kTokens}, ignore_eos: true });
   return tokens;
 })();`;
-writeFileSync(join(app, 'main.js'), script('doppler'));
-writeFileSync(join(app, 'plain.html'), `<!doctype html><script type="module">${script('/app/node_modules/doppler/doppler.mjs')}</script>`);
+writeFileSync(join(app, 'main.js'), script('doppler-webgpu'));
+writeFileSync(join(app, 'plain.html'), `<!doctype html><script type="module">${script('/app/node_modules/doppler-webgpu/doppler.mjs')}</script>`);
 writeFileSync(join(app, 'index.html'), '<!doctype html><script type="module" src="./main.js"></script>');
 
 const server = new PageServer({ package: folder, wasm: '', models: { model } });
@@ -95,8 +100,8 @@ async function completes(path) {
   }
 }
 
-check('the package has the core, its types, the adapters and the page, and no tests', async () => {
-  for (const path of ['doppler.mjs', 'doppler.d.ts', 'worker.mjs', 'doppler_core.wasm', 'adapters/ai-sdk.mjs', 'page/index.html', 'page/main.mjs']) {
+check('the package has the core, its licence, its types, the adapters and the page, and no tests', async () => {
+  for (const path of ['doppler.mjs', 'doppler.d.ts', 'worker.mjs', 'doppler_core.wasm', 'adapters/ai-sdk.mjs', 'page/index.html', 'page/main.mjs', 'LICENSE']) {
     assert.ok(packed.includes(path), path);
   }
   assert.deepEqual(packed.filter((path) => /(^|\/)(test|node_modules|dist)\//.test(path)), []);
@@ -104,17 +109,85 @@ check('the package has the core, its types, the adapters and the page, and no te
 
 check('a plain script tag', () => completes('/app/plain.html'));
 
-check('Vite', async () => {
-  await viteBuild({ root: app, base: './', logLevel: 'error', build: { outDir: join(folder, 'vite'), emptyOutDir: true } });
+check('Vite, without a warning', async () => {
+  const warnings = [];
+  const say = { info() {}, warn: (text) => warnings.push(text), warnOnce: (text) => warnings.push(text), error: (text) => warnings.push(text), clearScreen() {},
+    hasErrorLogged: () => false, hasWarned: false };
+  await viteBuild({ root: app, base: './', customLogger: say, build: { outDir: join(folder, 'vite'), emptyOutDir: true } });
+  assert.deepEqual(warnings, []);
   await completes('/vite/index.html');
 });
 
-check('webpack', async () => {
+check('webpack, without a warning', async () => {
   const out = join(folder, 'webpack');
-  await new Promise((resolve, reject) => webpack({ mode: 'production', context: app, entry: './main.js', output: { path: out, filename: 'main.js' } },
-    (error, stats) => (error || stats?.hasErrors() ? reject(error ?? new Error(stats?.toString('errors-only'))) : resolve(undefined))));
+  const stats = await new Promise((resolve, reject) => webpack({ mode: 'production', context: app, entry: './main.js', output: { path: out, filename: 'main.js' },
+    performance: { hints: false } }, (error, done) => (error || done?.hasErrors() ? reject(error ?? new Error(done?.toString('errors-only'))) : resolve(done))));
+  assert.deepEqual(stats.toJson().warnings, []);
   writeFileSync(join(out, 'index.html'), '<!doctype html><script src="main.js"></script>');
   // The module and the worker are files of their own.
   assert.ok(readdirSync(out).some((name) => name.endsWith('.wasm') && statSync(join(out, name)).size > 1e6), readdirSync(out).join(' '));
   await completes('/webpack/index.html');
+});
+
+// These two know no worker by its text: it is an entry of its own, and the module is copied (docs/howto/browser.md).
+const kByHand = ", workerUrl: 'worker.js', wasmUrl: 'doppler_core.wasm'";
+
+/** @param {string} out */
+function finishByHand(out) {
+  copyFileSync(join(installed, 'doppler_core.wasm'), join(out, 'doppler_core.wasm'));
+  writeFileSync(join(out, 'index.html'), '<!doctype html><script type="module" src="by_hand.js"></script>');
+}
+
+check('esbuild, without a warning', async () => {
+  writeFileSync(join(app, 'by_hand.js'), script('doppler-webgpu', kByHand));
+  const out = join(folder, 'esbuild');
+  const { warnings } = await esbuild({ absWorkingDir: app, entryPoints: { by_hand: 'by_hand.js', worker: 'doppler-webgpu/worker.mjs' }, bundle: true, format: 'esm',
+    outdir: out, logLevel: 'silent' });
+  assert.deepEqual(warnings, []);
+  finishByHand(out);
+  await completes('/esbuild/index.html');
+});
+
+check('Rollup, without a warning', async () => {
+  const out = join(folder, 'rollup');
+  const warnings = [];
+  const bundle = await rollup({ input: { by_hand: join(app, 'by_hand.js'), worker: join(installed, 'worker.mjs') }, plugins: [nodeResolve({ browser: true })],
+    onwarn: ({ message }) => warnings.push(message) });
+  await bundle.write({ dir: out, format: 'es', entryFileNames: '[name].js' });
+  await bundle.close();
+  assert.deepEqual(warnings, []);
+  finishByHand(out);
+  await completes('/rollup/index.html');
+});
+
+check('a service worker', async () => {
+  writeFileSync(join(app, 'service_worker.js'), `${script('./node_modules/doppler-webgpu/doppler.mjs').replace("'/model/'", `'${address}/model/'`)}
+onmessage = (event) => event.waitUntil(answer.then((tokens) => event.source.postMessage(tokens), (error) => event.source.postMessage(String(error))));`);
+  const page = await browser.newPage();
+  await page.goto(address);
+  const answer = await page.evaluate(async () => {
+    await navigator.serviceWorker.register('/app/service_worker.js', { type: 'module' });
+    const { active, waiting, installing } = await navigator.serviceWorker.getRegistration('/app/');
+    const told = new Promise((resolve) => (navigator.serviceWorker.onmessage = ({ data }) => resolve(data)));
+    (active ?? waiting ?? installing).postMessage('');
+    return told;
+  });
+  assert.deepEqual(answer, wanted);
+  await page.close();
+});
+
+check('the example of a browser extension', async () => {
+  const extension = join(folder, 'extension');
+  cpSync(fileURLToPath(new URL('../../examples/extension', import.meta.url)), extension, { recursive: true });
+  cpSync(installed, join(extension, 'doppler'), { recursive: true });
+  const context = await chromium.launchPersistentContext(join(folder, 'profile'), { executablePath: DOPPLER_CHROMIUM, headless: true,
+    args: [...kChromiumFlags, `--disable-extensions-except=${extension}`, `--load-extension=${extension}`], ignoreDefaultArgs: ['--disable-extensions'] });
+  const worker = context.serviceWorkers()[0] ?? (await context.waitForEvent('serviceworker'));
+  const answer = await worker.evaluate(async ([source, prompt, count]) => {
+    const doppler = await globalThis.open(source, { lane: 'portable', ctx: 64, chunk: 16, cache: false });
+    const { tokens } = await doppler.complete({ prompt, temperature: 0, max_tokens: count, ignore_eos: true });
+    return tokens;
+  }, [`${address}/model/`, readIntegers(references, 'prompt_a'), kTokens]);
+  assert.deepEqual(answer, wanted);
+  await context.close();
 });

@@ -9,8 +9,10 @@ export const kChromiumFlags = ['--no-sandbox', '--enable-unsafe-webgpu', '--disa
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const kTypes = { '.mjs': 'text/javascript', '.js': 'text/javascript', '.html': 'text/html', '.wasm': 'application/wasm' };
 const kPage = '<!doctype html><script type="module">import { Doppler } from "/doppler.mjs"; globalThis.Doppler = Doppler;</script>';
-// A worker whose device the page can destroy.
+const kZeroBytes = 100 << 20; // of files in /zeros/, which lie nowhere
+// A worker whose device the page can destroy, and which it can end.
 const kFragileWorker = `import '/worker.mjs';
+new BroadcastChannel('ending').onmessage = () => self.close();
 const { requestDevice } = GPUAdapter.prototype;
 GPUAdapter.prototype.requestDevice = async function (wanted) {
   const device = await requestDevice.call(this, wanted);
@@ -51,6 +53,8 @@ export class PageServer {
       return response.writeHead(200, { 'Content-Type': 'text/javascript' }).end(kFragileWorker);
     }
     const [, top, ...rest] = pathname.split('/');
+    if (top === 'zeros') return this.#answerZeros(request, response, pathname);
+    if (top === 'pages') return response.writeHead(206, { 'Content-Type': 'text/html', 'Content-Range': 'bytes 0-0/1000' }).end('<');
     const model = this.roots.models[top];
     if (model && this.isCutOff) return request.socket.destroy();
     const path = model ? join(model, ...rest) : pathname === '/doppler_core.wasm' ? this.roots.wasm
@@ -68,5 +72,12 @@ export class PageServer {
     if (last > 0) this.ranges.push(`${pathname} ${first}-${last}`); // the probe asks for one byte
     response.writeHead(206, { 'Content-Range': `bytes ${first}-${last}/${bytes.length}`, ETag: '"1"' });
     response.end(bytes.subarray(first, last + 1));
+  }
+
+  #answerZeros(request, response, pathname) {
+    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
+    if (Number(last) > 0) this.ranges.push(`${pathname} ${first}-${last}`);
+    response.writeHead(206, { 'Content-Range': `bytes ${first}-${last}/${kZeroBytes}`, ETag: '"1"' });
+    response.end(Buffer.alloc(Number(last) - Number(first) + 1));
   }
 }

@@ -13,8 +13,8 @@ install_wasm() {
     prefix=$(root_prefix) || fail "npm is missing. Run: sudo apt-get install -y npm"
     step "wasm: installing npm"
     # shellcheck disable=SC2086
-    $prefix env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends npm \
-      >"$(package_log)" 2>&1 || fail "Installing npm failed; see $(package_log)."
+    when_unlocked $prefix env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends npm ||
+      fail "Installing npm failed; see $(package_log)."
   fi
   npm_is_current && return
   may_install "the npm packages of web/package-lock.json"

@@ -14,21 +14,35 @@ export interface PromptTool {
   inputSchema?: object;
   execute(args: any): unknown;
 }
-/** responseConstraint: a JSON schema or a regular expression, of a model that was loaded with `grammars`. */
+/** responseConstraint: a JSON schema or a regular expression without flags, of a model that was loaded with `grammars`. It is
+ * never part of the prompt: omitResponseConstraintInput may be true only. Members that are not here are refused by name. */
 export interface PromptOptions {
   signal?: AbortSignal;
   responseConstraint?: object | RegExp;
+  omitResponseConstraintInput?: boolean;
+}
+export interface PromptExpected {
+  type: string;
+  /** Taken, and not checked: models do not say which languages they know. */
+  languages?: string[];
 }
 export interface LanguageModelFactory {
-  availability(): Promise<'available'>;
+  /** "unavailable": the model was unloaded, has no chat template, or something other than text is expected. */
+  availability(options?: PromptCreateOptions): Promise<'available' | 'unavailable'>;
   params(): Promise<{ defaultTopK: number; maxTopK: number; defaultTemperature: number; maxTemperature: number }>;
-  create(options?: {
-    initialPrompts?: PromptMessage[];
-    topK?: number;
-    temperature?: number;
-    tools?: PromptTool[];
-    signal?: AbortSignal;
-  }): Promise<PromptModel>;
+  /** What the model cannot do is a NotSupportedError; other members are refused by name. */
+  create(options?: PromptCreateOptions): Promise<PromptModel>;
+}
+export interface PromptCreateOptions {
+  initialPrompts?: PromptMessage[];
+  topK?: number;
+  temperature?: number;
+  tools?: PromptTool[];
+  signal?: AbortSignal;
+  expectedInputs?: PromptExpected[];
+  expectedOutputs?: PromptExpected[];
+  /** It hears of no download: the model is loaded. */
+  monitor?: (monitor: EventTarget) => void;
 }
 /** Event: "contextoverflow", when the oldest messages were left out. */
 export interface PromptModel extends EventTarget {

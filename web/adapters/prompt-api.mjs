@@ -8,19 +8,58 @@ const kMaxTemperature = 2;
 const kMaxTopK = 128;
 const kMostTurns = 32; // of calls before an answer: some models call for ever
 
+const kCreateOptions = ['initialPrompts', 'topK', 'temperature', 'tools', 'signal', 'expectedInputs', 'expectedOutputs', 'monitor'];
+const kPromptOptions = ['signal', 'responseConstraint', 'omitResponseConstraintInput'];
+const kInputTypes = ['text', 'tool-response'];
+const kOutputTypes = ['text', 'tool-call'];
+
 /** @param {import('../doppler.d.ts').Doppler} doppler @returns {import('./prompt-api.d.ts').LanguageModelFactory} */
 export function promptApiModel(doppler) {
+  let isUsable = true;
+  doppler.addEventListener('failed', () => (isUsable = false));
   return {
-    availability: async () => 'available',
+    // The model is loaded: it is available for what it can do, and nothing will be downloaded for the rest.
+    availability: async (options = {}) => {
+      checkMembers(options, kCreateOptions, 'availability()');
+      return isUsable && !(await isUnloaded(doppler)) && whatIsMissing(doppler, options) === '' ? 'available' : 'unavailable';
+    },
     params: async () => ({ defaultTopK: kDefaultTopK, maxTopK: kMaxTopK, defaultTemperature: kDefaultTemperature,
       maxTemperature: kMaxTemperature }),
-    async create({ initialPrompts = [], topK = kDefaultTopK, temperature = kDefaultTemperature, tools, signal } = {}) {
+    async create(options = {}) {
+      checkMembers(options, kCreateOptions, 'create()');
+      const { initialPrompts = [], topK = kDefaultTopK, temperature = kDefaultTemperature, tools, signal, monitor } = options;
+      signal?.throwIfAborted();
+      const missing = whatIsMissing(doppler, options);
+      if (missing) throw new DOMException(missing, 'NotSupportedError');
+      if (!(Number.isFinite(topK) && topK >= 1 && topK <= kMaxTopK)) throw new RangeError(`topK is ${topK}; allowed is 1 to ${kMaxTopK}.`);
+      if (!(temperature >= 0 && temperature <= kMaxTemperature)) throw new RangeError(`temperature is ${temperature}; allowed is 0 to ${kMaxTemperature}.`);
+      monitor?.(new EventTarget()); // nothing is downloaded: it hears of nothing
       const model = new PromptModel(doppler, initialPrompts.map(message), { topK, temperature, tools: tools ?? [] });
       signal?.addEventListener('abort', () => model.destroy());
       await model.measure();
       return model;
     },
   };
+}
+
+/** @param {import('../doppler.d.ts').Doppler} doppler */
+async function isUnloaded(doppler) {
+  return doppler.tokenize('').then(() => false, () => true);
+}
+
+/** What of the wishes this model lacks, as a sentence; or empty. @param {import('../doppler.d.ts').Doppler} doppler @param {any} options */
+function whatIsMissing(doppler, { expectedInputs = [], expectedOutputs = [], tools }) {
+  for (const { type } of expectedInputs) if (!kInputTypes.includes(type)) return `Inputs of type "${type}" are not known; only text is.`;
+  for (const { type } of expectedOutputs) if (!kOutputTypes.includes(type)) return `Outputs of type "${type}" are not known; only text is.`;
+  if (!doppler.info.hasChatTemplate) return `The model ${doppler.info.name} has no chat template.`;
+  for (const tool of tools ?? []) if (typeof tool?.execute !== 'function') return `The tool "${tool?.name}" has no function execute.`;
+  return '';
+}
+
+/** @param {object} options @param {string[]} known @param {string} where */
+function checkMembers(options, known, where) {
+  const foreign = Object.keys(options).find((name) => !known.includes(name));
+  if (foreign) throw unsupported(`${where} was given "${foreign}"; known are: ${known.join(', ')}.`);
 }
 
 class PromptModel extends EventTarget {
@@ -57,6 +96,10 @@ class PromptModel extends EventTarget {
 
   /** @param {any} input @param {any} [options] @returns {ReadableStream<string>} */
   promptStreaming(input, options = {}) {
+    checkMembers(options, kPromptOptions, 'A prompt');
+    if (options.omitResponseConstraintInput === false && options.responseConstraint) {
+      throw unsupported('omitResponseConstraintInput is false; the constraint is never part of the prompt here.');
+    }
     const pieces = this.#pieces(input, options);
     return new ReadableStream({
       async pull(controller) {
@@ -69,8 +112,9 @@ class PromptModel extends EventTarget {
   }
 
   /** @param {any} input @param {any} [options] */
-  async append(input, { signal } = {}) {
-    signal?.throwIfAborted();
+  async append(input, options = {}) {
+    checkMembers(options, ['signal'], 'append()');
+    options.signal?.throwIfAborted();
     this.#messages = [...this.#messages, ...messagesOf(input)];
     await this.measure();
   }
@@ -186,6 +230,7 @@ class PromptModel extends EventTarget {
 /** A regular expression or a JSON schema, as our requests have them. @param {any} given */
 function constraint(given) {
   if (!given) return {};
+  if (given instanceof RegExp && given.flags !== '') throw unsupported(`The regular expression has the flags "${given.flags}"; none are known.`);
   return given instanceof RegExp ? { guided_regex: given.source } : { response_format: { type: 'json_schema', json_schema: { schema: given } } };
 }
 
@@ -195,7 +240,9 @@ function messagesOf(input) {
 }
 
 /** @param {any} given */
-function message({ role, content, prefix }) {
+function message({ role, content, prefix, ...rest }) {
+  const [foreign] = Object.keys(rest);
+  if (foreign) throw unsupported(`A message has "${foreign}", which this version does not know.`);
   if (prefix) throw unsupported('A message is the beginning of an answer ("prefix"), which this version does not know.');
   if (typeof content === 'string') return { role, content };
   const texts = content.map(({ type, value }) => {

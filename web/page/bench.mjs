@@ -7,6 +7,7 @@
 
 const kSeed = 20261122; // any: the tokens mean nothing, they only must not repeat
 const kWarmups = 1;
+const kSteps = 16; // of a submit, as the native program measures
 
 /** "0, 256,512" -> [0, 256, 512]. @param {string} text @param {number} ctx @returns {number[]} */
 export function parseDepths(text, ctx) {
@@ -62,7 +63,7 @@ export function testName({ prompt, generate, depth }) {
  * @param {import('../doppler.d.ts').Doppler} model @param {Workload} workload @param {AbortSignal} signal
  * @param {(row: any, done: number, total: number) => void} onRow
  */
-export async function runBench(model, { tests, repetitions, batch }, signal, onRow) {
+export async function runBench(model, { tests, repetitions, batch = kSteps }, signal, onRow) {
   const longest = Math.max(...tests.map(({ prompt, generate, depth }) => depth + prompt + generate)) + 1;
   if (longest > model.info.ctxLen) {
     throw new Error(`The tests need a context of ${longest} tokens; the model was loaded with ${model.info.ctxLen}.`);

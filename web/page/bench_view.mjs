@@ -40,7 +40,7 @@ export function benchView({ host, chat, settings, ready }) {
     body.replaceChildren();
     plots.replaceChildren();
     try {
-      if (chat.isAnswering) throw new Error('An answer is being written; its speed and the bench\'s would be wrong.');
+      if (chat.isBusy) throw new Error('An answer is being written; its speed and the bench\'s would be wrong.');
       state.textContent = 'Loading the model…';
       await ready();
       const model = host.model;

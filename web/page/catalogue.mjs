@@ -10,6 +10,7 @@
  * @property {number} [cacheBytesPerToken] of keys and values, as 16-bit floats
  * @property {number} [ctx] tokens that the model was trained for
  * @property {boolean} [shipped] it lies beside the page
+ * @property {string[]} [starters] first questions that suit the model
  * @property {boolean} [added] by hand; it may be taken off the list
  * @property {number} [memoryBytes] what it took when it was loaded last
  * @property {{complete: boolean, cachedBytes: number, bytes: number, id: string} | null} [cached]

@@ -1,30 +1,25 @@
-// The events of a conversation: asking, answering, stopping, editing, answering again. Changes the tree, keeps it in
-// the store, and tells the views: "change" (messages came or went), "text" (the growing answer), "list" (another title
-// or conversation). No DOM. Read next: tree.mjs.
-import { sentence } from './model_host.mjs';
-import { append, choose, find, newConversation, path, prompt, remove, wayTo } from './tree.mjs';
+// What happens in conversations: asking, answering, stopping, editing, answering again. One conversation is shown; answers of
+// others go on. Changes the tree, keeps it in the store, takes in what other tabs wrote, and tells the views: "change" (messages
+// of the shown conversation came or went), "merged" (the same, by another tab), "text" (its answer grew), "end" (it ended),
+// "list" (another title or conversation). No DOM. Read next: tree.mjs, run.mjs.
+import { Run } from './run.mjs';
+import { absorb } from './merge.mjs';
+import { append, choose, find, newConversation, path, remove, restore } from './tree.mjs';
 import { titleText } from './format.mjs';
 
 // A closed tab loses at most so much of an answer.
 const kSaveEveryMs = 2000;
-// Text comes this often, as far as the steps of one submit allow: more steps are faster, fewer are smoother.
-const kTextEverySeconds = 0.1;
-const kMostSteps = 16; // the engine's own number
-const kFirstSteps = 4; // while no speed is known
 
 /** @typedef {import('./tree.mjs').Message} Message */
+/** @typedef {import('./tree.mjs').Conversation} Conversation */
 
 export class Chat extends EventTarget {
-  /** @type {import('./tree.mjs').Conversation} */ conversation;
-  /** The answer that grows now. @type {Message | null} */ growing = null;
-  isThinking = false;
+  /** @type {Conversation} */ conversation;
   #store;
   #host;
   #settings;
   #ready;
-  /** @type {AbortController | null} */ #abort = null;
-  /** @type {Promise<void>} */ #answering = Promise.resolve();
-  /** Tokens a second of the last answer. @type {{model: any, value: number} | null} */ #speed = null;
+  /** Of each conversation whose answer is being written. @type {Map<string, {run: Run, done: Promise<void>}>} */ #runs = new Map();
 
   /**
    * @param {import('./store.mjs').ConversationStore} store @param {import('./model_host.mjs').ModelHost} host
@@ -38,19 +33,37 @@ export class Chat extends EventTarget {
     this.#settings = settings;
     this.#ready = ready;
     this.conversation = newConversation(Date.now(), settings.values.system);
+    store.addEventListener('change', (event) => this.#hear(/** @type {any} */ (event).detail));
   }
 
+  get #run() {
+    return this.#runs.get(this.conversation.id)?.run;
+  }
+  /** The answer of the shown conversation that grows now. @returns {Message | null} */
+  get growing() {
+    return this.#run?.answer ?? null;
+  }
+  get isThinking() {
+    return this.#run?.isThinking ?? false;
+  }
   get isAnswering() {
     return this.growing !== null;
+  }
+  /** Whether any conversation is being answered. */
+  get isBusy() {
+    return this.#runs.size > 0;
+  }
+  /** @param {string} id */
+  isRunning(id) {
+    return this.#runs.has(id);
   }
   /** @returns {Message[]} */
   get shown() {
     return path(this.conversation);
   }
 
-  /** Begins another conversation; the old one is in the store. */
-  async startNew() {
-    await this.#end();
+  /** Begins another conversation; the old one is in the store, and its answer goes on. */
+  startNew() {
     this.conversation = newConversation(Date.now(), this.#settings.values.system);
     this.#tell('list', 'change');
   }
@@ -58,9 +71,8 @@ export class Chat extends EventTarget {
   /** @param {string} id @returns {Promise<boolean>} whether there is one of that id */
   async open(id) {
     if (id === this.conversation.id) return true;
-    const kept = await this.#store.get(id);
+    const kept = this.#runs.get(id)?.run.conversation ?? (await this.#store.get(id));
     if (!kept) return false;
-    await this.#end();
     this.conversation = kept;
     this.#tell('list', 'change');
     return true;
@@ -106,152 +118,115 @@ export class Chat extends EventTarget {
     await this.#answer(parent);
   }
 
+  /** Stops the answer of the shown conversation. */
   stop() {
-    this.#abort?.abort();
+    this.#run?.stop();
   }
 
   /** Shows another sibling. @param {string} id */
   async choose(id) {
     if (this.isAnswering) return;
     choose(this.conversation, id);
-    await this.#save();
     this.#tell('change');
+    await this.#save();
   }
 
-  /** @param {string} id */
-  async remove(id) {
-    if (this.isAnswering) return;
-    remove(this.conversation, id, Date.now());
-    await this.#save();
-    this.#tell('change');
+  /** @param {string} id @returns {(() => Promise<void>) | null} how to take it back; null: an answer is being written */
+  remove(id) {
+    if (this.isAnswering) return null;
+    const { conversation } = this;
+    const gone = remove(conversation, id, Date.now());
+    const show = () => {
+      if (conversation.id === this.conversation.id) this.#tell('change');
+      return this.#save(conversation);
+    };
+    void show();
+    return () => {
+      restore(conversation, gone, Date.now());
+      return show();
+    };
+  }
+
+  /** Removes a whole conversation. @param {string} id @returns {Promise<() => Promise<void>>} how to take it back */
+  async drop(id) {
+    const running = this.#runs.get(id);
+    running?.run.stop();
+    await running?.done;
+    const kept = id === this.conversation.id ? this.conversation : await this.#store.get(id);
+    if (id === this.conversation.id) this.startNew();
+    await this.#store.remove(id);
+    return async () => {
+      if (kept) await this.#store.put(kept);
+    };
   }
 
   /** @param {string} system */
   async setSystem(system) {
-    this.conversation.system = system;
+    this.#write({ system });
     if (this.conversation.messages.length > 0) await this.#save();
   }
 
-  /** @param {string} title */
-  async rename(title) {
-    this.conversation.title = title;
-    await this.#save();
+  /** @param {string} id @param {string} title */
+  async rename(id, title) {
+    const conversation = id === this.conversation.id ? this.conversation
+      : this.#runs.get(id)?.run.conversation ?? (await this.#store.get(id));
+    if (!conversation) return;
+    this.#write({ title }, conversation);
     this.#tell('list');
+    await this.#save(conversation);
+  }
+
+  /** @param {{title?: string, system?: string}} texts */
+  #write(texts, conversation = this.conversation) {
+    Object.assign(conversation, texts);
+    conversation.edited = { ...conversation.edited, ...Object.fromEntries(Object.keys(texts).map((name) => [name, Date.now()])) };
   }
 
   /** @param {string | null} parent @param {string} text */
   async #ask(parent, text) {
     const question = append(this.conversation, parent, { role: 'user', content: text }, Date.now());
-    if (this.conversation.title === '') this.conversation.title = titleText(text);
+    if (this.conversation.title === '') this.#write({ title: titleText(text) });
     await this.#answer(question.id);
   }
 
-  /** Stops the answer under way and waits until it is kept. */
-  async #end() {
-    this.stop();
-    await this.#answering;
-  }
-
   /** @param {string | null} parent the question */
-  #answer(parent) {
-    this.#answering = this.#answerNow(parent);
-    return this.#answering;
-  }
-
-  /** @param {string | null} parent */
-  async #answerNow(parent) {
-    const conversation = this.conversation;
-    const abort = new AbortController();
-    this.#abort = abort;
+  async #answer(parent) {
+    const { conversation } = this;
     const answer = append(conversation, parent, { role: 'assistant', content: '' }, Date.now());
-    this.growing = answer;
-    this.#tell('change');
-    try {
-      await this.#save(conversation);
-      this.#tell('list');
-      await this.#ready();
-      if (abort.signal.aborted) answer.stop = 'cancelled';
-      else await this.#stream(conversation, answer, abort.signal);
-    } catch (error) {
-      if (abort.signal.aborted) answer.stop = 'cancelled';
-      else answer.error = sentence(error);
-    }
-    this.growing = null;
-    this.isThinking = false;
-    this.#abort = null;
-    conversation.updated = Date.now();
+    const run = new Run(conversation, answer, this.#host, this.#settings);
+    const done = this.#finish(run);
+    this.#runs.set(conversation.id, { run, done });
+    this.#tell('change', 'list');
+    void this.#save(conversation);
+    await done;
     await this.#save(conversation);
-    this.#tell('list', 'change', 'end');
   }
 
-  /** @param {import('./tree.mjs').Conversation} conversation @param {Message} answer @param {AbortSignal} signal */
-  async #stream(conversation, answer, signal) {
-    const model = this.#host.model;
-    if (!model) throw new Error('No model is loaded.');
-    answer.model = this.#host.name;
-    const options = { ...this.#settings.sampling(), ...this.#settings.form(), batch: this.#steps(model), stream: true };
-    // A model without a chat template goes on with the text instead of answering it.
-    const isChat = model.info.hasChatTemplate;
-    const tools = isChat ? this.#settings.tools() : null;
-    const chunks = isChat
-      ? await model.chat.completions.create({ ...options, ...(tools && { tools }), messages: prompt(conversation, answer.parent) })
-      : await model.complete({ ...options, prompt: wayTo(conversation, answer.parent).map((message) => message.content).join('') });
-    const cancel = () => chunks.cancel();
-    signal.addEventListener('abort', cancel);
-    if (signal.aborted) cancel();
+  /** @param {Run} run */
+  async #finish(run) {
+    const { conversation } = run;
+    await Promise.resolve(); // the views hear of the answer first
+    const isShown = () => conversation.id === this.conversation.id;
     let saved = Date.now();
-    try {
-      for await (const chunk of chunks) {
-        const [choice] = chunk.choices;
-        this.#add(answer, choice?.delta ?? { content: choice?.text });
-        if (choice?.finish_reason) answer.stop = choice.finish_reason;
-        if (chunk.timings) {
-          answer.figures = await this.#figures(chunk, model);
-          this.#speed = { model, value: chunk.timings.decode_tokens_per_second };
-        }
-        this.#tell('text');
-        if (Date.now() - saved > kSaveEveryMs) {
-          saved = Date.now();
-          await this.#save(conversation);
-        }
-      }
-    } finally {
-      signal.removeEventListener('abort', cancel);
-    }
+    await run.finish(this.#ready, () => {
+      if (isShown()) this.#tell('text');
+      if (Date.now() - saved < kSaveEveryMs) return;
+      saved = Date.now();
+      void this.#save(conversation);
+    });
+    this.#runs.delete(conversation.id);
+    conversation.updated = Date.now();
+    this.#tell('list');
+    if (isShown()) this.#tell('change', 'end');
   }
 
-  /** Decode steps of one submit. @param {any} model */
-  #steps(model) {
-    if (this.#speed?.model !== model) return kFirstSteps;
-    return Math.min(kMostSteps, Math.max(1, Math.round(this.#speed.value * kTextEverySeconds)));
-  }
-
-  /** @param {Message} answer @param {{content?: string, reasoning_content?: string, tool_calls?: any[]}} delta */
-  #add(answer, { content = '', reasoning_content: thought = '', tool_calls: called = [] }) {
-    if (thought) answer.reasoning = (answer.reasoning ?? '') + thought;
-    answer.content += content;
-    for (const { index, id, function: { name, arguments: text } } of called) {
-      answer.calls ??= [];
-      if (id) answer.calls.push({ id, name, arguments: '' });
-      answer.calls[index].arguments += text;
-    }
-    this.isThinking = Boolean(answer.reasoning) && answer.content === '';
-  }
-
-  /** The figures under an answer. @param {any} chunk @param {any} model */
-  async #figures({ timings, usage }, model) {
-    await this.#host.measure();
-    return {
-      ttft_seconds: timings.ttft_seconds,
-      evaluated_tokens: timings.evaluated_tokens,
-      prompt_tokens: usage.prompt_tokens,
-      completion_tokens: usage.completion_tokens,
-      prefill_tokens_per_second: timings.prefill_tokens_per_second,
-      decode_tokens_per_second: timings.decode_tokens_per_second,
-      memory_bytes: this.#host.memory?.gpuBytes ?? null,
-      lane: model.info.lane,
-      adapter: model.info.adapter,
-    };
+  /** What another tab wrote into a conversation that is shown or being answered here. @param {{id: string, isForeign: boolean}} news */
+  async #hear({ id, isForeign }) {
+    const conversation = this.#runs.get(id)?.run.conversation ?? (id === this.conversation.id ? this.conversation : null);
+    if (!conversation || !isForeign) return;
+    const kept = await this.#store.get(id);
+    if (!kept || kept === conversation || !absorb(conversation, kept)) return;
+    if (id === this.conversation.id) this.#tell('merged', 'list');
   }
 
   async #save(conversation = this.conversation) {

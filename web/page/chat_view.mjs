@@ -1,5 +1,6 @@
 // The chat: messages, the field to write in, and the panel of settings beside them. Draws what chat.mjs holds.
-import { h, icon, iconButton } from './dom.mjs';
+import { composerView } from './composer.mjs';
+import { h, iconButton } from './dom.mjs';
 import { MessageView } from './message_view.mjs';
 import { progressView } from './progress_view.mjs';
 import { samplerView } from './sampler_view.mjs';
@@ -7,8 +8,8 @@ import { siblings } from './tree.mjs';
 
 // Nearer to the end than this, the view follows a growing answer.
 const kFollowPixels = 80;
-// The shipped model tells tales; others do well with these too.
-const kBeginnings = ['The fox and the crow', 'The miller and his three daughters', 'A king who could not sleep'];
+// First questions for models of which the list says none.
+const kStarters = ['Explain how a rainbow forms', 'Write a short poem about rain', 'Plan a quiet weekend in Rome'];
 
 /**
  * @param {{chat: import('./chat.mjs').Chat, host: import('./model_host.mjs').ModelHost,
@@ -23,7 +24,10 @@ export function chatView(app) {
   const composer = composerView(app);
   const panel = samplerView(app);
   const tune = iconButton('sliders', 'Sampler and system prompt', () => panel.toggle(), { 'aria-expanded': 'false', 'aria-controls': 'sampler' });
-  panel.element.addEventListener('toggle-panel', () => tune.setAttribute('aria-expanded', String(!panel.element.hidden)));
+  panel.element.addEventListener('toggle-panel', () => {
+    tune.setAttribute('aria-expanded', String(panel.isOpen()));
+    if (!panel.isOpen()) tune.focus();
+  });
   composer.tools.prepend(tune);
   /** @type {MessageView[]} */ let views = [];
   let isDrawing = false;
@@ -39,7 +43,7 @@ export function chatView(app) {
     else delete toEnd.dataset.away;
   });
 
-  const redraw = () => {
+  const redraw = (isOwn) => {
     const shown = chat.shown;
     views = shown.map((message) => {
       const old = views.find((view) => view.message === message && view.element.dataset.key === keyOf(message));
@@ -48,17 +52,19 @@ export function chatView(app) {
       view.element.dataset.key = keyOf(message);
       return view;
     });
-    list.replaceChildren(...(shown.length === 0 ? [beginning(app)] : views.map((view) => view.element)));
+    list.replaceChildren(...(shown.length === 0 ? [beginning(app)]
+      : [h('h1', { class: 'only-read' }, chat.conversation.title || 'Chat'), ...views.map((view) => view.element)]));
     scroller.classList.toggle('empty', shown.length === 0);
-    delete toEnd.dataset.away;
-    follow(true);
+    if (isOwn) delete toEnd.dataset.away;
+    follow(isOwn);
   };
   // A view is drawn anew when something of its foot may have changed.
   const keyOf = (message) =>
-    [message.content.length, chat.growing === message, message.stop, message.error, siblings(chat.conversation, message.id).length,
+    [message.content.length, message.reasoning?.length, chat.growing === message, message.stop, message.error, siblings(chat.conversation, message.id).length,
       message.calls && chat.shown.at(-1) === message].join('|');
 
-  chat.addEventListener('change', redraw);
+  chat.addEventListener('change', () => redraw(true));
+  chat.addEventListener('merged', () => redraw(false));
   chat.addEventListener('text', () => {
     if (isDrawing) return;
     isDrawing = true;
@@ -73,61 +79,34 @@ export function chatView(app) {
     said.textContent = last?.error ? 'The answer failed.' : `The answer is there: ${last?.content ?? ''}`;
   });
   settings.addEventListener('change', () => composer.refresh());
-  redraw();
+  redraw(true);
+  // A field that grows takes from the height of the messages: their end stays in sight.
+  new ResizeObserver(() => follow(false)).observe(scroller);
   const column = h('div', { class: 'chat-column' }, scroller, toEnd, h('div', { class: 'bottom' }, progressView(host), composer.element), said);
   return { element: h('section', { class: 'chat', 'aria-label': 'Chat' }, column, panel.element), focus: () => composer.focus(), panel };
 }
 
-/** The view of a conversation without messages. @param {any} app */
-function beginning({ chat, host }) {
+/** What stands where no message is yet. @param {any} app */
+function beginning({ chat, host, offered, usual }) {
   const note = h('p', { class: 'lead' });
   const show = () => {
     if (host.state === 'ready') note.textContent = `${host.name} runs on ${host.model.info.adapter}. Nothing you write leaves this browser.`;
-    else if (host.state === 'failed') note.textContent = `${host.name} did not load: ${host.error}`;
+    else if (host.state === 'failed') note.textContent = `${host.failure.name} did not load: ${host.error}`;
     else note.textContent = 'A language model in your browser, on your own GPU. Nothing you write leaves it.';
     note.classList.toggle('error', host.state === 'failed');
   };
-  host.addEventListener('change', show);
-  show();
-  return h('div', { class: 'beginning' }, h('h1', {}, 'What shall it be about?'), note,
-    h('div', { class: 'suggestions' }, kBeginnings.map((text) => h('button', { type: 'button', onclick: () => chat.send(text) }, text))));
-}
-
-/** @param {any} app */
-function composerView({ chat, host }) {
-  const text = h('textarea', { id: 'composer-text', rows: 1, 'aria-label': 'Message', placeholder: 'Write a message', enterkeyhint: 'send' });
-  const send = () => {
-    if (chat.isAnswering || text.value.trim() === '') return;
-    const written = text.value;
-    text.value = '';
-    grow();
-    chat.send(written);
+  const suggestions = h('div', { class: 'suggestions' });
+  const suggest = () => {
+    const source = host.model ? host.source : (host.loading?.source ?? usual()?.source);
+    const { starters = kStarters } = offered.find((entry) => entry.source === source) ?? {};
+    if (starters.join() === [...suggestions.children].map((button) => button.textContent).join()) return;
+    suggestions.replaceChildren(...starters.map((text) => h('button', { type: 'button', onclick: () => chat.send(text) }, text)));
   };
-  const button = h('button', { type: 'button', class: 'send', onclick: () => (chat.isAnswering ? chat.stop() : send()) });
-  const tools = h('div', { class: 'composer-tools' });
-  const grow = () => {
-    text.style.height = 'auto';
-    text.style.height = `${text.scrollHeight}px`;
-    refresh();
-  };
-  const refresh = () => {
-    const name = chat.isAnswering ? 'Stop' : 'Send';
-    if (button.getAttribute('aria-label') !== name) {
-      button.setAttribute('aria-label', name);
-      button.title = chat.isAnswering ? 'Stop (Esc)' : 'Send (Enter)';
-      button.replaceChildren(icon(chat.isAnswering ? 'stop' : 'send'));
-    }
-    button.disabled = !chat.isAnswering && text.value.trim() === '';
-  };
-  text.addEventListener('input', grow);
-  text.addEventListener('keydown', (event) => {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    send();
+  host.addEventListener('change', () => {
+    show();
+    suggest();
   });
-  chat.addEventListener('change', refresh);
-  host.addEventListener('change', refresh);
-  refresh();
-  const element = h('div', { class: 'composer' }, text, h('div', { class: 'composer-row' }, tools, h('span', { class: 'hint' }, 'Enter sends, Shift+Enter breaks the line'), button));
-  return { element, tools, refresh, focus: () => text.focus() };
+  show();
+  suggest();
+  return h('div', { class: 'beginning' }, h('h1', {}, 'What shall it be about?'), note, suggestions);
 }

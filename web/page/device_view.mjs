@@ -54,7 +54,7 @@ function deviceFacts(device) {
   return [
     pairs([['Adapter', device.adapter], ['Vendor', device.vendor], ['Architecture', device.architecture],
       ['Kind', device.cpu ? 'CPU (no GPU was found: slow)' : 'GPU']]),
-    h('h3', {}, 'Features'), chips(device.features), h('h3', {}, 'WGSL language features'), chips(device.languageFeatures),
+    h('h2', {}, 'Features'), chips(device.features), h('h2', {}, 'WGSL language features'), chips(device.languageFeatures),
     h('details', {}, h('summary', {}, 'Limits'),
       pairs(limits.map(([name, value]) => [name, kBytes.test(name) ? `${bytesText(value)}` : value.toLocaleString('en-US')]))),
   ];

@@ -17,18 +17,16 @@ export function detailText({ phase, bytes, total, rate, secondsLeft }) {
   return [amount, ...(rate > 0 ? [`${bytesText(Math.round(rate))}/s`] : []), ...left].join(' · ');
 }
 
-/** The figures under an answer. @param {any} figures chat.mjs makes them @returns {{text: string, hint: string}[]} */
+/** What stands behind "Details" under an answer. @param {any} figures run.mjs makes them @returns {{name: string, text: string}[]} */
 export function figureParts(figures) {
+  const { evaluated_tokens: evaluated, prompt_tokens: prompt } = figures;
   const parts = [
-    { text: `TTFT ${secondsText(figures.ttft_seconds)}`, hint: 'time to the first token' },
-    {
-      text: `prefill ${rateText(figures.prefill_tokens_per_second)} tok/s`,
-      hint: `${figures.evaluated_tokens} of ${figures.prompt_tokens} prompt tokens evaluated; the others were in the cache`,
-    },
-    { text: `decode ${rateText(figures.decode_tokens_per_second)} tok/s`, hint: `${figures.completion_tokens} tokens` },
-    { text: `${figures.completion_tokens} tokens`, hint: 'length of the answer' },
+    { name: 'Time to the first token', text: secondsText(figures.ttft_seconds) },
+    { name: 'Reading the question', text: `${rateText(figures.prefill_tokens_per_second)} tokens a second; ${evaluated} of ${prompt} tokens were new` },
+    { name: 'Writing', text: `${rateText(figures.decode_tokens_per_second)} tokens a second` },
+    { name: 'Length', text: `${figures.completion_tokens} tokens` },
   ];
-  if (figures.memory_bytes) parts.push({ text: bytesText(figures.memory_bytes), hint: 'memory on the GPU' });
-  parts.push({ text: `${figures.lane} lane`, hint: figures.adapter });
+  if (figures.memory_bytes) parts.push({ name: 'Memory on the GPU', text: bytesText(figures.memory_bytes) });
+  parts.push({ name: 'Kernels', text: `${figures.lane} lane` }, { name: 'Device', text: figures.adapter });
   return parts;
 }

@@ -67,7 +67,7 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
 /** The elements of one block of Markdown. @param {any} token of the lexer */
 function elementsOf(token) {
   const fragment = DOMPurify.sanitize(marked.parser([token]), { ...kAllowed, RETURN_DOM_FRAGMENT: true });
-  const box = h('div', { class: 'block' });
+  const box = h('div', { class: 'block', dir: 'auto' });
   box.append(fragment);
   for (const table of box.querySelectorAll('table')) {
     const frame = h('div', { class: 'table-frame', tabindex: '0', role: 'region', 'aria-label': 'Table' });

@@ -2,6 +2,7 @@
 import { copyText, h, icon, iconButton } from './dom.mjs';
 import { figureParts } from './figures.mjs';
 import { MarkdownView } from './markdown.mjs';
+import { notice } from './notices.mjs';
 
 const kStops = { length: 'The answer reached its most tokens.', cancelled: 'Stopped.' };
 
@@ -31,7 +32,7 @@ export class MessageView {
 
   /** Shows the present state of the message. */
   update() {
-    if (this.message.role !== 'assistant') this.#body.replaceChildren(h('div', { class: 'said' }, this.message.content));
+    if (this.message.role !== 'assistant') this.#body.replaceChildren(h('div', { class: 'said', dir: 'auto' }, this.message.content));
     else this.#updateAnswer();
   }
 
@@ -85,17 +86,22 @@ export class MessageView {
         h('button', { type: 'button', class: 'plain', onclick: () => chat.regenerate(message.id) }, 'Try again')));
     }
     if (message.stop && kStops[message.stop]) this.#foot.append(h('p', { class: 'stop-note' }, kStops[message.stop]));
-    if (message.figures) {
-      const parts = figureParts(message.figures).map(({ text, hint }) => h('span', { title: hint }, text));
-      this.#foot.append(h('p', { class: 'figures', 'aria-label': 'Figures of this answer' }, parts));
-    }
+    if (message.model) this.#foot.append(h('span', { class: 'by' }, message.model));
+    if (message.figures) this.#foot.append(figuresView(message.figures));
     const copy = iconButton('copy', 'Copy', () => copyText(copy, message.content));
     const actions = h('div', { class: 'actions' }, this.#branches(siblings), copy);
     if (message.role === 'tool') actions.replaceChildren(copy);
     else if (message.role === 'user') actions.append(iconButton('edit', 'Edit', () => this.#edit()));
     else actions.append(iconButton('again', 'Answer again', () => chat.regenerate(message.id)));
-    actions.append(iconButton('trash', 'Delete from here', () => chat.remove(message.id)));
+    actions.append(iconButton('trash', 'Delete from here', () => this.#remove()));
     this.#foot.append(actions);
+  }
+
+  #remove() {
+    const undo = this.#chat.remove(this.message.id);
+    if (!undo) return;
+    document.getElementById('composer-text')?.focus();
+    notice('The message and what followed it were deleted.', { action: { name: 'Undo', run: undo } });
   }
 
   /** "2 of 3" with ways to the others. @param {import('./tree.mjs').Message[]} siblings */
@@ -110,18 +116,19 @@ export class MessageView {
   }
 
   #edit() {
-    const text = h('textarea', { 'aria-label': 'Edit the message', rows: 3, value: this.message.content });
+    const text = h('textarea', { 'aria-label': 'Edit the message', rows: 3, dir: 'auto', value: this.message.content });
     const send = () => this.#chat.edit(this.message.id, text.value);
     const cancel = () => {
       this.#foot.hidden = false;
       this.update();
+      this.#foot.querySelector('[aria-label="Edit"]')?.focus();
     };
     text.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
         send();
       } else if (event.key === 'Escape') {
-        event.stopPropagation();
+        event.preventDefault();
         cancel();
       }
     });
@@ -131,4 +138,11 @@ export class MessageView {
       h('button', { type: 'button', class: 'primary', onclick: send }, icon('send'), 'Send'))));
     text.focus();
   }
+}
+
+/** Speed and the rest for those who want it. @param {any} figures */
+function figuresView(figures) {
+  const details = h('details', { class: 'figures', ontoggle: () => details.open && details.scrollIntoView({ block: 'nearest' }) }, h('summary', {}, 'Details'),
+    h('dl', { class: 'pairs' }, figureParts(figures).map(({ name, text }) => [h('dt', {}, name), h('dd', {}, text)])));
+  return details;
 }

@@ -13,10 +13,10 @@ export function progressView(host) {
     h('div', { class: 'progress-line' }, name, phase, cancel), bar, detail);
 
   const show = () => {
-    box.hidden = host.state !== 'loading';
-    if (box.hidden) return;
+    box.hidden = !host.loading;
+    if (!host.loading) return;
     const now = host.progress;
-    name.textContent = host.name;
+    name.textContent = host.loading.name;
     phase.textContent = now ? kPhases[now.phase] : 'Starting the engine';
     if (now && now.total > 0) bar.value = now.bytes / now.total;
     else bar.removeAttribute('value');

@@ -2,13 +2,22 @@
 import { h, iconButton } from './dom.mjs';
 import { kSamplerFields, kUsualSettings } from './settings.mjs';
 
+const kMostSeed = 2 ** 32 - 1;
+
 /** @param {{chat: import('./chat.mjs').Chat, settings: import('./settings.mjs').Settings}} app */
 export function samplerView({ chat, settings }) {
-  const system = h('textarea', { id: 'system', rows: 4, placeholder: 'You are a helpful assistant.',
+  const system = h('textarea', { id: 'system', rows: 4, dir: 'auto', placeholder: 'You are a helpful assistant.',
     oninput: () => chat.setSystem(system.value) });
   const usual = h('button', { type: 'button', class: 'plain', onclick: () => settings.set({ system: system.value }) }, 'Use for new conversations');
   const fields = kSamplerFields.map((field) => fieldView(field, settings));
-  const seed = h('input', { id: 'seed', type: 'number', min: 0, step: 1, placeholder: 'another each time', onchange: () => settings.set({ seed: seed.value }) });
+  const seedNote = h('small', { id: 'seed-note', class: 'error', role: 'alert' });
+  const seed = h('input', { id: 'seed', type: 'text', inputmode: 'numeric', placeholder: 'another each time', 'aria-describedby': 'seed-note', onchange: () => {
+    const text = seed.value.trim();
+    const isSeed = text === '' || (/^\d+$/.test(text) && Number(text) <= kMostSeed);
+    seedNote.textContent = isSeed ? '' : `"${text}" is no seed: a whole number from 0 to ${kMostSeed}, or nothing.`;
+    if (isSeed) settings.set({ seed: text });
+    else seed.value = settings.values.seed;
+  } });
   const stop = h('textarea', { id: 'stop', rows: 2, placeholder: 'one a line', onchange: () => settings.set({ stop: stop.value }) });
   const toolsNote = h('small', { id: 'tools-note', class: 'error', role: 'alert' });
   const tools = h('textarea', { id: 'tools', rows: 4, spellcheck: false, 'aria-describedby': 'tools-note',
@@ -62,18 +71,26 @@ export function samplerView({ chat, settings }) {
     h('div', { class: 'panel-head' }, h('h2', {}, 'Settings'), iconButton('close', 'Close settings', () => toggle())),
     h('label', { class: 'field', for: 'system' }, 'System prompt'), system, usual,
     h('h3', {}, 'Sampler'), fields.map((field) => field.element),
-    h('label', { class: 'field', for: 'seed' }, 'Seed'), seed,
+    h('label', { class: 'field', for: 'seed' }, 'Seed'), seed, seedNote,
     h('label', { class: 'field', for: 'stop' }, 'Stop at these texts'), stop, reset,
     h('h3', {}, 'Form of answers'), h('label', { class: 'check' }, json, 'JSON (the model is loaded again for it)'), schema, schemaNote,
     h('h3', {}, 'Tools'), h('label', { class: 'field', for: 'tools' }, 'What the model may call (JSON); you give the results'), tools, toolsNote);
-  const toggle = () => {
-    element.hidden = !element.hidden;
+  const isOpen = () => !element.hidden;
+  const toggle = (open = !isOpen()) => {
+    if (open === isOpen()) return;
+    element.hidden = !open;
+    if (open) {
+      show();
+      element.querySelector('button')?.focus();
+    }
     element.dispatchEvent(new Event('toggle-panel'));
-    if (!element.hidden) show();
   };
+  settings.addEventListener('change', () => {
+    if (isOpen() && !element.contains(document.activeElement)) show(); // of another tab
+  });
   chat.addEventListener('list', show);
   show();
-  return { element, toggle };
+  return { element, toggle, isOpen };
 }
 
 /**
@@ -84,17 +101,20 @@ export function samplerView({ chat, settings }) {
 function fieldView({ name, label, least, most, step, hint }, settings) {
   const id = `sampler-${name}`;
   const range = { min: least, max: most, step };
-  const set = (value) => {
-    const number = Math.min(most, Math.max(least, Number(value)));
-    if (Number.isFinite(number)) settings.set({ sampler: { ...settings.values.sampler, [name]: number } });
+  const note = h('small', { class: 'error', role: 'alert' });
+  const set = (text) => {
+    const value = text.trim() === '' ? NaN : Number(text);
+    const isAllowed = value >= least && value <= most && (step < 1 || Number.isInteger(value));
+    note.textContent = isAllowed ? '' : `${label} is ${step < 1 ? 'a number' : 'a whole number'} from ${least} to ${most}; it stays ${settings.values.sampler[name]}.`;
+    if (isAllowed) settings.setSampler(name, value);
     show();
   };
   const slider = h('input', { type: 'range', ...range, 'aria-label': label, oninput: () => set(slider.value) });
-  const number = h('input', { id, type: 'number', ...range, 'aria-describedby': `${id}-hint`, onchange: () => set(number.value) });
+  const number = h('input', { id, type: 'text', inputmode: 'decimal', 'aria-describedby': `${id}-hint`, onchange: () => set(number.value) });
   const show = () => {
     slider.value = number.value = String(settings.values.sampler[name]);
   };
   const element = h('div', { class: 'slider-field' },
-    h('label', { for: id }, label), number, slider, h('small', { id: `${id}-hint` }, hint));
+    h('label', { for: id }, label), number, slider, h('small', { id: `${id}-hint` }, hint), note);
   return { element, show };
 }

@@ -1,5 +1,7 @@
-// The choices of the reader: theme, sampler, how models are loaded, models added by hand. Kept in localStorage, because
-// the first paint needs the theme. No DOM; tests give a Map-like storage of their own.
+// What the reader chose: theme, sampler, how models are loaded, models added by hand. Kept in localStorage, because the
+// theme is wanted before the first paint. Each change is written into what other tabs wrote. No DOM; tests give a Map-like
+// storage of their own.
+import { keptTexts } from './kept.mjs';
 
 const kKey = 'doppler-settings';
 const kGrammars = 'vendor/xgrammar.js'; // build.mjs
@@ -7,7 +9,7 @@ const kGrammars = 'vendor/xgrammar.js'; // build.mjs
 /** Sampler fields as the panel shows them: OpenAI's and the engine's names (doppler.d.ts, SamplingOptions). */
 export const kSamplerFields = [
   { name: 'temperature', label: 'Temperature', usual: 0.8, least: 0, most: 2, step: 0.05, hint: '0: always the likeliest token' },
-  { name: 'top_p', label: 'Top-p', usual: 0.95, least: 0, most: 1, step: 0.01, hint: 'likeliest tokens up to this probability' },
+  { name: 'top_p', label: 'Top-p', usual: 0.95, least: 0, most: 1, step: 0.01, hint: 'only the likeliest tokens, up to this share' },
   { name: 'top_k', label: 'Top-k', usual: 40, least: 0, most: 200, step: 1, hint: 'so many likeliest tokens; 0: all' },
   { name: 'min_p', label: 'Min-p', usual: 0.05, least: 0, most: 1, step: 0.01, hint: 'least share of the likeliest probability' },
   { name: 'repeat_penalty', label: 'Repeat penalty', usual: 1, least: 1, most: 2, step: 0.01, hint: '1: none' },
@@ -27,30 +29,62 @@ export const kUsualSettings = {
   ctx: 0, // 0: the model's own, at most 4096
   kv: 'f16',
   lastModel: '', // the source that was loaded last
-  added: [], // models added by hand: catalogue.mjs, Entry
+  added: /** @type {any[]} */ ([]), // models added by hand: catalogue.mjs, Entry
 };
 
 export class Settings extends EventTarget {
   #storage;
   /** @type {typeof kUsualSettings} */ values;
 
-  /** @param {{getItem: (key: string) => string | null, setItem: (key: string, text: string) => void}} [storage] */
-  constructor(storage = globalThis.localStorage) {
+  /** @param {Pick<import('./kept.mjs').KeptTexts, 'getItem' | 'setItem'>} [storage] */
+  constructor(storage = keptTexts()) {
     super();
     this.#storage = storage;
+    this.values = this.#read();
+    globalThis.addEventListener?.('storage', (event) => {
+      if (event.key !== kKey) return;
+      this.values = this.#read();
+      this.dispatchEvent(new Event('change'));
+    });
+  }
+
+  #read() {
     let kept = {};
     try {
-      kept = JSON.parse(storage.getItem(kKey) ?? '{}');
+      kept = JSON.parse(this.#storage.getItem(kKey) ?? '{}');
     } catch {
       // An unreadable text is as good as none.
     }
-    this.values = { ...kUsualSettings, ...kept, sampler: { ...kUsualSettings.sampler, ...kept?.sampler } };
+    return { ...kUsualSettings, ...kept, sampler: { ...kUsualSettings.sampler, ...kept?.sampler } };
   }
 
   /** @param {Partial<typeof kUsualSettings>} changes */
   set(changes) {
-    Object.assign(this.values, changes);
-    this.#storage.setItem(kKey, JSON.stringify(this.values));
+    this.#write({ ...this.#read(), ...changes });
+  }
+
+  /** @param {string} name @param {number} value */
+  setSampler(name, value) {
+    const values = this.#read();
+    this.#write({ ...values, sampler: { ...values.sampler, [name]: value } });
+  }
+
+  /** Puts a model that was loaded by hand on the list. @param {any} entry catalogue.mjs, Entry */
+  addModel(entry) {
+    const values = this.#read();
+    this.#write({ ...values, added: [...values.added.filter(({ source }) => source !== entry.source), entry] });
+  }
+
+  /** @param {string} source */
+  removeModel(source) {
+    const values = this.#read();
+    this.#write({ ...values, added: values.added.filter((entry) => entry.source !== source) });
+  }
+
+  /** @param {any} values */
+  #write(values) {
+    this.values = values;
+    this.#storage.setItem(kKey, JSON.stringify(values));
     this.dispatchEvent(new Event('change'));
   }
 

@@ -1,83 +1,106 @@
-// Conversations in IndexedDB, and as one JSON file out of the browser and back. Several tabs may be open: each hears of
-// what another one wrote. No DOM; tests give a database of their own. Read next: tree.mjs.
+// The conversations of this browser. Several tabs may be open: each write is merged with what another tab wrote meanwhile, and
+// each tab hears of it ("change", detail: the conversation's id, and whether another tab wrote it). What cannot be written is
+// held in memory and tried again at the next write ("problem", detail: a sentence, empty when all is written). No DOM.
+// Read next: database.mjs (where they lie), merge.mjs (how two versions become one), tree.mjs.
+import { exportText, parseExport } from './conversation_file.mjs';
+import { openDatabase } from './database.mjs';
+import { absorb } from './merge.mjs';
 
-const kDatabase = 'doppler-page';
-const kStore = 'conversations';
-const kFormat = 'doppler-conversations';
-const kVersion = 1;
+const kChannel = 'doppler-page';
 
 /** @typedef {import('./tree.mjs').Conversation} Conversation */
 
-/** The answer of an IndexedDB request. @template T @param {any} request @returns {Promise<T>} */
-function answerOf(request) {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-}
-
 export class ConversationStore extends EventTarget {
-  /** @type {any} */ #database;
-  #channel = new BroadcastChannel(kDatabase);
+  /** @type {import('./database.mjs').Database} */ #database;
+  #channel = new BroadcastChannel(kChannel);
+  /** @type {Map<string, Conversation>} */ #unwritten = new Map();
+  #problem = '';
+
+  /** @param {import('./database.mjs').Database} database */
+  constructor(database) {
+    super();
+    this.#database = database;
+    this.#channel.onmessage = ({ data }) => this.#changed(data, true);
+  }
 
   /** @param {IDBFactory} [factory] @returns {Promise<ConversationStore>} */
-  static async open(factory = globalThis.indexedDB) {
-    const store = new ConversationStore();
-    const request = factory.open(kDatabase, kVersion);
-    request.onupgradeneeded = () => request.result.createObjectStore(kStore, { keyPath: 'id' });
-    store.#database = await answerOf(request);
-    store.#database.onversionchange = () => store.#database.close(); // a newer page in another tab goes first
-    store.#channel.onmessage = () => store.dispatchEvent(new Event('change'));
-    return store;
+  static async open(factory = usualFactory()) {
+    return new ConversationStore(await openDatabase(factory));
+  }
+
+  /** Whether they outlive the page. */
+  get isKept() {
+    return this.#database.isKept;
   }
 
   /** All conversations, the last one written first. @returns {Promise<Conversation[]>} */
   async all() {
-    const list = await answerOf(this.#objects('readonly').getAll());
+    const kept = await this.#database.all().catch(() => []);
+    const list = [...kept.filter(({ id }) => !this.#unwritten.has(id)), ...this.#unwritten.values()];
     return list.sort((a, b) => b.updated - a.updated);
   }
 
   /** @param {string} id @returns {Promise<Conversation | undefined>} */
-  get(id) {
-    return answerOf(this.#objects('readonly').get(id));
+  async get(id) {
+    return this.#unwritten.get(id) ?? this.#database.get(id).catch(() => undefined);
   }
 
-  /** @param {Conversation} conversation */
-  async put(conversation) {
-    await answerOf(this.#objects('readwrite').put(conversation));
-    this.#tell();
+  /** Writes it, with what other tabs wrote into it; `conversation` has that too then. Does not throw.
+   * @param {Conversation} conversation @param {boolean} [isForeign] it did not come from the chat of this tab */
+  async put(conversation, isForeign = false) {
+    this.#unwritten.set(conversation.id, conversation);
+    const problem = await this.#write().then(() => '', (error) => error?.message || String(error));
+    this.#tell(conversation.id, isForeign);
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.dispatchEvent(new CustomEvent('problem', { detail: problem }));
+  }
+
+  async #write() {
+    for (const [id, conversation] of this.#unwritten) {
+      await this.#database.update(id, (kept) => {
+        if (kept) absorb(conversation, kept);
+        return conversation;
+      });
+      this.#unwritten.delete(id);
+    }
   }
 
   /** @param {string} id */
   async remove(id) {
-    await answerOf(this.#objects('readwrite').delete(id));
-    this.#tell();
+    this.#unwritten.delete(id);
+    await this.#database.remove(id);
+    this.#tell(id);
   }
 
   async clear() {
-    await answerOf(this.#objects('readwrite').clear());
-    this.#tell();
+    this.#unwritten.clear();
+    await this.#database.clear();
+    this.#tell('');
   }
 
   /** @returns {Promise<string>} a JSON file that importText takes */
   async exportText() {
-    return JSON.stringify({ format: kFormat, version: kVersion, conversations: await this.all() }, null, 1);
+    return exportText(await this.all());
   }
 
-  /** Adds the conversations of a file. One that is here already is replaced only by a newer one.
-   * @param {string} text @returns {Promise<{added: number, replaced: number, kept: number}>} */
+  /** Adds the conversations of a file; one that is here already takes what it lacks.
+   * @param {string} text @returns {Promise<{added: number, merged: number, kept: number}>} */
   async importText(text) {
-    const counts = { added: 0, replaced: 0, kept: 0 };
+    const counts = { added: 0, merged: 0, kept: 0 };
     for (const conversation of parseExport(text)) {
       const mine = await this.get(conversation.id);
-      if (mine && mine.updated >= conversation.updated) {
-        counts.kept++;
+      if (!mine) {
+        counts.added++;
+        await this.put(conversation);
         continue;
       }
-      await answerOf(this.#objects('readwrite').put(conversation));
-      counts[mine ? 'replaced' : 'added']++;
+      const here = new Set(mine.messages.map(({ id }) => id));
+      for (const message of conversation.messages) if (!here.has(message.id)) message.changed = Date.now(); // also if it was removed
+      const isOther = absorb(mine, conversation);
+      counts[isOther ? 'merged' : 'kept']++;
+      if (isOther) await this.put(mine, true);
     }
-    this.#tell();
     return counts;
   }
 
@@ -86,71 +109,25 @@ export class ConversationStore extends EventTarget {
     this.#database.close();
   }
 
-  /** @param {"readonly" | "readwrite"} mode @returns {any} */
-  #objects(mode) {
-    return this.#database.transaction(kStore, mode).objectStore(kStore);
+  /** @param {string} id @param {boolean} [isForeign] */
+  #tell(id, isForeign = false) {
+    this.#channel.postMessage(id);
+    this.#changed(id, isForeign);
   }
 
-  #tell() {
-    this.#channel.postMessage('change');
-    this.dispatchEvent(new Event('change'));
+  /** @param {string} id @param {boolean} isForeign */
+  #changed(id, isForeign) {
+    this.dispatchEvent(new CustomEvent('change', { detail: { id, isForeign } }));
   }
 }
 
-/**
- * The conversations of an exported file; throws a sentence if the file is none.
- * @param {string} text
- * @returns {Conversation[]}
- */
-export function parseExport(text) {
-  let file;
+/** Throws in some browsers where site data is blocked. @returns {IDBFactory | undefined} */
+function usualFactory() {
   try {
-    file = JSON.parse(text);
+    return globalThis.indexedDB;
   } catch {
-    throw new Error('The file is not JSON.');
+    return undefined;
   }
-  if (file?.format !== kFormat || !Array.isArray(file.conversations)) {
-    throw new Error(`The file's "format" is ${JSON.stringify(file?.format ?? null)}; "${kFormat}" is allowed.`);
-  }
-  if (file.version !== kVersion) {
-    throw new Error(`The file's version is ${JSON.stringify(file.version ?? null)}; this page reads version ${kVersion}.`);
-  }
-  return file.conversations.map(checked);
-}
-
-const isText = (value) => typeof value === 'string';
-const isTime = (value) => Number.isFinite(value) && value >= 0;
-
-/**
- * Only known fields with right types go in: what is shown later may rely on them.
- * @param {any} from
- * @param {number} index
- */
-function checked(from, index) {
-  const wrong = (what) => new Error(`Conversation ${index + 1} of the file ${what}.`);
-  if (!isText(from?.id) || !isText(from.title) || !isTime(from.created) || !isTime(from.updated)) {
-    throw wrong('lacks an id, a title or a time');
-  }
-  if (!Array.isArray(from.messages)) throw wrong('has no list of messages');
-  const seen = new Set();
-  const messages = from.messages.map((message) => {
-    const isKnownRole = ['user', 'assistant', 'tool'].includes(message?.role);
-    if (!isText(message?.id) || !isKnownRole || !isText(message.content)) throw wrong('has a message without id, role or text');
-    if (message.parent !== null && !seen.has(message.parent)) throw wrong('has a message whose parent does not stand before it');
-    if (seen.has(message.id)) throw wrong('has two messages of one id');
-    seen.add(message.id);
-    const { id, parent, role, content } = message;
-    const kept = { id, parent, role, content, created: isTime(message.created) ? message.created : from.created };
-    for (const name of ['reasoning', 'model', 'stop', 'error', 'call']) if (isText(message[name])) kept[name] = message[name];
-    const areCalls = Array.isArray(message.calls) && message.calls.every((call) => isText(call?.id) && isText(call.name) && isText(call.arguments));
-    if (areCalls) kept.calls = message.calls.map(({ id: of, name, arguments: text }) => ({ id: of, name, arguments: text }));
-    if (typeof message.figures === 'object' && message.figures) kept.figures = message.figures;
-    return kept;
-  });
-  const chosen = {};
-  for (const [parent, child] of Object.entries(from.chosen ?? {})) if (isText(child) && seen.has(child)) chosen[parent] = child;
-  const { id, title, created, updated } = from;
-  return { id, title, created, updated, system: isText(from.system) ? from.system : '', messages, chosen };
 }
 
 /**

@@ -12,6 +12,7 @@
  * @property {string} [call] its id
  * @property {string} [reasoning] what the model thought before it answered
  * @property {number} created milliseconds since 1970
+ * @property {number} [changed] the last time; without it: created
  * @property {string} [model] which model answered
  * @property {object} [figures] of the answer: figures.mjs
  * @property {string} [stop] why the answer ended: "stop", "length", "cancelled"
@@ -24,8 +25,9 @@
  * @property {number} created @property {number} updated milliseconds since 1970
  * @property {string} system the system prompt
  * @property {Message[]} messages in the order in which they were written
- * @property {Record<string, string>} chosen of each parent with several children ("" for the first message): the shown
- * child
+ * @property {Record<string, number>} [removed] messages that were removed, and when: merge.mjs
+ * @property {{title?: number, system?: number}} [edited] when these were written last
+ * @property {Record<string, string>} chosen of each parent with several children ("" for the first message): the shown child
  */
 
 const kRoot = '';
@@ -82,22 +84,31 @@ export function choose(conversation, id) {
   }
 }
 
-/**
- * Removes a message and all that follows from it.
- * @param {Conversation} conversation
- * @param {string} id
- * @param {number} now
- */
+/** Removes a message and all that follows from it. @param {Conversation} conversation @param {string} id @param {number} now
+ * @returns {Message[]} what was removed, for restore() */
 export function remove(conversation, id, now) {
   const gone = new Set([id]);
   // A parent always stands before its children.
   for (const message of conversation.messages) {
     if (message.parent !== null && gone.has(message.parent)) gone.add(message.id);
   }
+  const removed = conversation.messages.filter((message) => gone.has(message.id));
   conversation.messages = conversation.messages.filter((message) => !gone.has(message.id));
   for (const [parent, child] of Object.entries(conversation.chosen)) {
     if (gone.has(parent) || gone.has(child)) delete conversation.chosen[parent];
   }
+  conversation.removed = { ...conversation.removed, ...Object.fromEntries([...gone].map((of) => [of, now])) };
+  conversation.updated = now;
+  return removed;
+}
+
+/** Takes back a removal. @param {Conversation} conversation @param {Message[]} removed @param {number} now */
+export function restore(conversation, removed, now) {
+  const here = new Set(conversation.messages.map((message) => message.id));
+  for (const message of removed) {
+    if (!here.has(message.id)) conversation.messages.push({ ...message, changed: now });
+  }
+  if (removed.length > 0) choose(conversation, removed[0].id);
   conversation.updated = now;
 }
 

@@ -66,6 +66,9 @@ class Scheduler {
   // nothing to do. An error is the runner's: all streams end with it, and the scheduler does nothing any more.
   Task<Result<bool>> turn();
 
+  // SchedulerConfig::decode_steps from now on; at least 1.
+  void set_decode_steps(uint32_t steps) { config_.decode_steps = steps; }
+
   size_t waiting_count() const { return waiting_.size(); }
   size_t running_count() const { return running_.size(); }  // in slots, also those that are leaving
   const BlockTiers& blocks() const { return blocks_; }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { chromium } from 'playwright-core';
 
-const kTypes = { '.html': 'text/html', '.mjs': 'text/javascript', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.wasm': 'application/wasm', '.json': 'application/json' };
+const kTypes = { '.html': 'text/html', '.mjs': 'text/javascript', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.wasm': 'application/wasm', '.json': 'application/json', '.webmanifest': 'application/manifest+json' };
 
 /**
  * Serves `folder`; `instead` gives other files for some paths.
@@ -12,11 +12,18 @@ const kTypes = { '.html': 'text/html', '.mjs': 'text/javascript', '.js': 'text/j
  * @param {Record<string, string>} [instead]
  */
 export async function serve(folder, instead = {}) {
+  const state = { isDown: false };
   const server = createServer((request, response) => {
+    if (state.isDown) return void request.socket.destroy();
     const { pathname } = new URL(request.url, 'http://localhost');
     const path = instead[pathname] ?? join(folder, normalize(pathname === '/' ? '/index.html' : decodeURIComponent(pathname)));
     if (!existsSync(path) || !statSync(path).isFile()) {
       response.writeHead(404).end();
+      return;
+    }
+    if (!request.headers.range && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '') && existsSync(`${path}.gz`)) { // as `doppler web` does
+      response.writeHead(200, { 'Content-Type': kTypes[extname(path)] ?? 'application/octet-stream', 'Content-Encoding': 'gzip' });
+      createReadStream(`${path}.gz`).pipe(response);
       return;
     }
     const { size } = statSync(path);
@@ -30,7 +37,7 @@ export async function serve(folder, instead = {}) {
     else createReadStream(path, { start: first, end: last }).pipe(response);
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  return { address: `http://127.0.0.1:${/** @type {any} */ (server.address()).port}/`, close: () => server.closeAllConnections() ?? server.close() };
+  return Object.assign(state, { address: `http://127.0.0.1:${/** @type {any} */ (server.address()).port}/`, close: () => server.closeAllConnections() ?? server.close() });
 }
 
 /** Where Debian and Ubuntu put Chromium; undefined: it is not installed. */

@@ -111,9 +111,16 @@ export class Doppler extends EventTarget {
     };
   }
 
+  static async inspect(source) {
+    const name = typeof source === 'string' ? source : (source.name ?? source[0]?.name);
+    if (String(name).includes('missing')) throw new DopplerError('io', `There is no model at ${name}: the server answered 404.`);
+    return { bytes: String(name).includes('huge') ? 40 * 2 ** 30 : 15548928 };
+  }
+
   static async load(source, { progress = () => {}, signal, lane = 'fast', ctx = 1024, grammars = '' } = {}) {
     const name = typeof source === 'string' ? source : (source.name ?? source[0]?.name);
     if (String(name).includes('missing')) throw new DopplerError('io', `There is no model at ${name}: the server answered 404.`);
+    if (String(name).includes('broken')) throw new DopplerError('unsupported', 'Architecture "nonsense" is not known.');
     const total = 15548928;
     const kSteps = String(name).includes('slow') ? 400 : 8;
     for (const [phase, most, rate] of [['download', total, 9e6], ['upload', total, 9e8], ['compile', 56, 200]]) {
@@ -138,6 +145,7 @@ export class Doppler extends EventTarget {
     completions: {
       create: async (request) => {
         Doppler.requests.push(request);
+        if (this.isUnloaded) throw new DopplerError('invalid-input', 'The model was unloaded.');
         const question = request.messages.at(-1).content;
         if (question.includes('call') && request.tools) return calling(request);
         let isThought = false;
@@ -192,5 +200,7 @@ export class Doppler extends EventTarget {
     };
   }
 
-  async unload() {}
+  async unload() {
+    this.isUnloaded = true;
+  }
 }

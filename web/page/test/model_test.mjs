@@ -11,6 +11,7 @@ import { check } from './counted.mjs';
 
 const kSkipped = 77;
 const kWaitMs = 180000; // kernels compile on two slow cores
+const kNoticedMs = 10000; // that a worker ended
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const site = process.env.DOPPLER_SITE ?? `${root}/web/dist`;
 const program = process.env.DOPPLER_NATIVE ?? `${root}/build/release/src/cli/doppler`;
@@ -19,7 +20,7 @@ if (!chromiumPath()) {
   process.exit(kSkipped);
 }
 
-check('the shipped model answers in the page that doppler web serves', async () => {
+check('the shipped model answers in the page that doppler web serves, also when its worker ends in the middle of an answer', async () => {
   const server = spawn(program, ['web', '--site', site, '--port', '0', '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(server.stdout, 'data');
   const browser = await launch();
@@ -28,6 +29,15 @@ check('the shipped model answers in the page that doppler web serves', async () 
     context.setDefaultTimeout(kWaitMs);
     // The lane whose kernels compile fastest on the CPU.
     await context.addInitScript((settings) => localStorage.setItem('doppler-settings', settings), JSON.stringify({ lane: 'exact', ctx: 128 }));
+    await context.addInitScript(() => {
+      const { Worker } = window;
+      window.Worker = class extends Worker {
+        constructor(...given) {
+          super(...given);
+          globalThis.lastWorker = this;
+        }
+      };
+    });
     const page = await context.newPage();
     const complaints = [];
     page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
@@ -42,7 +52,23 @@ check('the shipped model answers in the page that doppler web serves', async () 
     await page.locator('.figures, .message .error').first().waitFor();
     assert.equal(await page.locator('.message .error').count(), 0, await page.locator('.message').last().innerText());
     assert.match(await page.locator('.message.assistant .markdown').innerText(), /(\w+\W+){6}/);
-    assert.match(await page.locator('.figures').innerText(), /TTFT [\d.]+ .*decode [\d.]+ tok\/s.*12 tokens.* MiB.*exact lane/s);
+    await page.locator('.figures summary').click();
+    assert.match(await page.locator('.figures').innerText(), /first token\s+[\d.]+ .*Writing\s+[\d.]+ tokens.*12 tokens.* MiB.*exact lane/s);
+    // The worker goes away in the middle of an answer: another one begins, from the storage, and the sentence goes on.
+    await page.fill('#composer-text', 'The king and the miller');
+    await page.keyboard.press('Enter');
+    const second = page.locator('.message.assistant').nth(1);
+    await page.waitForFunction(() => document.querySelectorAll('.message.assistant .markdown')[1]?.textContent?.trim());
+    const before = (await second.locator('.markdown').innerText()).trim();
+    await page.evaluate(() => globalThis.lastWorker.terminate());
+    await page.locator('[data-state="recovering"]').waitFor({ timeout: kNoticedMs });
+    await second.locator('.figures').waitFor();
+    await page.locator('[data-state="ready"]').waitFor();
+    const whole = (await second.locator('.markdown').innerText()).trim();
+    assert.ok(whole.startsWith(before) && whole.length > before.length, `${before} | ${whole}`);
+    await second.locator('.figures summary').click();
+    assert.match(await second.locator('.figures').innerText(), /12 tokens/);
+    assert.doesNotMatch(await second.locator('.figures').innerText(), /first token\s+0 ms/);
     assert.deepEqual(complaints, []);
     if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/model.png` });
   } finally {

@@ -5,12 +5,16 @@ import assert from 'node:assert/strict';
 import { makeTests, parseDepths, report, runBench, someTokens, statistics } from '../bench.mjs';
 import { memoryEstimate, merged, nameOf, parseSource } from '../catalogue.mjs';
 import { Chat } from '../chat.mjs';
+import { parseExport } from '../conversation_file.mjs';
+import { fit } from '../fits.mjs';
 import { bytesText, dayText, rateText, secondsText, titleText } from '../format.mjs';
 import { ModelHost } from '../model_host.mjs';
 import { niceCeiling } from '../plot.mjs';
 import { Settings } from '../settings.mjs';
-import { ConversationStore, matches, parseExport } from '../store.mjs';
-import { append, choose, newConversation, path, prompt, remove, siblings } from '../tree.mjs';
+import { absorb } from '../merge.mjs';
+import { whatIsWrong } from '../model_files.mjs';
+import { ConversationStore, matches } from '../store.mjs';
+import { append, choose, newConversation, path, prompt, remove, restore, siblings } from '../tree.mjs';
 import { check } from './counted.mjs';
 import * as fake from './fake_engine.mjs';
 
@@ -73,14 +77,101 @@ check('conversations survive export and import; the newer one stays', async () =
   conversation.title = 'Two answers';
   await store.put(conversation);
   const file = await store.exportText();
-  assert.deepEqual(await store.importText(file), { added: 0, replaced: 0, kept: 1 });
-  await store.put({ ...conversation, updated: 1 });
-  assert.deepEqual(await store.importText(file), { added: 0, replaced: 1, kept: 0 });
+  assert.deepEqual(await store.importText(file), { added: 0, merged: 0, kept: 1 });
   await store.clear();
-  assert.deepEqual(await store.importText(file), { added: 1, replaced: 0, kept: 0 });
+  await store.put({ ...conversation, messages: conversation.messages.slice(0, 1), chosen: {} });
+  assert.deepEqual(await store.importText(file), { added: 0, merged: 1, kept: 0 });
+  await store.clear();
+  assert.deepEqual(await store.importText(file), { added: 1, merged: 0, kept: 0 });
   assert.deepEqual(await store.get(conversation.id), JSON.parse(JSON.stringify(conversation)));
   await store.clear();
   store.close();
+});
+
+const copyOf = (conversation) => structuredClone(conversation);
+
+check('two tabs that write into one conversation lose nothing', () => {
+  const { conversation, second } = twoAnswers();
+  const other = copyOf(conversation);
+  append(conversation, second.id, { role: 'user', content: 'mine' }, 10);
+  append(other, second.id, { role: 'user', content: 'theirs' }, 11);
+  assert.ok(absorb(conversation, other));
+  assert.deepEqual(conversation.messages.slice(-2).map(({ content }) => content), ['mine', 'theirs']);
+  assert.deepEqual(texts(conversation), ['q', 'b', 'mine']);
+  assert.equal(absorb(conversation, other), false);
+});
+
+check('what one tab removed stays away, unless another wrote below it', () => {
+  const { conversation, second } = twoAnswers();
+  const other = copyOf(conversation);
+  const gone = remove(conversation, second.id, 10);
+  absorb(other, conversation);
+  assert.deepEqual(texts(other), ['q', 'a']);
+  const late = copyOf({ ...conversation, messages: [...conversation.messages, second], removed: {} });
+  append(late, second.id, { role: 'user', content: 'below' }, 12);
+  absorb(other, late);
+  choose(other, second.id);
+  assert.deepEqual(texts(other), ['q', 'b', 'below']);
+  restore(conversation, gone, 13);
+  absorb(other, conversation);
+  assert.deepEqual(texts(conversation), ['q', 'b']);
+});
+
+check('the later title stays, and a growing answer is not set back', () => {
+  const { conversation, second } = twoAnswers();
+  const other = copyOf(conversation);
+  Object.assign(other, { title: 'new', edited: { title: 9 } });
+  second.content = 'b and more';
+  second.changed = 20;
+  absorb(conversation, other);
+  assert.deepEqual([conversation.title, second.content], ['new', 'b and more']);
+  absorb(other, conversation);
+  assert.equal(other.messages.at(-1).content, 'b and more');
+});
+
+check('a conversation that cannot be written is held, said, and written later', async () => {
+  let isBroken = true;
+  const kept = new Map();
+  const store = new ConversationStore({
+    isKept: true, all: async () => [...kept.values()], get: async (id) => kept.get(id), remove: async () => {}, clear: async () => {}, close() {},
+    update: async (id, change) => {
+      if (isBroken) throw new Error('The disk is full.');
+      kept.set(id, change(kept.get(id)));
+    },
+  });
+  const problems = [];
+  store.addEventListener('problem', (event) => problems.push(/** @type {any} */ (event).detail));
+  const { conversation } = twoAnswers();
+  await store.put(conversation);
+  assert.deepEqual((await store.all()).map(({ id }) => id), [conversation.id]);
+  isBroken = false;
+  await store.put(newConversation(1));
+  assert.equal(kept.size, 2);
+  assert.deepEqual(problems, ['The disk is full.', '']);
+  store.close();
+});
+
+check('without IndexedDB conversations are kept in memory', async () => {
+  const store = await ConversationStore.open(/** @type {any} */ ({ open() { throw new DOMException('blocked', 'SecurityError'); } }));
+  const { conversation } = twoAnswers();
+  await store.put(conversation);
+  assert.deepEqual([store.isKept, (await store.all()).length], [false, 1]);
+  store.close();
+});
+
+check('only files that look like models are taken', async () => {
+  const file = (name, text) => new File([text], name);
+  assert.equal(await whatIsWrong([file('a.gguf', 'GGUF....')]), '');
+  assert.equal(await whatIsWrong([file('renamed', 'GGUF....')]), '');
+  assert.equal(await whatIsWrong([file('config.json', '{}'), file('model.safetensors', 'x')]), '');
+  assert.match(await whatIsWrong([file('cat.png', 'PNG')]), /"cat.png" is no model/);
+  assert.match(await whatIsWrong([file('a.gguf', '<!doctype html>')]), /is no model/);
+  assert.match(await whatIsWrong([file('a.txt', ''), file('b.txt', '')]), /none of them is config.json/);
+});
+
+check('whether a model fits is said as far as browsers tell', () => {
+  const kGiB = 2 ** 30;
+  assert.deepEqual([fit(kGiB, 8), fit(3 * kGiB, 4), fit(6 * kGiB, 4), fit(20 * kGiB, 8), fit(null, 8)].map(({ mark }) => mark), ['fits', 'tight', 'no', 'tight', '']);
 });
 
 check('a foreign file is refused with a sentence, and unknown fields do not come in', () => {
@@ -219,14 +310,19 @@ check('a call of a tool is kept, shown to the model again with the result that t
   store.close();
 });
 
-check('an answer that is stopped keeps what came, also when another conversation begins', async () => {
+check('an answer goes on while another conversation is shown; stopped, it keeps what came', async () => {
   const { store, chat } = await newChat();
   const sending = chat.send('a long one');
   while (!chat.growing?.content) await new Promise((resolve) => setTimeout(resolve, 5));
   const { id } = chat.conversation;
-  await chat.startNew();
+  chat.startNew();
+  assert.ok(!chat.isAnswering && chat.isRunning(id));
+  await chat.send('think');
+  assert.equal(chat.shown[1].stop, 'stop');
+  assert.ok(await chat.open(id));
+  chat.stop();
   await sending;
-  assert.ok(!chat.isAnswering && chat.conversation.id !== id);
+  assert.ok(!chat.isBusy);
   const [, answer] = (await store.get(id)).messages;
   assert.equal(answer.stop, 'cancelled');
   assert.ok(answer.content.length > 0 && answer.content.length < 2000);
@@ -263,4 +359,23 @@ check('a load can be cancelled, and another one takes its place', async () => {
   host.load('slow.gguf', 'Slow');
   await host.load('b.gguf', 'B');
   assert.deepEqual([host.state, host.name], ['ready', 'B']);
+});
+
+check('the loaded model stays until another one is ready, and answers end before it goes', async () => {
+  const host = new ModelHost(async () => fake);
+  await host.load('a.gguf', 'A');
+  const { model } = host;
+  for (const source of ['missing.gguf', 'broken.gguf', 'missing_huge.gguf']) {
+    assert.notEqual(await host.load(source, 'X'), '');
+    assert.deepEqual([host.state, host.name, host.model === model], ['ready', 'A', true]);
+  }
+  const release = host.hold(/** @type {any} */ (model));
+  await host.load('b.gguf', 'B');
+  assert.deepEqual([host.name, /** @type {any} */ (model).isUnloaded], ['B', undefined]);
+  release();
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(/** @type {any} */ (model).isUnloaded, true);
+  // Two that do not fit together: the old one comes back when the new one cannot be loaded.
+  assert.notEqual(await host.load('broken_huge.gguf', 'Huge'), '');
+  assert.deepEqual([host.state, host.name, host.failure?.name], ['ready', 'B', 'Huge']);
 });
