@@ -45,8 +45,6 @@ export interface LoadOptions {
   chunk?: number;
   /** Jinja text instead of the model's own chat template. */
   chatTemplate?: string;
-  /** Also DRY, XTC, typical, mirostat and the others that need more dispatches a token. */
-  allSamplers?: boolean;
   /**
    * Requests that are decoded together, 1 (default) to 64: more answers at once for a longer load. With 1 requests take
    * turns. With more, prompts that begin alike share what was evaluated, and a saved session is its text alone.
@@ -233,7 +231,6 @@ export interface SamplingOptions {
   when_full?: 'stop' | 'slide';
   /** Decode steps of one submit: small ones show text sooner, large ones are faster. */
   batch?: number;
-  // With LoadOptions.allSamplers:
   min_tokens?: number;
   top_n_sigma?: number;
   typical_p?: number;

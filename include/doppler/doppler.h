@@ -51,13 +51,6 @@ struct LoadOptions {
   // Embeddings of each layer (Gemma 3n and 4) stay in the file, and the rows of a step's tokens come with it. Natively.
   // false: they do where the device has no memory for them.
   bool layer_table_on_host = false;
-  // Sampled plans with all samplers: DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature, min_tokens. Without,
-  // a generation that asks for one is refused; with them each sampled token costs two dispatches more.
-  bool all_samplers = false;
-  // Generations may ask for log-probabilities. Each token that a sampled plan chooses costs two dispatches more.
-  bool logprobs = false;
-  // Generations may have a grammar, with two sequences or more. Each token that a sampled plan chooses costs a dispatch more.
-  bool grammars = false;
   std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
@@ -96,9 +89,6 @@ struct SamplingOptions {
                                            "*"};  // no run reaches over a token with one of these
 };
 
-// Whether one of those samplers is asked for.
-bool needs_all_samplers(const SamplingOptions& options);
-
 inline constexpr uint32_t kMaxTopLogprobs = 20;
 
 enum class WhenFull : uint8_t {
@@ -127,8 +117,8 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // texts that end the generation and are not part of it
   bool ignore_eos = false;
   WhenFull when_full = WhenFull::kStop;
-  Grammar grammar;            // the model must be loaded for it; not with min_tokens
-  bool logprobs = false;      // of each generated token; the model must be loaded for it
+  Grammar grammar;            // of a model loaded for two sequences or more; not with min_tokens
+  bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
   // Of models with one sequence; several are batched by their scheduler.
   uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
@@ -220,7 +210,8 @@ struct ExpertPaging {
   }
 };
 
-// Counted by the device since the model was loaded; objects must stay 0.
+// Counted by the device since the model was loaded. Objects must stay 0; those of plans that a generation is the first to need
+// (log-probabilities, a grammar, further samplers) are not among them.
 struct Counters {
   uint64_t submits = 0, dispatches = 0, readback_bytes = 0, objects_created = 0;
   ExpertPaging experts = {};

@@ -117,10 +117,7 @@ std::string progress(const BatchTotals& totals) {
 // The files come before the model: what is wrong with them is said at once.
 Result<BatchTotals> answer_file(BatchFlags& flags) {
   DP_TRY(openai::LineReader input, openai::LineReader::open(flags.files[0]));
-  DP_TRY(const openai::LineCount count, openai::count_lines(input));
-  flags.model.load.logprobs = count.names_logprobs;
-  flags.model.load.all_samplers = count.names_more_samplers || needs_all_samplers(flags.defaults.sampling);
-  flags.model.load.grammars = true;
+  DP_TRY(const uint64_t lines, openai::count_lines(input));
   DP_TRY(openai::BatchOutput output, openai::BatchOutput::open(flags.files[1]));
   DP_TRY(Model model, load_named_model(flags.model));
   DP_TRY(Scheduler scheduler, model.scheduler());
@@ -139,7 +136,7 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
              if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K%s", progress(totals).c_str());
              return !interrupt.raised();
            }},
-      count.lines);
+      lines);
   const auto totals = run.run();
   if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K");
   if (!totals) return forward(totals.error());

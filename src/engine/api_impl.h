@@ -25,7 +25,7 @@ struct Model::Impl {
   std::unique_ptr<engine::LoadedModel> loaded;
   ModelInfo info;
   std::vector<uint32_t> cached_tokens;          // tokens in the cache of a model for one sequence
-  std::shared_ptr<engine::ModelGuides> guides;  // of a model loaded for grammars
+  std::shared_ptr<engine::ModelGuides> guides;  // of a model for several sequences
   // Of a model for one sequence, and from a path: opens device and files again, where the device was lost.
   std::function<Result<void>(Impl&)> reload;
   uint32_t reloads = 0;

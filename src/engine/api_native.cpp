@@ -79,7 +79,7 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
     engine::SchedulerConfig config{.vocab_size = impl->info.vocab_size,
                                    .decode_steps = engine::default_batch(*impl->loaded),
                                    .host_cache_bytes = options.cache_host_bytes};
-    if (options.grammars) impl->guides = std::make_shared<engine::ModelGuides>(impl->loaded->text);
+    impl->guides = std::make_shared<engine::ModelGuides>(impl->loaded->text);
     DP_TRY(impl->thread, engine::SchedulerThread::start(*impl->device, *sequences, std::move(config)));
   }
   return Model::Impl::wrap(std::move(impl));

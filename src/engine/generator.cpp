@@ -73,9 +73,30 @@ Result<void> Generator::start(std::vector<uint32_t> prompt, GenerateOptions opti
   }
   rows_ = config_.prompt_rows == 0 ? runner_.chunk() : std::min(config_.prompt_rows, runner_.chunk());
   chunks_ = config_.prompt_rows == 0 ? std::min(kChunksAhead, runner_.max_tickets()) : 1;
-  auto queued = queue_prompt();
+  auto queued = begin_segment();
   if (!queued) cached_tokens_.clear();  // what the cache holds now is not known
   return queued;
+}
+
+// Begins to feed the prompt, or what slid out of a full context; later, where the runner lacks the plans.
+Result<void> Generator::begin_segment() {
+  const auto answered = static_cast<uint32_t>(answer_->result().tokens.size());
+  segment_limit_ = limit_ - answered;
+  // Tokens that start() was given, or of which the cache was lost, belong to this segment: its counters go on from them.
+  const uint32_t known = answered - segment_start_;
+  const Segment segment{
+      .max_tokens = segment_limit_ + known, .slides = segments_, .generated = answered - known};
+  settings_ = settings_of(options_, config_, tokenizer_, segment);
+  settings_.generated = known;
+  is_waiting_ = !runner_.is_prepared(settings_);
+  return is_waiting_ ? Result<void>() : queue_prompt();
+}
+
+Task<Result<void>> Generator::prepare() {
+  auto preparing = runner_.prepare(settings_);
+  DP_CO_CHECK(co_await std::move(preparing));
+  is_waiting_ = false;
+  co_return queue_prompt();
 }
 
 // Begins to feed what the cache lacks of sequence_.
@@ -85,15 +106,7 @@ Result<void> Generator::queue_prompt() {
   const size_t same = std::min<size_t>(static_cast<size_t>(a - cached_tokens_.begin()), sequence_.size() - 1);
   const size_t kept = runner_.continues_from(static_cast<uint32_t>(same));
   cached_tokens_.resize(kept);
-  const auto answered = static_cast<uint32_t>(answer_->result().tokens.size());
-  segment_limit_ = limit_ - answered;
-  // Tokens that start() was given, or of which the cache was lost, belong to this segment: its counters go on from them.
-  const uint32_t known = answered - segment_start_;
-  const Segment segment{
-      .max_tokens = segment_limit_ + known, .slides = segments_, .generated = answered - known};
-  model::GenerationSettings settings = settings_of(options_, config_, tokenizer_, segment);
-  settings.generated = known;
-  DP_CHECK(runner_.begin(settings, std::span(sequence_).first(kept)));
+  DP_CHECK(runner_.begin(settings_, std::span(sequence_).first(kept)));
   draft_policy_ = DraftPolicy(runner_.can_draft() ? config_.drafts : DraftUse::kNever);
   if (segments_ == 0 && scheduled_ == 0) {
     answer_->result().timings.evaluated_tokens = static_cast<uint32_t>(sequence_.size() - kept);
@@ -162,13 +175,17 @@ Task<Result<std::optional<std::string>>> Generator::next() {
 
 Task<Result<std::optional<std::string>>> Generator::step() {
   using Piece = std::optional<std::string>;
+  if (is_waiting_) {
+    DP_CO_CHECK(co_await prepare());
+    co_return Piece(std::string());
+  }
   Answer& answer = *answer_;
   const model::Ticket ticket = in_flight_.front();
   in_flight_.pop_front();
   auto read = co_await runner_.tokens(ticket);
   if (!read && runner_.goes_on_without_lost()) {
     DP_CO_CHECK(co_await drain(/*lost=*/true));
-    DP_CO_CHECK(queue_prompt());
+    DP_CO_CHECK(begin_segment());
     co_return Piece(std::string());
   }
   DP_CO_TRY(const std::vector<uint32_t> tokens, std::move(read));
@@ -249,7 +266,7 @@ Result<bool> Generator::slide() {
   ++segments_;
   segment_start_ = static_cast<uint32_t>(answer_->result().tokens.size());
   sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(runner_.ctx_len()));
-  DP_CHECK(queue_prompt());
+  DP_CHECK(begin_segment());
   return true;
 }
 

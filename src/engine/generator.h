@@ -39,7 +39,9 @@ class Generator {
   const Generation& result() const { return answer_->result(); }
 
  private:
+  Result<void> begin_segment();
   Result<void> queue_prompt();
+  Task<Result<void>> prepare();
   Result<void> feed();
   Result<void> note_chunk();
   Result<void> queue_decode(size_t ahead);
@@ -68,6 +70,8 @@ class Generator {
   uint32_t segment_limit_ = 0;                           // generated tokens since the last begin()
   uint32_t segments_ = 0;                                // slides so far: varies the seed
   uint32_t segment_start_ = 0;                           // generated tokens before this segment
+  model::GenerationSettings settings_;                   // of this segment
+  bool is_waiting_ = false;                              // for plans that nobody needed before
   bool caller_stopped_ = false;
   bool exhausted_ = false;        // the context is full: tickets in flight hold no more tokens
   std::optional<Answer> answer_;  // once started

@@ -62,14 +62,15 @@ Result<std::unique_ptr<SchedulerThread>> SchedulerThread::start(gpu::Device& dev
                                                                 model::SequenceRunner& runner,
                                                                 SchedulerConfig config) {
   DP_TRY(std::unique_ptr<engine::Scheduler> scheduler, engine::Scheduler::create(runner, std::move(config)));
-  std::unique_ptr<SchedulerThread> made(new SchedulerThread(device, std::move(scheduler)));
+  std::unique_ptr<SchedulerThread> made(new SchedulerThread(device, runner, std::move(scheduler)));
   made->thread_ = std::thread([thread = made.get()] { thread->run(); });
   return made;
 }
 
-uint64_t SchedulerThread::objects_of(const gpu::Device& device) {
-  const gpu::Counters& made = device.counters();
-  return made.buffers_created + made.bind_groups_created + made.pipelines_created;
+uint64_t SchedulerThread::objects() const {
+  const gpu::Counters& made = device_.counters();
+  return made.buffers_created + made.bind_groups_created + made.pipelines_created -
+         runner_.objects_created_later();
 }
 
 SchedulerThread::~SchedulerThread() {
@@ -197,7 +198,7 @@ SchedulerLoad SchedulerThread::load() {
             .blocks = blocks.pool().block_count(),
             .block_len = blocks.pool().block_len(),
             .host_cache_bytes = blocks.host().used_bytes(),
-            .objects_created = objects_of(device_) - objects_at_start_};
+            .objects_created = objects() - objects_at_start_};
   });
   return load;
 }

@@ -60,9 +60,10 @@ class SchedulerThread {
   SchedulerLoad load();
 
  private:
-  SchedulerThread(gpu::Device& device, std::unique_ptr<engine::Scheduler> scheduler)
-      : device_(device), scheduler_(std::move(scheduler)), objects_at_start_(objects_of(device)) {}
-  static uint64_t objects_of(const gpu::Device& device);
+  SchedulerThread(gpu::Device& device, const model::SequenceRunner& runner,
+                  std::unique_ptr<engine::Scheduler> scheduler)
+      : device_(device), runner_(runner), scheduler_(std::move(scheduler)), objects_at_start_(objects()) {}
+  uint64_t objects() const;  // without those of plans that a generation was the first to need
   // On the scheduler's thread.
   Result<std::shared_ptr<engine::Stream>> begin(engine::Request request,
                                                 const std::shared_ptr<StreamLine>& parent);
@@ -74,6 +75,7 @@ class SchedulerThread {
   bool turn();
 
   gpu::Device& device_;
+  const model::SequenceRunner& runner_;
   std::unique_ptr<engine::Scheduler> scheduler_;
   const uint64_t objects_at_start_;
   std::list<std::shared_ptr<StreamLine>> lines_;  // the scheduler's thread alone

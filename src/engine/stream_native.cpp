@@ -34,9 +34,8 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
   auto made = std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options),
                                      std::move(request), std::move(reading));
   made->request.guide = nullptr;  // a fork begins a grammar of its own
-  // Without guides the scheduler refuses the request.
   const Grammar& grammar = made->answer.options().grammar;
-  if (grammar.kind != GrammarKind::kNone && made->model->guides) {
+  if (grammar.kind != GrammarKind::kNone) {
     DP_TRY(made->request.guide, made->model->guides->begin(grammar));
   }
   if (made->answer.sequence().size() != prompt_len) parent = nullptr;  // it slid, and does not begin so

@@ -25,15 +25,24 @@ Result<void> check_writes_text(const formats::ModelConfig& config) {
 Result<void> PlanRunner::begin(const GenerationSettings& settings, std::span<const uint32_t> before) {
   DP_CHECK(check_writes_text(config_));
   if (!later_.empty()) {
-    DP_CHECK(check_settings(settings, options_.parts));
+    DP_CHECK(check_settings(settings));
     DP_CHECK(queue_later({.kind = Later::Kind::kBegin,
                           .settings = settings,
                           .tokens = {before.begin(), before.end()},
                           .has_ticket = false}));
     return {};
   }
+  DP_CHECK(check_prepared(settings));
   DP_CHECK(begin_at(static_cast<uint32_t>(before.size())));
   return set_generation(settings, before);
+}
+
+Result<void> PlanRunner::check_prepared(const GenerationSettings& settings) const {
+  if (settings.masked) {
+    return fail(ErrorKind::kUnsupported, "A grammar needs a model that is loaded for two sequences or more.");
+  }
+  if (is_prepared(settings)) return {};
+  return fail(ErrorKind::kInternal, "A generation begins before its plans were prepared.");
 }
 
 // What layers remember is that of a text up to `pos`.
@@ -44,7 +53,7 @@ Result<void> PlanRunner::begin_at(uint32_t pos) {
 
 Result<void> PlanRunner::set_generation(const GenerationSettings& settings,
                                         std::span<const uint32_t> before) {
-  DP_CHECK(check_settings(settings, options_.parts));
+  DP_CHECK(check_settings(settings));
   settings_ = settings;
   host_state_ = kernels::StepState{};
   host_state_.pos = static_cast<uint32_t>(before.size());
@@ -81,9 +90,9 @@ Result<void> PlanRunner::write_state() {
 Result<void> PlanRunner::write_penalties() {
   const PastTokens past =
       past_tokens(settings_, recent_tokens_, host_state_.pos + host_state_.rows, config_.vocab_size);
-  if (options_.parts.all_samplers) {
-    DP_CHECK(device_.write(*more_, 0, bytes_of(past.more)));
-    DP_CHECK(device_.write(*breakers_, 0, bytes_of(past.breakers)));
+  if (parts_of(settings_).all_samplers) {
+    DP_CHECK(device_.write(*choice_plans_.more(), 0, bytes_of(past.more)));
+    DP_CHECK(device_.write(*choice_plans_.breakers(), 0, bytes_of(past.breakers)));
   }
   DP_CHECK(device_.write(*counts_, 0, bytes_of(past.counts)));
   return device_.write(*recent_, 0, bytes_of(past.recent));
@@ -134,7 +143,8 @@ Result<const gpu::Plan*> PlanRunner::begin_prefill(std::span<const uint32_t> tok
   DP_CHECK(prepare_prefill(tokens));
   const bool greedy = takes_greedy_plan(settings_);
   if (sample && !greedy) DP_CHECK(write_penalties());
-  return &plan_of_rows(!sample ? "" : greedy ? ".greedy" : ".sample", host_state_.rows);
+  const gpu::Plan& plan = plan_of_rows(!sample ? "" : greedy ? ".greedy" : ".sample", host_state_.rows);
+  return &choice_plans_.of(plan, parts_of(settings_));
 }
 
 Result<void> PlanRunner::end_prefill() {
@@ -175,7 +185,8 @@ Result<Ticket> PlanRunner::decode(uint32_t steps, uint32_t submits, bool drafts)
   if (pos < kernels::kShortKeys) all = std::min(all, kernels::kShortKeys - pos);
   host_state_.pos += all;
   note_end();
-  const gpu::Plan& plan = decode_plan(takes_greedy_plan(settings_), pos + all);
+  const gpu::Plan& plan =
+      choice_plans_.of(decode_plan(takes_greedy_plan(settings_), pos + all), parts_of(settings_));
   uint32_t left = all;
   for (; left > steps; left -= steps) DP_CHECK(submit(plan, 1, steps, 0));
   return submit(plan, 1, left, all);
@@ -199,9 +210,9 @@ Result<Ticket> PlanRunner::submit(const gpu::Plan& chosen, uint32_t rows, uint32
       .from = {.buffer = ring_->id(), .offset = entry * 4ull, .bytes = sampled * 4ull}};
   DP_CHECK(device_.submit({&work, 1}, &request));
   if (ticket.has_logprobs) {
-    const gpu::ReadbackRequest entries{.ring = &logprob_readback_,
+    const gpu::ReadbackRequest entries{.ring = &choice_plans_.logprob_readback(),
                                        .slot = ticket.slot,
-                                       .from = {.buffer = logprobs_->id(),
+                                       .from = {.buffer = choice_plans_.logprobs()->id(),
                                                 .offset = entry * sizeof(kernels::LogProbEntry),
                                                 .bytes = sampled * sizeof(kernels::LogProbEntry)}};
     DP_CHECK(device_.submit({}, &entries));
@@ -227,7 +238,7 @@ Task<Result<std::vector<uint32_t>>> PlanRunner::tokens(Ticket ticket) {
 }
 
 Task<Result<std::vector<kernels::LogProbEntry>>> PlanRunner::logprobs(Ticket ticket) {
-  co_return co_await read_logprobs(device_, logprob_readback_, ticket.slot, ticket.count);
+  co_return co_await read_logprobs(device_, choice_plans_.logprob_readback(), ticket.slot, ticket.count);
 }
 
 namespace {

@@ -21,10 +21,12 @@
 #include "lowering/bound_weights.h"
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
+#include "model/choice_plans.h"
 #include "model/expert_pager.h"
 #include "model/host_table.h"
 #include "model/kv_cache.h"
 #include "model/memory_estimate.h"
+#include "model/plan_row.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_plans.h"
 #include "model/step_runner.h"
@@ -56,7 +58,6 @@ struct RunnerOptions {
   uint32_t window_tokens =
       0;  // of the blocks of layers with a window; 0: no pool of their own. Set when loading
   uint32_t checkpoints = 0;  // of recurrent states, with max_sequences. Set when loading
-  SamplerParts parts = {};   // of sampled plans
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
@@ -100,6 +101,12 @@ class PlanRunner final : public StepRunner {
   uint32_t chunk() const override { return options_.chunk; }
   uint32_t max_batch() const override { return kMaxBatch; }
   uint32_t max_tickets() const override { return host_table_ ? 1 : options_.tickets; }
+  bool is_prepared(const GenerationSettings& settings) const override {
+    return choice_plans_.has(parts_of(settings));
+  }
+  Task<Result<void>> prepare(const GenerationSettings& settings) override {
+    return add_choices(parts_of(settings));
+  }
   Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) override;
   Result<Ticket> prefill(std::span<const uint32_t> tokens, std::optional<uint32_t> next) override;
   Result<Ticket> mark() override;
@@ -145,6 +152,8 @@ class PlanRunner final : public StepRunner {
   // What the rules of lowering did, a report a plan.
   const std::vector<lowering::PlanReport>& reports() const { return reports_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
+  // Buffers, bind groups and pipelines of plans that generations asked for behind the load.
+  uint64_t objects_created_later() const { return choice_plans_.objects_created(); }
   const LoadTimes& load_times() const { return load_times_; }
   // Whether the model's next-token layer was loaded; and why it does not draft: of the model and the options, "" where it
   // was not asked for or does.
@@ -164,14 +173,24 @@ class PlanRunner final : public StepRunner {
       : device_(device), config_(std::move(config)), options_(std::move(options)) {}
 
   void warn_unused_kernels() const;
+  ChoiceShape choice_shape() const;
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
   Result<void> record_plans(gpu::PlanBuilder& builder);
-  struct PlanRow;
   std::vector<PlanRow> plan_rows() const;
   Result<void> record_plan(gpu::PlanBuilder& builder, const PlanRow& row);
+  kernels::Context context_of(gpu::PlanBuilder& builder, const PlanRow& row);
+  lowering::StepIo io_of(const PlanRow& row) const;
   Result<void> record_end(kernels::Context& ctx, const lowering::StepIo& io, const lowering::Logits& logits,
                           const PlanRow& row, lowering::Lowering& lowering);
-  kernels::Sample sample_of(const lowering::Logits& logits, const PlanRow& row) const;
+  Result<void> record_choice(kernels::Context ctx, const lowering::StepIo& io, const lowering::Logits& logits,
+                             const PlanRow& row, const ChoiceViews& views);
+  Result<void> record_first_choice(kernels::Context& ctx, const lowering::StepIo& io,
+                                   const lowering::Logits& logits, const PlanRow& row);
+  Result<void> record_choice_plan(gpu::PlanBuilder& builder, const PlanRow& row, const std::string& name,
+                                  const ChoiceViews& views);
+  Task<Result<void>> add_choices(SamplerParts parts);
+  kernels::Sample sample_of(const lowering::Logits& logits, const PlanRow& row,
+                            const ChoiceViews& views) const;
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   // Drafts: plan_runner_draft.cpp.
@@ -189,7 +208,9 @@ class PlanRunner final : public StepRunner {
   void make_tables();
   std::vector<PlanRow> many_plan_rows() const;
   Result<void> record_arrange(gpu::PlanBuilder& builder);
-  Result<void> record_many_end(kernels::Context& ctx, const lowering::Logits& logits, const PlanRow& row);
+  kernels::Context context_of_slots(const kernels::Context& ctx, const PlanRow& row) const;
+  Result<void> record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
+                               const lowering::Logits& logits, const PlanRow& row);
   Task<Result<void>> make_many();
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
@@ -199,7 +220,7 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
   Task<Result<uint32_t>> count_persistent();
-  Task<Result<void>> confirm_persistent(gpu::PlanBuilder& again);
+  Task<Result<void>> confirm_persistent();
   void refuse_persistent(const std::string& reason);
   bool uses_persistent() const { return exchange_ && !persistent_refused_; }
   Result<void> request_fault(uint32_t slot);
@@ -220,6 +241,7 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> run_now(Later later);
   Task<Result<const gpu::Plan*>> last_part(const gpu::Plan& plan, uint32_t rows);
 
+  Result<void> check_prepared(const GenerationSettings& settings) const;
   Result<void> begin_at(uint32_t pos);
   void note_end() { cache_.note_end(host_state_.pos); }
   Result<void> set_generation(const GenerationSettings& settings, std::span<const uint32_t> before);
@@ -243,7 +265,7 @@ class PlanRunner final : public StepRunner {
   // Views of the shared buffers, valid while recording.
   struct Views {
     kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
-        recent, more, breakers, token, ring, logprobs, mask, drafts, choices, behind, next, next_logits;
+        recent, token, ring, drafts, choices, behind, next, next_logits;
   };
 
   gpu::Device& device_;
@@ -262,11 +284,10 @@ class PlanRunner final : public StepRunner {
   RecurrentStates states_;
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
               *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,
-              *recent_ = nullptr, *more_ = nullptr, *breakers_ = nullptr, *ring_ = nullptr,
-              *logprobs_ = nullptr, *mask_ = nullptr, *next_logits_ = nullptr;
+              *recent_ = nullptr, *ring_ = nullptr, *next_logits_ = nullptr;
   gpu::BuiltPlans built_;
+  ChoicePlans choice_plans_;
   gpu::ReadbackRing readback_;
-  gpu::ReadbackRing logprob_readback_;
   gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket
   gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
   lowering::PersistentIo persistent_;

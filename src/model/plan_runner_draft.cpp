@@ -86,10 +86,9 @@ Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& 
 
 Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, lowering::Lowering& lowering,
                                           const lowering::Logits& logits, const PlanRow& row) {
-  kernels::Sample sample = sample_of(logits, row);
+  kernels::Sample sample = sample_of(logits, row, {});
   sample.token = views_.choices;
   sample.rows = kRows;
-  sample.logprobs = sample.more = sample.breakers = {};
   ctx.op_label = "sample";
   DP_CHECK(kernels::record(ctx, sample));
   DP_CHECK(lowering.run_next());

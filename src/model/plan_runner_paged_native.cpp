@@ -67,7 +67,8 @@ Task<Result<void>> PlanRunner::run_now(Later later) {
       break;
     }
     case Later::Kind::kDecode: {
-      const gpu::Plan& chosen = decode_plan(takes_greedy_plan(settings_), ++host_state_.pos);
+      const gpu::Plan& chosen = choice_plans_.of(
+          decode_plan(takes_greedy_plan(settings_), ++host_state_.pos), parts_of(settings_));
       note_end();
       if (host_table_) DP_CO_CHECK(host_table_->write({&last_token_, 1}));
       DP_CO_TRY(const gpu::Plan* const last, co_await last_part(chosen, 1));

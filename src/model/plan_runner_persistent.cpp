@@ -81,8 +81,8 @@ Task<Result<uint32_t>> PlanRunner::count_persistent() {
   co_return least;
 }
 
-// `again` has no plans yet: they are recorded in it where fewer workgroups of the kernel are co-resident than were probed.
-Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again) {
+// Plans are recorded again where fewer workgroups of the kernel are co-resident than were probed.
+Task<Result<void>> PlanRunner::confirm_persistent() {
   if (std::ranges::find(choices_, kVariant, &kernels::Choice::variant) == choices_.end()) {
     const auto refused =
         std::ranges::find(choices_, std::string("decode_layers"), &kernels::Choice::operation);
@@ -97,6 +97,8 @@ Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again) {
     persistent_.groups = std::max(1u, co_resident);
     choices_.clear();
     reports_.clear();
+    choice_plans_.forget_sections();
+    gpu::PlanBuilder again = choice_plans_.builder();
     DP_CO_CHECK(record_plans(again));
     auto building = again.build(device_, {});
     DP_CO_TRY(gpu::BuiltPlans built, co_await std::move(building));

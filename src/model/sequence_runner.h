@@ -55,6 +55,11 @@ class SequenceRunner {
 
   // Error: what a generation may not be here; begin() would refuse it.
   virtual Result<void> check(const GenerationSettings& settings) const = 0;
+  // Whether the plans that a generation needs are there; or else prepare() makes them, beside the steps of others. Before
+  // begin(), one at a time.
+  virtual bool is_prepared(const GenerationSettings&) const { return true; }
+  virtual Task<Result<void>> prepare(const GenerationSettings&) { co_return Result<void>(); }
+  virtual uint64_t objects_created_later() const { return 0; }  // on the GPU, by prepare()
   // A slot begins a generation behind `before`, whose keys and values its blocks hold already.
   virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                              std::span<const uint32_t> before) = 0;

@@ -33,15 +33,23 @@ struct GenerationSettings {
 
 // Tokens back that penalties and DRY look, at most.
 inline constexpr uint32_t kRecentTokens = kernels::kDryHistory;
-// What a model may be loaded with that costs a sampled token further dispatches.
+// What costs a sampled token further dispatches: plans have it where a generation asks for it (choice_plans.h).
 struct SamplerParts {
   bool all_samplers = false;  // those of kernels/sample/more.h
-  bool logprobs = false;      // log-probabilities, for generations that ask for them
-  bool masks = false;         // masks of tokens, in plans of many sequences
+  bool logprobs = false;
+  bool masks = false;  // of tokens
+
+  bool any() const { return all_samplers || logprobs || masks; }
+  bool operator==(const SamplerParts&) const = default;
+  SamplerParts operator|(const SamplerParts& other) const {
+    return {.all_samplers = all_samplers || other.all_samplers,
+            .logprobs = logprobs || other.logprobs,
+            .masks = masks || other.masks};
+  }
 };
-// Errors: more stop tokens or biases than the device takes; a sampler, or log-probabilities, that the model was loaded
-// without.
-Result<void> check_settings(const GenerationSettings& settings, SamplerParts parts);
+SamplerParts parts_of(const GenerationSettings& settings);
+// Errors: more stop tokens or biases than the device takes.
+Result<void> check_settings(const GenerationSettings& settings);
 // Why steps that draft cannot serve a generation: "" if they can. They choose two tokens at a time, so nothing may depend on
 // the first one's place in the text.
 std::string refuse_drafts(const GenerationSettings& settings);
@@ -85,6 +93,9 @@ class StepRunner {
   virtual uint32_t max_batch() const = 0;    // most decode steps of one ticket
   virtual uint32_t max_tickets() const = 0;  // tickets whose tokens may be outstanding at a time
 
+  // Whether the plans that a generation needs are there; or else prepare() makes them. Before begin().
+  virtual bool is_prepared(const GenerationSettings&) const { return true; }
+  virtual Task<Result<void>> prepare(const GenerationSettings&) { co_return Result<void>(); }
   // Starts a generation that continues after `pos` cached tokens; `before` are those tokens (for the penalties).
   virtual Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) = 0;
   // Queues 1..chunk() tokens. next: the token behind them; none: they are the prompt's last ones and a token is chosen, which

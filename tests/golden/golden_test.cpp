@@ -227,7 +227,7 @@ class LogprobGolden : public Golden {};
 
 TEST_P(LogprobGolden, LogprobsAreThoseOfTheReference) {
   const auto checkpoint = open();
-  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5, .parts = {.logprobs = true}});
+  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
   ASSERT_TRUE(runner);
   constexpr uint32_t kTop = 3;
   const Generation answer = generate(*runner, {.logprobs = true, .top_logprobs = kTop});

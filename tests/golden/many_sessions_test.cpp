@@ -19,13 +19,10 @@ constexpr uint32_t kNew = 8;
 constexpr const char* kPrompts[] = {"The fox and the crow", "In the spring of the year",
                                     "There was once a king who had", "An old woman lived with her son"};
 
-Result<Model> load(uint32_t sequences, const char* lane = "exact", uint32_t ctx_len = 128,
-                   bool all_samplers = false) {
+Result<Model> load(uint32_t sequences, const char* lane = "exact", uint32_t ctx_len = 128) {
   LoadOptions options;
-  options.logprobs = options.grammars = sequences == 4;
   options.lane = lane;
   options.ctx_len = ctx_len;
-  options.all_samplers = all_samplers;
   options.chunk = 32;
   options.sequences = sequences;
   options.tuned = false;
@@ -256,7 +253,7 @@ TEST(ManyStreams, DryLooksAsFarBackAsAlone) {
   const std::string prompt = sentence + filler + "The fox and the crow went to the";
   std::vector<std::string> texts;
   for (const uint32_t sequences : {1u, 2u}) {
-    auto model = load(sequences, "exact", 256, true);
+    auto model = load(sequences, "exact", 256);
     ASSERT_TRUE(model) << model.error().message();
     ASSERT_GT(model->tokenize(filler, false, false)->size(), 64u);
     Session session = model->new_session();

@@ -111,7 +111,7 @@ bool Scheduler::outranks(const Sequence* waiting, const Sequence* running) const
 
 // Requests begin while a step with `budget` rows of prompts has room for them.
 Result<void> Scheduler::admit(uint32_t budget) {
-  std::vector<uint64_t> passed;  // clients whose request waits for a prefix that is under way
+  std::vector<uint64_t> passed;  // clients whose request waits for a prefix or plans that are under way
   while (!waiting_.empty()) {
     if (free_slots_.empty() && !outranks(waiting_.highest(config_.now()), lowest())) return {};
     uint64_t rows = 0;
@@ -138,13 +138,38 @@ Result<void> Scheduler::admit(uint32_t budget) {
       Sequence* const last = lowest();
       if (!outranks(next, last) || !preempt(*last)) return {};
     }
-    if (beginning == Beginning::kPrefixSoon) passed.push_back(next->request.client);
+    if (beginning == Beginning::kPrefixSoon || beginning == Beginning::kPlansSoon)
+      passed.push_back(next->request.client);
   }
   return {};
 }
 
+// Whether the runner has them, or else they are being made, one request's after another.
+bool Scheduler::has_plans(const Sequence& sequence) {
+  const model::GenerationSettings& settings = sequence.request.settings;
+  if (runner_.is_prepared(settings)) return true;
+  if (preparing_.valid()) return false;
+  preparing_for_ = settings;
+  preparing_ = runner_.prepare(preparing_for_);
+  preparing_.start();
+  return false;
+}
+
+// Plans that could not be made end the requests that need them.
+void Scheduler::settle_plans(const Result<void>& made) {
+  preparing_ = {};
+  if (made) return;
+  std::vector<Sequence*> lost;
+  for (const auto& [serial, sequence] : sequences_) {
+    const bool waits = sequence->phase == Phase::kWaiting && !runner_.is_prepared(sequence->request.settings);
+    if (waits) lost.push_back(sequence.get());
+  }
+  for (Sequence* const sequence : lost) end(*sequence, made.error());
+}
+
 // Gives the sequence a slot and the blocks of its prompt.
 Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
+  if (!has_plans(sequence)) return Beginning::kPlansSoon;
   BlockPool& pool = blocks_.pool();
   const auto feed_to = static_cast<uint32_t>(sequence.tokens().size());
   std::vector<uint32_t> blocks = pool.find_prefix(sequence.keys);

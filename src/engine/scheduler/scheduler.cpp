@@ -64,6 +64,7 @@ Task<Result<bool>> Scheduler::turn() {
 
 Task<Result<bool>> Scheduler::advance() {
   DP_CO_CHECK(blocks_.settle());
+  if (preparing_.valid() && preparing_.done()) settle_plans(preparing_.take());
   expire();
   const size_t ahead = std::min(config_.tickets_ahead, runner_.max_tickets());
   while (in_flight_.size() < ahead) {
@@ -71,6 +72,11 @@ Task<Result<bool>> Scheduler::advance() {
     if (!queued) break;
   }
   if (in_flight_.empty()) {
+    if (preparing_.valid()) {
+      const Result<void> made = co_await std::move(preparing_);
+      settle_plans(made);
+      co_return true;
+    }
     if (waiting_.empty()) co_return false;
     co_return fail(ErrorKind::kInternal, "%zu requests wait, but none can begin and nothing runs.",
                    waiting_.size());

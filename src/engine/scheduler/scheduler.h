@@ -100,8 +100,11 @@ class Scheduler {
     kNoBlocks,  // too few are free
     kNoSlot,
     kPrefixSoon,  // a part of its prefix is being evaluated for another sequence: better waited for
+    kPlansSoon,   // the plans that it needs are being made
   };
   Result<Beginning> begin(Sequence& sequence);
+  bool has_plans(const Sequence& sequence);
+  void settle_plans(const Result<void>& made);
   Result<void> begin_in_slot(Sequence& sequence, uint32_t start);
   bool outranks(const Sequence* waiting, const Sequence* running) const;
   bool comes_soon(const Sequence& sequence, size_t found) const;
@@ -153,6 +156,8 @@ class Scheduler {
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning
   std::vector<uint32_t> free_slots_;
   std::deque<InFlight> in_flight_;
+  model::GenerationSettings preparing_for_;  // whose plans are being made
+  Task<Result<void>> preparing_;             // valid while they are
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;
 };
