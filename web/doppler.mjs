@@ -12,8 +12,6 @@ export { DopplerError };
 
 /** @typedef {import('./calls.mjs').Calls} Calls */
 
-const kLeastSequences = 2; // of plans of several sequences
-
 export class Doppler extends EventTarget {
   #lastSession = 0;
   /** @type {Calls} */ #calls = /** @type {any} */ (null); // once loaded
@@ -30,9 +28,7 @@ export class Doppler extends EventTarget {
   static async load(source, options = {}) {
     const { progress, signal, ctx, lane, kv, draft, chunk, chatTemplate, expertBytes, kernels, sequences, poolTokens, grammars, ...rest } = options;
     throwIfAborted(signal);
-    // The plans of one sequence know no grammars.
-    const core = { ctxLen: ctx, lane, kv, draft, chunk, chatTemplate, expertBytes, kernels, poolTokens,
-      sequences: grammars && !(sequences > 1) ? kLeastSequences : sequences };
+    const core = { ctxLen: ctx, lane, kv, draft, chunk, chatTemplate, expertBytes, kernels, sequences, poolTokens };
     const self = new this();
     self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));
     const { workerUrl, wasmUrl, ...given } = rest;

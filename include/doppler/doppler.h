@@ -7,7 +7,7 @@
 //   return true; });
 //
 // Calls block until they are done. A Model and its sessions belong to one thread at a time, unless it was loaded for
-// several sequences (LoadOptions::sequences): then each session may have a thread of its own. cancel() may come from any
+// several sequences (LoadOptions::sequences) or has a scheduler: then each session may have a thread of its own. cancel() may come from any
 // thread. Many requests at once, with priorities and streams: scheduler.h. Link with find_package(doppler) and the target doppler::doppler.
 #pragma once
 
@@ -39,8 +39,8 @@ struct LoadOptions {
   std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
   uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
-  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions then
-  // take turns, and switching between them costs evaluating what differs again. More: each session has its own sequence.
+  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions and requests
+  // then take turns, and switching between them costs evaluating what differs again. More: each has its own sequence.
   uint32_t sequences = 1;
   uint32_t pool_tokens =
       0;  // of all sequences' caches together; 0: ctx_len for each, or what fits the device
@@ -117,7 +117,7 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // texts that end the generation and are not part of it
   bool ignore_eos = false;
   WhenFull when_full = WhenFull::kStop;
-  Grammar grammar;            // of a model loaded for two sequences or more; not with min_tokens
+  Grammar grammar;            // not with min_tokens
   bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
   // Of models with one sequence; several are batched by their scheduler.
@@ -296,7 +296,7 @@ class Model {
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
   // How well a text answers a query, 0 to 1, of a model that scores pairs. Error: another model.
   Result<float> rerank(std::string_view query, std::string_view text);
-  // Error: the model was loaded for one sequence. All calls give the same scheduler.
+  // All calls give the same scheduler, whose turns a thread runs from now on. Error: the model writes no text.
   Result<Scheduler> scheduler();
 
   struct Impl;

@@ -37,7 +37,7 @@ void add_flags(Args& args, BatchFlags& flags) {
   args.text("template", 0, "FILE", "Jinja chat template instead of the model's own",
             &flags.model.template_file);
   args.group("Many at a time");
-  args.count("sequences", 0, "N", "requests that are decoded together, 2 to 64 (default 16)",
+  args.count("sequences", 0, "N", "requests that are decoded together, 1 to 64 (default 16)",
              &flags.model.load.sequences);
   args.count("cache-tokens", 0, "TOKENS",
              "of all requests' caches together (default: --ctx for each, or what fits the device)",
@@ -65,8 +65,8 @@ Result<void> check(const BatchFlags& flags) {
     return fail(ErrorKind::kInvalidInput, "%s is IN and OUT; two files are needed.", flags.files[0].c_str());
   }
   const uint32_t sequences = flags.model.load.sequences;
-  if (sequences < 2 || sequences > kernels::kMaxSequences) {
-    return fail(ErrorKind::kInvalidInput, "Flag --sequences was given %u; allowed is 2 to %u.", sequences,
+  if (sequences < 1 || sequences > kernels::kMaxSequences) {
+    return fail(ErrorKind::kInvalidInput, "Flag --sequences was given %u; allowed is 1 to %u.", sequences,
                 kernels::kMaxSequences);
   }
   return check_options(flags.defaults);

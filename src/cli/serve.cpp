@@ -57,7 +57,7 @@ void add_flags(Args& args, ServeFlags& flags) {
             &o.service.files_folder);
   args.bytes("files-size", 0, "SIZE", "of all files together (default 1G)", &o.service.files_bytes);
   args.group("Load");
-  args.count("parallel", 0, "N", "requests of a model that are decoded together, 2 to 64 (default 16)",
+  args.count("parallel", 0, "N", "requests of a model that are decoded together, 1 to 64 (default 16)",
              &flags.model.load.sequences);
   args.count("queue", 0, "N", "requests of a model that may wait; more get status 429 (default 256)",
              &o.service.most_waiting);
@@ -105,8 +105,8 @@ Result<void> read_keys(ServeFlags& flags) {
 Result<void> check(ServeFlags& flags) {
   server::ServerOptions& o = flags.server;
   const uint32_t places = flags.model.load.sequences;
-  if (places < 2 || places > kernels::kMaxSequences) {
-    return fail(ErrorKind::kInvalidInput, "Flag --parallel was given %u; allowed is 2 to %u.", places,
+  if (places < 1 || places > kernels::kMaxSequences) {
+    return fail(ErrorKind::kInvalidInput, "Flag --parallel was given %u; allowed is 1 to %u.", places,
                 kernels::kMaxSequences);
   }
   if (flags.port > UINT16_MAX) {

@@ -29,7 +29,8 @@ Plan spliced(const Plan& base, uint32_t first, uint32_t last, const Plan& with) 
   // The scratch of both has numbers of its own.
   uint32_t next = 0;
   for (const PlanEntry& entry : base.entries) {
-    for (const uint32_t tensor : entry.tensors) next = tensor == kNotScratch ? next : std::max(next, tensor + 1);
+    for (const uint32_t tensor : entry.tensors)
+      next = tensor == kNotScratch ? next : std::max(next, tensor + 1);
   }
   for (size_t i = first; i < first + with.entries.size(); ++i) {
     for (uint32_t& tensor : out.entries[i].tensors) tensor += tensor == kNotScratch ? 0 : next;

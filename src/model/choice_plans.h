@@ -1,7 +1,7 @@
-// What some generations ask for beside a token: further samplers, log-probabilities, masks (SamplerParts). Each takes buffers,
-// and dispatches where a plan chooses its tokens. So they are made when a generation first asks for them: the choice of each
-// sampled plan is recorded once more, and a second plan has it in place of the first one's. Plans of those who do not ask stay
-// what they were. Read next: PlanRunner::record_choice (plan_runner_record.cpp).
+// Some generations ask for more than a token: further samplers, log-probabilities, masks (SamplerParts). Each part
+// takes buffers, and dispatches where a plan chooses its tokens. So parts are made when a generation first asks for
+// them: the choice of each sampled plan is recorded once more, and a second plan has it in place of the first one's.
+// The first plans stay as they are. Read next: PlanRunner::record_choice (plan_runner_record.cpp).
 #pragma once
 
 #include <deque>
@@ -14,8 +14,8 @@
 #include "gpu/device.h"
 #include "gpu/plan_builder.h"
 #include "kernels/sample/sample.h"
+#include "model/generation.h"
 #include "model/plan_row.h"
-#include "model/step_runner.h"
 
 namespace doppler::model {
 
@@ -25,7 +25,7 @@ struct ChoiceSection {
   uint32_t first = 0, end = 0;
 };
 
-// What they read and write besides what every choice does; invalid where a plan has no such part.
+// The further buffers that a choice reads and writes. A view is invalid if the plan has no such part.
 struct ChoiceViews {
   kernels::TensorView more, breakers, logprobs, mask;
 };
@@ -33,12 +33,12 @@ struct ChoiceViews {
 struct ChoiceShape {
   uint32_t sequences = 1, vocab_size = 0, tickets = 0;
   uint64_t ring_entries = 0;    // tokens of the output ring, of all sequences
-  uint64_t ticket_entries = 0;  // of these, most that one ticket reads
+  uint64_t ticket_entries = 0;  // most tokens that one ticket reads
 };
 
 class ChoicePlans {
  public:
-  // Records the choice of a plan alone, as a plan of this name.
+  // Records only the choice of a plan, as a plan of this name.
   using Record = std::function<Result<void>(gpu::PlanBuilder&, const PlanRow&, const std::string& name,
                                             const ChoiceViews&)>;
 
@@ -50,7 +50,7 @@ class ChoicePlans {
   void add_section(ChoiceSection section) { sections_.push_back(std::move(section)); }
 
   bool has(SamplerParts parts) const;
-  // Afterwards has() is true of these parts, and of them together with any that were there. One call at a time.
+  // Afterwards has() is true of these parts, also together with any others that were there. One call at a time.
   Task<Result<void>> add(SamplerParts parts, const std::vector<gpu::Plan>& plans, Record record);
   // `base` with these parts, which has() knows.
   const gpu::Plan& of(const gpu::Plan& base, SamplerParts parts) const;

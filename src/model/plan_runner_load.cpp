@@ -153,10 +153,12 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     auto paging = runner->make_pager(checkpoint, loader.take_paged());
     DP_CO_CHECK(co_await std::move(paging));
   }
-  DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
-  if (runner->has_many()) DP_CO_CHECK(co_await runner->make_many());
-  if (runner->wants_persistent()) {
-    DP_CO_CHECK(co_await runner->confirm_persistent());
+  if (runner->wants_persistent()) DP_CO_CHECK(co_await runner->confirm_persistent());
+  if (runner->options_.all_logits) {
+    runner->make_all_rows();
+  } else {
+    auto making = runner->has_many() ? runner->make_many() : runner->make_one();
+    DP_CO_CHECK(co_await std::move(making));
   }
   DP_CO_CHECK(co_await device.idle());  // weights arrived; errors of the whole load surface here
   const gpu::Counters& after = device.counters();
@@ -174,8 +176,11 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
 }
 
 ChoiceShape PlanRunner::choice_shape() const {
-  ChoiceShape shape{
-      .sequences = 1, .vocab_size = config_.vocab_size, .tickets = options_.tickets, .ring_entries = kernels::kTokenRing, .ticket_entries = kMaxBatch};
+  ChoiceShape shape{.sequences = 1,
+                    .vocab_size = config_.vocab_size,
+                    .tickets = options_.tickets,
+                    .ring_entries = kernels::kTokenRing,
+                    .ticket_entries = kMaxBatch};
   if (!has_many()) return shape;
   shape.sequences = tables_.sequences;
   shape.ring_entries = uint64_t{kernels::kStepRing} * tables_.sequences;

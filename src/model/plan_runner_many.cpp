@@ -150,6 +150,7 @@ Task<Result<void>> PlanRunner::make_many() {
                                           options_.tickets, classes_of(options_.policy, tables_.sequences),
                                           piece_classes_of(tables_), built_.plans, choice_plans_,
                                           [this](SamplerParts parts) { return add_choices(parts); });
+  runner_ = many_.get();
   co_return co_await many_->make_readback(options_.block_reads);
 }
 

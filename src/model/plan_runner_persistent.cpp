@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "kernels/persistent/layers.h"
 #include "kernels/persistent/probe.h"
+#include "model/fault_watch.h"
 #include "model/plan_runner.h"
 
 namespace doppler::model {
@@ -114,26 +115,34 @@ Task<Result<void>> PlanRunner::confirm_persistent() {
   co_return Result<void>();
 }
 
-Result<void> PlanRunner::request_fault(uint32_t slot) {
+std::unique_ptr<TicketWatch> PlanRunner::make_watch() {
+  if (!uses_persistent()) return nullptr;
+  return std::make_unique<FaultWatch>(device_, *exchange_, std::move(faults_), [this] {
+    if (persistent_refused_) return false;
+    refuse_persistent("its workgroups are no longer co-resident");
+    return true;
+  });
+}
+
+Result<void> FaultWatch::note(uint32_t slot) {
+  if (is_over_) return {};
   const gpu::ReadbackRequest request{
       .ring = &faults_,
       .slot = slot,
-      .from = {.buffer = exchange_->id(), .offset = kernels::kExchangeFault * kWord, .bytes = kWord}};
+      .from = {.buffer = exchange_.id(), .offset = kernels::kExchangeFault * kWord, .bytes = kWord}};
   DP_CHECK(device_.submit({}, &request));
-  asked_faults_ |= uint64_t{1} << slot;
+  asked_ |= uint64_t{1} << slot;
   return {};
 }
 
-Task<Result<void>> PlanRunner::check_fault(uint32_t slot) {
+Task<Result<void>> FaultWatch::check(uint32_t slot) {
   const uint64_t bit = uint64_t{1} << slot;
-  if (!(asked_faults_ & bit)) co_return Result<void>();
-  asked_faults_ &= ~bit;
+  if (!(asked_ & bit)) co_return Result<void>();
+  asked_ &= ~bit;
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read(faults_, slot, kWord));
   if (first_word(bytes) == 0) co_return Result<void>();
-  if (!persistent_refused_) {
-    refuse_persistent("its workgroups are no longer co-resident");
-    tokens_lost_ = true;
-  }
+  is_over_ = true;
+  if (refuse_()) tokens_lost_ = true;
   co_return fail(
       ErrorKind::kInternal,
       "The workgroups of %s are no longer co-resident, so these tokens are lost; what follows goes by the "

@@ -134,11 +134,10 @@ Result<void> PlanRunner::record_choice_plan(gpu::PlanBuilder& builder, const Pla
 }
 
 Task<Result<void>> PlanRunner::add_choices(SamplerParts parts) {
-  return choice_plans_.add(parts, built_.plans,
-                           [this](gpu::PlanBuilder& builder, const PlanRow& row, const std::string& name,
-                                  const ChoiceViews& views) {
-                             return record_choice_plan(builder, row, name, views);
-                           });
+  return choice_plans_.add(
+      parts, built_.plans,
+      [this](gpu::PlanBuilder& builder, const PlanRow& row, const std::string& name,
+             const ChoiceViews& views) { return record_choice_plan(builder, row, name, views); });
 }
 
 // Behind the logits: the choice of the token, the end of the step, and what the next one begins with.

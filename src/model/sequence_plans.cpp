@@ -20,11 +20,6 @@ bool looks_back(const kernels::SampleParams& params) {
          kernels::uses_more(params);
 }
 
-void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens) {
-  recent.insert(recent.end(), tokens.begin(), tokens.end());
-  if (recent.size() > kRecentTokens) recent.erase(recent.begin(), recent.end() - kRecentTokens);
-}
-
 }  // namespace
 
 SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables,
@@ -233,12 +228,8 @@ Result<void> SequencePlans::load_states(uint32_t checkpoint, uint32_t slot) {
 
 Result<void> SequencePlans::mask(uint32_t slot, std::span<const uint32_t> allowed) {
   DP_CHECK(check_slot(slot));
-  const uint32_t words = kernels::mask_words(vocab_size_);
-  std::vector<uint32_t> row = {1};
-  row.insert(row.end(), allowed.begin(),
-             allowed.begin() + static_cast<ptrdiff_t>(std::min<size_t>(allowed.size(), words - 1)));
-  row.resize(words);
-  return device_.write(*choices_.mask(), uint64_t{slot} * words * kWord, bytes_of(row));
+  const std::vector<uint32_t> row = mask_row(allowed, vocab_size_);
+  return device_.write(*choices_.mask(), uint64_t{slot} * row.size() * kWord, bytes_of(row));
 }
 
 Result<void> SequencePlans::check_step(std::span<const uint32_t> decoding,
@@ -314,7 +305,7 @@ SamplerParts SequencePlans::parts_of_step(std::span<const uint32_t> decoding,
 }
 
 Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
-  if (pieces.empty()) return decode(decoding, 1);
+  if (pieces.empty()) return decode(decoding, {});
   DP_CHECK(check_step(decoding, pieces));
   DP_CHECK(write_request(decoding, pieces));
   const bool samples = !decoding.empty() || std::ranges::any_of(pieces, &Piece::sample);
@@ -326,13 +317,13 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
                 parts_of_step(decoding, pieces));
 }
 
-Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, uint32_t steps) {
+Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, const DecodeSteps& asked) {
   DP_CHECK(check_step(decoding, {}));
   DP_CHECK(write_request(decoding, {}));
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kStepRing - ring_index_ % kernels::kStepRing;
   const auto rows = static_cast<uint32_t>(decoding.size());
-  const uint32_t count = std::min({steps, max_steps(), until_wrap});
+  const uint32_t count = std::min({asked.steps * asked.submits, max_steps(), until_wrap});
   uint32_t keys = 0;
   for (const uint32_t slot : decoding) keys = std::max(keys, slots_[slot].end += count);
   return submit(decode_plan(all_greedy(decoding, {}), rows, keys), rows, count, parts_of_step(decoding, {}));
@@ -382,7 +373,8 @@ Task<Result<std::vector<uint32_t>>> SequencePlans::tokens(Ticket ticket) {
 }
 
 Task<Result<std::vector<kernels::LogProbEntry>>> SequencePlans::logprobs(Ticket ticket) {
-  co_return co_await read_logprobs(device_, choices_.logprob_readback(), ticket.slot, ticket.count * tables_.sequences);
+  co_return co_await read_logprobs(device_, choices_.logprob_readback(), ticket.slot,
+                                   ticket.count * tables_.sequences);
 }
 
 const gpu::Plan& SequencePlans::plan(const std::string& name) const {

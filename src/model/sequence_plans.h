@@ -83,7 +83,7 @@ class SequencePlans final : public SequenceRunner {
   Result<void> load_states(uint32_t checkpoint, uint32_t slot) override;
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
-  Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
+  Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;

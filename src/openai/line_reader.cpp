@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 
-
 namespace doppler::openai {
 namespace {
 

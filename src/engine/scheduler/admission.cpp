@@ -15,7 +15,7 @@ Result<void> Scheduler::check_request(const Request& request) const {
                   config_.vocab_size - 1);
     }
   }
-  if (request.tokens.size() >= runner_.ctx_len()) {
+  if (request.tokens.size() >= std::max(runner_.ctx_len(), 2u)) {  // a context of one token slides on
     return fail(
         ErrorKind::kInvalidInput,
         "The prompt has %zu tokens, but the context holds %u and needs room for an answer; raise --ctx.",
@@ -202,6 +202,7 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
     blocks.back() = own;
     --sequence.published;
   }
+  if (runner_.holds_text()) start = start_in_held(sequence);
   plan_cuts(sequence, start, known);
   DP_CHECK(windows_.begin(sequence.windows, sequence.keys, start));
   DP_CHECK(copy_forked(sequence, blocks, start));
@@ -237,12 +238,22 @@ size_t Scheduler::usable_blocks(const Sequence& sequence, size_t known) const {
   }
 }
 
+// Where a sequence begins that finds what is held of the last one's text.
+uint32_t Scheduler::start_in_held(const Sequence& sequence) const {
+  const std::span<const uint32_t> tokens = sequence.tokens();
+  const auto [a, b] = std::ranges::mismatch(held_, tokens.first(tokens.size() - 1));
+  return runner_.continues_from(static_cast<uint32_t>(a - held_.begin()));
+}
+
 // Behind the first `start` tokens, which are in its blocks.
 Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   sequence.phase = Phase::kPrefill;
   sequence.fed = start;
   sequence.feed_to = static_cast<uint32_t>(sequence.tokens().size());
   sequence.asked = sequence.seen();
+  sequence.piece_rows = config_.piece_rows == 0 ? ~0u : config_.piece_rows;
+  sequence.piece_done_at = config_.now();
+  sequence.drafts = DraftPolicy(sequence.request.drafts);
   model::GenerationSettings settings = sequence.request.settings;
   settings.generated += sequence.seen();
   DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));
@@ -265,7 +276,8 @@ Result<void> Scheduler::copy_forked(Sequence& sequence, std::vector<uint32_t>& b
   const uint32_t block_len = blocks_.pool().block_len();
   const uint32_t last =
       static_cast<uint32_t>(sequence.tokens().size()) - 1;  // position of the token to evaluate
-  if (sequence.begun) return {};  // preempted: it may have gone on otherwise than its parent
+  if (sequence.begun || runner_.holds_text())
+    return {};  // preempted: it may have gone on otherwise than its parent
   const auto parent = sequences_.find(sequence.forked_from);
   if (parent == sequences_.end() || parent->second->blocks.empty()) return {};
   if (blocks.size() != last / block_len || last % block_len == 0) return {};

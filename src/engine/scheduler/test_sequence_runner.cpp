@@ -267,7 +267,10 @@ Result<model::Ticket> TestSequenceRunner::step(std::span<const uint32_t> decodin
   return issue(std::move(slots), std::move(result), 1);
 }
 
-Result<model::Ticket> TestSequenceRunner::decode(std::span<const uint32_t> decoding, uint32_t steps) {
+Result<model::Ticket> TestSequenceRunner::decode(std::span<const uint32_t> decoding,
+                                                 const model::DecodeSteps& asked) {
+  uint32_t steps = asked.steps;
+  EXPECT_EQ(asked.submits, 1u);
   check_decoding(decoding);
   EXPECT_FALSE(decoding.empty());
   EXPECT_GE(steps, 1u);

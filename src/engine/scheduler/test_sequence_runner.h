@@ -59,7 +59,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<model::Ticket> step(std::span<const uint32_t> decoding,
                              std::span<const model::Piece> pieces) override;
-  Result<model::Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
+  Result<model::Ticket> decode(std::span<const uint32_t> decoding, const model::DecodeSteps& asked) override;
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(model::Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;

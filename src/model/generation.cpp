@@ -1,4 +1,4 @@
-#include "model/step_runner.h"
+#include "model/generation.h"
 
 #include <algorithm>
 
@@ -56,6 +56,20 @@ PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint3
     if (token < vocab_size) past.breakers[token / 32] |= 1u << token % 32;
   }
   return past;
+}
+
+void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens) {
+  recent.insert(recent.end(), tokens.begin(), tokens.end());
+  if (recent.size() > kRecentTokens) recent.erase(recent.begin(), recent.end() - kRecentTokens);
+}
+
+std::vector<uint32_t> mask_row(std::span<const uint32_t> allowed, uint32_t vocab_size) {
+  const uint32_t words = kernels::mask_words(vocab_size);
+  std::vector<uint32_t> row = {1};
+  row.insert(row.end(), allowed.begin(),
+             allowed.begin() + static_cast<ptrdiff_t>(std::min<size_t>(allowed.size(), words - 1)));
+  row.resize(words);
+  return row;
 }
 
 }  // namespace doppler::model
