@@ -45,8 +45,6 @@ export interface LoadOptions {
   chunk?: number;
   /** Jinja text instead of the model's own chat template. */
   chatTemplate?: string;
-  /** Also DRY, XTC, typical, mirostat and the others that need more dispatches a token. */
-  allSamplers?: boolean;
   /**
    * Requests that are decoded together, 1 (default) to 64: more answers at once for a longer load. With 1 requests take
    * turns. With more, prompts that begin alike share what was evaluated, and a saved session is only its text.
@@ -55,9 +53,8 @@ export interface LoadOptions {
   /** Tokens of all sequences' caches together; default: ctx for each, or what fits the device. */
   poolTokens?: number;
   /**
-   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and
-   * the npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the
-   * address of its lib/index.js, in Node true or a path.
+   * Requests may say what their answer must be (GrammarFields). The npm package `@mlc-ai/web-xgrammar` (0.1.27) is
+   * fetched for the first grammar. A browser takes the address of its lib/index.js, Node takes true or a path.
    */
   grammars?: boolean | string | URL;
   /** Operation -> kernel variant that must be used. */
@@ -236,7 +233,6 @@ export interface SamplingOptions {
   when_full?: 'stop' | 'slide';
   /** Decode steps of one submit: small ones show text sooner, large ones are faster. */
   batch?: number;
-  // With LoadOptions.allSamplers:
   min_tokens?: number;
   top_n_sigma?: number;
   typical_p?: number;

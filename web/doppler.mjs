@@ -12,8 +12,6 @@ export { DopplerError };
 
 /** @typedef {import('./calls.mjs').Calls} Calls */
 
-const kLeastSequences = 2; // of plans of several sequences
-
 export class Doppler extends EventTarget {
   #lastSession = 0;
   /** @type {Calls} */ #calls = /** @type {any} */ (null); // once loaded
@@ -28,18 +26,16 @@ export class Doppler extends EventTarget {
 
   /** @param {any} source @param {any} [options] @returns {Promise<any>} */
   static async load(source, options = {}) {
-    const { progress, signal, ctx, lane, kv, draft, chunk, chatTemplate, allSamplers, expertBytes, kernels, sequences, poolTokens, grammars, ...rest } = options;
+    const { progress, signal, ctx, lane, kv, draft, chunk, chatTemplate, expertBytes, kernels, sequences, poolTokens, grammars, ...rest } = options;
     throwIfAborted(signal);
-    // The plans of one sequence know no grammars.
-    const core = { ctxLen: ctx, lane, kv, draft, chunk, chatTemplate, allSamplers, expertBytes, kernels, poolTokens, grammars: Boolean(grammars),
-      sequences: grammars && !(sequences > 1) ? kLeastSequences : sequences };
+    const core = { ctxLen: ctx, lane, kv, draft, chunk, chatTemplate, expertBytes, kernels, sequences, poolTokens };
     const self = new this();
     self.#calls = await this.connect(rest, (name, detail) => self.dispatchEvent(new CustomEvent(name, { detail })));
     const { workerUrl, wasmUrl, ...given } = rest;
     const request = { source: absolute(source), options: { ...given, core, grammars: grammars && grammars !== true ? String(absolute(grammars)) : grammars, wasmUrl: wasmUrl && String(absolute(wasmUrl)) } };
     try {
       const info = await self.#call('load', request, signal, (event) => progress?.(event.progress));
-      self.info = { ...info, grammars: core.grammars };
+      self.info = { ...info, grammars: Boolean(grammars) };
     } catch (error) {
       self.#calls.close();
       throw error;
