@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Makes tests/data/tokenizer_vectors.json, the oracle of what src/tokenizer does with steps of tokenizer.json.
 
-Small tokenizers whose tokens are the 256 bytes, so that ids show the text that came out of the steps, encode texts below with
-Hugging Face tokenizers. A new detail is a row of CASES; a text may stand in it for itself, or as a list of code points' ranges.
+Small tokenizers whose tokens are the 256 bytes, so that ids show the text that came out of the steps, encode texts
+below with Hugging Face tokenizers. A new detail is a row of CASES; a text may stand in it for itself, or as a list of
+code points' ranges.
     pip install tokenizers; python3 tools/make_tokenizer_vectors.py
 """
 import json

@@ -47,8 +47,6 @@ export interface LoadOptions {
   chunk?: number;
   /** Jinja text instead of the model's own chat template. */
   chatTemplate?: string;
-  /** Also DRY, XTC, typical, mirostat and the others that need more dispatches a token. */
-  allSamplers?: boolean;
   /**
    * Requests that are decoded together, 1 (default) to 64: more answers at once for a longer load. With 1 requests take
    * turns. With more, prompts that begin alike share what was evaluated, and a saved session is only its text.
@@ -57,14 +55,11 @@ export interface LoadOptions {
   /** Tokens of all sequences' caches together; default: ctx for each, or what fits the device. */
   poolTokens?: number;
   /**
-   * Requests may say what their answer must be (GrammarFields). The model is then loaded for two sequences or more, and the
-   * npm package `@mlc-ai/web-xgrammar` (0.1.27) is fetched when the first grammar is asked for: of a browser the address of
-   * its lib/index.js, in Node true or a path. Without a worker also the package's module itself. One load serves any number
-   * of forms.
+   * Requests may say what their answer must be (GrammarFields). The npm package `@mlc-ai/web-xgrammar` (0.1.27) is
+   * fetched for the first grammar. A browser takes the address of its lib/index.js, Node takes true or a path. Without a
+   * worker it may also be the package's module itself. One load serves any number of forms.
    */
   grammars?: boolean | string | URL | object;
-  /** Requests may ask for log-probabilities (RequestOptions.logprobs). */
-  logprobs?: boolean;
   /** Bytes of a mixture's experts on the GPU. */
   expertBytes?: number;
   /** Operation -> kernel variant that must be used. */
@@ -274,7 +269,6 @@ export interface SamplingOptions {
    * about a tenth of a second.
    */
   batch?: number;
-  // With LoadOptions.allSamplers:
   min_tokens?: number;
   top_n_sigma?: number;
   typical_p?: number;
@@ -356,7 +350,7 @@ export interface ChatRequest extends RequestOptions {
   parallel_tool_calls?: boolean;
   stream?: boolean;
   model?: string;
-  /** Of each token, with LoadOptions.logprobs; of a stream in its last chunk. top_logprobs: of so many best tokens too, 0 to 20. */
+  /** Of each token; of a stream in its last chunk. top_logprobs: of so many best tokens too, 0 to 20. */
   logprobs?: boolean;
   top_logprobs?: number;
 }
@@ -379,7 +373,7 @@ export interface CompletionRequest extends RequestOptions {
   prompt: string | readonly number[];
   stream?: boolean;
   model?: string;
-  /** Of each token, and of so many best ones, with LoadOptions.logprobs; of a stream in its last chunk. */
+  /** Of each token, and of so many best ones; of a stream in its last chunk. */
   logprobs?: number;
   /** Put the model's begin-of-text token before a text; default true. */
   add_special?: boolean;

@@ -38,7 +38,7 @@ export class Doppler extends EventTarget {
     const request = { source: absolute(source), options: { ...given, core, grammars: addressOfGrammars(grammars), wasmUrl: wasmUrl && String(absolute(wasmUrl)) } };
     try {
       const info = await self.#call('load', request, signal, (event) => progress?.(event.progress));
-      self.info = { ...info, grammars: core.grammars, logprobs: core.logprobs };
+      self.info = { ...info, grammars: Boolean(grammars) };
     } catch (error) {
       self.#calls.close();
       throw error;

@@ -197,7 +197,7 @@ export class Engine {
    * @returns {Promise<any>}
    */
   async #begun({ tokens, text, chat, fields, parseSpecial, options }, isFirst) {
-    const hasGrammars = this.#loading?.core.grammars;
+    const hasGrammars = Boolean(this.#loading?.grammars);
     if (chat) return this.#ask('chat', { chat, hasGrammars });
     const grammar = fields && (await this.#ask('grammar', { fields, hasGrammars }));
     const begun = tokens ? { tokens } : await this.#ask('tokenize', { text, parseSpecial, addSpecial: isFirst && options.addSpecial !== false });

@@ -2,14 +2,17 @@
 import { DopplerError } from './errors.mjs';
 
 // Our names of the core's options (src/web/web_options.h).
-const kCore = { ctx: 'ctxLen', lane: 'lane', kv: 'kv', draft: 'draft', chunk: 'chunk', chatTemplate: 'chatTemplate', allSamplers: 'allSamplers',
-  logprobs: 'logprobs', expertBytes: 'expertBytes', kernels: 'kernels', poolTokens: 'poolTokens', sequences: 'sequences' };
-const kOthers = new Set(['progress', 'signal', 'device', 'grammars', 'cache', 'integrity', 'selfTest', 'wasmUrl', 'workerUrl', 'hubUrl', 'headers']);
-const kLeastSequences = 2; // of plans of several sequences: those of one know no grammars
+const kCore = {
+  ctx: 'ctxLen', lane: 'lane', kv: 'kv', draft: 'draft', chunk: 'chunk', chatTemplate: 'chatTemplate', expertBytes: 'expertBytes',
+  kernels: 'kernels', poolTokens: 'poolTokens', sequences: 'sequences',
+};
+const kOthers = new Set([
+  'progress', 'signal', 'device', 'grammars', 'cache', 'integrity', 'selfTest', 'wasmUrl', 'workerUrl', 'hubUrl', 'headers',
+]);
 
 /** @param {Record<string, any>} options @returns {{core: any, others: any}} */
 export function coreOptions(options) {
-  /** @type {Record<string, any>} */ const core = { grammars: Boolean(options.grammars), logprobs: false };
+  /** @type {Record<string, any>} */ const core = {};
   /** @type {Record<string, any>} */ const others = {};
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined) continue;
@@ -20,6 +23,5 @@ export function coreOptions(options) {
         `The load option "${name}" is not known; known are: ${[...Object.keys(kCore), ...kOthers].sort().join(', ')}.`);
     }
   }
-  if (core.grammars && !(core.sequences > 1)) core.sequences = kLeastSequences;
   return { core, others };
 }

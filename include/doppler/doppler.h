@@ -7,7 +7,7 @@
 //   return true; });
 //
 // Calls block until they are done. A Model and its sessions belong to one thread at a time, unless it was loaded for
-// several sequences (LoadOptions::sequences): then each session may have a thread of its own. cancel() may come from any
+// several sequences (LoadOptions::sequences) or has a scheduler: then each session may have a thread of its own. cancel() may come from any
 // thread. Many requests at once, with priorities and streams: scheduler.h. Link with find_package(doppler) and the target doppler::doppler.
 #pragma once
 
@@ -39,8 +39,8 @@ struct LoadOptions {
   std::string kv = "f16";  // cache: "f16", "f32" or "q8_0"; for "f16" the exact lane takes f32
   uint32_t ctx_len = 0;    // tokens; 0: what the model was trained for, at most 4096
   uint32_t chunk = 0;      // tokens of a prefill chunk; 0: 512
-  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions then
-  // take turns, and switching between them costs evaluating what differs again. More: each session has its own sequence.
+  // Sequences that may be decoded together, 1 to 64. 1: kernels for one sequence, the fastest for it alone; sessions and requests
+  // then take turns, and switching between them costs evaluating what differs again. More: each has its own sequence.
   uint32_t sequences = 1;
   uint32_t pool_tokens =
       0;  // of all sequences' caches together; 0: ctx_len for each, or what fits the device
@@ -51,13 +51,6 @@ struct LoadOptions {
   // Embeddings of each layer (Gemma 3n and 4) stay in the file, and the rows of a step's tokens come with it. Natively.
   // false: they do where the device has no memory for them.
   bool layer_table_on_host = false;
-  // Sampled plans with all samplers: DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature, min_tokens. Without,
-  // a generation that asks for one is refused; with them each sampled token costs two dispatches more.
-  bool all_samplers = false;
-  // Generations may ask for log-probabilities. Each token that a sampled plan chooses costs two dispatches more.
-  bool logprobs = false;
-  // Generations may have a grammar, with two sequences or more. Each token that a sampled plan chooses costs a dispatch more.
-  bool grammars = false;
   std::string pooling;  // "mean", "cls", "last": the model gives embeddings so; "": as its files say
   std::map<std::string, std::string> kernels;  // operation -> variant that must be used
   std::vector<std::string> rules;  // "NAME=off": rules of lowering that are not used (doppler graph)
@@ -96,9 +89,6 @@ struct SamplingOptions {
                                            "*"};  // no run reaches over a token with one of these
 };
 
-// Whether one of those samplers is asked for.
-bool needs_all_samplers(const SamplingOptions& options);
-
 inline constexpr uint32_t kMaxTopLogprobs = 20;
 
 enum class WhenFull : uint8_t {
@@ -127,8 +117,8 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // texts that end the generation and are not part of it
   bool ignore_eos = false;
   WhenFull when_full = WhenFull::kStop;
-  Grammar grammar;            // the model must be loaded for it; not with min_tokens
-  bool logprobs = false;      // of each generated token; the model must be loaded for it
+  Grammar grammar;            // not with min_tokens
+  bool logprobs = false;      // of each generated token
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
   // Of models with one sequence; several are batched by their scheduler.
   uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
@@ -220,7 +210,8 @@ struct ExpertPaging {
   }
 };
 
-// Counted by the device since the model was loaded; objects must stay 0.
+// Counted by the device since the model was loaded. Objects must stay 0; those of plans that a generation is the first to need
+// (log-probabilities, a grammar, further samplers) are not among them.
 struct Counters {
   uint64_t submits = 0, dispatches = 0, readback_bytes = 0, objects_created = 0;
   ExpertPaging experts = {};
@@ -305,7 +296,7 @@ class Model {
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
   // How well a text answers a query, 0 to 1, of a model that scores pairs. Error: another model.
   Result<float> rerank(std::string_view query, std::string_view text);
-  // Error: the model was loaded for one sequence. All calls give the same scheduler.
+  // All calls give the same scheduler, whose turns a thread runs from now on. Error: the model writes no text.
   Result<Scheduler> scheduler();
 
   struct Impl;

@@ -87,17 +87,17 @@ typedef struct doppler_load_options {
   size_t rule_count;
   uint32_t ctx_len;          /* tokens; 0: what the model was trained for, at most 4096 */
   uint32_t chunk;            /* tokens of a prefill chunk; 0: 512 */
-  uint32_t sequences;        /* that may be decoded together, 1 to 64; a scheduler needs 2 or more */
+  uint32_t sequences;        /* that may be decoded together, 1 to 64 */
   uint32_t pool_tokens;      /* of all sequences' caches together; 0: ctx_len for each, or what fits */
   uint64_t cache_host_bytes; /* host memory for prefixes that left the GPU's; 0: they are forgotten */
   uint32_t ring;             /* answers of the device that may be outstanding: 2 to 64; 0: 4 */
   bool tuned;                /* use what `doppler tune` stored in cache_dir; true by default */
   bool verify;               /* compare an RDRR model's bytes with its hashes; true by default */
-  bool all_samplers; /* sampled plans with DRY, XTC, typical, top-n-sigma, mirostat, min_tokens, ... */
-  bool logprobs;     /* generations may ask for log-probabilities */
+  bool all_samplers;         /* not read: every generation may ask for every sampler */
+  bool logprobs;             /* not read: every generation may ask for log-probabilities */
   doppler_on_progress on_progress;
   void* progress_data;   /* the first argument of on_progress */
-  uint64_t grammars;     /* 1: generations may have a grammar, with two sequences or more; default 0 */
+  uint64_t grammars;     /* not read: every generation may have a grammar */
   uint64_t expert_bytes; /* GPU memory for a mixture's experts; 0: all, or as many as the device holds */
   uint64_t
       layer_table_on_host; /* 1: embeddings of each layer stay in the file; 0: where there is no room alone */
@@ -179,7 +179,7 @@ typedef struct doppler_generate_options {
   bool ignore_eos;
   bool stop_on_device;   /* the device stops at an end token by itself; true by default */
   bool add_special;      /* put the model's begin-of-text token before a text prompt; true by default */
-  bool logprobs;         /* of each generated token; the model must be loaded for it */
+  bool logprobs;         /* of each generated token */
   uint32_t top_logprobs; /* with logprobs: of so many best tokens too, at most 20 */
   uint64_t seed;
   const doppler_logit_bias* logit_bias; /* at most 1024 */

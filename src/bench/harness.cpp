@@ -22,6 +22,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+constexpr uint32_t kSlot = 0;
+
 struct Sample {
   double rate = 0, ttft = 0;
   gpu::Counters before;  // when the clock started
@@ -30,7 +32,7 @@ struct Sample {
 class Runner {
  public:
   Runner(Model& model, Cadence cadence)
-      : impl_(model.impl()), steps_(*impl_.loaded->runner), cadence_(cadence) {
+      : impl_(model.impl()), steps_(*impl_.loaded->runner->runner()), cadence_(cadence) {
     if (cadence_.batch == 0) cadence_.batch = engine::default_batch(*impl_.loaded);
   }
 
@@ -40,14 +42,12 @@ class Runner {
     settings.greedy = true;
     settings.ignore_stop = true;
     settings.max_tokens = steps_.ctx_len();  // the loop below ends, not the device
-    impl_.cached_tokens.clear();
     const std::vector<uint32_t> before = make_prompt(test.depth, impl_.info.vocab_size, /*salt=*/0);
     const uint32_t kept = is_filled_ && test.depth > 0 ? steps_.continues_from(test.depth) : 0;
     is_filled_ = false;
-    DP_CHECK(steps_.begin(settings, std::span(before).first(kept)));
-    DP_CHECK(evaluate(std::span(before).subspan(kept), /*sample=*/false));
-    DP_TRY(const model::Ticket filled, steps_.mark());
-    DP_CHECK(gpu::run_to_completion(*impl_.device, steps_.tokens(filled)));
+    DP_CHECK(steps_.begin(kSlot, settings, std::span(before).first(kept)));
+    DP_CHECK(evaluate(std::span(before).subspan(kept), kept, /*sample=*/false));
+    while (!in_flight_.empty()) DP_CHECK(collect());
     is_filled_ = true;
 
     // A test that only generates starts from one token; its evaluation is not counted.
@@ -55,7 +55,8 @@ class Runner {
         make_prompt(std::max(1u, test.prompt), impl_.info.vocab_size, salt + 1000);
     const gpu::Counters before_start = impl_.device->counters();
     const auto start = Clock::now();
-    DP_CHECK(evaluate(prompt, /*sample=*/true));
+    DP_CHECK(evaluate(prompt, test.depth, /*sample=*/true));
+    while (in_flight_.front().count == 0) DP_CHECK(collect());
     // One submit ahead and no more: while the host records, the device would already decode, in time that is not counted.
     DP_CHECK(queue(test.generate, std::min(2u, steps_.max_tickets()), 1));
     DP_CHECK(collect());
@@ -75,26 +76,32 @@ class Runner {
     return sample;
   }
 
-  model::DraftCounts drafts() const { return steps_.draft_counts(); }
+  const model::DraftTally& drafts() const { return drafts_; }
 
   // GPU time of a decode step among those of `test`.
   Result<double> gpu_step(const Test& test) {
     const uint32_t steps = test.generate - 1;
     DP_TRY([[maybe_unused]] const Sample sample, once({.prompt = 0, .generate = 1, .depth = test.depth}, 0));
-    auto timing =
-        impl_.device->time_replays(steps_.decode_plan(/*greedy=*/true, test.depth + test.generate), 1, steps);
+    auto timing = impl_.device->time_replays(
+        impl_.loaded->runner->decode_plan(/*greedy=*/true, test.depth + test.generate), 1, steps);
     DP_TRY(const uint64_t ns, gpu::run_to_completion(*impl_.device, std::move(timing)));
     return static_cast<double>(ns) / 1e9 / steps;
   }
 
  private:
-  Result<void> evaluate(std::span<const uint32_t> tokens, bool sample) {
+  // `pos`: of the first of them. With `sample` the last one chooses a token.
+  Result<void> evaluate(std::span<const uint32_t> tokens, uint32_t pos, bool sample) {
     for (size_t at = 0; at < tokens.size();) {
-      const size_t count = std::min<size_t>(steps_.chunk(), tokens.size() - at);
-      std::optional<uint32_t> next = model::token_behind(tokens, at + count);
-      if (!next && !sample) next = tokens.front();
-      DP_TRY(const model::Ticket ticket, steps_.prefill(tokens.subspan(at, count), next));
-      if (!next) in_flight_.push_back(ticket);
+      if (in_flight_.size() == steps_.max_tickets()) DP_CHECK(collect());
+      const size_t count = std::min<size_t>(steps_.max_rows(), tokens.size() - at);
+      const bool is_last = at + count == tokens.size();
+      const model::Piece piece{.slot = kSlot,
+                               .pos = pos + static_cast<uint32_t>(at),
+                               .tokens = tokens.subspan(at, count),
+                               .sample = is_last && sample,
+                               .next = is_last ? tokens.front() : tokens[at + count]};
+      DP_TRY(const model::Ticket ticket, steps_.step({}, {&piece, 1}));
+      in_flight_.push_back(ticket);
       at += count;
     }
     scheduled_ = 1;
@@ -106,8 +113,9 @@ class Runner {
     while (in_flight_.size() < most && scheduled_ < wanted) {
       const uint32_t left = wanted - scheduled_;
       const uint32_t steps = std::min(cadence_.batch, left);
-      DP_TRY(const model::Ticket ticket,
-             steps_.decode(steps, std::min(submits, left / steps), steps_.can_draft()));
+      const model::DecodeSteps asked{
+          .steps = steps, .submits = std::min(submits, left / steps), .drafts = steps_.can_draft(kSlot)};
+      DP_TRY(const model::Ticket ticket, steps_.decode({&kSlot, 1}, asked));
       scheduled_ += ticket.count;
       in_flight_.push_back(ticket);
     }
@@ -118,13 +126,15 @@ class Runner {
     const model::Ticket ticket = in_flight_.front();
     in_flight_.pop_front();
     DP_TRY(const std::vector<uint32_t> tokens, gpu::run_to_completion(*impl_.device, steps_.tokens(ticket)));
-    scheduled_ -= ticket.count - static_cast<uint32_t>(tokens.size());  // drafts that were wrong
+    scheduled_ -= static_cast<uint32_t>(std::ranges::count(tokens, kernels::kRejected));
+    if (ticket.drafts) drafts_.add(tokens);
     return {};
   }
 
   Model::Impl& impl_;
-  model::PlanRunner& steps_;
+  model::SequenceRunner& steps_;
   Cadence cadence_;
+  model::DraftTally drafts_;
   bool is_filled_ = false;  // with what lies before the test
   uint32_t scheduled_ = 0;
   std::deque<model::Ticket> in_flight_;
@@ -148,7 +158,6 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   gpu::Counters before;
   const ExpertPaging paging_before = engine::paging_of(*model.impl().loaded);
   Runner runner(model, settings.cadence);
-  const model::DraftCounts drafts_before = runner.drafts();
   DP_CHECK(repeat(settings, number, [&](uint32_t repetition, bool counted) -> Result<void> {
     DP_TRY(const Sample sample, runner.once(row.test, repetition));
     before = sample.before;
@@ -168,9 +177,7 @@ Result<Row> run_alone(Model& model, const Settings& settings, size_t number, dou
   row.objects_created = counters.buffers_created + counters.bind_groups_created + counters.pipelines_created -
                         before.buffers_created - before.bind_groups_created - before.pipelines_created;
   row.experts = engine::paging_since(paging_before, engine::paging_of(*model.impl().loaded));
-  const model::DraftCounts drafts = runner.drafts();
-  row.drafts = {.drafted = drafts.drafted - drafts_before.drafted,
-                .accepted = drafts.accepted - drafts_before.accepted};
+  row.drafts = runner.drafts();
   if (read_bandwidth > 0 && row.test.prompt == 0) {
     // Of the step in the middle of the test.
     const StepShape shape{.depth = row.test.depth + row.test.generate / 2};

@@ -38,8 +38,8 @@ struct Row {
   double wall_over_gpu() const;
   // Of streams: time for a token of one of them, and the longest that one waited for its next tokens. Medians.
   double token_seconds = 0, longest_wait_seconds = 0;
-  ExpertPaging experts = {};       // of all repetitions, the warm-ups too
-  model::DraftCounts drafts = {};  // likewise
+  ExpertPaging experts = {};      // of all repetitions, the warm-ups too
+  model::DraftTally drafts = {};  // likewise
 };
 
 struct Settings {

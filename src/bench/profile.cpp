@@ -13,12 +13,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr uint32_t kSlot = 0;
+
 class Profiler {
  public:
   Profiler(Model& model, const ProfileSettings& settings, const kernels::Ceilings& ceilings)
       : impl_(model.impl()),
         device_(*impl_.device),
         runner_(*impl_.loaded->runner),
+        steps_(*runner_.runner()),
         settings_(settings),
         timer_(device_, settings, ceilings) {}
 
@@ -39,13 +42,14 @@ class Profiler {
     const std::vector<uint32_t> tokens = make_prompt(rows, impl_.info.vocab_size, 1);
     const auto prepare = [&]() -> Result<void> {
       DP_CHECK(begin());
-      return runner_.prepare_prefill(tokens);
+      return runner_.one()->write_prompt({.tokens = tokens});
     };
     std::vector<double> walls;
     for (uint32_t i = 0; i < settings_.warmups + kWallRepetitions; ++i) {
       DP_CHECK(begin());
       const auto start = Clock::now();
-      DP_TRY(const model::Ticket ticket, runner_.prefill(tokens, std::nullopt));
+      const model::Piece piece{.tokens = tokens, .sample = true};
+      DP_TRY(const model::Ticket ticket, steps_.step({}, {&piece, 1}));
       DP_CHECK(collect(ticket));
       if (i >= settings_.warmups)
         walls.push_back(std::chrono::duration<double>(Clock::now() - start).count());
@@ -61,12 +65,11 @@ class Profiler {
     generation.greedy = true;
     generation.ignore_stop = true;
     generation.max_tokens = runner_.ctx_len();
-    impl_.cached_tokens.clear();
-    return runner_.begin(generation, {});
+    return steps_.begin(kSlot, generation, {});
   }
 
   Result<void> collect(model::Ticket ticket) {
-    auto reading = runner_.tokens(ticket);
+    auto reading = steps_.tokens(ticket);
     DP_TRY([[maybe_unused]] const std::vector<uint32_t> tokens,
            gpu::run_to_completion(device_, std::move(reading)));
     return {};
@@ -78,9 +81,13 @@ class Profiler {
     const std::vector<uint32_t> tokens = make_prompt(settings_.depth, impl_.info.vocab_size, 0);
     for (size_t at = 0; at < tokens.size();) {
       const size_t count = std::min<size_t>(runner_.chunk(), tokens.size() - at);
-      const std::optional<uint32_t> next = model::token_behind(tokens, at + count);
-      DP_TRY(const model::Ticket ticket, runner_.prefill(std::span(tokens).subspan(at, count), next));
-      if (!next) DP_CHECK(collect(ticket));
+      const bool is_last = at + count == tokens.size();
+      const model::Piece piece{.pos = static_cast<uint32_t>(at),
+                               .tokens = std::span(tokens).subspan(at, count),
+                               .sample = is_last,
+                               .next = is_last ? std::nullopt : std::optional(tokens[at + count])};
+      DP_TRY(const model::Ticket ticket, steps_.step({}, {&piece, 1}));
+      DP_CHECK(collect(ticket));
       at += count;
     }
     return {};
@@ -88,9 +95,10 @@ class Profiler {
 
   Result<double> decode_wall() {
     return step_wall(
-        std::min(model::kTickets, runner_.max_tickets()),
+        std::min(model::kTickets, steps_.max_tickets()),
         [&] {
-          return runner_.decode(steps_of(settings_), settings_.cadence.readback_interval, /*drafts=*/false);
+          return steps_.decode(
+              {&kSlot, 1}, {.steps = steps_of(settings_), .submits = settings_.cadence.readback_interval});
         },
         [&](model::Ticket ticket) { return collect(ticket); });
   }
@@ -98,6 +106,7 @@ class Profiler {
   Model::Impl& impl_;
   gpu::Device& device_;
   model::PlanRunner& runner_;
+  model::SequenceRunner& steps_;
   const ProfileSettings& settings_;
   PlanTimer timer_;
 };

@@ -23,8 +23,8 @@ class StreamProfiler {
     for (uint32_t slot = 0; slot < streams; ++slot) slots_.push_back(slot);
     DP_CHECK(fill_cache());
     DP_TRY(const double wall, decode_wall());
-    DP_CHECK(fill_cache());                                        // back to the depth asked for
-    DP_TRY(const model::Ticket ticket, plans_.decode(slots_, 1));  // it also arranges the step that follows
+    DP_CHECK(fill_cache());                                         // back to the depth asked for
+    DP_TRY(const model::Ticket ticket, plans_.decode(slots_, {}));  // it also arranges the step that follows
     DP_CHECK(collect(ticket));
     const StepShape shape{.rows = streams, .depth = settings_.depth, .each_alone = true};
     DP_TRY(PlanProfile profile, timer_.time(plans_.decode_plan(/*greedy=*/true, streams, settings_.depth + 1),
@@ -74,7 +74,7 @@ class StreamProfiler {
   Result<double> decode_wall() {
     return step_wall(
         std::min(model::kTickets, plans_.max_tickets()),
-        [&] { return plans_.decode(slots_, steps_of(settings_)); },
+        [&] { return plans_.decode(slots_, {.steps = steps_of(settings_)}); },
         [&](model::Ticket ticket) { return collect(ticket); });
   }
 

@@ -4,10 +4,10 @@
 
 #include "base/json.h"
 #include "bench/statistics.h"
-#include "engine/draft_policy.h"
 #include "engine/load_report.h"
 #include "engine/model_options.h"
 #include "engine/paging_report.h"
+#include "engine/scheduler/draft_policy.h"
 #include "engine/tuning.h"
 
 namespace doppler::bench {

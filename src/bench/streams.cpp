@@ -7,7 +7,7 @@
 
 #include "bench/statistics.h"
 #include "engine/scheduler/sequence.h"
-#include "engine/scheduler_thread_native.h"
+#include "engine/scheduler_driver_native.h"
 
 namespace doppler::bench {
 namespace {
@@ -20,13 +20,13 @@ struct Reading {
   std::optional<Error> error;
 };
 
-Result<std::shared_ptr<StreamLine>> begin(engine::SchedulerThread& thread, std::vector<uint32_t> prompt,
+Result<std::shared_ptr<StreamLine>> begin(engine::SchedulerDriver& driver, std::vector<uint32_t> prompt,
                                           uint32_t generate) {
   engine::Request request{.tokens = std::move(prompt), .settings = {}};
   request.settings.greedy = true;
   request.settings.ignore_stop = true;
   request.settings.max_tokens = generate;
-  return thread.submit(std::move(request));
+  return driver.submit(std::move(request));
 }
 
 Reading read(StreamLine& line, Clock::time_point start) {
@@ -43,13 +43,13 @@ Reading read(StreamLine& line, Clock::time_point start) {
 }
 
 // All prompts at once, a reader's thread each, to the end.
-Result<std::vector<std::vector<Arrival>>> run(engine::SchedulerThread& thread,
+Result<std::vector<std::vector<Arrival>>> run(engine::SchedulerDriver& driver,
                                               const std::vector<std::vector<uint32_t>>& prompts,
                                               uint32_t generate) {
   const auto start = Clock::now();
   std::vector<std::shared_ptr<StreamLine>> lines;
   for (const std::vector<uint32_t>& prompt : prompts) {
-    DP_TRY(std::shared_ptr<StreamLine> line, begin(thread, prompt, generate));
+    DP_TRY(std::shared_ptr<StreamLine> line, begin(driver, prompt, generate));
     lines.push_back(std::move(line));
   }
   std::vector<Reading> readings(lines.size());
@@ -112,22 +112,22 @@ std::optional<StreamFigures> stream_figures(std::span<const std::vector<Arrival>
 
 Result<StreamFigures> time_streams(Model& model, const Test& test) {
   Model::Impl& impl = model.impl();
-  if (!impl.thread) {
+  if (!impl.driver || !impl.driver->has_thread()) {
     return fail(ErrorKind::kInvalidInput, "Test %s needs a model that was loaded for several sequences.",
                 test.name().c_str());
   }
-  DP_CHECK(check_room(test, impl.thread->load()));
+  DP_CHECK(check_room(test, impl.driver->load()));
   std::vector<std::vector<uint32_t>> prompts;
   for (uint32_t stream = 0; stream < test.streams; ++stream) {
     prompts.push_back(make_prompt(test.depth, impl.info.vocab_size, stream));
   }
   // Streams that were evaluated one behind the other would decode at unequal depths: first all are evaluated, and then all
   // begin at once, from one more token each.
-  if (test.depth != 0) DP_CHECK(run(*impl.thread, prompts, 1));
+  if (test.depth != 0) DP_CHECK(run(*impl.driver, prompts, 1));
   for (uint32_t stream = 0; stream < test.streams; ++stream) {
     prompts[stream].push_back(make_prompt(1, impl.info.vocab_size, stream + 1000)[0]);
   }
-  DP_TRY(const auto arrivals, run(*impl.thread, prompts, test.generate));
+  DP_TRY(const auto arrivals, run(*impl.driver, prompts, test.generate));
   if (const auto figures = stream_figures(arrivals)) return *figures;
   return fail(
       ErrorKind::kInvalidInput,

@@ -99,6 +99,8 @@ class Wanted {
   std::vector<std::vector<float>> logits_;
 };
 
+constexpr uint32_t kSlot = 0;
+
 class ModelTrial final : public Trial {
  public:
   ModelTrial(gpu::Device& device, const formats::Checkpoint& checkpoint, model::RunnerOptions options,
@@ -116,7 +118,7 @@ class ModelTrial final : public Trial {
     const std::vector<uint32_t> tokens = prompt(std::min(runner_->chunk(), kLeastRows));
     const auto count = static_cast<uint32_t>(tokens.size());
     DP_CHECK(begin());
-    DP_CHECK(runner_->prepare_prefill(tokens));
+    DP_CHECK(runner_->one()->write_prompt({.tokens = tokens}));
     return find_shares(Phase::kPrefill, runner_->prefill_plan(count), count);
   }
 
@@ -159,12 +161,12 @@ class ModelTrial final : public Trial {
     model::GenerationSettings generation;
     generation.ignore_stop = true;
     generation.max_tokens = runner_->ctx_len();
-    return runner_->begin(generation, {});
+    return runner_->runner()->begin(kSlot, generation, {});
   }
 
   Result<void> collect(model::Ticket ticket) {
     DP_TRY([[maybe_unused]] const std::vector<uint32_t> tokens,
-           gpu::run_to_completion(device_, runner_->tokens(ticket)));
+           gpu::run_to_completion(device_, runner_->runner()->tokens(ticket)));
     return {};
   }
 
@@ -176,21 +178,26 @@ class ModelTrial final : public Trial {
         prompt(std::min(device_.caps().type == gpu::AdapterType::kCpu ? kDepthOfCpu : kDepth, room));
     for (size_t at = 0; at < tokens.size();) {
       const size_t count = std::min<size_t>(runner_->chunk(), tokens.size() - at);
-      const std::optional<uint32_t> next = model::token_behind(tokens, at + count);
-      DP_TRY(const model::Ticket ticket, runner_->prefill(std::span(tokens).subspan(at, count), next));
-      if (!next) DP_CHECK(collect(ticket));
+      DP_CHECK(evaluate({.pos = static_cast<uint32_t>(at),
+                         .tokens = std::span(tokens).subspan(at, count),
+                         .sample = at + count == tokens.size()}));
       at += count;
     }
     return {};
+  }
+
+  Result<void> evaluate(const model::Piece& piece) {
+    DP_TRY(const model::Ticket ticket, runner_->runner()->step({}, {&piece, 1}));
+    return collect(ticket);
   }
 
   Result<double> decode(uint32_t steps) {
     const auto start = Clock::now();
     for (uint32_t done = 0; done < steps;) {
       const uint32_t left = steps - done;
-      DP_TRY(const model::Ticket ticket, runner_->decode(std::min(left, model::kDefaultBatch * 2),
-                                                         std::max(1u, left / (model::kDefaultBatch * 2)),
-                                                         /*drafts=*/false));
+      const model::DecodeSteps asked{.steps = std::min(left, model::kDefaultBatch * 2),
+                                     .submits = std::max(1u, left / (model::kDefaultBatch * 2))};
+      DP_TRY(const model::Ticket ticket, runner_->runner()->decode({&kSlot, 1}, asked));
       DP_CHECK(collect(ticket));
       done += ticket.count;
     }
@@ -203,8 +210,7 @@ class ModelTrial final : public Trial {
       const std::vector<uint32_t> tokens = prompt(rows_);
       DP_CHECK(begin());
       const auto start = Clock::now();
-      DP_TRY(const model::Ticket ticket, runner_->prefill(tokens, std::nullopt));
-      DP_CHECK(collect(ticket));
+      DP_CHECK(evaluate({.tokens = tokens, .sample = true}));
       const double taken = seconds_since(start);
       if (taken <= kLongSample || rows_ <= kLeastRows) return taken / rows_;
       rows_ = std::max(kLeastRows, rows_ / 4);

@@ -31,8 +31,6 @@ doppler_load_options default_load_options() {
   out.ring = defaults.ring;
   out.tuned = defaults.tuned;
   out.verify = defaults.verify;
-  out.all_samplers = defaults.all_samplers;
-  out.logprobs = defaults.logprobs;
   return out;
 }
 
@@ -138,15 +136,10 @@ Result<LoadOptions> load_options(const doppler_load_options* options) {
   out.ring = given.ring;
   out.tuned = given.tuned;
   out.verify = given.verify;
-  out.all_samplers = given.all_samplers;
-  out.logprobs = given.logprobs;
-  for (const auto& [name, value] : {std::pair<const char*, uint64_t>{"grammars", given.grammars},
-                                    {"layer_table_on_host", given.layer_table_on_host}}) {
-    if (value <= 1) continue;
-    return fail(ErrorKind::kInvalidInput, "%s is %llu; allowed are 0 and 1.", name,
-                static_cast<unsigned long long>(value));
+  if (given.layer_table_on_host > 1) {
+    return fail(ErrorKind::kInvalidInput, "layer_table_on_host is %llu; allowed are 0 and 1.",
+                static_cast<unsigned long long>(given.layer_table_on_host));
   }
-  out.grammars = given.grammars == 1;
   out.expert_bytes = given.expert_bytes;
   out.layer_table_on_host = given.layer_table_on_host == 1;
   if (given.on_progress) {

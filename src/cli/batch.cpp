@@ -37,7 +37,7 @@ void add_flags(Args& args, BatchFlags& flags) {
   args.text("template", 0, "FILE", "Jinja chat template instead of the model's own",
             &flags.model.template_file);
   args.group("Many at a time");
-  args.count("sequences", 0, "N", "requests that are decoded together, 2 to 64 (default 16)",
+  args.count("sequences", 0, "N", "requests that are decoded together, 1 to 64 (default 16)",
              &flags.model.load.sequences);
   args.count("cache-tokens", 0, "TOKENS",
              "of all requests' caches together (default: --ctx for each, or what fits the device)",
@@ -65,8 +65,8 @@ Result<void> check(const BatchFlags& flags) {
     return fail(ErrorKind::kInvalidInput, "%s is IN and OUT; two files are needed.", flags.files[0].c_str());
   }
   const uint32_t sequences = flags.model.load.sequences;
-  if (sequences < 2 || sequences > kernels::kMaxSequences) {
-    return fail(ErrorKind::kInvalidInput, "Flag --sequences was given %u; allowed is 2 to %u.", sequences,
+  if (sequences < 1 || sequences > kernels::kMaxSequences) {
+    return fail(ErrorKind::kInvalidInput, "Flag --sequences was given %u; allowed is 1 to %u.", sequences,
                 kernels::kMaxSequences);
   }
   return check_options(flags.defaults);
@@ -117,10 +117,7 @@ std::string progress(const BatchTotals& totals) {
 // The files come before the model: what is wrong with them is said at once.
 Result<BatchTotals> answer_file(BatchFlags& flags) {
   DP_TRY(openai::LineReader input, openai::LineReader::open(flags.files[0]));
-  DP_TRY(const openai::LineCount count, openai::count_lines(input));
-  flags.model.load.logprobs = count.names_logprobs;
-  flags.model.load.all_samplers = count.names_more_samplers || needs_all_samplers(flags.defaults.sampling);
-  flags.model.load.grammars = true;
+  DP_TRY(const uint64_t lines, openai::count_lines(input));
   DP_TRY(openai::BatchOutput output, openai::BatchOutput::open(flags.files[1]));
   DP_TRY(Model model, load_named_model(flags.model));
   DP_TRY(Scheduler scheduler, model.scheduler());
@@ -139,7 +136,7 @@ Result<BatchTotals> answer_file(BatchFlags& flags) {
              if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K%s", progress(totals).c_str());
              return !interrupt.raised();
            }},
-      count.lines);
+      lines);
   const auto totals = run.run();
   if (stderr_is_terminal()) std::fprintf(stderr, "\r\033[K");
   if (!totals) return forward(totals.error());

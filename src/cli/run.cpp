@@ -147,12 +147,6 @@ int run_verb(std::span<const std::string> arguments) {
   add_generate_flags(args, flags.generate);
   add_model_flags(args, flags.model, /*allow_synthetic=*/true);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
-  flags.model.load.all_samplers = needs_all_samplers(flags.generate.options.sampling);
-  flags.model.load.logprobs = flags.generate.options.logprobs;
-  if (flags.generate.options.grammar.kind != GrammarKind::kNone) {
-    flags.model.load.grammars = true;
-    flags.model.load.sequences = 2;  // grammars are the scheduler's
-  }
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
 
   if (flags.dry_run) return dry_run(flags.model, flags.json);

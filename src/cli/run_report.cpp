@@ -1,9 +1,9 @@
 #include "cli/run_report.h"
 
 #include "base/json.h"
-#include "engine/draft_policy.h"
 #include "engine/generation_json.h"
 #include "engine/paging_report.h"
+#include "engine/scheduler/draft_policy.h"
 
 namespace doppler::cli {
 

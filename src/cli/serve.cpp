@@ -22,7 +22,7 @@ struct ServeFlags {
   std::string key_file, log_format = "text";
   uint32_t port = kUsualPort;
   uint64_t body_bytes = server::HttpLimits{}.body_bytes;
-  bool json = false, few_samplers = false, no_logprobs = false;
+  bool json = false;
 };
 
 void add_flags(Args& args, ServeFlags& flags) {
@@ -57,7 +57,7 @@ void add_flags(Args& args, ServeFlags& flags) {
             &o.service.files_folder);
   args.bytes("files-size", 0, "SIZE", "of all files together (default 1G)", &o.service.files_bytes);
   args.group("Load");
-  args.count("parallel", 0, "N", "requests of a model that are decoded together, 2 to 64 (default 16)",
+  args.count("parallel", 0, "N", "requests of a model that are decoded together, 1 to 64 (default 16)",
              &flags.model.load.sequences);
   args.count("queue", 0, "N", "requests of a model that may wait; more get status 429 (default 256)",
              &o.service.most_waiting);
@@ -66,9 +66,6 @@ void add_flags(Args& args, ServeFlags& flags) {
              &flags.model.load.pool_tokens);
   args.bytes("cache-host", 0, "SIZE", "host memory for prefixes that left the GPU's, such as 8G (default 0)",
              &flags.model.load.cache_host_bytes);
-  args.flag("few-samplers", 0, "without DRY, XTC, typical, top-n-sigma, mirostat: two dispatches a step less",
-            &flags.few_samplers);
-  args.flag("no-logprobs", 0, "without log-probabilities: two dispatches a step less", &flags.no_logprobs);
   args.count("connections", 0, "N", "connections at a time (default 1024)", &o.http.most_connections);
   args.bytes("body", 0, "SIZE", "the longest body of a request (default 32M)", &flags.body_bytes);
   args.count("head-timeout", 0, "SECONDS", "for a request's head (default 10)",
@@ -108,8 +105,8 @@ Result<void> read_keys(ServeFlags& flags) {
 Result<void> check(ServeFlags& flags) {
   server::ServerOptions& o = flags.server;
   const uint32_t places = flags.model.load.sequences;
-  if (places < 2 || places > kernels::kMaxSequences) {
-    return fail(ErrorKind::kInvalidInput, "Flag --parallel was given %u; allowed is 2 to %u.", places,
+  if (places < 1 || places > kernels::kMaxSequences) {
+    return fail(ErrorKind::kInvalidInput, "Flag --parallel was given %u; allowed is 1 to %u.", places,
                 kernels::kMaxSequences);
   }
   if (flags.port > UINT16_MAX) {
@@ -134,9 +131,6 @@ Result<void> check(ServeFlags& flags) {
   o.gate.is_loopback = server::is_loopback_host(o.http.host);
   o.service.places = places;
   o.logs_json = flags.log_format == "json";
-  flags.model.load.all_samplers = !flags.few_samplers;
-  flags.model.load.logprobs = !flags.no_logprobs;
-  flags.model.load.grammars = true;
   return {};
 }
 

@@ -1,6 +1,6 @@
 // The answer that a generation comes to, token by token: its text in whole characters, and the reason of its end as the
-// host sees it (end tokens, stop strings, the token limit). Where tokens come from is the caller's matter: Generator
-// (generator.h) or a stream of the scheduler (stream_native.cpp).
+// host sees it (end tokens, stop strings, the token limit). Where tokens come from is the caller's matter
+// (stream_answer.h).
 #pragma once
 
 #include <chrono>

@@ -10,30 +10,29 @@
 
 #include "base/json_fwd.h"
 #include "doppler/scheduler.h"
-#include "engine/generator.h"
 #include "engine/loaded_model.h"
 
 namespace doppler {
 
 namespace engine {
 class ModelGuides;
-class SchedulerThread;
+class SchedulerDriver;
 }  // namespace engine
 
 struct Model::Impl {
   std::unique_ptr<gpu::Device> device;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded;
   ModelInfo info;
-  std::vector<uint32_t> cached_tokens;          // tokens in the cache of a model for one sequence
-  std::shared_ptr<engine::ModelGuides> guides;  // of a model loaded for grammars
-  // Of a model for one sequence, and from a path: opens device and files again, where the device was lost.
+  std::shared_ptr<engine::ModelGuides> guides;
+  // From a path: opens device and files again, where the device was lost. Not once a thread runs the scheduler.
   std::function<Result<void>(Impl&)> reload;
   uint32_t reloads = 0;
-  // Of a model for several: it owns the device. Last, since it uses the others.
-  std::unique_ptr<engine::SchedulerThread> thread;
+  // Null: the model was loaded for embeddings or logits. Last, since it uses the others.
+  std::unique_ptr<engine::SchedulerDriver> driver;
 
   ~Impl();
-  Result<void> check_loaded() const;  // error: it could not be loaded again
+  Result<void> check_loaded() const;     // error: it could not be loaded again
+  Result<void> check_generates() const;  // error: or it writes no text
   // For good: a lost device stays in error, any other error is told once.
   bool is_device_lost() const { return device && !device->status() && !device->status(); }
   Result<const tokenizer::Tokenizer*> tokenizer() const;
@@ -56,26 +55,14 @@ struct Session::Impl {
   std::shared_ptr<Model::Impl> model;
   std::vector<uint32_t> sequence;  // the text so far
   std::vector<Message> messages;   // the conversation that it is; empty if it is plain text
-  bool is_generating() const;
-  Result<void> begin(std::vector<uint32_t> prompt, const GenerateOptions& options);
-  void forget();
-  Result<void> begin_generator(std::span<const uint32_t> generated);
-  Result<void> open_again(const Error& loss);
-  Result<std::string> go_on_after_loss(const Error& loss);
-  Result<std::optional<std::string>> next_of_generator();
-  bool is_reloaded() const { return reloads != model->reloads; }
-  const Generation& result() const;
+  bool is_generating() const { return stream.load() != nullptr; }
+  Result<void> begin(const std::vector<uint32_t>& prompt, const GenerateOptions& options);
   void stop();
+  Result<void> open_again(const Error& loss);
+  Result<void> go_on_after_loss(const Error& loss);
 
-  std::optional<engine::Generator> generator;  // of a model for one sequence
-  // What it was begun with, to begin it again where the device is lost.
-  std::vector<uint32_t> begun_prompt;
-  GenerateOptions begun_options;
-  size_t told_bytes = 0;  // of the answer's text
-  uint32_t reloads = 0;   // the model's, when it was begun
-  uint32_t losses = 0;    // in this generation
-  // Of a model for several. Atomic, since cancel() comes from any thread.
-  std::atomic<std::shared_ptr<Stream::Impl>> stream;
+  std::atomic<std::shared_ptr<Stream::Impl>> stream;  // atomic, since cancel() comes from any thread
+  uint32_t losses = 0;                                // of the device, in this generation
   std::atomic<bool> cancelled = false;
 };
 

@@ -8,7 +8,7 @@
 #include "engine/api_impl.h"
 #include "engine/guide_native.h"
 #include "engine/model_options.h"
-#include "engine/scheduler_thread_native.h"
+#include "engine/scheduler_driver_native.h"
 #include "engine/session_file.h"
 #include "engine/session_identity.h"
 #include "engine/tuning.h"
@@ -49,6 +49,13 @@ Result<void> load_into(Model::Impl& impl, std::unique_ptr<formats::FileSet> file
                                              options.chat_template, std::move(progress),
                                              {.verify = options.verify, .stamp_folder = options.cache_dir})));
   impl.info = engine::describe(*impl.loaded, *impl.device);
+  model::SequenceRunner* const steps = impl.loaded->runner->runner();
+  if (!steps) return {};
+  engine::SchedulerConfig config = engine::scheduler_config(*impl.loaded);
+  config.host_cache_bytes = options.cache_host_bytes;
+  impl.guides = std::make_shared<engine::ModelGuides>(impl.loaded->text);
+  DP_TRY(impl.driver, engine::SchedulerDriver::create(*impl.device, *steps, std::move(config)));
+  if (steps->max_sequences() > 1) impl.driver->start_thread();
   return {};
 }
 
@@ -57,11 +64,11 @@ Result<void> load_into(Model::Impl& impl, std::unique_ptr<formats::FileSet> file
 Result<Model> Model::load(const std::string& path, const LoadOptions& options) {
   DP_TRY(std::unique_ptr<formats::FileSet> files, formats::open_file_set(path));
   DP_TRY(Model model, load_files(std::move(files), options));
-  if (model.impl_->thread) return model;
+  if (model.impl_->driver && model.impl_->driver->has_thread()) return model;
   LoadOptions again = options;
   again.progress = nullptr;  // the caller's, who waits for it now
   model.impl_->reload = [path, again](Impl& impl) -> Result<void> {
-    impl.cached_tokens.clear();
+    impl.driver.reset();
     impl.loaded.reset();
     impl.device.reset();
     ++impl.reloads;
@@ -75,13 +82,6 @@ Result<Model> load_files(std::unique_ptr<formats::FileSet> files, const LoadOpti
                          LoadExtras extras) {
   auto impl = std::make_shared<Model::Impl>();
   DP_CHECK(load_into(*impl, std::move(files), options, extras));
-  if (model::SequencePlans* sequences = impl->loaded->runner->sequences()) {
-    engine::SchedulerConfig config{.vocab_size = impl->info.vocab_size,
-                                   .decode_steps = engine::default_batch(*impl->loaded),
-                                   .host_cache_bytes = options.cache_host_bytes};
-    if (options.grammars) impl->guides = std::make_shared<engine::ModelGuides>(impl->loaded->text);
-    DP_TRY(impl->thread, engine::SchedulerThread::start(*impl->device, *sequences, std::move(config)));
-  }
   return Model::Impl::wrap(std::move(impl));
 }
 
@@ -169,19 +169,14 @@ std::span<const int32_t> Session::tokens() const {
 
 Result<void> Session::save(const std::string& path) {
   Model::Impl& model = *impl_->model;
-  DP_CHECK(model.check_loaded());
-  // Only what this session and the cache share is worth keeping; the rest is evaluated again after a restore.
-  // Of several sequences none is: the prefix cache has what it has.
-  const auto [a, b] = std::ranges::mismatch(model.cached_tokens, impl_->sequence);
-  const uint32_t shared =
-      model.thread
-          ? 0
-          : model.loaded->runner->continues_from(static_cast<uint32_t>(a - model.cached_tokens.begin()));
+  DP_CHECK(model.check_generates());
   engine::SessionFile session;
   session.tokens = impl_->sequence;
   session.messages = impl_->messages;
-  if (!model.thread) {
-    DP_TRY(session.cache, gpu::run_to_completion(*model.device, model.loaded->runner->save_cache(shared)));
+  // Only what this session and the cache share is worth keeping; the rest is evaluated again after a restore.
+  // Of several sequences none is: the prefix cache has what it has.
+  if (model.loaded->runner->runner()->holds_text()) {
+    DP_TRY(session.cache, model.driver->save(impl_->sequence));
   }
   DP_TRY(const std::string fingerprint,
          gpu::run_to_completion(*model.device, engine::session_fingerprint(*model.loaded)));
@@ -190,7 +185,7 @@ Result<void> Session::save(const std::string& path) {
 
 Result<void> Session::restore(const std::string& path) {
   Model::Impl& model = *impl_->model;
-  DP_CHECK(model.check_loaded());
+  DP_CHECK(model.check_generates());
   model::PlanRunner& runner = *model.loaded->runner;
   DP_TRY(const MappedFile file, MappedFile::open(path));
   DP_TRY(const std::string fingerprint,
@@ -207,10 +202,8 @@ Result<void> Session::restore(const std::string& path) {
   }
   impl_->sequence = std::move(decoded->tokens);
   impl_->messages = std::move(decoded->messages);
-  if (model.thread) return {};  // its text is evaluated when it goes on
-  DP_CHECK(gpu::run_to_completion(*model.device, runner.restore_cache(cached, decoded->cache)));
-  model.cached_tokens.assign(impl_->sequence.begin(), impl_->sequence.begin() + cached);
-  return {};
+  if (!runner.runner()->holds_text()) return {};  // its text is evaluated when it goes on
+  return model.driver->restore(std::span(impl_->sequence).first(cached), decoded->cache);
 }
 
 }  // namespace doppler

@@ -106,8 +106,7 @@ std::vector<uint32_t> tokens_with(const tokenizer::Tokenizer& tokenizer, std::sp
 
 }  // namespace
 
-Result<void> check_options(const GenerateOptions& options, const GeneratorConfig& config,
-                           uint32_t max_batch) {
+Result<void> check_options(const GenerateOptions& options, const AnswerConfig& config, uint32_t max_batch) {
   DP_CHECK(doppler::check_options(options));
   const uint32_t most_readbacks = max_batch / std::max(1u, options.batch);
   const Bound bounds[] = {
@@ -119,7 +118,7 @@ Result<void> check_options(const GenerateOptions& options, const GeneratorConfig
   return check_biases(options.sampling, config.vocab_size);
 }
 
-model::GenerationSettings settings_of(const GenerateOptions& o, const GeneratorConfig& config,
+model::GenerationSettings settings_of(const GenerateOptions& o, const AnswerConfig& config,
                                       const tokenizer::Tokenizer* tokenizer, const Segment& segment) {
   const SamplingOptions& s = o.sampling;
   model::GenerationSettings out;

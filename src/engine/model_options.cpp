@@ -18,11 +18,6 @@ const char* stop_reason_name(StopReason reason) {
   return "unknown";
 }
 
-bool needs_all_samplers(const SamplingOptions& o) {
-  return o.min_tokens > 0 || o.top_n_sigma > 0 || o.typical_p < 1 || o.xtc_probability > 0 ||
-         o.dynatemp_range > 0 || o.mirostat_tau > 0 || o.dry_multiplier > 0;
-}
-
 }  // namespace doppler
 
 namespace doppler::engine {
@@ -66,9 +61,6 @@ Result<model::RunnerOptions> runner_options(const LoadOptions& options) {
   if (!options.pooling.empty()) {
     DP_TRY(out.pooling, pooling_of(options.pooling));
   }
-  out.parts = {.all_samplers = options.all_samplers,
-               .logprobs = options.logprobs,
-               .masks = options.grammars && options.sequences > 1};
   DP_TRY(out.drafting, drafting_of(options.draft));
   out.chunk = options.chunk;
   out.tickets = options.ring;
@@ -156,7 +148,8 @@ Counters counters_since_load(const LoadedModel& loaded, const gpu::Device& devic
           .readback_bytes = now.readback_bytes - before.readback_bytes,
           .objects_created = (now.buffers_created - before.buffers_created) +
                              (now.bind_groups_created - before.bind_groups_created) +
-                             (now.pipelines_created - before.pipelines_created),
+                             (now.pipelines_created - before.pipelines_created) -
+                             loaded.runner->objects_created_later(),
           .experts = paging_of(loaded)};
 }
 

@@ -20,6 +20,13 @@ Result<void> Model::Impl::check_loaded() const {
   return fail(ErrorKind::kDevice, "The GPU device was lost, and the model could not be loaded again.");
 }
 
+Result<void> Model::Impl::check_generates() const {
+  DP_CHECK(check_loaded());
+  if (driver) return {};
+  DP_CHECK(model::check_writes_text(loaded->runner->config()));
+  return fail(ErrorKind::kInternal, "The model was loaded for logits, not to write text.");
+}
+
 Result<const tokenizer::Tokenizer*> Model::Impl::tokenizer() const {
   DP_CHECK(check_loaded());
   if (loaded->text.tokenizer) return loaded->text.tokenizer.get();
@@ -41,77 +48,42 @@ Model::Impl::~Impl() = default;
 Session::Impl::Impl(std::shared_ptr<Model::Impl> owner) : model(std::move(owner)) {}
 Session::Impl::~Impl() = default;
 
-// ---- The generation under way: a Generator of the one sequence, or a stream of several.
+// ---- The generation under way
 
-bool Session::Impl::is_generating() const { return generator || stream.load(); }
-
-Result<void> Session::Impl::begin(std::vector<uint32_t> tokens, const GenerateOptions& chosen) {
-  DP_CHECK(model->check_loaded());
-  if (model->thread) {
-    DP_TRY(std::unique_ptr<Stream::Impl> begun,
-           Stream::Impl::begin(model, std::move(tokens), chosen, engine::Request(), {}));
-    stream.store(std::move(begun));
-    return {};
+Result<void> Session::Impl::begin(const std::vector<uint32_t>& tokens, const GenerateOptions& chosen) {
+  DP_CHECK(model->check_generates());
+  losses = 0;
+  const auto submit = [&] { return Stream::Impl::begin(model, tokens, chosen, engine::Request(), {}); };
+  auto begun = submit();
+  if (!begun && model->is_device_lost()) {
+    DP_CHECK(open_again(begun.error()));
+    begun = submit();
   }
-  begun_prompt = std::move(tokens);
-  begun_options = chosen;
-  told_bytes = losses = 0;
-  auto begun = begin_generator({});
-  if (begun || !model->is_device_lost()) return begun;
-  DP_CHECK(open_again(begun.error()));
-  return begin_generator({});
-}
-
-Result<void> Session::Impl::begin_generator(std::span<const uint32_t> generated) {
-  reloads = model->reloads;
-  const bool is_cpu = model->device->caps().type == gpu::AdapterType::kCpu;
-  engine::GeneratorConfig config = engine::generator_config(*model->loaded);
-  if (is_cpu) config.prompt_rows = engine::kCpuPromptRows;
-  generator.emplace(*model->loaded->runner, model->loaded->text.tokenizer.get(), config, model->cached_tokens,
-                    cancelled);
-  auto started = generator->start(begun_prompt, begun_options, generated);
-  if (!started) generator.reset();
-  return started;
+  if (!begun) return forward(std::move(begun).error());
+  stream.store(std::move(*begun));
+  return {};
 }
 
 // The model is loaded again, unless another session has done so. A device that is lost again and again is given up.
 Result<void> Session::Impl::open_again(const Error& loss) {
   constexpr uint32_t kMostLosses = 3;
-  if (++losses > kMostLosses || !model->reload) return forward(loss);
-  if (is_reloaded()) return {};
+  if (++losses > kMostLosses || !model->reload || (model->driver && model->driver->has_thread()))
+    return forward(loss);
+  const std::shared_ptr<Stream::Impl> now = stream.load();
+  if (now && now->is_of_lost_device()) return {};
   log(LogLevel::kWarning, "%s The model is loaded again, and the answer goes on.", loss.sentence().c_str());
   return model->reload(*model);
 }
 
-// Goes on from the tokens that are known. Gives what is new of the text.
-Result<std::string> Session::Impl::go_on_after_loss(const Error& loss) {
-  const std::vector<int32_t> known = generator->result().tokens;
+// Goes on from the tokens that are known.
+Result<void> Session::Impl::go_on_after_loss(const Error& loss) {
   DP_CHECK(open_again(loss));
-  DP_CHECK(begin_generator(std::vector<uint32_t>(known.begin(), known.end())));
-  return generator->result().text.substr(std::min(told_bytes, generator->result().text.size()));
-}
-
-void Session::Impl::forget() {
-  generator.reset();
-  stream.store(nullptr);
-}
-
-const Generation& Session::Impl::result() const {
-  const std::shared_ptr<Stream::Impl> now = stream.load();
-  return now ? now->answer.result() : generator->result();
-}
-
-void Session::Impl::stop() {
-  const std::shared_ptr<Stream::Impl> now = stream.load();
-  if (!now) {
-    generator->stop();
-  } else if (!now->answer.ended()) {
-    now->cancel();
-  }
+  return stream.load()->submit(nullptr);
 }
 
 void Session::Impl::cancel() {
   cancelled.store(true, std::memory_order_relaxed);
+  if (!model->driver || !model->driver->has_thread()) return;  // who waits for tokens looks at it
   if (const std::shared_ptr<Stream::Impl> now = stream.load()) now->cancel();
 }
 
@@ -132,23 +104,21 @@ Result<void> Session::Impl::start_ids(std::span<const int32_t> ids, const Genera
 }
 
 Result<std::optional<std::string>> Session::Impl::next() {
-  if (!is_generating()) return fail(ErrorKind::kInternal, "next() was called without start().");
   const std::shared_ptr<Stream::Impl> now = stream.load();
-  auto piece = now ? now->next() : next_of_generator();
-  if (!piece) forget();  // a device that failed: there is nothing to finish
+  if (!now) return fail(ErrorKind::kInternal, "next() was called without start().");
+  auto piece = now->next(&cancelled);
+  if (!piece && (now->is_of_lost_device() || model->is_device_lost())) {
+    auto again = go_on_after_loss(piece.error());
+    piece = again ? Result<std::optional<std::string>>(std::string()) : forward(std::move(again).error());
+  }
+  if (!piece) stream.store(nullptr);  // a device that failed: there is nothing to finish
   return piece;
 }
 
-Result<std::optional<std::string>> Session::Impl::next_of_generator() {
-  using Piece = std::optional<std::string>;
-  auto piece = is_reloaded() ? fail(ErrorKind::kDevice, "The GPU device was lost.")
-                             : gpu::run_to_completion(*model->device, generator->next());
-  if (!piece && (is_reloaded() || model->is_device_lost())) {
-    DP_TRY(std::string text, go_on_after_loss(piece.error()));
-    piece = Piece(std::move(text));
-  }
-  if (piece && *piece) told_bytes += (*piece)->size();
-  return piece;
+// The caller wants no more tokens.
+void Session::Impl::stop() {
+  const std::shared_ptr<Stream::Impl> now = stream.load();
+  if (!now->answer.ended()) now->cancel();
 }
 
 Result<Generation> Session::Impl::finish() {
@@ -158,10 +128,10 @@ Result<Generation> Session::Impl::finish() {
     DP_TRY(const std::optional<std::string> piece, next());
     if (!piece) break;
   }
-  Generation done = result();
+  Generation done = stream.load()->answer.result();
   for (const int32_t token : done.tokens) sequence.push_back(static_cast<uint32_t>(token));
   if (!messages.empty()) messages.push_back({"assistant", done.text});
-  forget();
+  stream.store(nullptr);
   return done;
 }
 

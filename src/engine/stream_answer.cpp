@@ -13,24 +13,38 @@ double seconds(std::chrono::steady_clock::time_point from, std::chrono::steady_c
 
 }  // namespace
 
-GeneratorConfig generator_config(const LoadedModel& loaded) {
+AnswerConfig answer_config(const LoadedModel& loaded) {
   return {.vocab_size = loaded.runner->config().vocab_size,
+          .ctx_len = loaded.runner->ctx_len(),
           .stop_tokens = loaded.text.stop_tokens,
           .batch = default_batch(loaded),
           .drafts = loaded.runner->options().drafting == model::Drafting::kOn ? DraftUse::kAlways
                                                                               : DraftUse::kWhereFaster};
 }
 
-StreamAnswer::StreamAnswer(const LoadedModel& loaded, std::vector<uint32_t> prompt, GenerateOptions options,
-                           bool show_special)
-    : loaded_(loaded),
+SchedulerConfig scheduler_config(LoadedModel& loaded) {
+  SchedulerConfig config{.vocab_size = loaded.runner->config().vocab_size,
+                         .decode_steps = default_batch(loaded)};
+  if (loaded.runner->runner()->max_sequences() > 1) return config;
+  // One slot: nobody else waits for its place, and its steps are short.
+  constexpr uint32_t kTicketsOfOne = 3, kCpuPieceRows = 64;
+  constexpr double kPieceSeconds = 0.5;
+  config.tickets_ahead = kTicketsOfOne;
+  config.piece_seconds = kPieceSeconds;
+  if (loaded.runner->device().caps().type == gpu::AdapterType::kCpu) config.piece_rows = kCpuPieceRows;
+  return config;
+}
+
+StreamAnswer::StreamAnswer(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, AnswerConfig config,
+                           std::vector<uint32_t> prompt, GenerateOptions options, bool show_special)
+    : tokenizer_(std::move(tokenizer)),
+      config_(std::move(config)),
       options_(std::move(options)),
-      config_(generator_config(loaded)),
       sequence_(std::move(prompt)),
-      answer_(loaded.text.tokenizer.get(), config_.stop_tokens, options_, show_special),
+      answer_(tokenizer_.get(), config_.stop_tokens, options_, show_special),
       started_(std::chrono::steady_clock::now()) {
   answer_.result().timings.prompt_tokens = static_cast<uint32_t>(sequence_.size());
-  const uint32_t ctx_len = loaded.runner->ctx_len();
+  const uint32_t ctx_len = config_.ctx_len;
   if (options_.when_full == WhenFull::kSlide && sequence_.size() >= ctx_len) {
     sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(ctx_len));
   }
@@ -53,9 +67,12 @@ Result<Request> StreamAnswer::next_request(Request request) const {
   const Segment segment{.max_tokens = options_.max_tokens == 0 ? 0 : options_.max_tokens - done,
                         .slides = segments_,
                         .generated = segment_start_};
-  request.settings = settings_of(options_, config_, loaded_.text.tokenizer.get(), segment);
+  request.settings = settings_of(options_, config_, tokenizer_.get(), segment);
   request.settings.generated = done - segment_start_;
   request.tokens = sequence_;
+  request.drafts = config_.drafts;
+  request.batch = checked.batch;
+  request.submits = options_.readback_interval;
   return request;
 }
 
@@ -81,6 +98,10 @@ Result<StreamAnswer::Taken> StreamAnswer::take(const Arrived& arrived) {
       arrived.timings.forced_tokens - std::exchange(forced_, arrived.timings.forced_tokens);
   timings.preemptions +=
       arrived.timings.preemptions - std::exchange(preemptions_, arrived.timings.preemptions);
+  const model::DraftTally& drafts = arrived.timings.drafts;
+  timings.drafted_tokens += static_cast<uint32_t>(drafts.drafted - drafts_.drafted);
+  timings.accepted_tokens += static_cast<uint32_t>(drafts.accepted - drafts_.accepted);
+  drafts_ = drafts;
   if (!arrived.tokens.empty() && answer_.result().tokens.size() > 1)
     timings.decode_seconds = seconds(first_token_at_, now);
   if (!answer_.ended() && arrived.error) return forward(Error(*arrived.error));
@@ -101,7 +122,8 @@ bool StreamAnswer::slide() {
   ++segments_;
   segment_start_ = static_cast<uint32_t>(done);
   forced_ = preemptions_ = 0;
-  sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(loaded_.runner->ctx_len()));
+  drafts_ = {};
+  sequence_.erase(sequence_.begin(), sequence_.end() - kept_by_slide(config_.ctx_len));
   return true;
 }
 

@@ -1,6 +1,6 @@
-// The answer to one request of the scheduler: what is asked of it, again where a full context slides, and the text of the
-// tokens that come back. Who carries them is the caller's matter: a thread (stream_native.cpp), or a browser's only one
-// (web/web_streams.cpp).
+// The answer to one request of the scheduler: what is asked of it, again where a full context slides, and the text of
+// the tokens that come back. Who carries them is the caller's matter: a thread (stream_native.cpp), or a browser's
+// only one (web/web_streams.cpp).
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 #include "engine/answer.h"
 #include "engine/generation_settings.h"
 #include "engine/loaded_model.h"
-#include "engine/scheduler/stream.h"
+#include "engine/scheduler/scheduler.h"
 
 namespace doppler::engine {
 
@@ -26,15 +26,16 @@ struct Arrived {
   StreamTimings timings;
 };
 
-// Of a model: what its generations have in common.
-GeneratorConfig generator_config(const LoadedModel& loaded);
+AnswerConfig answer_config(const LoadedModel& loaded);
+// Of the scheduler over a loaded model, whose runner is there.
+SchedulerConfig scheduler_config(LoadedModel& loaded);
 
 class StreamAnswer {
  public:
-  // `loaded` must outlive it. `show_special`: special tokens are part of the text. A prompt that fills the context slides at
-  // once, where the options say so.
-  StreamAnswer(const LoadedModel& loaded, std::vector<uint32_t> prompt, GenerateOptions options,
-               bool show_special = false);
+  // `tokenizer` may be null: ids only, no text. `show_special`: special tokens are part of the text. A prompt that
+  // fills the context slides at once, where the options say so.
+  StreamAnswer(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, AnswerConfig config,
+               std::vector<uint32_t> prompt, GenerateOptions options, bool show_special = false);
 
   // Tokens of the answer that are known, of one whose device was lost: before the first next_request(), which goes on
   // behind them. result() has them and their text.
@@ -47,7 +48,8 @@ class StreamAnswer {
     std::string text;
     bool slid = false;  // the context was full: next_request() is to be submitted
   };
-  // Takes what arrived of the request that was submitted last. Once it ended() a stream that has not is to be cancelled.
+  // Takes what arrived of the request that was submitted last. Once it ended() a stream that has not is to be
+  // cancelled.
   Result<Taken> take(const Arrived& arrived);
 
   bool ended() const { return answer_.ended(); }
@@ -58,15 +60,16 @@ class StreamAnswer {
  private:
   bool slide();
 
-  const LoadedModel& loaded_;
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
+  AnswerConfig config_;
   GenerateOptions options_;
-  GeneratorConfig config_;
   std::vector<uint32_t> sequence_;  // prompt and what was generated
   Answer answer_;
   uint32_t segments_ = 0;       // slides so far: varies the seed
   uint32_t segment_start_ = 0;  // tokens of the answer before this segment
   uint32_t forced_ = 0;         // tokens that were forced in it
   uint32_t preemptions_ = 0;    // of it
+  model::DraftTally drafts_;    // likewise
   std::chrono::steady_clock::time_point started_, first_token_at_;
 };
 

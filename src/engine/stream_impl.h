@@ -7,7 +7,7 @@
 
 #include "doppler/scheduler.h"
 #include "engine/api_impl.h"
-#include "engine/scheduler_thread_native.h"
+#include "engine/scheduler_driver_native.h"
 #include "engine/stream_answer.h"
 
 namespace doppler {
@@ -28,7 +28,8 @@ struct Stream::Impl {
        engine::Request asked, Reading reading);
   ~Impl();
 
-  Result<std::optional<std::string>> next();
+  // `cancelled`, if it is not null, ends the stream when it is set.
+  Result<std::optional<std::string>> next(const std::atomic<bool>* cancelled = nullptr);
   Result<StreamPiece> try_next();
   Result<Generation> finish();
   void cancel();
@@ -37,6 +38,8 @@ struct Stream::Impl {
   Result<void> submit(std::shared_ptr<engine::StreamLine> parent);
   // The text of what arrived on the line `of`.
   Result<std::string> accept(const std::shared_ptr<engine::StreamLine>& of, const engine::Arrived& arrived);
+  // Whether the model was loaded again since: then nothing comes any more.
+  bool is_of_lost_device() const { return reloads != model->reloads; }
   std::shared_ptr<engine::StreamLine> line_now();
   void cancel_line(const std::shared_ptr<engine::StreamLine>& of);
 
@@ -45,6 +48,7 @@ struct Stream::Impl {
   Reading reading;
   engine::StreamAnswer answer;
   bool line_ended = false;
+  uint32_t reloads = 0;        // the model's, when it was submitted
   bool was_cancelled = false;  // under mutex
   std::mutex mutex;            // of line and was_cancelled: cancel() comes from any thread
   std::shared_ptr<engine::StreamLine> line;

@@ -19,7 +19,8 @@ Stream::Impl::Impl(std::shared_ptr<Model::Impl> owner, std::vector<uint32_t> tok
     : model(std::move(owner)),
       request(std::move(asked)),
       reading(std::move(how)),
-      answer(*model->loaded, std::move(tokens), std::move(chosen), reading.show_special) {}
+      answer(model->loaded->text.tokenizer, engine::answer_config(*model->loaded), std::move(tokens),
+             std::move(chosen), reading.show_special) {}
 
 Stream::Impl::~Impl() {
   if (line && !line_ended) cancel_line(line);
@@ -34,9 +35,8 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
   auto made = std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options),
                                      std::move(request), std::move(reading));
   made->request.guide = nullptr;  // a fork begins a grammar of its own
-  // Without guides the scheduler refuses the request.
   const Grammar& grammar = made->answer.options().grammar;
-  if (grammar.kind != GrammarKind::kNone && made->model->guides) {
+  if (grammar.kind != GrammarKind::kNone) {
     DP_TRY(made->request.guide, made->model->guides->begin(grammar));
   }
   if (made->answer.sequence().size() != prompt_len) parent = nullptr;  // it slid, and does not begin so
@@ -45,12 +45,13 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
 }
 
 Result<void> Stream::Impl::submit(std::shared_ptr<engine::StreamLine> parent) {
+  reloads = model->reloads;
   DP_TRY(engine::Request asked, answer.next_request(request));
   std::shared_ptr<engine::StreamLine> begun;
   if (reading.on_news) {
-    begun = model->thread->submit_later(std::move(asked), std::move(parent), reading.on_news);
+    begun = model->driver->submit_later(std::move(asked), std::move(parent), reading.on_news);
   } else {
-    DP_TRY(begun, model->thread->submit(std::move(asked), std::move(parent)));
+    DP_TRY(begun, model->driver->submit(std::move(asked), std::move(parent)));
   }
   const std::lock_guard lock(mutex);
   line = std::move(begun);
@@ -64,7 +65,8 @@ std::shared_ptr<engine::StreamLine> Stream::Impl::line_now() {
 }
 
 void Stream::Impl::cancel_line(const std::shared_ptr<engine::StreamLine>& of) {
-  reading.on_news ? model->thread->cancel_later(of) : model->thread->cancel(*of);
+  if (is_of_lost_device()) return;
+  reading.on_news ? model->driver->cancel_later(of) : model->driver->cancel(*of);
 }
 
 void Stream::Impl::cancel() {
@@ -77,10 +79,11 @@ void Stream::Impl::cancel() {
   if (now) cancel_line(now);
 }
 
-Result<std::optional<std::string>> Stream::Impl::next() {
+Result<std::optional<std::string>> Stream::Impl::next(const std::atomic<bool>* cancelled) {
   if (answer.ended()) return std::optional<std::string>();
+  if (is_of_lost_device()) return fail(ErrorKind::kDevice, "The GPU device was lost.");
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  DP_TRY(std::string text, accept(of, of->wait()));
+  DP_TRY(std::string text, accept(of, model->driver->wait(of, cancelled)));
   return std::optional<std::string>(std::move(text));
 }
 
@@ -189,13 +192,12 @@ Result<Stream> Scheduler::fork(const Stream& parent, const GenerateOptions& opti
   return Stream(std::move(stream));
 }
 
-SchedulerLoad Scheduler::load() const { return impl_->model->thread->load(); }
+SchedulerLoad Scheduler::load() const { return impl_->model->driver->load(); }
 
 Result<Scheduler> Model::scheduler() {
-  if (impl_->thread) return Scheduler(std::make_shared<Scheduler::Impl>(impl_));
-  DP_CHECK(model::check_writes_text(impl_->loaded->runner->config()));
-  return fail(ErrorKind::kUnsupported,
-              "The model was loaded for one sequence; a scheduler needs LoadOptions::sequences of 2 to 64.");
+  DP_CHECK(impl_->check_generates());
+  impl_->driver->start_thread();
+  return Scheduler(std::make_shared<Scheduler::Impl>(impl_));
 }
 
 }  // namespace doppler

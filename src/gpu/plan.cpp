@@ -1,6 +1,8 @@
 // Plans as text and as numbers; the words are explained in plan.h.
 #include "gpu/plan.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace doppler::gpu {
@@ -11,6 +13,32 @@ uint32_t Plan::dispatch_count() const {
     count += words[at] == kDispatch ? 1 : 0;
   }
   return count;
+}
+
+Plan spliced(const Plan& base, uint32_t first, uint32_t last, const Plan& with) {
+  const auto command = [](const std::vector<uint32_t>& words, uint32_t index) {
+    return words.begin() + static_cast<ptrdiff_t>(size_t{index} * kPlanCommandWords);
+  };
+  Plan out{.name = with.name, .max_rows = base.max_rows, .words = {}, .entries = {}, .parts = base.parts};
+  out.words.assign(base.words.begin(), command(base.words, first));
+  out.words.insert(out.words.end(), with.words.begin(), with.words.end());
+  out.words.insert(out.words.end(), command(base.words, last), base.words.end());
+  out.entries.assign(base.entries.begin(), base.entries.begin() + first);
+  out.entries.insert(out.entries.end(), with.entries.begin(), with.entries.end());
+  out.entries.insert(out.entries.end(), base.entries.begin() + last, base.entries.end());
+  // The scratch of both has numbers of its own.
+  uint32_t next = 0;
+  for (const PlanEntry& entry : base.entries) {
+    for (const uint32_t tensor : entry.tensors)
+      next = tensor == kNotScratch ? next : std::max(next, tensor + 1);
+  }
+  for (size_t i = first; i < first + with.entries.size(); ++i) {
+    for (uint32_t& tensor : out.entries[i].tensors) tensor += tensor == kNotScratch ? 0 : next;
+  }
+  for (PlanPart& part : out.parts) {
+    if (part.first >= last) part.first += static_cast<uint32_t>(with.entries.size()) - (last - first);
+  }
+  return out;
 }
 
 std::string describe(const Plan& plan) {

@@ -52,6 +52,9 @@ struct Plan {
   uint32_t dispatch_count() const;
 };
 
+// `base` with commands [first, last) replaced by those of `with`, which has no parts.
+Plan spliced(const Plan& base, uint32_t first, uint32_t last, const Plan& with);
+
 // One line a command, by the ids of the words. What the ids stand for: plan_text.h.
 std::string describe(const Plan& plan);
 

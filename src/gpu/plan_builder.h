@@ -87,6 +87,8 @@ class PlanBuilder {
   // Whole multiples of 4 bytes. per_row: `bytes` of both views are for one row, copied times `rows`.
   Result<void> copy(TensorView from, TensorView to, std::string_view op_label, bool per_row = false);
   void end();
+  // Of the plan that is being recorded, so far.
+  uint32_t command_count() const { return static_cast<uint32_t>(recordings_.back().commands.size()); }
 
   // Once, after the last end().
   Task<Result<BuiltPlans>> build(Device& device, BuildProgress progress);

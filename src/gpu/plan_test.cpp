@@ -170,6 +170,32 @@ TEST(PlanParts, ScratchOfAPartThatIsRepeatedIsItsAlone) {
   }
 }
 
+TEST(Plan, CommandsAreReplacedByThoseOfAnother) {
+  const auto plan_of = [](const char* name, std::vector<uint32_t> numbers) {
+    Plan plan{.name = name, .max_rows = 8, .words = {}, .entries = {}};
+    for (const uint32_t number : numbers) {
+      plan.words.insert(plan.words.end(), {kDispatch, number, 0, 1, 1, 1, 0, 0});
+      plan.entries.push_back({.name = std::to_string(number), .tensors = {number % 2, kNotScratch}});
+    }
+    return plan;
+  };
+  Plan base = plan_of("sample", {1, 2, 3, 4});
+  base.parts = {{.first = 0}, {.first = 1, .tag = 5}, {.first = 3}};
+  const Plan made = spliced(base, 1, 3, plan_of("sample.masks", {7, 8, 9}));
+  EXPECT_EQ(made.name, "sample.masks");
+  EXPECT_EQ(made.max_rows, 8u);
+  std::string numbers;
+  for (size_t i = 0; i < made.entries.size(); ++i) {
+    EXPECT_EQ(std::to_string(made.words[i * kPlanCommandWords + 1]), made.entries[i].name);
+    numbers += made.entries[i].name;
+  }
+  EXPECT_EQ(numbers, "17894");
+  EXPECT_EQ(made.entries[0].tensors, (std::vector<uint32_t>{1, kNotScratch}));
+  EXPECT_EQ(made.entries[1].tensors, (std::vector<uint32_t>{3, kNotScratch})) << "behind those of the base";
+  EXPECT_EQ(made.parts[1].first, 1u);
+  EXPECT_EQ(made.parts[2].first, 4u);
+}
+
 TEST(Plan, IsReadableAsText) {
   Plan plan = {.name = "prefill",
                .max_rows = 64,

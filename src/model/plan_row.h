@@ -4,11 +4,10 @@
 #include <string>
 
 #include "lowering/step_io.h"
-#include "model/plan_runner.h"
 
 namespace doppler::model {
 
-struct PlanRunner::PlanRow {
+struct PlanRow {
   std::string name;
   uint32_t max_rows = 1;
   lowering::LogitsRows logits_rows = lowering::LogitsRows::kLast;

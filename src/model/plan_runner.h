@@ -1,7 +1,7 @@
-// A loaded model on a device: weights, cache, step state and the plans that replay its steps. The one
-// StepRunner that uses the GPU. Everything it needs is created by load(); afterwards it only writes small
-// state and submits. Read next: families/llama.cpp and lowering/lowering.h (what is recorded), kernels/step/step.h (how the state
-// advances).
+// A loaded model on a device: weights, cache, step state and the plans that replay its steps. It owns them; who
+// replays the plans are the runners that it makes: one_sequence.h, sequence_plans.h, all_rows.h. Everything is
+// created by load(), but for plans that few generations need (choice_plans.h). Read next: families/llama.cpp and
+// lowering/lowering.h (what is recorded), kernels/step/step.h (how the state advances).
 #pragma once
 
 #include <deque>
@@ -21,13 +21,16 @@
 #include "lowering/bound_weights.h"
 #include "lowering/rule.h"
 #include "lowering/step_io.h"
+#include "model/all_rows.h"
+#include "model/choice_plans.h"
 #include "model/expert_pager.h"
 #include "model/host_table.h"
 #include "model/kv_cache.h"
 #include "model/memory_estimate.h"
+#include "model/one_sequence.h"
+#include "model/plan_row.h"
 #include "model/recurrent_states.h"
 #include "model/sequence_plans.h"
-#include "model/step_runner.h"
 #include "model/weight_stream.h"
 
 namespace doppler::model {
@@ -56,7 +59,6 @@ struct RunnerOptions {
   uint32_t window_tokens =
       0;  // of the blocks of layers with a window; 0: no pool of their own. Set when loading
   uint32_t checkpoints = 0;  // of recurrent states, with max_sequences. Set when loading
-  SamplerParts parts = {};   // of sampled plans
   uint32_t block_reads = 1;  // blocks on their way to the host at a time: each takes memory there
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
@@ -89,89 +91,80 @@ struct LoadTimes {
            blobs_stored = 0;  // of the provider's cache: a load that compiles nothing stores none
 };
 
-class PlanRunner final : public StepRunner {
+class PlanRunner {
  public:
   // `device` must outlive the runner, and where experts are paged or a table is on the host the checkpoint too.
   static Task<Result<std::unique_ptr<PlanRunner>>> load(gpu::Device& device,
                                                         const formats::Checkpoint& checkpoint,
                                                         RunnerOptions options, LoadProgress progress);
 
-  uint32_t ctx_len() const override { return options_.ctx_len; }
-  uint32_t chunk() const override { return options_.chunk; }
-  uint32_t max_batch() const override { return kMaxBatch; }
-  uint32_t max_tickets() const override { return host_table_ ? 1 : options_.tickets; }
-  Result<void> begin(const GenerationSettings& settings, std::span<const uint32_t> before) override;
-  Result<Ticket> prefill(std::span<const uint32_t> tokens, std::optional<uint32_t> next) override;
-  Result<Ticket> mark() override;
-  Result<Ticket> decode(uint32_t steps, uint32_t submits, bool drafts) override;
-  DraftCounts draft_counts() const override { return draft_counts_; }
-  bool can_draft() const override { return drafts_ && model::refuse_drafts(settings_).empty(); }
-  bool goes_on_without_lost() override { return std::exchange(tokens_lost_, false); }
-  Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
-  Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
-  uint32_t continues_from(uint32_t count) const override {
-    return later_.empty() ? cache_.continues_from(states_.continues_from(count)) : 0;
-  }
-  Task<Result<std::vector<uint8_t>>> save_cache(uint32_t count) override;
-  Task<Result<void>> restore_cache(uint32_t count, std::span<const uint8_t> bytes) override;
+  uint32_t ctx_len() const { return options_.ctx_len; }
+  uint32_t chunk() const { return options_.chunk; }
 
-  // Only with RunnerOptions::all_logits. Runs up to chunk() tokens at positions pos.. of a sequence whose
-  // earlier tokens were run before. logits: [tokens, output_dim()]; hidden: [n_layers + 1, tokens, hidden_dim]
-  // or empty. types: of the tokens, for models that have them; empty: 0. Of bidirectional models pos is 0.
-  // next_logits: [tokens - 1, vocab_size], with RunnerOptions::drafting: of the next-token layer, which reads each row and the
-  // token behind it.
-  struct Rows {
-    std::vector<float> logits, hidden, next_logits;
-  };
+  // The steps of generations: of one slot, or with RunnerOptions::max_sequences of several; null: plans give all
+  // logits.
+  SequenceRunner* runner() { return runner_; }
+  OneSequence* one() { return one_.get(); }           // null: of several, or all logits
+  SequencePlans* sequences() { return many_.get(); }  // null: of one, or all logits
+
+  // Only with RunnerOptions::all_logits: AllRows::run().
+  using Rows = AllRows::Rows;
   Task<Result<Rows>> logits(uint32_t pos, std::span<const uint32_t> tokens,
-                            std::span<const uint32_t> types = {});
-
-  // With RunnerOptions::max_sequences: the steps of many sequences; null otherwise. Then begin(), prefill() and decode()
-  // are not there.
-  SequencePlans* sequences() { return many_.get(); }
+                            std::span<const uint32_t> types = {}) {
+    return all_rows_->run(pos, tokens, types);
+  }
 
   // Where experts are paged; null: all lie on the device.
   const ExpertPager* pager() const { return pager_.get(); }
-  // Whether embeddings of each layer are on the host. Then a step's tokens are those of tickets that were collected:
-  // max_tickets() is 1, and a ticket has one step.
+  // Whether embeddings of each layer are on the host. Then a step's tokens are those of tickets that were collected.
   bool has_host_table() const { return host_table_ != nullptr; }
 
   gpu::Device& device() { return device_; }
   const formats::ModelConfig& config() const { return config_; }
   const RunnerOptions& options() const { return options_; }
+  KvCache& cache() { return cache_; }
   const MemoryEstimate& memory() const { return memory_; }  // as loaded, not estimated
   const std::vector<kernels::Choice>& choices() const { return choices_; }
   const graph::Graph& graph() const { return graph_; }
   // What the rules of lowering did, a report a plan.
   const std::vector<lowering::PlanReport>& reports() const { return reports_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
+  // Buffers, bind groups and pipelines of plans that generations asked for behind the load.
+  uint64_t objects_created_later() const { return choice_plans_.objects_created(); }
   const LoadTimes& load_times() const { return load_times_; }
-  // Whether the model's next-token layer was loaded; and why it does not draft: of the model and the options, "" where it
-  // was not asked for or does.
+  // Whether the model's next-token layer was loaded; and why it does not draft: of the model and the options, ""
+  // where it was not asked for or does.
   bool has_drafts() const { return drafts_; }
   const std::string& drafts_refused() const { return drafts_refused_; }
-  // The plan that decode() replays for a sequence of `keys` tokens, or prefill() of `rows` with sampling: for profiles.
+  // The plan of a decode step of one sequence up to `keys` tokens, and of `rows` of a prompt with sampling.
   const gpu::Plan& decode_plan(bool greedy, uint32_t keys) const;
   const gpu::Plan& prefill_plan(uint32_t rows) const;
   // Likewise of a step that drafts. Only where has_drafts().
   const gpu::Plan& draft_plan(bool greedy) const;
-  // For profiles, which run prefill_plan() themselves: writes what prefill() writes first, and submits
-  // nothing.
-  Result<void> prepare_prefill(std::span<const uint32_t> tokens);
 
  private:
   PlanRunner(gpu::Device& device, formats::ModelConfig config, RunnerOptions options)
       : device_(device), config_(std::move(config)), options_(std::move(options)) {}
 
   void warn_unused_kernels() const;
+  ChoiceShape choice_shape() const;
   Task<Result<void>> make_buffers(gpu::PlanBuilder& builder);
   Result<void> record_plans(gpu::PlanBuilder& builder);
-  struct PlanRow;
   std::vector<PlanRow> plan_rows() const;
   Result<void> record_plan(gpu::PlanBuilder& builder, const PlanRow& row);
+  kernels::Context context_of(gpu::PlanBuilder& builder, const PlanRow& row);
+  lowering::StepIo io_of(const PlanRow& row) const;
   Result<void> record_end(kernels::Context& ctx, const lowering::StepIo& io, const lowering::Logits& logits,
                           const PlanRow& row, lowering::Lowering& lowering);
-  kernels::Sample sample_of(const lowering::Logits& logits, const PlanRow& row) const;
+  Result<void> record_choice(kernels::Context ctx, const lowering::StepIo& io, const lowering::Logits& logits,
+                             const PlanRow& row, const ChoiceViews& views);
+  Result<void> record_first_choice(kernels::Context& ctx, const lowering::StepIo& io,
+                                   const lowering::Logits& logits, const PlanRow& row);
+  Result<void> record_choice_plan(gpu::PlanBuilder& builder, const PlanRow& row, const std::string& name,
+                                  const ChoiceViews& views);
+  Task<Result<void>> add_choices(SamplerParts parts);
+  kernels::Sample sample_of(const lowering::Logits& logits, const PlanRow& row,
+                            const ChoiceViews& views) const;
   Task<Result<gpu::Buffer*>> buffer(gpu::PlanBuilder& builder, const char* name, uint64_t bytes,
                                     kernels::TensorView* view);
   // Drafts: plan_runner_draft.cpp.
@@ -181,16 +174,18 @@ class PlanRunner final : public StepRunner {
   Result<void> record_next(kernels::Context& ctx, lowering::Lowering& lowering, const PlanRow& row);
   Result<void> record_draft_end(kernels::Context& ctx, lowering::Lowering& lowering,
                                 const lowering::Logits& logits, const PlanRow& row);
-  Result<Ticket> decode_drafting(uint32_t rounds);
-  std::vector<uint32_t> accepted_of(std::span<const uint32_t> entries);
   // Many sequences: plan_runner_many.cpp.
   bool has_many() const { return tables_.sequences != 0; }
   uint32_t step_rows() const { return has_many() ? tables_.rows : options_.chunk; }  // at most
   void make_tables();
   std::vector<PlanRow> many_plan_rows() const;
   Result<void> record_arrange(gpu::PlanBuilder& builder);
-  Result<void> record_many_end(kernels::Context& ctx, const lowering::Logits& logits, const PlanRow& row);
+  kernels::Context context_of_slots(const kernels::Context& ctx, const PlanRow& row) const;
+  Result<void> record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
+                               const lowering::Logits& logits, const PlanRow& row);
   Task<Result<void>> make_many();
+  Task<Result<void>> make_one();
+  void make_all_rows();
   // The lane persistent: plan_runner_persistent.cpp.
   bool wants_persistent() const {
     return expert_slots_ == 0 && options_.policy.allows(kernels::Lane::kPersistent) && !options_.all_logits &&
@@ -199,37 +194,16 @@ class PlanRunner final : public StepRunner {
   Task<Result<void>> make_exchange(gpu::PlanBuilder& builder);
   Task<Result<uint32_t>> count_persistent(const gpu::Plan& counted);
   Task<Result<uint32_t>> count_persistent();
-  Task<Result<void>> confirm_persistent(gpu::PlanBuilder& again);
+  Task<Result<void>> confirm_persistent();
   void refuse_persistent(const std::string& reason);
   bool uses_persistent() const { return exchange_ && !persistent_refused_; }
-  Result<void> request_fault(uint32_t slot);
-  Task<Result<void>> check_fault(uint32_t slot);
+  std::unique_ptr<TicketWatch> make_watch();
 
-  // Where experts are paged: plan_runner_paged_native.cpp. A step waits for routes, so that it runs when its ticket's tokens
-  // are asked for, behind all that was queued before it.
-  struct Later {
-    enum class Kind : uint8_t { kBegin, kPrefill, kMark, kDecode } kind;
-    GenerationSettings settings = {};
-    std::vector<uint32_t> tokens = {};  // of kPrefill; of kBegin those before
-    bool has_ticket = true;
-    Ticket ticket = {};
-  };
+  // Where experts are paged: plan_runner_paged_native.cpp.
   Task<Result<void>> make_pager(const formats::Checkpoint& checkpoint, std::vector<PagedWeight> weights);
-  Result<Ticket> queue_later(Later later);
-  Task<Result<void>> run_later(std::optional<uint32_t> slot);  // up to its ticket; none: all
-  Task<Result<void>> run_now(Later later);
-  Task<Result<const gpu::Plan*>> last_part(const gpu::Plan& plan, uint32_t rows);
+  void make_paged();
+  std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> part_runner();
 
-  Result<void> begin_at(uint32_t pos);
-  void note_end() { cache_.note_end(host_state_.pos); }
-  Result<void> set_generation(const GenerationSettings& settings, std::span<const uint32_t> before);
-  Result<void> write_state();
-  Result<void> write_penalties();
-  Result<void> write_tokens(std::span<const uint32_t> tokens);
-  Result<const gpu::Plan*> begin_prefill(std::span<const uint32_t> tokens, bool sample);
-  Result<void> end_prefill();
-  Result<Ticket> submit_mark();
-  Result<Ticket> submit(const gpu::Plan& plan, uint32_t rows, uint32_t times, uint32_t sampled);
   const gpu::Plan& plan(std::string_view name) const;
   struct RowClass {
     std::string_view name;
@@ -243,7 +217,7 @@ class PlanRunner final : public StepRunner {
   // Views of the shared buffers, valid while recording.
   struct Views {
     kernels::TensorView state, tokens, token_types, row, normed_row, logits, hidden, params, bias, counts,
-        recent, more, breakers, token, ring, logprobs, mask, drafts, choices, behind, next, next_logits;
+        recent, token, ring, drafts, choices, behind, next, next_logits;
   };
 
   gpu::Device& device_;
@@ -262,39 +236,31 @@ class PlanRunner final : public StepRunner {
   RecurrentStates states_;
   gpu::Buffer *state_ = nullptr, *tokens_ = nullptr, *token_types_ = nullptr, *logits_ = nullptr,
               *hidden_ = nullptr, *params_ = nullptr, *bias_ = nullptr, *counts_ = nullptr,
-              *recent_ = nullptr, *more_ = nullptr, *breakers_ = nullptr, *ring_ = nullptr,
-              *logprobs_ = nullptr, *mask_ = nullptr, *next_logits_ = nullptr;
+              *recent_ = nullptr, *ring_ = nullptr, *next_logits_ = nullptr;
   gpu::BuiltPlans built_;
-  gpu::ReadbackRing readback_;
-  gpu::ReadbackRing logprob_readback_;
-  gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket
+  ChoicePlans choice_plans_;
+  gpu::ReadbackRing faults_;         // of the persistent kernel, a word a ticket, until there is a watch
   gpu::Buffer* exchange_ = nullptr;  // null: this lane was not asked for
   lowering::PersistentIo persistent_;
-  uint64_t asked_faults_ = 0;        // a bit a ticket: its word of faults_ is on the way
-  bool tokens_lost_ = false;         // by it, and nobody asked yet
   bool persistent_refused_ = false;  // the chain is used, for a reason that was told
 
   uint32_t expert_slots_ = 0;  // of a layer; 0: all experts lie on the device
   RouteBuffers routes_;
   lowering::PagedRoutes paged_;
   std::unique_ptr<ExpertPager> pager_;
-  std::deque<Later> later_;
   std::unique_ptr<HostTable> host_table_;
-  uint32_t last_token_ = 0;  // of those collected
 
   bool drafts_ = false;  // plans have the next-token layer
-  DraftCounts draft_counts_;
   std::string drafts_refused_;
 
   kernels::StepTables tables_;  // sequences 0: plans of one
   std::unique_ptr<SequencePlans> many_;
 
-  // Of the generation under way.
-  GenerationSettings settings_;
-  kernels::StepState host_state_;        // as the next prefill will write it; pos: of the next token at most
-  std::vector<uint32_t> recent_tokens_;  // the last kRecentTokens before the first sampled one
-  uint32_t next_slot_ = 0;
-  uint32_t ring_index_ = 0;
+  std::unique_ptr<TicketWatch> watch_;
+  std::unique_ptr<OneSequence> one_;
+  std::unique_ptr<SequenceRunner> paged_one_;  // before one_, where experts are paged
+  std::unique_ptr<AllRows> all_rows_;
+  SequenceRunner* runner_ = nullptr;
 };
 
 }  // namespace doppler::model

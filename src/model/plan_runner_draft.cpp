@@ -86,10 +86,9 @@ Result<void> PlanRunner::record_next(kernels::Context& ctx, lowering::Lowering& 
 
 Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, lowering::Lowering& lowering,
                                           const lowering::Logits& logits, const PlanRow& row) {
-  kernels::Sample sample = sample_of(logits, row);
+  kernels::Sample sample = sample_of(logits, row, {});
   sample.token = views_.choices;
   sample.rows = kRows;
-  sample.logprobs = sample.more = sample.breakers = {};
   ctx.op_label = "sample";
   DP_CHECK(kernels::record(ctx, sample));
   DP_CHECK(lowering.run_next());
@@ -112,27 +111,6 @@ Result<void> PlanRunner::record_draft_end(kernels::Context& ctx, lowering::Lower
 
 const gpu::Plan& PlanRunner::draft_plan(bool greedy) const {
   return plan(greedy ? "draft.greedy" : "draft.sample");
-}
-
-Result<Ticket> PlanRunner::decode_drafting(uint32_t rounds) {
-  host_state_.pos += kRows * rounds;  // at most
-  note_end();
-  return submit(draft_plan(takes_greedy_plan(settings_)), kRows, rounds, kRows * rounds);
-}
-
-// The tokens among the entries of steps that drafted.
-std::vector<uint32_t> PlanRunner::accepted_of(std::span<const uint32_t> entries) {
-  std::vector<uint32_t> tokens;
-  for (size_t i = 0; i + 1 < entries.size(); i += kRows) {
-    tokens.push_back(entries[i]);
-    if (entries[i + 1] != kernels::kRejected) tokens.push_back(entries[i + 1]);
-    if (entries[i] == kernels::kNoToken) continue;
-    const bool stays = entries[i + 1] != kernels::kRejected && entries[i + 1] != kernels::kNoToken;
-    ++draft_counts_.drafted;
-    if (stays) ++draft_counts_.accepted;
-    states_.note_kept_row(stays ? 1 : 0);
-  }
-  return tokens;
 }
 
 }  // namespace doppler::model

@@ -112,9 +112,9 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
                              .rules = runner->options_.rules,
                              .expert_slots = expert_slots,
                              .host_rows = runner->options_.layer_table_on_host ? runner->step_rows() : 0});
-  gpu::PlanBuilder without_plans = builder;
   Result<void> recorded;
   if (bound) {
+    runner->choice_plans_.begin(device, builder, runner->choice_shape());
     runner->bound_ = std::move(*bound);
     recorded = runner->record_plans(builder);
   } else {
@@ -157,15 +157,12 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
     auto paging = runner->make_pager(checkpoint, loader.take_paged());
     DP_CO_CHECK(co_await std::move(paging));
   }
-  DP_CO_TRY(runner->readback_, co_await device.create_readback_ring(runner->options_.tickets, kMaxBatch * 4));
-  if (runner->logprobs_ && !runner->has_many()) {
-    DP_CO_TRY(runner->logprob_readback_,
-              co_await device.create_readback_ring(runner->options_.tickets,
-                                                   kMaxBatch * sizeof(kernels::LogProbEntry)));
-  }
-  if (runner->has_many()) DP_CO_CHECK(co_await runner->make_many());
-  if (runner->wants_persistent()) {
-    DP_CO_CHECK(co_await runner->confirm_persistent(without_plans));
+  if (runner->wants_persistent()) DP_CO_CHECK(co_await runner->confirm_persistent());
+  if (runner->options_.all_logits) {
+    runner->make_all_rows();
+  } else {
+    auto making = runner->has_many() ? runner->make_many() : runner->make_one();
+    DP_CO_CHECK(co_await std::move(making));
   }
   DP_CO_CHECK(co_await device.idle());  // weights arrived; errors of the whole load surface here
   const gpu::Counters& after = device.counters();
@@ -180,6 +177,19 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
   runner->memory_.scratch_bytes += runner->built_.scratch_bytes;
   runner->warn_unused_kernels();
   co_return runner;
+}
+
+ChoiceShape PlanRunner::choice_shape() const {
+  ChoiceShape shape{.sequences = 1,
+                    .vocab_size = config_.vocab_size,
+                    .tickets = options_.tickets,
+                    .ring_entries = kernels::kTokenRing,
+                    .ticket_entries = kMaxBatch};
+  if (!has_many()) return shape;
+  shape.sequences = tables_.sequences;
+  shape.ring_entries = uint64_t{kernels::kStepRing} * tables_.sequences;
+  shape.ticket_entries = uint64_t{kMostSteps} * tables_.sequences;
+  return shape;
 }
 
 // A forced variant of an operation that this model does not have changes nothing; that must not go unseen.
@@ -227,25 +237,10 @@ Task<Result<void>> PlanRunner::make_buffers(gpu::PlanBuilder& builder) {
   DP_CO_TRY(counts_, co_await buffer(builder, "token_counts", sequences * vocab * 4, &views_.counts));
   DP_CO_TRY(recent_,
             co_await buffer(builder, "recent_tokens", sequences * kernels::kPenaltyRing * 4, &views_.recent));
-  if (options_.parts.all_samplers) {
-    DP_CO_TRY(more_, co_await buffer(builder, "sampler_state", sequences * sizeof(kernels::MoreState),
-                                     &views_.more));
-    DP_CO_TRY(breakers_,
-              co_await buffer(builder, "dry_breakers",
-                              sequences * kernels::breaker_words(config_.vocab_size) * 4, &views_.breakers));
-  }
   DP_CO_TRY(token, co_await buffer(builder, "next_token", sequences * 4, &views_.token));
   const uint64_t ring = has_many() ? uint64_t{kernels::kStepRing} * sequences : kernels::kTokenRing;
   DP_CO_TRY(ring_, co_await buffer(builder, "token_ring", ring * 4, &views_.ring));
   if (drafts_) DP_CO_CHECK(co_await make_draft_buffers(builder));
-  if (options_.parts.logprobs) {
-    DP_CO_TRY(logprobs_, co_await buffer(builder, "logprob_ring", ring * sizeof(kernels::LogProbEntry),
-                                         &views_.logprobs));
-  }
-  if (options_.parts.masks) {
-    DP_CO_TRY(mask_, co_await buffer(builder, "token_masks",
-                                     sequences * kernels::mask_words(config_.vocab_size) * 4, &views_.mask));
-  }
   if (expert_slots_ != 0) {
     const kernels::Routes routes{.view = {}, .n_experts = expert_slots_, .n_used = config_.moe.n_used};
     const uint64_t bytes = routes.bytes(options_.chunk);

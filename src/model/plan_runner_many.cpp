@@ -66,7 +66,7 @@ void PlanRunner::make_tables() {
              .has_windows = options_.window_tokens != 0};
 }
 
-std::vector<PlanRunner::PlanRow> PlanRunner::many_plan_rows() const {
+std::vector<PlanRow> PlanRunner::many_plan_rows() const {
   std::vector<PlanRow> rows;
   for (const uint32_t most : piece_classes_of(tables_)) {
     const std::string name = "many.pieces." + std::to_string(most);
@@ -102,15 +102,19 @@ Result<void> PlanRunner::record_arrange(gpu::PlanBuilder& builder) {
   return {};
 }
 
-// Behind the logits: each chosen row's token, and the tables of the next step.
-Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::Logits& logits,
-                                         const PlanRow& row) {
-  if (row.logits_rows == LogitsRows::kNone) return {};
+// Counts the rows that choose a token.
+kernels::Context PlanRunner::context_of_slots(const kernels::Context& ctx, const PlanRow& row) const {
   kernels::Context of_slots = ctx;
-  if (row.logits_rows == LogitsRows::kSampled) of_slots.max_rows = tables_.sequences;
-  if (row.logits_rows == LogitsRows::kSampled) of_slots.fixed_rows = of_slots.max_rows;
-  of_slots.op_label = "sample";
-  DP_CHECK(kernels::record(of_slots, sample_of(logits, row)));
+  if (row.logits_rows == LogitsRows::kSampled) of_slots.max_rows = of_slots.fixed_rows = tables_.sequences;
+  return of_slots;
+}
+
+// Behind the logits: each chosen row's token, and the tables of the next step.
+Result<void> PlanRunner::record_many_end(kernels::Context& ctx, const lowering::StepIo& io,
+                                         const lowering::Logits& logits, const PlanRow& row) {
+  if (row.logits_rows == LogitsRows::kNone) return {};
+  DP_CHECK(record_first_choice(ctx, io, logits, row));
+  kernels::Context of_slots = context_of_slots(ctx, row);
   of_slots.op_label = "advance";
   return kernels::record(of_slots, kernels::Advance{.token = views_.token,
                                                     .ring = views_.ring,
@@ -128,10 +132,6 @@ Task<Result<void>> PlanRunner::make_many() {
                           .counts = counts_,
                           .recent = recent_,
                           .ring = ring_,
-                          .more = more_,
-                          .breakers = breakers_,
-                          .logprobs = logprobs_,
-                          .mask = mask_,
                           .table = host_table_.get(),
                           .caches = cache_.places(),
                           .states = states_.empty() ? nullptr : &states_,
@@ -148,7 +148,9 @@ Task<Result<void>> PlanRunner::make_many() {
   many_ = std::make_unique<SequencePlans>(device_, std::move(buffers), tables_, options_.ctx_len,
                                           options_.pool_tokens / tables_.block_len, config_.vocab_size,
                                           options_.tickets, classes_of(options_.policy, tables_.sequences),
-                                          piece_classes_of(tables_), built_.plans);
+                                          piece_classes_of(tables_), built_.plans, choice_plans_,
+                                          [this](SamplerParts parts) { return add_choices(parts); });
+  runner_ = many_.get();
   co_return co_await many_->make_readback(options_.block_reads);
 }
 

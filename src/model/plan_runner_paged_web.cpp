@@ -16,8 +16,9 @@ Task<Result<kernels::Weight>> WeightLoader::host_matrix(formats::StoredTensor, u
 Task<Result<void>> PlanRunner::make_pager(const formats::Checkpoint&, std::vector<PagedWeight>) {
   co_return Result<void>();
 }
-Result<Ticket> PlanRunner::queue_later(Later) { return Ticket{}; }
-Task<Result<void>> PlanRunner::run_later(std::optional<uint32_t>) { co_return Result<void>(); }
-Task<Result<const gpu::Plan*>> PlanRunner::last_part(const gpu::Plan& plan, uint32_t) { co_return &plan; }
+void PlanRunner::make_paged() {}
+std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan&, uint32_t)> PlanRunner::part_runner() {
+  return {};
+}
 
 }  // namespace doppler::model

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "kernels/persistent/layers.h"
 #include "kernels/persistent/probe.h"
+#include "model/fault_watch.h"
 #include "model/plan_runner.h"
 
 namespace doppler::model {
@@ -81,8 +82,8 @@ Task<Result<uint32_t>> PlanRunner::count_persistent() {
   co_return least;
 }
 
-// `again` has no plans yet: they are recorded in it where fewer workgroups of the kernel are co-resident than were probed.
-Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again) {
+// Plans are recorded again where fewer workgroups of the kernel are co-resident than were probed.
+Task<Result<void>> PlanRunner::confirm_persistent() {
   if (std::ranges::find(choices_, kVariant, &kernels::Choice::variant) == choices_.end()) {
     const auto refused =
         std::ranges::find(choices_, std::string("decode_layers"), &kernels::Choice::operation);
@@ -97,6 +98,8 @@ Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again) {
     persistent_.groups = std::max(1u, co_resident);
     choices_.clear();
     reports_.clear();
+    choice_plans_.forget_sections();
+    gpu::PlanBuilder again = choice_plans_.builder();
     DP_CO_CHECK(record_plans(again));
     auto building = again.build(device_, {});
     DP_CO_TRY(gpu::BuiltPlans built, co_await std::move(building));
@@ -112,26 +115,34 @@ Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder& again) {
   co_return Result<void>();
 }
 
-Result<void> PlanRunner::request_fault(uint32_t slot) {
+std::unique_ptr<TicketWatch> PlanRunner::make_watch() {
+  if (!uses_persistent()) return nullptr;
+  return std::make_unique<FaultWatch>(device_, *exchange_, std::move(faults_), [this] {
+    if (persistent_refused_) return false;
+    refuse_persistent("its workgroups are no longer co-resident");
+    return true;
+  });
+}
+
+Result<void> FaultWatch::note(uint32_t slot) {
+  if (is_over_) return {};
   const gpu::ReadbackRequest request{
       .ring = &faults_,
       .slot = slot,
-      .from = {.buffer = exchange_->id(), .offset = kernels::kExchangeFault * kWord, .bytes = kWord}};
+      .from = {.buffer = exchange_.id(), .offset = kernels::kExchangeFault * kWord, .bytes = kWord}};
   DP_CHECK(device_.submit({}, &request));
-  asked_faults_ |= uint64_t{1} << slot;
+  asked_ |= uint64_t{1} << slot;
   return {};
 }
 
-Task<Result<void>> PlanRunner::check_fault(uint32_t slot) {
+Task<Result<void>> FaultWatch::check(uint32_t slot) {
   const uint64_t bit = uint64_t{1} << slot;
-  if (!(asked_faults_ & bit)) co_return Result<void>();
-  asked_faults_ &= ~bit;
+  if (!(asked_ & bit)) co_return Result<void>();
+  asked_ &= ~bit;
   DP_CO_TRY(const std::vector<uint8_t> bytes, co_await device_.read(faults_, slot, kWord));
   if (first_word(bytes) == 0) co_return Result<void>();
-  if (!persistent_refused_) {
-    refuse_persistent("its workgroups are no longer co-resident");
-    tokens_lost_ = true;
-  }
+  is_over_ = true;
+  if (refuse_()) tokens_lost_ = true;
   co_return fail(
       ErrorKind::kInternal,
       "The workgroups of %s are no longer co-resident, so these tokens are lost; what follows goes by the "

@@ -13,8 +13,7 @@ Task<Result<void>> PlanRunner::make_exchange(gpu::PlanBuilder&) {
   co_return Result<void>();
 }
 
-Task<Result<void>> PlanRunner::confirm_persistent(gpu::PlanBuilder&) { co_return Result<void>(); }
-Result<void> PlanRunner::request_fault(uint32_t) { return {}; }
-Task<Result<void>> PlanRunner::check_fault(uint32_t) { co_return Result<void>(); }
+Task<Result<void>> PlanRunner::confirm_persistent() { co_return Result<void>(); }
+std::unique_ptr<TicketWatch> PlanRunner::make_watch() { return nullptr; }
 
 }  // namespace doppler::model

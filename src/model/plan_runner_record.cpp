@@ -7,13 +7,13 @@
 #include "kernels/step/next.h"
 #include "lowering/lowering.h"
 #include "model/plan_row.h"
+#include "model/plan_runner.h"
 
 namespace doppler::model {
 
 using lowering::LogitsRows;
 
-Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& row) {
-  builder.begin(row.name, row.max_rows);
+kernels::Context PlanRunner::context_of(gpu::PlanBuilder& builder, const PlanRow& row) {
   kernels::Context ctx{.plan = builder,
                        .policy = options_.policy,
                        .choices = choices_,
@@ -22,11 +22,16 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
                        .op_label = {},
                        .tables = tables_,
                        .drafts = drafts_};
-  const bool has_tail = options_.rules.has("step_tail");
+  // What a sequence gets must not depend on its company: the same products in all plans, the same attention of pieces.
+  if (has_many() && options_.policy.name == "exact") ctx.least_rows = kernels::kMaxNarrowRows + 1;
+  return ctx;
+}
+
+lowering::StepIo PlanRunner::io_of(const PlanRow& row) const {
   lowering::StepIo io{
       .row = views_.row,
       .normed_row = views_.normed_row,
-      .begins_with_row = row.is_decode() && has_tail,
+      .begins_with_row = row.is_decode() && options_.rules.has("step_tail"),
       .tokens = row.is_draft()    ? views_.drafts
                 : row.is_decode() ? views_.token
                                   : views_.tokens,
@@ -41,8 +46,6 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
       .paged = paged_,
       .hidden = row.logits_rows == LogitsRows::kAll ? views_.hidden : kernels::TensorView{}};
   if (has_many()) {
-    // What a sequence gets must not depend on its company: the same products in all plans, the same attention of pieces.
-    if (options_.policy.name == "exact") ctx.least_rows = kernels::kMaxNarrowRows + 1;
     io.sampled_state = views_.state.sub(kernels::StepTables::sampled_state(), sizeof(kernels::StepState));
     io.single_rows = row.logits_rows == LogitsRows::kAll ? row.max_rows : tables_.sequences;
     // Tiles of few rows walk over all keys one after the other (kernels/attention/variants.cpp).
@@ -52,19 +55,27 @@ Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& r
     io.next = {.tokens = row.is_draft() ? views_.choices : views_.behind, .logits = views_.next_logits};
   }
   io.keeps_rows = row.is_draft();
+  return io;
+}
+
+Result<void> PlanRunner::record_plan(gpu::PlanBuilder& builder, const PlanRow& row) {
+  builder.begin(row.name, row.max_rows);
+  kernels::Context ctx = context_of(builder, row);
+  const lowering::StepIo io = io_of(row);
   reports_.push_back({.plan = row.name});
   if (row.is_draft()) DP_CHECK(record_draft_begin(ctx));
   lowering::Lowering lowering(graph_, bound_, options_.rules, ctx, io, reports_.back());
   const Result<lowering::Logits> logits = lowering.run();
   DP_CHECK_WHILE(logits, "recording the plan %s", row.name.c_str());
   DP_CHECK_WHILE(
-      has_many() ? record_many_end(ctx, *logits, row) : record_end(ctx, io, *logits, row, lowering),
+      has_many() ? record_many_end(ctx, io, *logits, row) : record_end(ctx, io, *logits, row, lowering),
       "recording the plan %s", row.name.c_str());
   builder.end();
   return {};
 }
 
-kernels::Sample PlanRunner::sample_of(const lowering::Logits& logits, const PlanRow& row) const {
+kernels::Sample PlanRunner::sample_of(const lowering::Logits& logits, const PlanRow& row,
+                                      const ChoiceViews& views) const {
   return {.logits = logits.all,
           .best = logits.best,
           .best_count = logits.best_count,
@@ -72,12 +83,62 @@ kernels::Sample PlanRunner::sample_of(const lowering::Logits& logits, const Plan
           .bias = views_.bias,
           .counts = views_.counts,
           .token = views_.token,
-          .logprobs = row.greedy ? kernels::TensorView{} : views_.logprobs,
-          .more = row.greedy ? kernels::TensorView{} : views_.more,
-          .breakers = row.greedy ? kernels::TensorView{} : views_.breakers,
-          .mask = row.greedy ? kernels::TensorView{} : views_.mask,
+          .logprobs = views.logprobs,
+          .more = views.more,
+          .breakers = views.breakers,
+          .mask = views.mask,
           .vocab_size = config_.vocab_size,
           .greedy = row.greedy};
+}
+
+// The choice of the token; with the rule step_tail the end of the step too, and what the next one begins with.
+Result<void> PlanRunner::record_choice(kernels::Context ctx, const lowering::StepIo& io,
+                                       const lowering::Logits& logits, const PlanRow& row,
+                                       const ChoiceViews& views) {
+  const kernels::Sample sample = sample_of(logits, row, views);
+  ctx.op_label = "sample";
+  if (has_many()) {
+    kernels::Context of_slots = context_of_slots(ctx, row);
+    return kernels::record(of_slots, sample);
+  }
+  ctx.max_rows = 1;
+  if (!options_.rules.has("step_tail")) return kernels::record(ctx, sample);
+  lowering::PlanReport of_next_step;  // the plans of that step report its rules
+  lowering::Lowering next_step(graph_, bound_, options_.rules, ctx, io, of_next_step);
+  DP_TRY(kernels::EmbedNorm input, next_step.step_input());
+  ctx.op_label = "next";
+  const kernels::Step step{.token = {},
+                           .ring = views_.ring,
+                           .counts = views_.counts,
+                           .recent = views_.recent,
+                           .vocab_size = config_.vocab_size};
+  return kernels::record(ctx, kernels::Next{.sample = sample, .step = step, .input = input});
+}
+
+// As all generations have it; what some ask for besides takes its place (choice_plans.h).
+Result<void> PlanRunner::record_first_choice(kernels::Context& ctx, const lowering::StepIo& io,
+                                             const lowering::Logits& logits, const PlanRow& row) {
+  const uint32_t first = ctx.plan.command_count();
+  DP_CHECK(record_choice(ctx, io, logits, row, {}));
+  if (!row.greedy) choice_plans_.add_section({.row = row, .first = first, .end = ctx.plan.command_count()});
+  return {};
+}
+
+Result<void> PlanRunner::record_choice_plan(gpu::PlanBuilder& builder, const PlanRow& row,
+                                            const std::string& name, const ChoiceViews& views) {
+  builder.begin(name, row.max_rows);
+  DP_CHECK_WHILE(
+      record_choice(context_of(builder, row), io_of(row), {.all = views_.logits, .best = {}}, row, views),
+      "recording the plan %s", name.c_str());
+  builder.end();
+  return {};
+}
+
+Task<Result<void>> PlanRunner::add_choices(SamplerParts parts) {
+  return choice_plans_.add(
+      parts, built_.plans,
+      [this](gpu::PlanBuilder& builder, const PlanRow& row, const std::string& name,
+             const ChoiceViews& views) { return record_choice_plan(builder, row, name, views); });
 }
 
 // Behind the logits: the choice of the token, the end of the step, and what the next one begins with.
@@ -90,30 +151,22 @@ Result<void> PlanRunner::record_end(kernels::Context& ctx, const lowering::StepI
                      .counts = views_.counts,
                      .recent = views_.recent,
                      .vocab_size = config_.vocab_size};
-  if (row.logits_rows != LogitsRows::kLast) {
-    if (row.has_next(drafts_)) DP_CHECK(record_next(ctx, lowering, row));
-    ctx.op_label = "step";
-    return kernels::record(ctx, step);
+  const bool chooses = row.logits_rows == LogitsRows::kLast;
+  if (chooses) {
+    DP_CHECK(record_first_choice(ctx, io, logits, row));
+    if (options_.rules.has("step_tail")) return {};
   }
-  kernels::Context one_row = ctx;  // from here on
-  one_row.max_rows = 1;
-  const kernels::Sample sample = sample_of(logits, row);
-  if (!options_.rules.has("step_tail")) {
-    one_row.op_label = "sample";
-    DP_CHECK(kernels::record(one_row, sample));
-    if (row.has_next(drafts_)) DP_CHECK(record_next(ctx, lowering, row));
-    one_row.op_label = "step";
-    step.token = sample.token;
-    return kernels::record(one_row, step);
+  if (row.has_next(drafts_)) DP_CHECK(record_next(ctx, lowering, row));
+  kernels::Context of_step = ctx;
+  of_step.op_label = "step";
+  if (chooses) {
+    of_step.max_rows = 1;
+    step.token = views_.token;
   }
-  lowering::PlanReport of_next_step;  // the plans of that step report its rules
-  lowering::Lowering next_step(graph_, bound_, options_.rules, one_row, io, of_next_step);
-  DP_TRY(kernels::EmbedNorm input, next_step.step_input());
-  one_row.op_label = "next";
-  return kernels::record(one_row, kernels::Next{.sample = sample, .step = step, .input = input});
+  return kernels::record(of_step, step);
 }
 
-std::vector<PlanRunner::PlanRow> PlanRunner::plan_rows() const {
+std::vector<PlanRow> PlanRunner::plan_rows() const {
   if (has_many()) return many_plan_rows();
   std::vector<PlanRow> rows;
   for (const RowClass& of : row_classes()) {

@@ -20,17 +20,13 @@ bool looks_back(const kernels::SampleParams& params) {
          kernels::uses_more(params);
 }
 
-void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens) {
-  recent.insert(recent.end(), tokens.begin(), tokens.end());
-  if (recent.size() > kRecentTokens) recent.erase(recent.begin(), recent.end() - kRecentTokens);
-}
-
 }  // namespace
 
 SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables,
                              uint32_t ctx_len, uint32_t block_count, uint32_t vocab_size, uint32_t tickets,
                              std::vector<uint32_t> classes, std::vector<uint32_t> piece_classes,
-                             const std::vector<gpu::Plan>& plans)
+                             const std::vector<gpu::Plan>& plans, const ChoicePlans& choices,
+                             std::function<Task<Result<void>>(SamplerParts)> add)
     : device_(device),
       buffers_(std::move(buffers)),
       tables_(tables),
@@ -41,16 +37,13 @@ SequencePlans::SequencePlans(gpu::Device& device, SequenceBuffers buffers, kerne
       classes_(std::move(classes)),
       piece_classes_(std::move(piece_classes)),
       plans_(plans),
+      choices_(choices),
+      add_(std::move(add)),
       slots_(tables.sequences) {}
 
 Task<Result<void>> SequencePlans::make_readback(uint32_t block_reads) {
   DP_CO_TRY(readback_,
             co_await device_.create_readback_ring(tickets_, max_steps() * tables_.sequences * kWord));
-  if (buffers_.logprobs) {
-    DP_CO_TRY(logprob_readback_,
-              co_await device_.create_readback_ring(
-                  tickets_, max_steps() * tables_.sequences * sizeof(kernels::LogProbEntry)));
-  }
   DP_CO_TRY(block_readback_, co_await device_.create_readback_ring(block_reads, block_bytes()));
   reading_.assign(block_reads, false);
   co_return Result<void>();
@@ -70,15 +63,16 @@ Result<void> SequencePlans::check_block(uint32_t block, bool in_windows) const {
 }
 
 Result<void> SequencePlans::check(const GenerationSettings& settings) const {
-  return check_settings(settings, {.all_samplers = buffers_.more != nullptr,
-                                   .logprobs = buffers_.logprobs != nullptr,
-                                   .masks = buffers_.mask != nullptr});
+  return check_settings(settings);
 }
 
 Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& settings,
                                   std::span<const uint32_t> before) {
   DP_CHECK(check_slot(slot));
   DP_CHECK(check(settings));
+  if (!is_prepared(settings)) {
+    return fail(ErrorKind::kInternal, "Slot %u begins before its plans were prepared.", slot);
+  }
   kernels::SequenceRecord record{.pos = static_cast<uint32_t>(before.size()),
                                  .ctx_len = ctx_len_,
                                  .generated = settings.generated,
@@ -100,7 +94,7 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
   }
   if (slots_[slot].settings.masked && !settings.masked) {
     constexpr uint32_t kNoMask = 0;
-    DP_CHECK(device_.write(*buffers_.mask, uint64_t{slot} * kernels::mask_words(vocab_size_) * kWord,
+    DP_CHECK(device_.write(*choices_.mask(), uint64_t{slot} * kernels::mask_words(vocab_size_) * kWord,
                            bytes_of(kNoMask)));
   }
   slots_[slot] = {.settings = settings, .has_past = !settings.greedy && looks_back(params), .recent = {}};
@@ -112,9 +106,9 @@ Result<void> SequencePlans::begin(uint32_t slot, const GenerationSettings& setti
 // What the slot's next choice, a token that will stand at position `end`, depends on of the text before.
 Result<void> SequencePlans::write_past(uint32_t slot, uint32_t end) {
   const PastTokens past = past_tokens(slots_[slot].settings, slots_[slot].recent, end, vocab_size_);
-  if (buffers_.more) {
-    DP_CHECK(device_.write(*buffers_.more, slot * sizeof(kernels::MoreState), bytes_of(past.more)));
-    DP_CHECK(device_.write(*buffers_.breakers, uint64_t{slot} * past.breakers.size() * kWord,
+  if (choices_.more()) {
+    DP_CHECK(device_.write(*choices_.more(), slot * sizeof(kernels::MoreState), bytes_of(past.more)));
+    DP_CHECK(device_.write(*choices_.breakers(), uint64_t{slot} * past.breakers.size() * kWord,
                            bytes_of(past.breakers)));
   }
   const std::span counts = std::span(past.counts).first(vocab_size_);
@@ -234,12 +228,8 @@ Result<void> SequencePlans::load_states(uint32_t checkpoint, uint32_t slot) {
 
 Result<void> SequencePlans::mask(uint32_t slot, std::span<const uint32_t> allowed) {
   DP_CHECK(check_slot(slot));
-  const uint32_t words = kernels::mask_words(vocab_size_);
-  std::vector<uint32_t> row = {1};
-  row.insert(row.end(), allowed.begin(),
-             allowed.begin() + static_cast<ptrdiff_t>(std::min<size_t>(allowed.size(), words - 1)));
-  row.resize(words);
-  return device_.write(*buffers_.mask, uint64_t{slot} * words * kWord, bytes_of(row));
+  const std::vector<uint32_t> row = mask_row(allowed, vocab_size_);
+  return device_.write(*choices_.mask(), uint64_t{slot} * row.size() * kWord, bytes_of(row));
 }
 
 Result<void> SequencePlans::check_step(std::span<const uint32_t> decoding,
@@ -303,14 +293,19 @@ bool SequencePlans::all_greedy(std::span<const uint32_t> decoding, std::span<con
          std::ranges::all_of(pieces, [&](const Piece& p) { return !p.sample || is_greedy(p.slot); });
 }
 
-bool SequencePlans::wants_logprobs(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const {
-  const auto wants = [&](uint32_t slot) { return slots_[slot].settings.sampling.logprobs != 0; };
-  return std::ranges::any_of(decoding, wants) ||
-         std::ranges::any_of(pieces, [&](const Piece& p) { return p.sample && wants(p.slot); });
+// What at least one row that chooses a token asks for.
+SamplerParts SequencePlans::parts_of_step(std::span<const uint32_t> decoding,
+                                          std::span<const Piece> pieces) const {
+  SamplerParts parts;
+  for (const uint32_t slot : decoding) parts = parts | parts_of(slots_[slot].settings);
+  for (const Piece& piece : pieces) {
+    if (piece.sample) parts = parts | parts_of(slots_[piece.slot].settings);
+  }
+  return parts;
 }
 
 Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
-  if (pieces.empty()) return decode(decoding, 1);
+  if (pieces.empty()) return decode(decoding, {});
   DP_CHECK(check_step(decoding, pieces));
   DP_CHECK(write_request(decoding, pieces));
   const bool samples = !decoding.empty() || std::ranges::any_of(pieces, &Piece::sample);
@@ -319,27 +314,29 @@ Result<Ticket> SequencePlans::step(std::span<const uint32_t> decoding, std::span
   const auto count = static_cast<uint32_t>(rows);
   for (const uint32_t slot : decoding) slots_[slot].end += 1;
   return submit(pieces_plan(all_greedy(decoding, pieces), samples, count), count, samples ? 1 : 0,
-                wants_logprobs(decoding, pieces));
+                parts_of_step(decoding, pieces));
 }
 
-Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, uint32_t steps) {
+Result<Ticket> SequencePlans::decode(std::span<const uint32_t> decoding, const DecodeSteps& asked) {
   DP_CHECK(check_step(decoding, {}));
   DP_CHECK(write_request(decoding, {}));
   // A ticket is one contiguous copy out of the ring.
   const uint32_t until_wrap = kernels::kStepRing - ring_index_ % kernels::kStepRing;
   const auto rows = static_cast<uint32_t>(decoding.size());
-  const uint32_t count = std::min({steps, max_steps(), until_wrap});
+  const uint32_t count = std::min({asked.steps * asked.submits, max_steps(), until_wrap});
   uint32_t keys = 0;
   for (const uint32_t slot : decoding) keys = std::max(keys, slots_[slot].end += count);
-  return submit(decode_plan(all_greedy(decoding, {}), rows, keys), rows, count, wants_logprobs(decoding, {}));
+  return submit(decode_plan(all_greedy(decoding, {}), rows, keys), rows, count, parts_of_step(decoding, {}));
 }
 
 // steps 0: one step in which no row chooses a token. Its ticket brings one word that means nothing, at its end.
-Result<Ticket> SequencePlans::submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps, bool logprobs) {
+Result<Ticket> SequencePlans::submit(const gpu::Plan& base, uint32_t rows, uint32_t steps,
+                                     SamplerParts parts) {
+  const gpu::Plan& chosen = choices_.of(base, parts);
   const TraceSpan span(chosen.name);
   const gpu::Work works[] = {{.plan = &plan("many.arrange")},
                              {.plan = &chosen, .rows = rows, .times = std::max(1u, steps)}};
-  const Ticket ticket{.slot = next_ticket_, .count = steps, .has_logprobs = logprobs};
+  const Ticket ticket{.slot = next_ticket_, .count = steps, .has_logprobs = parts.logprobs};
   const uint64_t step_bytes = tables_.sequences * kWord;
   const uint64_t first = ring_index_ % kernels::kStepRing;
   const gpu::ReadbackRequest request{.ring = &readback_,
@@ -348,11 +345,11 @@ Result<Ticket> SequencePlans::submit(const gpu::Plan& chosen, uint32_t rows, uin
                                               .offset = first * step_bytes,
                                               .bytes = std::max(steps * step_bytes, kWord)}};
   DP_CHECK(device_.submit(works, &request));
-  if (logprobs) {
+  if (parts.logprobs) {
     const uint64_t entries_bytes = tables_.sequences * sizeof(kernels::LogProbEntry);
-    const gpu::ReadbackRequest entries{.ring = &logprob_readback_,
+    const gpu::ReadbackRequest entries{.ring = &choices_.logprob_readback(),
                                        .slot = ticket.slot,
-                                       .from = {.buffer = buffers_.logprobs->id(),
+                                       .from = {.buffer = choices_.logprobs()->id(),
                                                 .offset = first * entries_bytes,
                                                 .bytes = steps * entries_bytes}};
     DP_CHECK(device_.submit({}, &entries));
@@ -376,7 +373,8 @@ Task<Result<std::vector<uint32_t>>> SequencePlans::tokens(Ticket ticket) {
 }
 
 Task<Result<std::vector<kernels::LogProbEntry>>> SequencePlans::logprobs(Ticket ticket) {
-  co_return co_await read_logprobs(device_, logprob_readback_, ticket.slot, ticket.count * tables_.sequences);
+  co_return co_await read_logprobs(device_, choices_.logprob_readback(), ticket.slot,
+                                   ticket.count * tables_.sequences);
 }
 
 const gpu::Plan& SequencePlans::plan(const std::string& name) const {

@@ -3,11 +3,13 @@
 // Read next: kernels/common/step_tables.h, kernels/step/arrange.h and advance.h (what the GPU does with the tables).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "gpu/device.h"
 #include "kernels/common/step_tables.h"
+#include "model/choice_plans.h"
 #include "model/host_table.h"
 #include "model/kv_cache.h"
 #include "model/recurrent_states.h"
@@ -15,14 +17,11 @@
 
 namespace doppler::model {
 
-// What a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
+// The parts that a SequencePlans works on. Everything belongs to the PlanRunner and outlives it.
 struct SequenceBuffers {
   gpu::Buffer *state = nullptr, *tokens = nullptr, *params = nullptr, *bias = nullptr, *counts = nullptr,
               *recent = nullptr, *ring = nullptr;
-  gpu::Buffer *more = nullptr, *breakers = nullptr;  // with all samplers
-  gpu::Buffer* logprobs = nullptr;                   // with log-probabilities
-  gpu::Buffer* mask = nullptr;                       // with masks
-  HostTable* table = nullptr;                        // of which each step needs its tokens' rows
+  HostTable* table = nullptr;      // of which each step needs its tokens' rows
   gpu::Buffer* block = nullptr;    // one block of all layers of a pool, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
   RecurrentStates* states = nullptr;       // of models that have them
@@ -44,10 +43,12 @@ class SequencePlans final : public SequenceRunner {
  public:
   // `classes`: the rows that there is a decode plan for, ascending: "many.<rows>.greedy" and ".sample". `piece_classes`:
   // likewise for steps with pieces, "many.pieces.<rows>" and its endings. Where `plans` has "many.<rows>.short.greedy" and
-  // ".sample" too, those are for up to kernels::kShortKeysOfRows keys.
+  // ".sample" too, those are for up to kernels::kShortKeysOfRows keys. `choices`: what some generations ask for, which `add`
+  // makes.
   SequencePlans(gpu::Device& device, SequenceBuffers buffers, kernels::StepTables tables, uint32_t ctx_len,
                 uint32_t block_count, uint32_t vocab_size, uint32_t tickets, std::vector<uint32_t> classes,
-                std::vector<uint32_t> piece_classes, const std::vector<gpu::Plan>& plans);
+                std::vector<uint32_t> piece_classes, const std::vector<gpu::Plan>& plans,
+                const ChoicePlans& choices, std::function<Task<Result<void>>(SamplerParts)> add);
   // block_reads: blocks on their way to the host at a time.
   Task<Result<void>> make_readback(uint32_t block_reads);
 
@@ -67,6 +68,11 @@ class SequencePlans final : public SequenceRunner {
   uint32_t window_block_count() const override { return buffers_.window_blocks; }
 
   Result<void> check(const GenerationSettings& settings) const override;
+  bool is_prepared(const GenerationSettings& settings) const override {
+    return choices_.has(parts_of(settings));
+  }
+  Task<Result<void>> prepare(const GenerationSettings& settings) override { return add_(parts_of(settings)); }
+  uint64_t objects_created_later() const override { return choices_.objects_created(); }
   Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
@@ -77,7 +83,7 @@ class SequencePlans final : public SequenceRunner {
   Result<void> load_states(uint32_t checkpoint, uint32_t slot) override;
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
-  Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
+  Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) override;
   Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
@@ -102,8 +108,8 @@ class SequencePlans final : public SequenceRunner {
   Result<void> write_request(std::span<const uint32_t> decoding, std::span<const Piece> pieces);
   Result<void> write_past(uint32_t slot, uint32_t end);
   bool all_greedy(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
-  bool wants_logprobs(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
-  Result<Ticket> submit(const gpu::Plan& chosen, uint32_t rows, uint32_t steps, bool logprobs);
+  SamplerParts parts_of_step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) const;
+  Result<Ticket> submit(const gpu::Plan& base, uint32_t rows, uint32_t steps, SamplerParts parts);
   gpu::Plan block_copy(uint32_t block, bool into_cache, bool in_windows = false) const;
   Result<void> copy(uint32_t from, uint32_t to, bool in_windows);
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks, bool in_windows);
@@ -117,7 +123,9 @@ class SequencePlans final : public SequenceRunner {
   uint32_t ctx_len_, block_count_, vocab_size_, tickets_;
   std::vector<uint32_t> classes_, piece_classes_;
   const std::vector<gpu::Plan>& plans_;
-  gpu::ReadbackRing readback_, logprob_readback_, block_readback_;
+  const ChoicePlans& choices_;
+  const std::function<Task<Result<void>>(SamplerParts)> add_;
+  gpu::ReadbackRing readback_, block_readback_;
   std::vector<bool> reading_;  // slots of block_readback_ in use
   std::vector<Slot> slots_;
   uint32_t next_ticket_ = 0, ring_index_ = 0;

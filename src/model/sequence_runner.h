@@ -1,18 +1,20 @@
-// A step of several sequences, seen from the engine's scheduler: queue prompt pieces and decode steps of slots, collect
-// tokens later. A slot is a place for one sequence in the step state (kernels/common/step_state.h); its keys and values
-// lie in blocks of a pool, and a block table says which. The scheduler owns slots, blocks and tables; the runner does
-// what it is told, in the order of the calls, and decides nothing.
-// PlanRunner (plan_runner.h) does it on the GPU; tests of the engine use a scripted one.
+// A step of several sequences, seen from the engine's scheduler: queue prompt pieces and decode steps of slots,
+// collect tokens later. A slot is a place for one sequence in the step state (kernels/common/step_state.h); its keys
+// and values lie in blocks of a pool, and a block table says which. The scheduler owns slots, blocks and tables; the
+// runner does what it is told, in the order of the calls, and decides nothing. A runner of one slot may hold its text
+// without blocks. On the GPU: sequence_plans.h, one_sequence.h and paged_sequence.h; tests of the engine use a
+// scripted one.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "base/task.h"
-#include "model/step_runner.h"
+#include "model/generation.h"
 
 namespace doppler::model {
 
@@ -21,7 +23,15 @@ struct Piece {
   uint32_t slot = 0;
   uint32_t pos = 0;  // of its first token; positions before it are in the slot's blocks
   std::span<const uint32_t> tokens;
-  bool sample = false;  // the prompt ends here: its last row chooses the slot's first token
+  bool sample = false;                // the prompt ends here: its last row chooses the slot's first token
+  std::optional<uint32_t> next = {};  // the token behind them, where it is known
+};
+
+// Decode steps of one ticket, each feeding the token of the one before: so many submits of so many steps.
+struct DecodeSteps {
+  uint32_t steps = 1, submits = 1;
+  bool drafts =
+      false;  // each step drafts a token, and gives it too where it was right. Only where can_draft()
 };
 
 // Rows of prompts beside decoding slots that plans of few rows are made for.
@@ -43,45 +53,70 @@ class SequenceRunner {
   // Rows of prompts beside decoding slots in a step that takes two to three times as long as one without.
   virtual uint32_t prompt_share() const { return kPiecesBesideDecoding; }
 
-  // Layers that see a window may have a pool of blocks and a table of each slot of their own, so that what no step reads any
-  // more can be given to others. A step reads so many positions for each row, its own the last. 0: they have no such pool.
+  // Layers that see a window may have a pool of blocks and a table of each slot of their own, so that what no step
+  // reads any more can be given to others. A step reads so many positions for each row, its own the last. 0: they
+  // have no such pool.
   virtual uint32_t window() const { return 0; }
   virtual uint32_t window_block_count() const { return 0; }  // no less than least_window_blocks()
 
-  // Slots may have recurrent states besides blocks, which cannot be cut. A generation then begins at position 0, where the
-  // slot's states stand already, or where a checkpoint does that load_states() put there. 0: no checkpoints.
+  // Slots may have recurrent states besides blocks, which cannot be cut. A generation then begins at position 0,
+  // where the slot's states stand already, or where a checkpoint does that load_states() put there. 0: no
+  // checkpoints.
   virtual bool has_states() const { return false; }
   virtual uint32_t checkpoint_count() const { return 0; }
 
+  // A runner of one slot may hold keys and values of its text as they come. Its one block is as long as the context,
+  // and a generation begins behind any position that continues_from() gives: the largest, at most `count`, behind
+  // which the text that is held can be gone on with. Asked while nothing is queued.
+  virtual bool holds_text() const { return false; }
+  virtual uint32_t continues_from(uint32_t count) const { return count; }
+  // What is held of positions [0, count), `count` one of continues_from()'s, for saving a session, and back. Layout:
+  // the runner's own.
+  virtual Task<Result<std::vector<uint8_t>>> save(uint32_t) { co_return std::vector<uint8_t>(); }
+  virtual Task<Result<void>> restore(uint32_t, std::span<const uint8_t>) { co_return Result<void>(); }
+
+  // Whether the generation of a slot may draft.
+  virtual bool can_draft(uint32_t) const { return false; }
+  // Asked, once, when tokens() failed. true: the tokens of that ticket and of all behind it are lost, and so is their
+  // place in the cache, but from the next begin() on the runner works in another way that does not have this fault.
+  virtual bool goes_on_without_lost() { return false; }
+
   // Error: what a generation may not be here; begin() would refuse it.
   virtual Result<void> check(const GenerationSettings& settings) const = 0;
+  // Whether the plans that a generation needs are there; or else prepare() makes them, beside the steps of others.
+  // Before begin(), one at a time.
+  virtual bool is_prepared(const GenerationSettings&) const { return true; }
+  virtual Task<Result<void>> prepare(const GenerationSettings&) { co_return Result<void>(); }
+  virtual uint64_t objects_created_later() const { return 0; }  // on the GPU, by prepare()
   // A slot begins a generation behind `before`, whose keys and values its blocks hold already.
   virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                              std::span<const uint32_t> before) = 0;
-  // Entries `first`, first + 1, ... of the slot's block table. They must be there before a step is queued that may write
-  // or read their positions.
-  virtual Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
+  // Entries `first`, first + 1, ... of the slot's block table. They must be there before a step is queued that may
+  // write or read their positions.
+  virtual Result<void> map(uint32_t, uint32_t, std::span<const uint32_t>) { return {}; }
   // Keys and values of a whole block, all layers of its pool: copy on write.
-  virtual Result<void> copy_block(uint32_t from, uint32_t to) = 0;
-  // The same for the pool and the table of layers with a window. A block that no later step reads may be another's at once.
-  virtual Result<void> map_window(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) = 0;
-  virtual Result<void> copy_window_block(uint32_t from, uint32_t to) = 0;
+  virtual Result<void> copy_block(uint32_t, uint32_t) { return {}; }
+  // The same for the pool and the table of layers with a window. A block that no later step reads may be another's at
+  // once.
+  virtual Result<void> map_window(uint32_t, uint32_t, std::span<const uint32_t>) { return {}; }
+  virtual Result<void> copy_window_block(uint32_t, uint32_t) { return {}; }
 
-  // The slot's states, behind all that was queued of it, into a checkpoint, and a checkpoint into a slot, before begin().
-  virtual Result<void> save_states(uint32_t slot, uint32_t checkpoint) = 0;
-  virtual Result<void> load_states(uint32_t checkpoint, uint32_t slot) = 0;
+  // The slot's states, behind all that was queued of it, into a checkpoint, and a checkpoint into a slot, before
+  // begin().
+  virtual Result<void> save_states(uint32_t, uint32_t) { return {}; }
+  virtual Result<void> load_states(uint32_t, uint32_t) { return {}; }
 
-  // The tokens that the slot may choose next, bit t % 32 of word t / 32 for token t; of slots whose settings ask for masks,
-  // before each step in which they choose one.
+  // The tokens that the slot may choose next, bit t % 32 of word t / 32 for token t; of slots whose settings ask for
+  // masks, before each step in which they choose one.
   virtual Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) = 0;
 
   // One step: the slots of `decoding` (each has chosen a token before) and the pieces, of other slots, together.
   virtual Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) = 0;
-  // Up to `steps` steps of decoding slots alone; the ticket's count says how many. A slot that stops (stop token, token
-  // limit, context full) leaves the steps that follow by itself.
-  virtual Result<Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) = 0;
-  // [ticket.count, max_sequences()]: the token that each slot chose in each step, or kNoToken. Every ticket is collected,
-  // once and in order, also one of a step in which no slot chooses (count 0).
+  // Up to so many steps of decoding slots alone; the ticket's count says how many entries. A slot that stops (stop
+  // token, token limit, context full) leaves the steps that follow by itself.
+  virtual Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) = 0;
+  // [ticket.count, max_sequences()]: the token that each slot chose in each step, or kNoToken. Every ticket is
+  // collected, once and in order, also one of a step in which no slot chooses (count 0).
   virtual Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) = 0;
   // Of a ticket that has them, once, behind tokens(): an entry a token, those of slots that ask for none mean nothing.
   virtual Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) = 0;
@@ -89,8 +124,8 @@ class SequenceRunner {
   // A block's keys and values, all layers of the first pool, for the host's cache. Layout: the runner's own. Once
   // started, a task has its place among the calls: those that follow may write the block, or read what was written.
   // `bytes` must stay until the task is done.
-  virtual Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) = 0;
-  virtual Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) = 0;
+  virtual Task<Result<std::vector<uint8_t>>> read_block(uint32_t) { co_return std::vector<uint8_t>(); }
+  virtual Task<Result<void>> write_block(uint32_t, std::span<const uint8_t>) { co_return Result<void>(); }
 };
 
 // Of `sequences` slots whose next rows see windows, and a step's rows of all of them; each end is inside a block.

@@ -69,25 +69,9 @@ TEST_F(BatchFiles, LinesMayBeLongerThanTheBuffer) {
   put(longest + "\n" + longest);
   EXPECT_EQ(lines(), "1:" + longest + ";2:" + longest + "(torn)");
   auto reader = LineReader::open(path_);
-  EXPECT_EQ(count_lines(*reader).value().lines, 2u);
+  EXPECT_EQ(count_lines(*reader).value(), 2u);
   EXPECT_EQ(reader->next().value()->number, 1u) << "counting goes back to the beginning";
   EXPECT_EQ(reader->next().value()->begin, longest.size() + 1);
-}
-
-TEST_F(BatchFiles, CountingFindsWhatTheModelMustBeLoadedFor) {
-  const auto count = [&](const char* text) {
-    put(std::string("{\"body\": {\"top_k\": 1}}\n") + text + "\n{}\n");
-    auto reader = LineReader::open(path_);
-    return count_lines(*reader).value();
-  };
-  for (const char* body :
-       {R"({"min_tokens": 2})", R"({"top_n_sigma": 1})", R"({"typical_p": 0.5})", R"({"xtc_probability": 1})",
-        R"({"dynatemp_range": 1})", R"({"mirostat_tau": 5})", R"({"dry_multiplier": 1})"}) {
-    EXPECT_TRUE(count(body).names_more_samplers) << body;
-    EXPECT_FALSE(count(body).names_logprobs) << body;
-  }
-  EXPECT_FALSE(count(R"({"prompt": "\"typical_p\"", "dry_base": 2})").names_more_samplers);
-  EXPECT_TRUE(count(R"({"logprobs": 1})").names_logprobs);
 }
 
 TEST_F(BatchFiles, ALineWithoutEndTakesNoMemory) {

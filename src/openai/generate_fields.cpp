@@ -11,13 +11,9 @@ namespace {
 
 constexpr int64_t kMostTokens = INT32_MAX;
 
-// Samplers that a model has only where LoadOptions::all_samplers asked for them.
-enum class Needs : uint8_t { kNothing, kAllSamplers };
-
 struct NumberField {
   const char* name;
   float SamplingOptions::* value;
-  Needs needs = Needs::kNothing;
 };
 constexpr NumberField kNumbers[] = {
     {"temperature", &SamplingOptions::temperature},
@@ -27,26 +23,25 @@ constexpr NumberField kNumbers[] = {
     {"frequency_penalty", &SamplingOptions::frequency_penalty},
     {"repeat_penalty", &SamplingOptions::repeat_penalty},
     {"repetition_penalty", &SamplingOptions::repeat_penalty},
-    {"top_n_sigma", &SamplingOptions::top_n_sigma, Needs::kAllSamplers},
-    {"typical_p", &SamplingOptions::typical_p, Needs::kAllSamplers},
-    {"xtc_probability", &SamplingOptions::xtc_probability, Needs::kAllSamplers},
+    {"top_n_sigma", &SamplingOptions::top_n_sigma},
+    {"typical_p", &SamplingOptions::typical_p},
+    {"xtc_probability", &SamplingOptions::xtc_probability},
     {"xtc_threshold", &SamplingOptions::xtc_threshold},
-    {"dynatemp_range", &SamplingOptions::dynatemp_range, Needs::kAllSamplers},
+    {"dynatemp_range", &SamplingOptions::dynatemp_range},
     {"dynatemp_exponent", &SamplingOptions::dynatemp_exponent},
-    {"mirostat_tau", &SamplingOptions::mirostat_tau, Needs::kAllSamplers},
+    {"mirostat_tau", &SamplingOptions::mirostat_tau},
     {"mirostat_eta", &SamplingOptions::mirostat_eta},
-    {"dry_multiplier", &SamplingOptions::dry_multiplier, Needs::kAllSamplers},
+    {"dry_multiplier", &SamplingOptions::dry_multiplier},
     {"dry_base", &SamplingOptions::dry_base},
 };
 
 struct CountField {
   const char* name;
   uint32_t SamplingOptions::* value;
-  Needs needs = Needs::kNothing;
 };
 constexpr CountField kCounts[] = {
     {"top_k", &SamplingOptions::top_k},
-    {"min_tokens", &SamplingOptions::min_tokens, Needs::kAllSamplers},
+    {"min_tokens", &SamplingOptions::min_tokens},
     {"dry_allowed_length", &SamplingOptions::dry_allowed_length},
     {"dry_range", &SamplingOptions::dry_range},
 };
@@ -139,13 +134,6 @@ std::vector<std::string> generate_option_names() {
   for (const NumberField& field : kNumbers) out.emplace_back(field.name);
   for (const CountField& field : kCounts) out.emplace_back(field.name);
   return out;
-}
-
-bool names_more_samplers(std::string_view text) {
-  const auto is_named = [text](const auto& field) {
-    return field.needs == Needs::kAllSamplers && text.find('"' + std::string(field.name) + '"') != text.npos;
-  };
-  return std::ranges::any_of(kNumbers, is_named) || std::ranges::any_of(kCounts, is_named);
 }
 
 Result<void> read_count(const Json& body, const char* key, int64_t least, int64_t most, uint32_t* out) {

@@ -16,8 +16,6 @@ namespace doppler::openai {
 
 bool is_generate_option(std::string_view name);
 std::vector<std::string> generate_option_names();
-// Whether a body's text has the name, in quotes, of a field that may need LoadOptions::all_samplers.
-bool names_more_samplers(std::string_view text);
 
 // Sets what the body says and leaves the rest. The ranges of temperature and the like are the scheduler's to check.
 // Errors: kInvalidInput, naming the field.

@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "openai/generate_fields.h"
-
 namespace doppler::openai {
 namespace {
 
@@ -73,17 +71,15 @@ Result<void> LineReader::rewind() {
   return {};
 }
 
-Result<LineCount> count_lines(LineReader& reader) {
-  LineCount count;
+Result<uint64_t> count_lines(LineReader& reader) {
+  uint64_t lines = 0;
   while (true) {
     DP_TRY(const auto line, reader.next());
     if (!line) break;
-    ++count.lines;
-    count.names_logprobs |= line->text.find("\"logprobs\"") != std::string::npos;
-    count.names_more_samplers = count.names_more_samplers || names_more_samplers(line->text);
+    ++lines;
   }
   DP_CHECK(reader.rewind());
-  return count;
+  return lines;
 }
 
 }  // namespace doppler::openai

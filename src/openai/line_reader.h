@@ -46,12 +46,7 @@ class LineReader {
   uint64_t number_ = 0, offset_ = 0;
 };
 
-// What a model must be loaded for is found by the names of fields, in quotes, anywhere in a line.
-struct LineCount {
-  uint64_t lines = 0;                // that are not empty
-  bool names_logprobs = false;       // for LoadOptions::logprobs
-  bool names_more_samplers = false;  // for LoadOptions::all_samplers
-};
-Result<LineCount> count_lines(LineReader& reader);
+// Lines that are not empty; the reader goes back to the beginning.
+Result<uint64_t> count_lines(LineReader& reader);
 
 }  // namespace doppler::openai

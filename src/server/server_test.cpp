@@ -1,11 +1,10 @@
-// Requests and forms from bytes, and who may ask: a table each; files that are kept; fields of bodies beside the engine's
-// options. The server as a whole: tests/server.
+// Requests and forms from bytes, and who may ask: a table each; files that are kept. The server
+// as a whole: tests/server.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "base/json.h"
-#include "openai/generate_fields.h"
 #include "server/files/file_store.h"
 #include "server/gate.h"
 #include "server/http_parser.h"
@@ -157,18 +156,6 @@ TEST(Gate, KeysPagesAndNames) {
   EXPECT_EQ(asks(key, {{"authorization", "Basic secret"}}), 401);
   EXPECT_TRUE(check_gate({.is_loopback = false}, "0.0.0.0").has_value() == false);
   EXPECT_TRUE(check_gate({.api_keys = {"a"}, .is_loopback = false}, "0.0.0.0").has_value());
-}
-
-TEST(GenerateFields, TheNamesOfAllSamplersAreThoseOfFieldsThatNeedThem) {
-  for (const std::string& name : openai::generate_option_names()) {
-    bool is_needed = false;
-    for (const Json& value : {Json(0.5), Json(1)}) {
-      GenerateOptions options;
-      if (openai::read_generate_options(Json::object({{name, value}}), &options))
-        is_needed = is_needed || needs_all_samplers(options.sampling);
-    }
-    EXPECT_EQ(openai::names_more_samplers("\"" + name + "\""), is_needed) << name;
-  }
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "engine/embed.h"
 #include "engine/generation_json.h"
-#include "engine/generator.h"
 #include "engine/model_options.h"
 #include "engine/session_file.h"
 #include "engine/session_identity.h"
@@ -38,7 +37,7 @@ Task<Result<Json>> WebModel::load(Json request, model::LoadProgress progress) {
     co_return forward(std::move(loaded).error());
   }
   loaded_ = std::move(*loaded);
-  if (loaded_->runner->sequences()) {
+  if (loaded_->runner->runner()) {
     DP_CO_TRY(streams_, WebStreams::create(*loaded_));
   }
   const ModelInfo info = engine::describe(*loaded_, *device_);
@@ -73,13 +72,18 @@ Result<const tokenizer::Tokenizer*> WebModel::tokenizer() const {
 
 Result<void> WebModel::check_idle() const {
   if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
-  if (generating_ != 0 || (streams_ && !streams_->is_idle()))
+  if (streams_ && !streams_->is_idle())
     return fail(ErrorKind::kInvalidInput, "A generation is under way; cancel it or wait for it.");
   return {};
 }
 
+Result<void> WebModel::check_generates() const {
+  if (!loaded_) return fail(ErrorKind::kInvalidInput, "No model is loaded.");
+  return model::check_writes_text(loaded_->runner->config());
+}
+
 Task<Result<Json>> WebModel::generate(uint32_t call, Json request, PieceCallback on_piece) {
-  if (!streams_) DP_CO_CHECK(check_idle());
+  DP_CO_CHECK(check_generates());
   DP_CO_TRY(GenerateOptions options, read_generate_options(member(request, "options")));
   DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
   DP_CO_TRY(const std::vector<int32_t> known, read_tokens(request, "generated"));
@@ -99,47 +103,18 @@ Task<Result<Json>> WebModel::generate(uint32_t call, Json request, PieceCallback
   DP_CO_TRY(const auto grammar, get_integer(request, "grammar"));
   if (grammar) {
     asked.guide = std::make_shared<WebGuide>(static_cast<uint32_t>(*grammar),
-                                             engine::generator_config(*loaded_).vocab_size);
+                                             engine::answer_config(*loaded_).vocab_size);
     asked.options.grammar.kind = GrammarKind::kGrammar;  // the plans' masks are used
   }
-  auto running = streams_ ? streams_->generate(std::move(asked), std::move(tell))
-                          : generate_one(std::move(asked), std::move(tell));
+  auto running = streams_->generate(std::move(asked), std::move(tell));
   DP_CO_TRY(const Generation made, co_await std::move(running));
   if (reader) on_piece({}, reader->finish());
   co_return engine::generation_json(engine::describe(*loaded_, *device_),
                                     engine::counters_since_load(*loaded_, *device_), made);
 }
 
-Task<Result<Generation>> WebModel::generate_one(WebStreams::Asked asked, PieceCallback on_piece) {
-  cancelled_.store(false);
-  engine::GeneratorConfig config = engine::generator_config(*loaded_);
-  config.show_special = asked.show_special;
-  engine::Generator generator(*loaded_->runner, loaded_->text.tokenizer.get(), std::move(config),
-                              cached_tokens_, cancelled_);
-  DP_CO_CHECK(generator.start(std::move(asked.prompt), asked.options, asked.generated));
-  size_t told = generator.result().tokens.size();
-  if (told > 0) on_piece({}, generator.result().text);
-  generating_ = asked.call;
-  while (true) {
-    auto waiting = generator.next();
-    auto piece = co_await std::move(waiting);
-    if (!piece) {
-      generating_ = 0;
-      cached_tokens_.clear();  // what the cache holds now is not known
-      co_return forward(std::move(piece).error());
-    }
-    if (!*piece) break;
-    const std::span<const int32_t> fresh = std::span(generator.result().tokens).subspan(told);
-    if (!fresh.empty() || !(*piece)->empty()) on_piece(fresh, **piece);
-    told += fresh.size();
-  }
-  generating_ = 0;
-  co_return generator.result();
-}
-
 void WebModel::cancel(uint32_t call) {
   if (streams_) streams_->cancel(call);
-  if (generating_ == call) cancelled_.store(true);
 }
 
 Task<Result<Embedding>> WebModel::embed(Json request) {
@@ -206,22 +181,19 @@ Result<Json> WebModel::kernels() const {
 }
 
 Task<Result<std::vector<uint8_t>>> WebModel::save(Json request) {
+  DP_CO_CHECK(check_generates());
   DP_CO_CHECK(check_idle());
   DP_CO_TRY(const std::vector<int32_t> ids, read_tokens(request, "tokens"));
   engine::SessionFile session;
   session.tokens.assign(ids.begin(), ids.end());
-  // Of several sequences nothing is kept: the prefix cache has what it has.
-  if (!streams_) {
-    const auto [a, b] = std::ranges::mismatch(cached_tokens_, session.tokens);
-    const auto shared = static_cast<uint32_t>(a - cached_tokens_.begin());
-    auto saving = loaded_->runner->save_cache(loaded_->runner->continues_from(shared));
-    DP_CO_TRY(session.cache, co_await std::move(saving));
-  }
+  auto saving = streams_->save(session.tokens);
+  DP_CO_TRY(session.cache, co_await std::move(saving));
   DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
   co_return engine::encode_session(fingerprint, session);
 }
 
 Task<Result<Json>> WebModel::restore(std::vector<uint8_t> bytes) {
+  DP_CO_CHECK(check_generates());
   DP_CO_CHECK(check_idle());
   model::PlanRunner& runner = *loaded_->runner;
   DP_CO_TRY(const std::string fingerprint, co_await engine::session_fingerprint(*loaded_));
@@ -231,11 +203,8 @@ Task<Result<Json>> WebModel::restore(std::vector<uint8_t> bytes) {
     co_return fail(ErrorKind::kInvalidInput, "The session has %u tokens in its cache; the context holds %u.",
                    cached, runner.ctx_len());
   }
-  if (!streams_) {  // or its text is evaluated when it goes on
-    auto restoring = runner.restore_cache(cached, session.cache);
-    DP_CO_CHECK(co_await std::move(restoring));
-    cached_tokens_.assign(session.tokens.begin(), session.tokens.begin() + cached);
-  }
+  auto restoring = streams_->restore(std::span(session.tokens).first(cached), session.cache);
+  DP_CO_CHECK(co_await std::move(restoring));
   co_return Json({{"tokens", session.tokens}});
 }
 

@@ -2,7 +2,6 @@
 // JSON and answering in JSON. web_main.cpp exports it.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -21,8 +20,8 @@ class WebModel {
   // request: {"files": {...}, "options": {...}}. Answers with the model's description.
   Task<Result<Json>> load(Json request, model::LoadProgress progress);
   // request: {"tokens", "options", "reading", "generated"}. reading: of a chat, whose pieces are then lists of events
-  // (web_chat.h). grammar: the host's number of one (web_guide.h). generated: where the device was lost, the answer's tokens so far, whose text is the first piece. Answers as `doppler run --json` prints. One at a time, unless the model was loaded for several
-  // sequences. `call` names it for cancel().
+  // (web_chat.h). grammar: the host's number of one (web_guide.h). generated: where the device was lost, the answer's tokens so far, whose text is the first piece. Answers as `doppler run --json` prints. More than the model was
+  // loaded for wait for each other. `call` names it for cancel().
   Task<Result<Json>> generate(uint32_t call, Json request, PieceCallback on_piece);
   // request: {"tokens", "dimensions", "truncate"}. The vector of a text, of a model that gives embeddings.
   Task<Result<Embedding>> embed(Json request);
@@ -50,14 +49,11 @@ class WebModel {
  private:
   Result<const tokenizer::Tokenizer*> tokenizer() const;
   Result<void> check_idle() const;
-  Task<Result<Generation>> generate_one(WebStreams::Asked asked, PieceCallback on_piece);
+  Result<void> check_generates() const;  // error: no model is loaded, or it writes no text
 
   std::unique_ptr<gpu::Device> device_;  // outlives what is loaded on it
   std::unique_ptr<engine::LoadedModel> loaded_;
-  std::vector<uint32_t> cached_tokens_;  // tokens in the cache
-  uint32_t generating_ = 0;              // the call; 0: none
-  std::atomic<bool> cancelled_ = false;
-  std::unique_ptr<WebStreams> streams_;  // of a model for several sequences. Last, since it uses the others
+  std::unique_ptr<WebStreams> streams_;  // null: the model writes no text. Last, since it uses the others
 };
 
 }  // namespace doppler::web

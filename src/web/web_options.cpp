@@ -83,11 +83,8 @@ Result<LoadOptions> read_load_options(const Json& json) {
   DP_CHECK(read(json, "ctxLen", out.ctx_len));
   DP_CHECK(read(json, "chunk", out.chunk));
   DP_CHECK(read(json, "chatTemplate", out.chat_template));
-  DP_CHECK(read(json, "allSamplers", out.all_samplers));
   DP_CHECK(read(json, "sequences", out.sequences));
   DP_CHECK(read(json, "poolTokens", out.pool_tokens));
-  DP_CHECK(read(json, "grammars", out.grammars));
-  DP_CHECK(read(json, "logprobs", out.logprobs));
   if (const Json* kernels = find(json, "kernels"); kernels && kernels->is_object()) {
     for (const auto& [operation, variant] : kernels->items()) {
       DP_CHECK(read(*kernels, operation.c_str(), out.kernels[operation]));

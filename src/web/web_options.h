@@ -10,7 +10,7 @@ namespace doppler::web {
 
 // {"root", "mainFile", "names"}
 Result<WebFiles> read_files(const Json& json);
-// {"lane", "kv", "ctxLen", "chunk", "chatTemplate", "allSamplers", "sequences", "poolTokens", "grammars", "kernels": {operation: variant}}
+// {"lane", "kv", "ctxLen", "chunk", "chatTemplate", "sequences", "poolTokens", "kernels": {operation: variant}}
 Result<LoadOptions> read_load_options(const Json& json);
 // GenerateOptions and SamplingOptions, their members in camelCase: {"maxTokens", "temperature", "logitBias": {id: number},
 // "whenFull": "stop" or "slide", ...}

@@ -1,28 +1,55 @@
 #include "web/web_streams.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace doppler::web {
 
-Result<std::unique_ptr<WebStreams>> WebStreams::create(const engine::LoadedModel& loaded) {
+Result<std::unique_ptr<WebStreams>> WebStreams::create(engine::LoadedModel& loaded) {
   std::unique_ptr<WebStreams> made(new WebStreams(loaded));
-  const engine::GeneratorConfig config = engine::generator_config(loaded);
-  DP_TRY(made->scheduler_,
-         engine::Scheduler::create(*loaded.runner->sequences(),
-                                   {.vocab_size = config.vocab_size, .decode_steps = config.batch}));
+  DP_TRY(made->scheduler_, engine::Scheduler::create(made->runner_, engine::scheduler_config(loaded)));
   return made;
+}
+
+// Steps that are queued still, behind an end that was seen on the host.
+Task<Result<void>> WebStreams::settle() {
+  while (true) {
+    auto turning = scheduler_->turn();
+    DP_CO_TRY(const bool more, co_await std::move(turning));
+    if (!more) co_return Result<void>();
+  }
+}
+
+Task<Result<std::vector<uint8_t>>> WebStreams::save(std::span<const uint32_t> tokens) {
+  if (!runner_.holds_text()) co_return std::vector<uint8_t>();
+  auto settling = settle();
+  DP_CO_CHECK(co_await std::move(settling));
+  const auto [a, b] = std::ranges::mismatch(scheduler_->held(), tokens);
+  auto saving = runner_.save(runner_.continues_from(static_cast<uint32_t>(b - tokens.begin())));
+  co_return co_await std::move(saving);
+}
+
+Task<Result<void>> WebStreams::restore(std::span<const uint32_t> tokens, std::span<const uint8_t> bytes) {
+  if (!runner_.holds_text()) co_return Result<void>();  // its text is evaluated when it goes on
+  auto settling = settle();
+  DP_CO_CHECK(co_await std::move(settling));
+  scheduler_->hold({});
+  auto restoring = runner_.restore(static_cast<uint32_t>(tokens.size()), bytes);
+  DP_CO_CHECK(co_await std::move(restoring));
+  scheduler_->hold({tokens.begin(), tokens.end()});
+  co_return Result<void>();
 }
 
 Task<Result<Generation>> WebStreams::generate(Asked asked, PieceCallback on_piece) {
   if (asked.options.batch > 0) scheduler_->set_decode_steps(asked.options.batch);
-  auto line = std::make_shared<Line>(
-      Line{.call = asked.call,
-           .answer = engine::StreamAnswer(loaded_, std::move(asked.prompt), std::move(asked.options),
-                                          asked.show_special),
-           .guide = std::move(asked.guide),
-           .on_piece = std::move(on_piece),
-           .stream = nullptr,
-           .ended = {}});
+  auto line = std::make_shared<Line>(Line{
+      .call = asked.call,
+      .answer = engine::StreamAnswer(loaded_.text.tokenizer, engine::answer_config(loaded_),
+                                     std::move(asked.prompt), std::move(asked.options), asked.show_special),
+      .guide = std::move(asked.guide),
+      .on_piece = std::move(on_piece),
+      .stream = nullptr,
+      .ended = {}});
   line->answer.go_on_behind(asked.generated);
   if (!asked.generated.empty()) line->on_piece({}, line->answer.result().text);
   if (!line->answer.ended()) {

@@ -1,5 +1,5 @@
-// Generations of a model for several sequences, decoded together: the engine's scheduler, whose turns run on the browser's
-// one thread for as long as there is work. Natively scheduler_thread_native.h does this.
+// Generations of a model: the engine's scheduler, whose turns run on the browser's one thread for as long as there is work.
+// Natively scheduler_driver_native.h does this.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ using PieceCallback = std::function<void(std::span<const int32_t> tokens, const 
 
 class WebStreams {
  public:
-  // `loaded`, a model for several sequences, must outlive it.
-  static Result<std::unique_ptr<WebStreams>> create(const engine::LoadedModel& loaded);
+  // `loaded`, a model that writes text, must outlive it.
+  static Result<std::unique_ptr<WebStreams>> create(engine::LoadedModel& loaded);
 
   struct Asked {
     uint32_t call = 0;  // names it for cancel()
@@ -34,6 +34,10 @@ class WebStreams {
   // The generation of that call, if there is one, ends with what it has.
   void cancel(uint32_t call);
   bool is_idle() const { return lines_.empty(); }
+  // While it is idle: of a runner that holds its text, what it holds of a beginning of `tokens`; and back. Of another nothing:
+  // the prefix cache has what it has.
+  Task<Result<std::vector<uint8_t>>> save(std::span<const uint32_t> tokens);
+  Task<Result<void>> restore(std::span<const uint32_t> tokens, std::span<const uint8_t> bytes);
 
  private:
   struct Line {
@@ -44,13 +48,15 @@ class WebStreams {
     std::shared_ptr<engine::Stream> stream;
     Completion<Result<void>> ended;
   };
-  explicit WebStreams(const engine::LoadedModel& loaded) : loaded_(loaded) {}
+  explicit WebStreams(engine::LoadedModel& loaded) : loaded_(loaded), runner_(*loaded.runner->runner()) {}
+  Task<Result<void>> settle();
   Result<void> submit(Line& line);
   Task<bool> run();
   void deliver();
   Result<bool> deliver(Line& line);  // true: the answer has ended
 
   const engine::LoadedModel& loaded_;
+  model::SequenceRunner& runner_;
   std::unique_ptr<engine::Scheduler> scheduler_;
   std::list<std::shared_ptr<Line>> lines_;
   Task<bool> running_;  // last: it uses the others

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/generator.h"
 #include "golden_cases.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"
+#include "one_answer.h"
 
 namespace doppler {
 namespace {
@@ -45,19 +45,7 @@ struct Session {
     if (loaded) runner = std::move(*loaded);
   }
   Generation answer(const Tokens& prompt, GenerateOptions options) {
-    const std::atomic<bool> cancelled = false;
-    engine::Generator generator(
-        *runner, nullptr,
-        {.vocab_size = runner->config().vocab_size, .stop_tokens = {}, .drafts = engine::DraftUse::kAlways},
-        cached, cancelled);
-    const auto started = generator.start(prompt, std::move(options));
-    EXPECT_TRUE(started) << started.error().message();
-    while (started) {
-      auto piece = gpu::run_to_completion(device(), generator.next());
-      EXPECT_TRUE(piece) << piece.error().message();
-      if (!piece || !*piece) break;
-    }
-    return generator.result();
+    return one_answer(*runner, prompt, std::move(options), cached, engine::DraftUse::kAlways);
   }
   Generation greedy(const Tokens& prompt, uint32_t tokens) {
     GenerateOptions options{.max_tokens = tokens};
@@ -179,14 +167,14 @@ TEST(Drafts, TextsGoOnWhereTheStatesStand) {
     plain.cached.clear();
     const Generation wanted = plain.greedy(longer, 12);
     const Tokens cached = drafting.cached;
-    const auto saved =
-        gpu::run_to_completion(device(), drafting.runner->save_cache(static_cast<uint32_t>(cached.size())));
+    const auto saved = gpu::run_to_completion(
+        device(), drafting.runner->runner()->save(static_cast<uint32_t>(cached.size())));
     ASSERT_TRUE(saved) << saved.error().message();
     const Generation went_on = drafting.greedy(longer, 12);
     EXPECT_EQ(went_on.tokens, wanted.tokens) << count;
     EXPECT_EQ(went_on.timings.cached_tokens, prompt.size() + count - 1);
     const auto restored = gpu::run_to_completion(
-        device(), drafting.runner->restore_cache(static_cast<uint32_t>(cached.size()), *saved));
+        device(), drafting.runner->runner()->restore(static_cast<uint32_t>(cached.size()), *saved));
     ASSERT_TRUE(restored) << restored.error().message();
     drafting.cached = cached;
     EXPECT_EQ(drafting.greedy(longer, 12).tokens, wanted.tokens) << count;

@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <map>
 
-#include "engine/generator.h"
 #include "golden_cases.h"
 #include "golden_helpers.h"
 #include "kernels/tuning.h"
 #include "model/plan_runner.h"
+#include "one_answer.h"
 
 namespace doppler {
 namespace {
@@ -93,21 +93,10 @@ class Golden : public testing::TestWithParam<std::string> {
   void expect_greedy();
   std::vector<int32_t> greedy_tokens(model::PlanRunner& runner) { return generate(runner, {}).tokens; }
   Generation generate(model::PlanRunner& runner, GenerateOptions options) {
-    std::vector<uint32_t> cached_tokens;
-    const std::atomic<bool> cancelled = false;
-    engine::Generator generator(runner, nullptr,
-                                {.vocab_size = runner.config().vocab_size, .stop_tokens = {}}, cached_tokens,
-                                cancelled);
     options.sampling.temperature = 0;
     options.max_tokens = 16;
     options.batch = 4;
-    EXPECT_TRUE(generator.start(references().get<uint32_t>("prompt_a"), options));
-    while (true) {
-      auto piece = gpu::run_to_completion(device(), generator.next());
-      EXPECT_TRUE(piece) << piece.error().message();
-      if (!piece || !*piece) break;
-    }
-    return generator.result();
+    return one_answer(runner, references().get<uint32_t>("prompt_a"), std::move(options));
   }
 
   std::string lane_ = "exact";
@@ -227,7 +216,7 @@ class LogprobGolden : public Golden {};
 
 TEST_P(LogprobGolden, LogprobsAreThoseOfTheReference) {
   const auto checkpoint = open();
-  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5, .parts = {.logprobs = true}});
+  const auto runner = load(*checkpoint, {.ctx_len = 64, .chunk = 5});
   ASSERT_TRUE(runner);
   constexpr uint32_t kTop = 3;
   const Generation answer = generate(*runner, {.logprobs = true, .top_logprobs = kTop});
@@ -303,12 +292,12 @@ TEST_P(Q8CacheGolden, SavedSessionsGoOn) {
       gpu::run_to_completion(device(), runner->logits(0, std::span(prompt).first(prompt.size() - 1))));
   const std::vector<float> before = logits_of_last();
   const auto count = static_cast<uint32_t>(prompt.size());
-  const auto saved = gpu::run_to_completion(device(), runner->save_cache(count));
+  const auto saved = gpu::run_to_completion(device(), runner->cache().save(device(), count));
   ASSERT_TRUE(saved) << saved.error().message();
   std::vector<uint32_t> other(prompt.rbegin(), prompt.rend());
   ASSERT_TRUE(gpu::run_to_completion(device(), runner->logits(0, other)));
   EXPECT_NE(logits_of_last(), before);
-  ASSERT_TRUE(gpu::run_to_completion(device(), runner->restore_cache(count, *saved)));
+  ASSERT_TRUE(gpu::run_to_completion(device(), runner->cache().restore(device(), *saved)));
   EXPECT_EQ(logits_of_last(), before);
 }
 

@@ -2,11 +2,11 @@
 // for bit, and the tokens too, of one sequence and of several. The table of gemma3n is shorter than the vocabulary.
 #include <gtest/gtest.h>
 
-#include "engine/generator.h"
 #include "engine/scheduler/scheduler.h"
 #include "formats/test_helpers.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"
+#include "one_answer.h"
 
 namespace doppler {
 namespace {
@@ -48,16 +48,9 @@ class TableOnHost : public testing::TestWithParam<const char*> {
   }
 
   std::vector<int32_t> tokens(model::PlanRunner& runner, float temperature) {
-    Tokens cached;
-    const std::atomic<bool> cancelled = false;
-    const engine::GeneratorConfig config{.vocab_size = runner.config().vocab_size, .stop_tokens = {}};
-    engine::Generator generator(runner, nullptr, config, cached, cancelled);
     GenerateOptions options{.max_tokens = kNew};
     options.sampling.temperature = temperature;
-    EXPECT_TRUE(generator.start(prompt_, options));
-    while (must(gpu::run_to_completion(device(), generator.next()))) {
-    }
-    return generator.result().tokens;
+    return one_answer(runner, prompt_, options).tokens;
   }
 
   // Answers of four prompts over three slots, so that steps have pieces of one and rows of others.
@@ -92,7 +85,7 @@ TEST_P(TableOnHost, LogitsAreThoseOfTheTableOnTheDevice) {
 
 TEST_P(TableOnHost, TokensAreThoseOfTheTableOnTheDevice) {
   const auto device_table = load(false, {.chunk = 5}), host_table = load(true, {.chunk = 5});
-  EXPECT_EQ(host_table->max_tickets(), 1u);
+  EXPECT_EQ(host_table->runner()->max_tickets(), 1u);
   const gpu::Counters before = device().counters();
   for (const float temperature : {0.0f, 0.8f}) {
     EXPECT_EQ(tokens(*host_table, temperature), tokens(*device_table, temperature));

@@ -79,7 +79,7 @@ class LongSequences : public testing::Test {
         take(plans().step({}, std::span(&piece, 1)), chosen);
       }
     }
-    while (chosen[0].size() < kNew && !HasFailure()) take(plans().decode(decoding, 8), chosen);
+    while (chosen[0].size() < kNew && !HasFailure()) take(plans().decode(decoding, {.steps = 8}), chosen);
     chosen.resize(count);
     return chosen;
   }

@@ -19,13 +19,10 @@ constexpr uint32_t kNew = 8;
 constexpr const char* kPrompts[] = {"The fox and the crow", "In the spring of the year",
                                     "There was once a king who had", "An old woman lived with her son"};
 
-Result<Model> load(uint32_t sequences, const char* lane = "exact", uint32_t ctx_len = 128,
-                   bool all_samplers = false) {
+Result<Model> load(uint32_t sequences, const char* lane = "exact", uint32_t ctx_len = 128) {
   LoadOptions options;
-  options.logprobs = options.grammars = sequences == 4;
   options.lane = lane;
   options.ctx_len = ctx_len;
-  options.all_samplers = all_samplers;
   options.chunk = 32;
   options.sequences = sequences;
   options.tuned = false;
@@ -256,7 +253,7 @@ TEST(ManyStreams, DryLooksAsFarBackAsAlone) {
   const std::string prompt = sentence + filler + "The fox and the crow went to the";
   std::vector<std::string> texts;
   for (const uint32_t sequences : {1u, 2u}) {
-    auto model = load(sequences, "exact", 256, true);
+    auto model = load(sequences, "exact", 256);
     ASSERT_TRUE(model) << model.error().message();
     ASSERT_GT(model->tokenize(filler, false, false)->size(), 64u);
     Session session = model->new_session();
@@ -299,9 +296,31 @@ TEST_F(ManySessions, RefusesWhatCannotBe) {
   EXPECT_FALSE(scheduler->submit({.prompt = std::vector<int32_t>{-1}}));
   EXPECT_FALSE(scheduler->submit({.prompt = std::vector<int32_t>(4000, 5)}));
   EXPECT_FALSE(scheduler->submit({.prompt = kPrompts[0], .options = greedy(), .priority = 9}));
+}
+
+// A model for one sequence had no scheduler and no grammars.
+TEST_F(ManySessions, AModelForOneSequenceHasASchedulerOfOnePlace) {
   auto one = load(1);
-  ASSERT_TRUE(one);
-  EXPECT_FALSE(one->scheduler());
+  ASSERT_TRUE(one) << one.error().message();
+  GenerateOptions drawn = greedy(40);
+  drawn.sampling.temperature = 2;
+  drawn.grammar = {GrammarKind::kRegex, "(yes|no), (fox|crow){2,5}\\.", {}};
+  drawn.logprobs = true;
+  const auto alone = one->new_session().generate(kPrompts[0], drawn);
+  ASSERT_TRUE(alone) << alone.error().message();
+  EXPECT_TRUE(std::regex_match(alone->text, std::regex(drawn.grammar.text))) << alone->text;
+  EXPECT_EQ(alone->logprobs.size(), alone->tokens.size());
+  EXPECT_EQ(alone->stop, StopReason::kEndOfText);
+  auto scheduler = one->scheduler();
+  ASSERT_TRUE(scheduler) << scheduler.error().message();
+  auto first = scheduler->submit({.prompt = kPrompts[0], .options = greedy()});
+  auto second = scheduler->submit({.prompt = kPrompts[1], .options = greedy()});
+  auto guided = scheduler->submit({.prompt = kPrompts[0], .options = drawn});
+  ASSERT_TRUE(first && second && guided);
+  EXPECT_EQ(second->finish()->text, (*wanted)[1]);
+  EXPECT_EQ(first->finish()->text, (*wanted)[0]);
+  EXPECT_EQ(guided->finish()->tokens, alone->tokens);
+  EXPECT_EQ(one->counters().objects_created, 0u);
 }
 
 TEST(ManyStreams, AModelThatGivesEmbeddingsWritesNone) {

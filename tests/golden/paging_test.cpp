@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "engine/generator.h"
 #include "formats/convert/convert_native.h"
 #include "formats/rdrr/test_models.h"
 #include "formats/test_helpers.h"
@@ -12,6 +11,7 @@
 #include "kernels/tuning.h"
 #include "model/load_estimate.h"
 #include "model/plan_runner.h"
+#include "one_answer.h"
 
 namespace doppler {
 namespace {
@@ -95,16 +95,9 @@ class Paging : public testing::TestWithParam<ModelCase> {
   }
 
   std::vector<int32_t> tokens(model::PlanRunner& runner, float temperature) {
-    std::vector<uint32_t> cached;
-    const std::atomic<bool> cancelled = false;
-    const engine::GeneratorConfig config{.vocab_size = runner.config().vocab_size, .stop_tokens = {}};
-    engine::Generator generator(runner, nullptr, config, cached, cancelled);
     GenerateOptions options{.max_tokens = 12};
     options.sampling.temperature = temperature;
-    EXPECT_TRUE(generator.start(prompt_b(), options));
-    while (must(gpu::run_to_completion(device(), generator.next()))) {
-    }
-    return generator.result().tokens;
+    return one_answer(runner, prompt_b(), options).tokens;
   }
 
   const formats::TemporaryFolder home_;

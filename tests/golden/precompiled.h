@@ -4,6 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/precompiled_json.h"
-#include "engine/generator.h"
+#include "engine/stream_answer.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"

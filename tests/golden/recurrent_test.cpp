@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "engine/generator.h"
 #include "golden_cases.h"
 #include "golden_helpers.h"
 #include "many_answers.h"
 #include "model/plan_runner.h"
+#include "one_answer.h"
 
 namespace doppler {
 namespace {
@@ -64,20 +64,10 @@ class Recurrent : public testing::TestWithParam<std::string> {
     uint32_t cached = 0;  // tokens of the prompt that were not evaluated
   };
   Answer answer(model::PlanRunner& runner, const Tokens& prompt, Tokens& cached_tokens) {
-    const std::atomic<bool> cancelled = false;
-    engine::Generator generator(runner, nullptr,
-                                {.vocab_size = runner.config().vocab_size, .stop_tokens = {}}, cached_tokens,
-                                cancelled);
     GenerateOptions options;
     options.sampling.temperature = 0;
     options.max_tokens = kNew;
-    EXPECT_TRUE(generator.start(prompt, options));
-    while (true) {
-      auto piece = gpu::run_to_completion(device(), generator.next());
-      EXPECT_TRUE(piece) << piece.error().message();
-      if (!piece || !*piece) break;
-    }
-    const Generation& result = generator.result();
+    const Generation result = one_answer(runner, prompt, options, cached_tokens);
     return {Tokens(result.tokens.begin(), result.tokens.end()), result.timings.cached_tokens};
   }
 
@@ -119,13 +109,13 @@ TEST_P(Recurrent, ARestoredCacheHasItsStates) {
   ASSERT_TRUE(runner);
   Tokens cached, none;
   const Tokens text = joined(a_, answer(*runner, a_, cached).tokens);
-  const uint32_t kept = runner->continues_from(static_cast<uint32_t>(cached.size()));
+  const uint32_t kept = runner->runner()->continues_from(static_cast<uint32_t>(cached.size()));
   EXPECT_EQ(kept, cached.size());
-  const auto saved = gpu::run_to_completion(device(), runner->save_cache(kept));
+  const auto saved = gpu::run_to_completion(device(), runner->runner()->save(kept));
   ASSERT_TRUE(saved) << saved.error().message();
   EXPECT_EQ(model::KvCache::saved_positions(*saved), kept);
   const Answer wanted = answer(*runner, joined(text, {3, 4}), none);
-  const auto restored = gpu::run_to_completion(device(), runner->restore_cache(kept, *saved));
+  const auto restored = gpu::run_to_completion(device(), runner->runner()->restore(kept, *saved));
   ASSERT_TRUE(restored) << restored.error().message();
   cached.assign(text.begin(), text.begin() + kept);
   const Answer went_on = answer(*runner, joined(text, {3, 4}), cached);

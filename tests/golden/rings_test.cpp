@@ -4,10 +4,10 @@
 // 32 positions.
 #include <gtest/gtest.h>
 
-#include "engine/generator.h"
 #include "golden_helpers.h"
 #include "many_answers.h"
 #include "model/plan_runner.h"
+#include "one_answer.h"
 
 namespace doppler {
 namespace {
@@ -64,21 +64,11 @@ class Rings : public testing::TestWithParam<CacheFormat> {
     uint32_t cached = 0;  // tokens of the prompt that were not evaluated
   };
   Answer answer(model::PlanRunner& runner, const Tokens& prompt, Tokens& cached_tokens) {
-    const std::atomic<bool> cancelled = false;
-    engine::Generator generator(runner, nullptr,
-                                {.vocab_size = runner.config().vocab_size, .stop_tokens = {}}, cached_tokens,
-                                cancelled);
     GenerateOptions options;
     options.sampling.temperature = 0;
     options.max_tokens = kNew;
     options.batch = 4;
-    EXPECT_TRUE(generator.start(prompt, options));
-    while (true) {
-      auto piece = gpu::run_to_completion(device(), generator.next());
-      EXPECT_TRUE(piece) << piece.error().message();
-      if (!piece || !*piece) break;
-    }
-    const Generation& result = generator.result();
+    const Generation result = one_answer(runner, prompt, options, cached_tokens);
     return {Tokens(result.tokens.begin(), result.tokens.end()), result.timings.cached_tokens};
   }
   Answer fresh(model::PlanRunner& runner, const Tokens& prompt) {
@@ -134,16 +124,16 @@ TEST_P(RingsOfF32, ASavedTextGoesOnInRingsAndWholeCaches) {
     Tokens cached;
     answer(**from, text_, cached);
     const auto count = static_cast<uint32_t>(cached.size());
-    ASSERT_EQ((*from)->continues_from(count), count);
-    const auto saved = gpu::run_to_completion(device(), (*from)->save_cache(count));
+    ASSERT_EQ((*from)->runner()->continues_from(count), count);
+    const auto saved = gpu::run_to_completion(device(), (*from)->runner()->save(count));
     ASSERT_TRUE(saved) << saved.error().message();
     EXPECT_EQ(model::KvCache::saved_positions(*saved), count);
-    const auto restored = gpu::run_to_completion(device(), (*to)->restore_cache(count, *saved));
+    const auto restored = gpu::run_to_completion(device(), (*to)->runner()->restore(count, *saved));
     ASSERT_TRUE(restored) << restored.error().message();
     const Answer got = answer(**to, longer, cached);
     EXPECT_EQ(got.tokens, wanted);
     EXPECT_EQ(got.cached, count);
-    EXPECT_EQ((*to)->continues_from(9), 0u);  // that window is gone
+    EXPECT_EQ((*to)->runner()->continues_from(9), 0u);  // that window is gone
   }
 }
 

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <map>
 
-#include "engine/generator.h"
 #include "formats/convert/convert_native.h"
 #include "formats/rdrr/test_models.h"
 #include "formats/synth/synthetic_model.h"
@@ -18,6 +17,7 @@
 #include "kernels/tuning.h"
 #include "lowering/rule.h"
 #include "model/plan_runner.h"
+#include "one_answer.h"
 
 namespace doppler {
 namespace {
@@ -190,23 +190,13 @@ Generated generate(const Setup& setup, const std::string& rule_off) {
   if (!loaded) return {.error = loaded.error().message()};
   model::PlanRunner& runner = **loaded;
   out.reports = runner.reports();
-  std::vector<uint32_t> cached_tokens;
-  const std::atomic<bool> cancelled = false;
-  engine::Generator generator(runner, nullptr, {.vocab_size = runner.config().vocab_size, .stop_tokens = {}},
-                              cached_tokens, cancelled);
   GenerateOptions asked;
   asked.sampling.temperature = 0;
   asked.max_tokens = setup.tokens;
   asked.batch = 4;
-  EXPECT_TRUE(generator.start(kPrompt, asked));
-  while (true) {
-    const auto piece = gpu::run_to_completion(device(), generator.next());
-    if (!piece) return {.error = piece.error().message()};
-    if (!*piece) break;
-  }
-  out.tokens = generator.result().tokens;
+  out.tokens = one_answer(runner, kPrompt, asked).tokens;
   const auto bytes = must(gpu::run_to_completion(
-      device(), runner.save_cache(static_cast<uint32_t>(kPrompt.size()) + setup.tokens - 1)));
+      device(), runner.runner()->save(static_cast<uint32_t>(kPrompt.size()) + setup.tokens - 1)));
   out.cache.resize(bytes.size() / sizeof(float));
   std::memcpy(out.cache.data(), bytes.data(), bytes.size());
   return out;

@@ -10,11 +10,11 @@
 #include <numeric>
 #include <random>
 
-#include "engine/generator.h"
 #include "golden_cases.h"
 #include "golden_helpers.h"
 #include "kernels/common/step_state.h"
 #include "model/plan_runner.h"
+#include "one_answer.h"
 
 namespace doppler {
 namespace {
@@ -113,21 +113,10 @@ class Sequences : public testing::TestWithParam<Case> {
     const auto runner = load(0);
     Wanted out;
     for (const std::vector<uint32_t>& prompt : prompts()) {
-      std::vector<uint32_t> cached_tokens;
-      const std::atomic<bool> cancelled = false;
-      engine::Generator generator(*runner, nullptr,
-                                  {.vocab_size = runner->config().vocab_size, .stop_tokens = {}},
-                                  cached_tokens, cancelled);
       GenerateOptions options;
       options.sampling.temperature = 0;
       options.max_tokens = kNew;
-      EXPECT_TRUE(generator.start(prompt, options));
-      while (true) {
-        auto piece = gpu::run_to_completion(device(), generator.next());
-        EXPECT_TRUE(piece) << piece.error().message();
-        if (!piece || !*piece) break;
-      }
-      const Generation& result = generator.result();
+      const Generation result = one_answer(*runner, prompt, options);
       out.emplace_back(result.tokens.begin(), result.tokens.end());
     }
     return out;
@@ -181,7 +170,8 @@ class Sequences : public testing::TestWithParam<Case> {
       }
       if (there.empty() && turn / 2 >= sequences.size()) return;
       if (there.empty()) continue;
-      deal(collect(plans, pieces.empty() ? plans.decode(decoding, 3) : plans.step(decoding, pieces)),
+      deal(collect(plans,
+                   pieces.empty() ? plans.decode(decoding, {.steps = 3}) : plans.step(decoding, pieces)),
            plans.max_sequences(), there);
       ASSERT_LT(turn, 400u);
     }

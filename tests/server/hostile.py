@@ -21,7 +21,7 @@ import time
 from figures import add_arguments, finish, open_files, percentile, process_figures, wait_until_ready
 from served import Served
 
-FLAGS = ("--ctx", "512", "--parallel", "16", "--few-samplers", "--temp", "0", "--head-timeout", "10", "--body-timeout", "20")
+FLAGS = ("--ctx", "512", "--parallel", "16", "--temp", "0", "--head-timeout", "10", "--body-timeout", "20")
 CHAT = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 

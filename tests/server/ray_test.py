@@ -78,8 +78,7 @@ def main():
     arguments = parser.parse_args()
     sys.path.insert(0, EXAMPLES)
     os.environ["PYTHONPATH"] = os.path.abspath(EXAMPLES)
-    command = [os.path.abspath(arguments.doppler), "-m", os.path.abspath(MODEL), "--ctx", "512", "--parallel", "4",
-               "--few-samplers", "--no-logprobs"]
+    command = [os.path.abspath(arguments.doppler), "-m", os.path.abspath(MODEL), "--ctx", "512", "--parallel", "4"]
     # pylint: disable=import-outside-toplevel,import-error
     import ray
     from ray import serve as ray_serve

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from figures import add_arguments, finish, metric, wait_until_ready
 from served import Served
 
-FLAGS = ("--ctx", "2048", "--parallel", "8", "--cache-tokens", "16384", "--few-samplers", "--no-logprobs")
+FLAGS = ("--ctx", "2048", "--parallel", "8", "--cache-tokens", "16384")
 MOST_TOKENS = 1500
 
 

@@ -18,7 +18,7 @@ from served import Served
 DOPPLER = "doppler"
 EMBEDDING_MODEL = SCORING_MODEL = ""
 KEY = "secret-key"
-FLAGS = ("--ctx", "512", "--parallel", "4", "--queue", "8", "--few-samplers", "--head-timeout", "2", "--body-timeout", "2",
+FLAGS = ("--ctx", "512", "--parallel", "4", "--queue", "8", "--head-timeout", "2", "--body-timeout", "2",
          "--body", "64K", "--temp", "0", "--any-name")
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
@@ -272,8 +272,6 @@ class OpenAI(ServerCase):
         self.assertIn("not valid JSON", self.refused(CHAT, "{")["message"])
         self.assertIn("deeper", self.refused(CHAT, "[" * 60000)["message"])
         self.assertIn("temperature", self.refused(CHAT, chat(temperature=-1))["message"])
-        # A feature that the model was not loaded for is an error of this request only.
-        self.assertIn("DRY", self.refused(CHAT, chat(dry_multiplier=1))["message"])
         self.assertIn("context", self.refused(TEXT, {"prompt": "fox " * 2000})["message"])
         self.assertEqual(self.refused("/v1/embeddings", {"input": "x"})["type"], "invalid_request_error")
         self.assertEqual(self.refused("/nothing", {}, 404)["type"], "invalid_request_error")

@@ -93,6 +93,6 @@ doppler: Line 1 of out.jsonl is no answer of a batch, so that nothing is added t
 exit 1
 $ cat out.jsonl
 notes
-$ doppler batch --sequences 1 in.jsonl out.jsonl
-doppler: Flag --sequences was given 1; allowed is 2 to 64.
+$ doppler batch --sequences 0 in.jsonl out.jsonl
+doppler: Flag --sequences was given 0; allowed is 1 to 64.
 exit 2

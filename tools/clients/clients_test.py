@@ -29,7 +29,7 @@ served = None
 
 
 def begin_server():
-    begun = Served(DOPPLER, "--ctx", "1024", "--parallel", "4", "--few-samplers", "--temp", "0",
+    begun = Served(DOPPLER, "--ctx", "1024", "--parallel", "4", "--temp", "0",
                    model=os.path.join(ROOT, "models", "storyteller.gguf"))
     while begun.ask("GET", "/health")[0] != 200:
         assert begun.process.poll() is None

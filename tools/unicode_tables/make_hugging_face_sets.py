@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes src/tokenizer/unicode/hugging_face_sets.cpp: which characters Hugging Face tokenizers takes out.
 
-Its normalisers have Unicode tables of their own, older than those of Python. The package asks itself, one character at a time:
-    pip install tokenizers unicodedata2==16.0.0; python3 make_hugging_face_sets.py > ../../src/tokenizer/unicode/hugging_face_sets.cpp
+Its normalisers have Unicode tables of their own, older than those of Python. The package asks itself, one character at
+a time:
+    pip install tokenizers unicodedata2==16.0.0
+    python3 make_hugging_face_sets.py > ../../src/tokenizer/unicode/hugging_face_sets.cpp
 """
 import tokenizers
 import unicodedata2 as unicodedata  # of the version of unicode_data.cpp

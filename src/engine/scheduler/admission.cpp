@@ -15,7 +15,7 @@ Result<void> Scheduler::check_request(const Request& request) const {
                   config_.vocab_size - 1);
     }
   }
-  if (request.tokens.size() >= runner_.ctx_len()) {
+  if (request.tokens.size() >= std::max(runner_.ctx_len(), 2u)) {  // a context of one token slides on
     return fail(
         ErrorKind::kInvalidInput,
         "The prompt has %zu tokens, but the context holds %u and needs room for an answer; raise --ctx.",
@@ -111,7 +111,7 @@ bool Scheduler::outranks(const Sequence* waiting, const Sequence* running) const
 
 // Requests begin while a step with `budget` rows of prompts has room for them.
 Result<void> Scheduler::admit(uint32_t budget) {
-  std::vector<uint64_t> passed;  // clients whose request waits for a prefix that is under way
+  std::vector<uint64_t> passed;  // clients whose request waits for a prefix or plans that are under way
   while (!waiting_.empty()) {
     if (free_slots_.empty() && !outranks(waiting_.highest(config_.now()), lowest())) return {};
     uint64_t rows = 0;
@@ -138,13 +138,38 @@ Result<void> Scheduler::admit(uint32_t budget) {
       Sequence* const last = lowest();
       if (!outranks(next, last) || !preempt(*last)) return {};
     }
-    if (beginning == Beginning::kPrefixSoon) passed.push_back(next->request.client);
+    if (beginning == Beginning::kPrefixSoon || beginning == Beginning::kPlansSoon)
+      passed.push_back(next->request.client);
   }
   return {};
 }
 
+// Whether the runner has them, or else they are being made, one request's after another.
+bool Scheduler::has_plans(const Sequence& sequence) {
+  const model::GenerationSettings& settings = sequence.request.settings;
+  if (runner_.is_prepared(settings)) return true;
+  if (preparing_.valid()) return false;
+  preparing_for_ = settings;
+  preparing_ = runner_.prepare(preparing_for_);
+  preparing_.start();
+  return false;
+}
+
+// Plans that could not be made end the requests that need them.
+void Scheduler::settle_plans(const Result<void>& made) {
+  preparing_ = {};
+  if (made) return;
+  std::vector<Sequence*> lost;
+  for (const auto& [serial, sequence] : sequences_) {
+    const bool waits = sequence->phase == Phase::kWaiting && !runner_.is_prepared(sequence->request.settings);
+    if (waits) lost.push_back(sequence.get());
+  }
+  for (Sequence* const sequence : lost) end(*sequence, made.error());
+}
+
 // Gives the sequence a slot and the blocks of its prompt.
 Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
+  if (!has_plans(sequence)) return Beginning::kPlansSoon;
   BlockPool& pool = blocks_.pool();
   const auto feed_to = static_cast<uint32_t>(sequence.tokens().size());
   std::vector<uint32_t> blocks = pool.find_prefix(sequence.keys);
@@ -177,6 +202,7 @@ Result<Scheduler::Beginning> Scheduler::begin(Sequence& sequence) {
     blocks.back() = own;
     --sequence.published;
   }
+  if (runner_.holds_text()) start = start_in_held(sequence);
   plan_cuts(sequence, start, known);
   DP_CHECK(windows_.begin(sequence.windows, sequence.keys, start));
   DP_CHECK(copy_forked(sequence, blocks, start));
@@ -212,12 +238,22 @@ size_t Scheduler::usable_blocks(const Sequence& sequence, size_t known) const {
   }
 }
 
+// Where a sequence begins that finds what is held of the last one's text.
+uint32_t Scheduler::start_in_held(const Sequence& sequence) const {
+  const std::span<const uint32_t> tokens = sequence.tokens();
+  const auto [a, b] = std::ranges::mismatch(held_, tokens.first(tokens.size() - 1));
+  return runner_.continues_from(static_cast<uint32_t>(a - held_.begin()));
+}
+
 // Behind the first `start` tokens, which are in its blocks.
 Result<void> Scheduler::begin_in_slot(Sequence& sequence, uint32_t start) {
   sequence.phase = Phase::kPrefill;
   sequence.fed = start;
   sequence.feed_to = static_cast<uint32_t>(sequence.tokens().size());
   sequence.asked = sequence.seen();
+  sequence.piece_rows = config_.piece_rows == 0 ? ~0u : config_.piece_rows;
+  sequence.piece_done_at = config_.now();
+  sequence.drafts = DraftPolicy(sequence.request.drafts);
   model::GenerationSettings settings = sequence.request.settings;
   settings.generated += sequence.seen();
   DP_CHECK(runner_.begin(sequence.slot, settings, std::span(sequence.tokens()).first(start)));
@@ -240,7 +276,8 @@ Result<void> Scheduler::copy_forked(Sequence& sequence, std::vector<uint32_t>& b
   const uint32_t block_len = blocks_.pool().block_len();
   const uint32_t last =
       static_cast<uint32_t>(sequence.tokens().size()) - 1;  // position of the token to evaluate
-  if (sequence.begun) return {};  // preempted: it may have gone on otherwise than its parent
+  if (sequence.begun || runner_.holds_text())
+    return {};  // preempted: it may have gone on otherwise than its parent
   const auto parent = sequences_.find(sequence.forked_from);
   if (parent == sequences_.end() || parent->second->blocks.empty()) return {};
   if (blocks.size() != last / block_len || last % block_len == 0) return {};

@@ -100,9 +100,18 @@ void Scheduler::publish(Sequence& sequence) {
   }
 }
 
+// Those whose keys and values are there, when nothing of it is queued.
+std::vector<uint32_t> Scheduler::known_tokens(const Sequence& sequence) {
+  const std::span<const uint32_t> known = std::span(sequence.tokens()).first(sequence.known_positions());
+  return {known.begin(), known.end()};
+}
+
 // Slot and blocks are free again. One that was preempted goes back to the queue; one that has ended is gone.
 void Scheduler::release(Sequence& sequence) {
   BlockPool& pool = blocks_.pool();
+  // After an error nobody knows what its keys and values are.
+  const bool is_sound = runner_.holds_text() && !sequence.stream->error();
+  held_ = is_sound ? known_tokens(sequence) : std::vector<uint32_t>();
   // Last block first: the pool reuses them in this order, and a prefix is of use only from its beginning on.
   for (size_t i = sequence.blocks.size(); i-- > 0;) pool.release(sequence.blocks[i]);
   sequence.blocks.clear();

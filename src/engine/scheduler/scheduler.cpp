@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/answer.h"
 #include "kernels/common/step_state.h"
 
 namespace doppler::engine {
 namespace {
 
-double seconds(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
+// Behind a piece of a prompt few are queued: its end, and the first token, are not to wait until more is recorded.
+constexpr size_t kAheadOfPieces = 2;
 
 }  // namespace
 
@@ -36,7 +34,8 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(model::SequenceRunner& runn
       return fail(ErrorKind::kInvalidInput, "The scheduler's %s is 0; at least 1 is needed.", name);
   }
   if (config.prefill_share == 0) config.prefill_share = runner.prompt_share();
-  if (runner.max_rows() <= runner.max_sequences()) {
+  // One sequence decodes or evaluates its prompt.
+  if (runner.max_sequences() > 1 && runner.max_rows() <= runner.max_sequences()) {
     return fail(ErrorKind::kInvalidInput,
                 "A step has %u rows; %u sequences that decode and a row of a prompt need %u.",
                 runner.max_rows(), runner.max_sequences(), runner.max_sequences() + 1);
@@ -64,20 +63,31 @@ Task<Result<bool>> Scheduler::turn() {
 
 Task<Result<bool>> Scheduler::advance() {
   DP_CO_CHECK(blocks_.settle());
+  if (preparing_.valid() && preparing_.done()) settle_plans(preparing_.take());
   expire();
-  const size_t ahead = std::min(config_.tickets_ahead, runner_.max_tickets());
-  while (in_flight_.size() < ahead) {
+  while (in_flight_.size() < tickets_ahead()) {
     DP_CO_TRY(const bool queued, queue_step());
     if (!queued) break;
   }
   if (in_flight_.empty()) {
+    if (preparing_.valid()) {
+      const Result<void> made = co_await std::move(preparing_);
+      settle_plans(made);
+      co_return true;
+    }
     if (waiting_.empty()) co_return false;
     co_return fail(ErrorKind::kInternal, "%zu requests wait, but none can begin and nothing runs.",
                    waiting_.size());
   }
   const InFlight oldest = std::move(in_flight_.front());
   in_flight_.pop_front();
-  DP_CO_TRY(const std::vector<uint32_t> tokens, co_await runner_.tokens(oldest.ticket));
+  auto read = co_await runner_.tokens(oldest.ticket);
+  if (!read && runner_.goes_on_without_lost()) {
+    auto beginning = begin_lost_again();
+    DP_CO_CHECK(co_await std::move(beginning));
+    co_return true;
+  }
+  DP_CO_TRY(const std::vector<uint32_t> tokens, std::move(read));
   std::vector<kernels::LogProbEntry> logprobs;
   if (oldest.ticket.has_logprobs) {
     DP_CO_TRY(logprobs, co_await runner_.logprobs(oldest.ticket));
@@ -100,18 +110,12 @@ Result<bool> Scheduler::queue_step() {
                                          .prompts = evaluating + waiting_.size()});
   DP_CHECK(admit(budget));
   std::erase_if(decoding, [](const Sequence* s) { return !s->may_decode(); });  // it may have preempted one
-  uint32_t steps = 1;
+  model::DecodeSteps steps;
   if (!decoding.empty()) {
-    // While a guided sequence waits for its last token, a step of the others is queued, so that the device does not.
-    const bool single = std::ranges::any_of(running_, &Sequence::guided);
-    if (!single && std::ranges::none_of(running_, in_prefill)) {
-      StepLimits limits{.most = std::min(config_.decode_steps, runner_.max_steps()),
-                        .least_left = ~0u,
-                        .others_wait = !waiting_.empty()};
-      for (const Sequence* s : decoding) limits.least_left = std::min(limits.least_left, s->limit - s->asked);
-      steps = decode_steps(limits);
-    }
-    DP_CHECK(grow(decoding, steps));
+    steps = choose_steps(decoding);
+    uint32_t all = steps.steps * steps.submits;
+    DP_CHECK(grow(decoding, all));
+    if (all < steps.steps * steps.submits) steps = {.steps = all};
   }
   std::vector<Sequence*> prompts;  // after grow(), which may have preempted one
   std::ranges::copy_if(running_, std::back_inserter(prompts), in_prefill);
@@ -123,6 +127,33 @@ Result<bool> Scheduler::queue_step() {
     return false;
   }
   return true;
+}
+
+// How many are queued while the host waits for the oldest.
+size_t Scheduler::tickets_ahead() const {
+  const size_t most = std::min(config_.tickets_ahead, runner_.max_tickets());
+  const auto has_piece = [](const InFlight& each) {
+    return std::ranges::any_of(each.members, [](const InFlight::Member& member) { return member.rows != 0; });
+  };
+  if (std::ranges::none_of(in_flight_, has_piece)) return most;
+  const auto is_slow = [](const Sequence* s) { return s->phase == Phase::kPrefill && s->piece_rows != ~0u; };
+  return std::min(most, std::ranges::any_of(running_, is_slow) ? size_t{1} : kAheadOfPieces);
+}
+
+model::DecodeSteps Scheduler::choose_steps(const std::vector<Sequence*>& decoding) const {
+  // While a guided sequence waits for its last token, a step of the others is queued, so that the device does not.
+  const auto takes_one = [](const Sequence* s) { return s->guided() || s->phase == Phase::kPrefill; };
+  if (std::ranges::any_of(running_, takes_one)) return {};
+  StepLimits limits{.most = std::min(config_.decode_steps, runner_.max_steps()),
+                    .least_left = ~0u,
+                    .others_wait = !waiting_.empty()};
+  for (const Sequence* s : decoding) limits.least_left = std::min(limits.least_left, s->limit - s->asked);
+  const Request& first = decoding.front()->request;
+  const bool is_alone = runner_.max_sequences() == 1;
+  if (is_alone && first.batch != 0) limits.most = std::min(first.batch, runner_.max_steps());
+  const uint32_t steps = decode_steps(limits);
+  if (!is_alone || limits.others_wait) return {.steps = steps};
+  return {.steps = steps, .submits = std::max(1u, std::min(first.submits, limits.least_left / steps))};
 }
 
 Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
@@ -147,11 +178,13 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
     const bool last = s->fed + rows[i] == s->feed_to;
     if (last && s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
     DP_CHECK(windows_.grow(s->slot, s->windows, s->fed + rows[i]));
+    const uint32_t end = s->fed + rows[i];
     pieces.push_back({.slot = s->slot,
                       .pos = s->fed,
                       .tokens = std::span(s->tokens()).subspan(s->fed, rows[i]),
-                      .sample = last});
-    out.members.push_back({.sequence = s, .chooses = last, .fed_to = s->fed + rows[i]});
+                      .sample = last,
+                      .next = last ? std::nullopt : std::optional(s->tokens()[end])});
+    out.members.push_back({.sequence = s, .chooses = last, .fed_to = end, .rows = rows[i]});
   }
   DP_TRY(out.ticket, runner_.step(slots, pieces));
   for (Sequence* s : decoding) {
@@ -165,7 +198,7 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
       s->phase = Phase::kDecode;
       ++s->asked;
     }
-    publish(*s);  // whoever reads these blocks is queued behind this step
+    publish(*s);  // whoever reads these blocks is queued after this step
     DP_CHECK(keep_states(*s));
     windows_.pass(s->windows, s->fed);
   }
@@ -174,8 +207,11 @@ Result<void> Scheduler::queue_mixed(const std::vector<Sequence*>& decoding,
   return {};
 }
 
-Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, uint32_t steps) {
+Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps) {
   InFlight out;
+  if (decoding.size() == 1 && runner_.can_draft(decoding[0]->slot)) {
+    steps.drafts = decoding[0]->drafts.choose(steps.steps * steps.submits);
+  }
   std::vector<uint32_t> slots;
   for (Sequence* s : decoding) {
     slots.push_back(s->slot);
@@ -190,70 +226,6 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, uin
   }
   in_flight_.push_back(std::move(out));
   return {};
-}
-
-void Scheduler::hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
-                         std::span<const kernels::LogProbEntry> logprobs) {
-  for (const auto& [sequence, chooses, fed_to] : in_flight.members) {
-    sequence->stream->note_fed(std::min(fed_to, sequence->prompt_len));
-    const bool has_logprobs = sequence->request.settings.sampling.logprobs != 0;
-    for (uint32_t step = 0; chooses && step < in_flight.ticket.count; ++step) {
-      const size_t at = size_t{step} * runner_.max_sequences() + sequence->slot;
-      if (has_logprobs && sequence->phase != Phase::kEnded)
-        sequence->stream->logprobs_.push_back(logprobs[at]);
-      accept(*sequence, tokens[at]);
-    }
-    publish(*sequence);
-  }
-  for (const auto& [sequence, chooses, fed_to] : in_flight.members) {
-    if (--sequence->in_flight == 0 && sequence->leaving()) release(*sequence);
-  }
-}
-
-void Scheduler::accept(Sequence& sequence, uint32_t token) {
-  if (sequence.phase == Phase::kEnded) return;
-  if (token == kernels::kNoToken) {
-    auto error = fail(ErrorKind::kInternal,
-                      "The device gave no token for slot %u, whose sequence has not ended.", sequence.slot);
-    end(sequence, std::move(error).error());
-    return;
-  }
-  if (token == kernels::kNotFinite) {
-    end(sequence, broken_logits(sequence.seen()).error());
-    return;
-  }
-  take(sequence, token);
-  if (!sequence.guided() || sequence.stream->ended()) return;
-  if (auto appended = append_forced(sequence); !appended) return end(sequence, std::move(appended).error());
-  if (sequence.stream->ended()) return;
-  auto allowed = sequence.request.guide->allowed();
-  if (!allowed) return end(sequence, std::move(allowed).error());
-  sequence.mask = std::move(*allowed);
-}
-
-// A token of the answer, chosen or forced.
-void Scheduler::take(Sequence& sequence, uint32_t token) {
-  Stream& stream = *sequence.stream;
-  stream.sequence_.push_back(token);
-  const Clock::time_point now = config_.now();
-  if (sequence.seen() == 1) {
-    sequence.first_token_at = now;
-    stream.timings_.ttft_seconds = seconds(sequence.submitted_at, now);
-  }
-  stream.timings_.generated_tokens = sequence.seen();
-  stream.timings_.decode_seconds = seconds(sequence.first_token_at, now);
-  const model::GenerationSettings& settings = sequence.request.settings;
-  const bool is_stop = std::ranges::find(settings.stop_tokens, token) != settings.stop_tokens.end();
-  if (is_stop && !settings.ignore_stop) return end(sequence, StopReason::kEndOfText);
-  // Also before a limit: a full context may slide, and the guide goes on.
-  if (sequence.guided()) {
-    auto goes_on = sequence.request.guide->accept(token);
-    if (!goes_on) return end(sequence, std::move(goes_on).error());
-    if (!*goes_on) return end(sequence, StopReason::kEndOfText);
-  }
-  if (sequence.seen() == sequence.limit) {
-    end(sequence, sequence.limit_is_context ? StopReason::kContextFull : StopReason::kTokenLimit);
-  }
 }
 
 void Scheduler::end(Sequence& sequence, StopReason reason) {
@@ -284,6 +256,7 @@ void Scheduler::fail_all(const Error& error) {
   }
   in_flight_.clear();
   running_.clear();
+  held_.clear();
   waiting_ = WaitingQueue(config_.aging, config_.quantum);
   sequences_.clear();
 }

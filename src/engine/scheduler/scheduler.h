@@ -13,6 +13,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,7 +35,10 @@ struct SchedulerConfig {
   uint32_t vocab_size = 0;
   uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
   uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
-  uint32_t decode_steps = model::kDefaultBatch;      // of a ticket, where nobody waits
+  uint32_t decode_steps = model::kDefaultBatch;  // of a ticket, where nobody waits
+  uint32_t piece_rows = 0;                       // of a prompt at a time; 0: as many as a step has
+  // A piece of a prompt that takes longer makes the next ones of it smaller, one at a time.
+  double piece_seconds = std::numeric_limits<double>::infinity();
   uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
   Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority
   uint32_t quantum = 512;                            // tokens of a client's turn: a chunk of a prompt
@@ -53,11 +57,11 @@ class Scheduler {
   static Result<std::unique_ptr<Scheduler>> create(model::SequenceRunner& runner, SchedulerConfig config);
 
   // Errors at once: empty prompt, token out of range, prompt longer than the context or than the pool has blocks for,
-  // priority out of range, more stop tokens or biases than the device takes, a full queue. Later ones are in the stream.
-  // The values of settings.sampling are the caller's to check.
+  // priority out of range, more stop tokens or biases than the device takes, a full queue. Later ones are in the
+  // stream. The values of settings.sampling are the caller's to check.
   Result<std::shared_ptr<Stream>> submit(Request request);
-  // A request whose prompt is what `parent` has come to, or a beginning of that. Full blocks are shared, and the parent's
-  // last one is copied while it is in a slot; of one that has ended it is evaluated again.
+  // A request whose prompt is what `parent` has come to, or a beginning of that. Full blocks are shared, and the
+  // parent's last one is copied while it is in a slot; of one that has ended it is evaluated again.
   Result<std::shared_ptr<Stream>> fork(const Stream& parent, Request request);
   // The stream ends at once with StopReason::kCancelled and gets no more tokens.
   void cancel(Stream& stream);
@@ -68,6 +72,10 @@ class Scheduler {
 
   // SchedulerConfig::decode_steps from now on; at least 1.
   void set_decode_steps(uint32_t steps) { config_.decode_steps = steps; }
+  // For a runner that holds its text: its tokens, while nothing runs; and the tokens that it holds from now on, as they
+  // were restored.
+  const std::vector<uint32_t>& held() const { return held_; }
+  void hold(std::vector<uint32_t> tokens) { held_ = std::move(tokens); }
 
   size_t waiting_count() const { return waiting_.size(); }
   size_t running_count() const { return running_.size(); }  // in slots, also those that are leaving
@@ -81,7 +89,8 @@ class Scheduler {
     struct Member {
       Sequence* sequence;
       bool chooses;         // or else it only fed a piece of its prompt
-      uint32_t fed_to = 0;  // positions of its prompt behind this ticket
+      uint32_t fed_to = 0;  // positions of its prompt after this ticket
+      uint32_t rows = 0;    // of its prompt in it
     };
     model::Ticket ticket;
     std::vector<Member> members;
@@ -103,9 +112,13 @@ class Scheduler {
     kNoBlocks,  // too few are free
     kNoSlot,
     kPrefixSoon,  // a part of its prefix is being evaluated for another sequence: better waited for
+    kPlansSoon,   // the plans that it needs are being made
   };
   Result<Beginning> begin(Sequence& sequence);
+  bool has_plans(const Sequence& sequence);
+  void settle_plans(const Result<void>& made);
   Result<void> begin_in_slot(Sequence& sequence, uint32_t start);
+  uint32_t start_in_held(const Sequence& sequence) const;
   bool outranks(const Sequence* waiting, const Sequence* running) const;
   bool comes_soon(const Sequence& sequence, size_t found) const;
   size_t usable_blocks(const Sequence& sequence, size_t known) const;
@@ -123,7 +136,13 @@ class Scheduler {
   Result<bool> queue_step();
   Result<void> queue_mixed(const std::vector<Sequence*>& decoding, const std::vector<Sequence*>& prompts,
                            uint32_t budget);
-  Result<void> queue_decode(const std::vector<Sequence*>& decoding, uint32_t steps);
+  Result<void> queue_decode(const std::vector<Sequence*>& decoding, model::DecodeSteps steps);
+  size_t tickets_ahead() const;
+  model::DecodeSteps choose_steps(const std::vector<Sequence*>& decoding) const;
+  void note_piece(Sequence& sequence, uint32_t rows);
+  void note_decode(Sequence& sequence, const model::Ticket& ticket, std::span<const uint32_t> entries);
+  static std::vector<uint32_t> known_tokens(const Sequence& sequence);
+  Task<Result<void>> begin_lost_again();
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                 std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
@@ -156,6 +175,9 @@ class Scheduler {
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning
   std::vector<uint32_t> free_slots_;
   std::deque<InFlight> in_flight_;
+  model::GenerationSettings preparing_for_;  // whose plans are being made
+  Task<Result<void>> preparing_;             // valid while they are
+  std::vector<uint32_t> held_;
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;
 };

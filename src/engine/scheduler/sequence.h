@@ -50,6 +50,10 @@ struct Sequence {
   std::vector<uint32_t> cuts;  // ascending positions of its prompt, not fed yet, at which its states are kept
   uint32_t kept = 0;           // the last position at which they were
   std::vector<uint32_t> mask;  // of a guided one: the tokens that may be next
+  uint32_t piece_rows = ~0u;   // of its prompt at a time, so that a stop is seen soon
+  Clock::time_point piece_done_at;
+  DraftPolicy drafts;
+  Clock::time_point tokens_at;  // the last ones came
 
   const std::vector<uint32_t>& tokens() const { return stream->sequence(); }
   uint32_t seen() const { return static_cast<uint32_t>(tokens().size()) - prompt_len; }
@@ -60,9 +64,10 @@ struct Sequence {
   bool may_decode() const { return phase == Phase::kDecode && asked < limit && !(guided() && in_flight > 0); }
   // Where the next piece of its prompt ends at the latest.
   uint32_t piece_end() const { return cuts.empty() ? feed_to : cuts.front(); }
-  // Positions that are written when everything queued has run and `more` steps behind it.
+  // Positions that are written when everything queued has run and `more` steps behind it. Drafts may ask for more tokens than
+  // there may be.
   uint32_t positions(uint32_t more) const {
-    return fed < feed_to ? feed_to : std::max(feed_to, prompt_len + asked + more - 1);
+    return fed < feed_to ? feed_to : std::max(feed_to, prompt_len + std::min(asked + more, limit) - 1);
   }
   // Positions, from 0 on, whose tokens are known and which are written or will be by what is queued.
   uint32_t known_positions() const {

@@ -12,8 +12,9 @@
 
 #include "base/result.h"
 #include "doppler/doppler.h"
+#include "engine/scheduler/draft_policy.h"
 #include "engine/scheduler/guide.h"
-#include "model/step_runner.h"
+#include "model/generation.h"
 
 namespace doppler::engine {
 
@@ -23,13 +24,17 @@ inline constexpr int32_t kMaxPriority = 7;
 
 struct Request {
   std::vector<uint32_t> tokens;  // the prompt
-  // max_tokens 0: until the model stops or the context is full; it counts what comes behind the prompt. `generated`: tokens
-  // at the prompt's end that belong to the answer, of one whose device was lost.
+  // max_tokens 0: until the model stops or the context is full; it counts what comes after the prompt. `generated`:
+  // tokens at the prompt's end that belong to the answer, of one whose device was lost.
   model::GenerationSettings settings;
   uint64_t client = 0;                        // who asks: clients of one priority get equal shares
   int32_t priority = 0;                       // 0 to kMaxPriority; higher ones begin earlier
   std::optional<Clock::time_point> deadline;  // to begin by; later it ends with an error
   std::shared_ptr<Guide> guide;               // of requests whose settings ask for masks; null otherwise
+  DraftUse drafts = DraftUse::kNever;         // where the runner can
+  // For a runner with one slot: decode steps of a submit, 0: as the scheduler has it; submits whose tokens come
+  // together.
+  uint32_t batch = 0, submits = 1;
   std::vector<uint32_t> extras;  // what else keys and values depend on; prefixes are shared among equal ones
 };
 
@@ -39,10 +44,11 @@ struct StreamTimings {
   uint32_t evaluated_tokens = 0;  // of the prompt, so far
   uint32_t generated_tokens = 0;
   uint32_t forced_tokens = 0;  // of these, appended without a step each
-  uint32_t preemptions = 0;    // how often its slot or blocks went to another, and it was evaluated again
-  double queued_seconds = 0;   // from submit to the slot
-  double ttft_seconds = 0;     // from submit to the first token
-  double decode_seconds = 0;   // from the first token to the last
+  model::DraftTally drafts;
+  uint32_t preemptions = 0;   // how often its slot or blocks went to another, and it was evaluated again
+  double queued_seconds = 0;  // from submit to the slot
+  double ttft_seconds = 0;    // from submit to the first token
+  double decode_seconds = 0;  // from the first token to the last
 };
 
 // One generation, held by the caller and by the scheduler. It belongs to the scheduler's thread.

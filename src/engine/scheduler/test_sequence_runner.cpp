@@ -56,9 +56,19 @@ Result<void> TestSequenceRunner::check(const model::GenerationSettings& settings
   return fail(ErrorKind::kUnsupported, "The scripted runner has no min_tokens.");
 }
 
+Task<Result<void>> TestSequenceRunner::prepare(const model::GenerationSettings&) {
+  ++preparations;
+  plans_made.emplace();
+  const Completion<Result<void>> made = *plans_made;
+  Result<void> result = co_await made;
+  if (result) lacks_plans = false;
+  co_return result;
+}
+
 Result<void> TestSequenceRunner::begin(uint32_t slot, const model::GenerationSettings& settings,
                                        std::span<const uint32_t> before) {
   EXPECT_EQ(slots_[slot].outstanding, 0u) << "slot " << slot << " begins before its tickets are collected";
+  EXPECT_TRUE(is_prepared(settings)) << "slot " << slot << " begins without its plans";
   slots_[slot] = {
       .settings = settings,
       .table = std::vector<uint32_t>((shape_.ctx_len + shape_.block_len - 1) / shape_.block_len, kNone),
@@ -257,7 +267,10 @@ Result<model::Ticket> TestSequenceRunner::step(std::span<const uint32_t> decodin
   return issue(std::move(slots), std::move(result), 1);
 }
 
-Result<model::Ticket> TestSequenceRunner::decode(std::span<const uint32_t> decoding, uint32_t steps) {
+Result<model::Ticket> TestSequenceRunner::decode(std::span<const uint32_t> decoding,
+                                                 const model::DecodeSteps& asked) {
+  uint32_t steps = asked.steps;
+  EXPECT_EQ(asked.submits, 1u);
   check_decoding(decoding);
   EXPECT_FALSE(decoding.empty());
   EXPECT_GE(steps, 1u);

@@ -44,6 +44,10 @@ class TestSequenceRunner final : public model::SequenceRunner {
   uint32_t window_block_count() const override { return static_cast<uint32_t>(window_blocks_.size()); }
 
   Result<void> check(const model::GenerationSettings& settings) const override;
+  bool is_prepared(const model::GenerationSettings& settings) const override {
+    return !lacks_plans || settings.sampling.top_n_sigma == 0;
+  }
+  Task<Result<void>> prepare(const model::GenerationSettings& settings) override;
   Result<void> begin(uint32_t slot, const model::GenerationSettings& settings,
                      std::span<const uint32_t> before) override;
   Result<void> map(uint32_t slot, uint32_t first, std::span<const uint32_t> blocks) override;
@@ -55,7 +59,7 @@ class TestSequenceRunner final : public model::SequenceRunner {
   Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
   Result<model::Ticket> step(std::span<const uint32_t> decoding,
                              std::span<const model::Piece> pieces) override;
-  Result<model::Ticket> decode(std::span<const uint32_t> decoding, uint32_t steps) override;
+  Result<model::Ticket> decode(std::span<const uint32_t> decoding, const model::DecodeSteps& asked) override;
   Task<Result<std::vector<uint32_t>>> tokens(model::Ticket ticket) override;
   Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(model::Ticket ticket) override;
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
@@ -85,6 +89,10 @@ class TestSequenceRunner final : public model::SequenceRunner {
   bool holds = false;
   bool waiting() const { return gate_.has_value(); }
   void let_go();
+  // Requests with top_n_sigma have no plans until prepare() was told that they are made.
+  bool lacks_plans = false;
+  uint32_t preparations = 0;
+  std::optional<Completion<Result<void>>> plans_made;
   void arrive();  // what read_block() has read so far; tokens() does it too
 
  private:

@@ -231,9 +231,9 @@ void Batches::answer(const std::string& id) {
 
 Result<batch::BatchTotals> Batches::answer_lines(Work& work) {
   DP_TRY(openai::LineReader reader, openai::LineReader::open(files_.path_of(work.input)));
-  DP_TRY(const openai::LineCount count, openai::count_lines(reader));
-  if (count.lines == 0) return fail(ErrorKind::kInvalidInput, "The batch's input file has no line.");
-  work.lines = count.lines;
+  DP_TRY(const uint64_t lines, openai::count_lines(reader));
+  if (lines == 0) return fail(ErrorKind::kInvalidInput, "The batch's input file has no line.");
+  work.lines = lines;
   DP_TRY(const std::string name, first_model(reader));
   work.host = models_.find(name);
   if (!work.host)
@@ -268,7 +268,7 @@ Result<batch::BatchTotals> Batches::answer_lines(Work& work) {
                        .client = std::hash<std::string>()(work.id),
                        .check = check,
                        .on_tick = on_tick},
-                      count.lines);
+                      lines);
   return run.run();
 }
 

@@ -1,53 +1,78 @@
-// The generate loop over a scripted StepRunner: no GPU. Batches in flight, stops, limits, sliding, prefix
-// reuse.
-#include "engine/generator.h"
-
+// Answers of one sequence, as the scheduler makes them over a scripted runner: no GPU. Tickets in flight, stops,
+// limits, sliding, going on with a text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "engine/test_step_runner.h"
+#include "engine/stream_answer.h"
+#include "engine/test_one_runner.h"
 
 namespace doppler::engine {
 namespace {
 
 struct Script {
   Counting runner;
-  std::vector<uint32_t> cached_tokens;
-  std::atomic<bool> cancelled = false;
-  double chunk_seconds = 1000;
+  std::vector<uint32_t> held;
+  bool cancels = false;  // while the prompt is evaluated
+  double piece_seconds = 1000;
   Generation result;
   std::string error;
+  std::unique_ptr<Scheduler> scheduler;
+  std::shared_ptr<Stream> stream;
 
   void go(std::vector<uint32_t> prompt, GenerateOptions options, std::vector<uint32_t> stops = {1000},
-          std::vector<uint32_t> generated = {}) {
-    Generator generator(runner, nullptr,
+          const std::vector<uint32_t>& generated = {}) {
+    error.clear();
+    scheduler = std::move(
+        *Scheduler::create(runner, {.vocab_size = 2000, .tickets_ahead = 3, .piece_seconds = piece_seconds}));
+    scheduler->hold(held);
+    StreamAnswer answer(nullptr,
                         {.vocab_size = 2000,
+                         .ctx_len = runner.ctx,
                          .stop_tokens = std::move(stops),
-                         .drafts = DraftUse::kAlways,
-                         .chunk_seconds = chunk_seconds},
-                        cached_tokens, cancelled);
-    if (auto started = generator.start(std::move(prompt), std::move(options), generated); !started) {
-      error = started.error().message();
-      return;
-    }
-    while (true) {
-      Task<Result<std::optional<std::string>>> task = generator.next();
-      task.start();
-      ASSERT_TRUE(task.done());
-      auto piece = task.take();
-      if (!piece) {
-        error = piece.error().message();
-        return;
+                         .drafts = DraftUse::kAlways},
+                        std::move(prompt), std::move(options));
+    answer.go_on_behind(generated);
+    bool is_going = !answer.ended();
+    while (is_going && error.empty()) {
+      is_going = false;
+      if (!submit(answer)) break;
+      while (!stream->ended() && turn()) {
+        if (cancels) scheduler->cancel(*stream);
       }
-      if (!*piece) break;
+      const auto taken = answer.take({.tokens = stream->take(),
+                                      .logprobs = {},
+                                      .ended = stream->ended(),
+                                      .reason = stream->reason(),
+                                      .error = stream->error(),
+                                      .timings = stream->timings()});
+      if (!taken) error = taken.error().message();
+      is_going = taken && taken->slid;
     }
-    result = generator.result();
+    while (turn()) {
+    }
+    held = scheduler->held();
+    result = answer.result();
+  }
+  bool submit(const StreamAnswer& answer) {
+    auto request = answer.next_request({});
+    auto begun = request ? scheduler->submit(std::move(*request)) : forward(request.error());
+    if (begun) stream = std::move(*begun);
+    if (!begun) error = begun.error().message();
+    return begun.has_value();
+  }
+  bool turn() {
+    Task<Result<bool>> task = scheduler->turn();
+    task.start();
+    EXPECT_TRUE(task.done());
+    const Result<bool> more = task.take();
+    if (!more) error = more.error().message();
+    return more && *more;
   }
 };
 
-TEST(Generator, FeedsChunksAndCountsTokens) {
+TEST(OneStream, FeedsChunksAndCountsTokens) {
   Script run;
   run.go({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {.max_tokens = 20});
   ASSERT_EQ(run.result.tokens.size(), 20u);
@@ -57,7 +82,7 @@ TEST(Generator, FeedsChunksAndCountsTokens) {
   EXPECT_EQ(run.runner.submits, 3u + 2u);  // chunks of 4; then 16 + 3 steps
 }
 
-TEST(Generator, NothingIsQueuedAheadOfARunnerWithOneTicket) {
+TEST(OneStream, NothingIsQueuedAheadOfARunnerWithOneTicket) {
   Script run;
   run.runner.tickets = 1;
   run.go({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {.max_tokens = 20});
@@ -67,7 +92,7 @@ TEST(Generator, NothingIsQueuedAheadOfARunnerWithOneTicket) {
 }
 
 // Half of the drafts are wrong: tickets give fewer tokens than they may, and more are queued.
-TEST(Generator, StepsThatDraftGiveAsManyTokensAsTheyGive) {
+TEST(OneStream, StepsThatDraftGiveAsManyTokensAsTheyGive) {
   Script run;
   run.runner.ctx = 512;
   run.runner.right_drafts = 2;
@@ -75,13 +100,13 @@ TEST(Generator, StepsThatDraftGiveAsManyTokensAsTheyGive) {
   ASSERT_EQ(run.result.tokens.size(), 200u);
   for (int32_t i = 0; i < 200; ++i) ASSERT_EQ(run.result.tokens[static_cast<size_t>(i)], 11 + i);
   EXPECT_EQ(run.result.stop, StopReason::kTokenLimit);
-  EXPECT_EQ(run.cached_tokens.size(), 10u + 199u);
+  EXPECT_EQ(run.held.size(), 10u + 199u);
   EXPECT_GE(run.result.timings.drafted_tokens, 130u);
   EXPECT_NEAR(run.result.timings.accepted_tokens, run.result.timings.drafted_tokens / 2, 1);
-  EXPECT_EQ(run.runner.behind, (std::vector<uint32_t>{5, 9}));  // the tokens behind the prompt's chunks of 4
+  EXPECT_EQ(run.runner.behind, (std::vector<uint32_t>{5, 9}));  // the tokens after the prompt's chunks of 4
 }
 
-TEST(Generator, StepsThatDraftStopAndSlide) {
+TEST(OneStream, StepsThatDraftStopAndSlide) {
   Script run;
   run.runner.right_drafts = 3;
   run.go({1, 2, 3}, {.max_tokens = 50}, {20});
@@ -97,33 +122,33 @@ TEST(Generator, StepsThatDraftStopAndSlide) {
 }
 
 // A long prompt was queued as a whole, and Ctrl-C waited for its end.
-TEST(Generator, AStopIsSeenBetweenChunksOfThePrompt) {
+TEST(OneStream, AStopIsSeenBetweenChunksOfThePrompt) {
   Script run;
-  run.cancelled = true;
+  run.cancels = true;
   run.go(std::vector<uint32_t>(40, 7), {.max_tokens = 20});
   EXPECT_EQ(run.error, "");
   EXPECT_EQ(run.result.stop, StopReason::kCancelled);
   EXPECT_TRUE(run.result.tokens.empty());
   EXPECT_EQ(run.runner.submits, 2u);
-  EXPECT_EQ(run.cached_tokens.size(), 8u);
-  run.cancelled = false;
+  EXPECT_EQ(run.held.size(), 8u);
+  run.cancels = false;
   run.go(std::vector<uint32_t>(40, 7), {.max_tokens = 20});
   EXPECT_EQ(run.result.tokens.size(), 20u);
   EXPECT_EQ(run.result.timings.cached_tokens, 8u);
 }
 
-TEST(Generator, ASlowDeviceGetsSmallerChunks) {
+TEST(OneStream, ASlowDeviceGetsSmallerChunks) {
   Script run;
   run.runner.ctx = 512;
   run.runner.most_rows = 100;
-  run.chunk_seconds = 0;
+  run.piece_seconds = 0;
   run.go(std::vector<uint32_t>(300, 7), {.max_tokens = 5});
   EXPECT_EQ(run.result.tokens.size(), 5u);
   EXPECT_EQ(run.runner.chunks, (std::vector<uint32_t>{100, 100, 32, 32, 32, 4}));
 }
 
 // The persistent kernel may lose its workgroups in mid-sentence; the answer ended with an error.
-TEST(Generator, TokensThatTheRunnerLostAreMadeAgain) {
+TEST(OneStream, TokensThatTheRunnerLostAreMadeAgain) {
   for (const bool slides : {false, true}) {
     SCOPED_TRACE(slides);
     Script whole, lost;
@@ -139,17 +164,17 @@ TEST(Generator, TokensThatTheRunnerLostAreMadeAgain) {
   }
 }
 
-TEST(Generator, BrokenLogitsAreASentence) {
+TEST(OneStream, BrokenLogitsAreASentence) {
   Script run;
   run.runner.broken_at = 20;
   run.go({1, 2, 3}, {.max_tokens = 60});
   EXPECT_NE(run.error.find("The logits behind 16 tokens of the answer are no finite numbers"),
             std::string::npos)
       << run.error;
-  EXPECT_TRUE(run.cached_tokens.empty());
+  EXPECT_TRUE(run.held.empty());
 }
 
-TEST(Generator, TokensOfSeveralSubmitsComeBackTogether) {
+TEST(OneStream, TokensOfSeveralSubmitsComeBackTogether) {
   Script run;
   run.runner.ctx = 512;
   run.go({1}, {.max_tokens = 100, .batch = 8, .readback_interval = 4});
@@ -160,7 +185,7 @@ TEST(Generator, TokensOfSeveralSubmitsComeBackTogether) {
   EXPECT_EQ(run.runner.results.size(), 1u + 3u + 1u);
 }
 
-TEST(Generator, TheHostAloneCanLookForTheEnd) {
+TEST(OneStream, TheHostAloneCanLookForTheEnd) {
   Script run;
   run.go({5}, {.max_tokens = 50, .stop_on_device = false}, {9});
   EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{6, 7, 8, 9}));
@@ -168,20 +193,20 @@ TEST(Generator, TheHostAloneCanLookForTheEnd) {
   EXPECT_TRUE(run.runner.settings.stop_tokens.empty());
 }
 
-TEST(Generator, StopTokenEndsAndIsReported) {
+TEST(OneStream, StopTokenEndsAndIsReported) {
   Script run;
   run.go({5}, {.max_tokens = 50}, {9});
   EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{6, 7, 8, 9}));
   EXPECT_EQ(run.result.stop, StopReason::kEndOfText);
 }
 
-TEST(Generator, IgnoreEosGoesOn) {
+TEST(OneStream, IgnoreEosGoesOn) {
   Script run;
   run.go({5}, {.max_tokens = 10, .ignore_eos = true}, {9});
   EXPECT_EQ(run.result.tokens.size(), 10u);
 }
 
-TEST(Generator, FullContextStopsOrSlides) {
+TEST(OneStream, FullContextStopsOrSlides) {
   Script stop;
   stop.go({1, 2, 3}, {.max_tokens = 0});
   EXPECT_EQ(stop.result.stop, StopReason::kContextFull);
@@ -194,7 +219,7 @@ TEST(Generator, FullContextStopsOrSlides) {
   for (size_t i = 0; i < 200; ++i) EXPECT_EQ(slide.result.tokens[i], static_cast<int32_t>(4 + i));
 }
 
-TEST(Generator, SlidesInTheSmallestContexts) {
+TEST(OneStream, SlidesInTheSmallestContexts) {
   for (const uint32_t ctx : {1u, 2u, 3u}) {
     Script s;
     s.runner.ctx = ctx;
@@ -204,7 +229,7 @@ TEST(Generator, SlidesInTheSmallestContexts) {
   }
 }
 
-TEST(Generator, LogitBiasesAreChecked) {
+TEST(OneStream, LogitBiasesAreChecked) {
   const std::pair<std::pair<int32_t, float>, const char*> cases[] = {
       {{2000, 1.0f}, "The logit bias names token 2000, outside the vocabulary; allowed is 0 to 1999."},
       {{-1, 1.0f}, "The logit bias names token -1, outside the vocabulary; allowed is 0 to 1999."},
@@ -219,7 +244,7 @@ TEST(Generator, LogitBiasesAreChecked) {
   }
 }
 
-TEST(Generator, SamplersReachTheRunner) {
+TEST(OneStream, SamplersReachTheRunner) {
   Script run;
   GenerateOptions options{.max_tokens = 7};
   SamplingOptions& s = options.sampling;
@@ -250,7 +275,7 @@ TEST(Generator, SamplersReachTheRunner) {
   EXPECT_NE(run.error.find("xtc-threshold is 0.6; allowed is 0 to 0.5"), std::string::npos) << run.error;
 }
 
-TEST(Generator, ASlideDoesNotAskForTheLeastTokensAgain) {
+TEST(OneStream, ASlideDoesNotAskForTheLeastTokensAgain) {
   Script slide;
   GenerateOptions options{.max_tokens = 200, .when_full = WhenFull::kSlide};
   options.sampling.min_tokens = 20;
@@ -259,25 +284,25 @@ TEST(Generator, ASlideDoesNotAskForTheLeastTokensAgain) {
   EXPECT_EQ(slide.runner.settings.sampling.min_tokens, 0u);
 }
 
-TEST(Generator, ReusesCachedTokens) {
+TEST(OneStream, ReusesCachedTokens) {
   Script run;
   run.go({1, 2, 3}, {.max_tokens = 5});
-  EXPECT_EQ(run.cached_tokens, (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(run.held, (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7}));
   run.go({1, 2, 3, 4, 5, 6, 7, 8, 20}, {.max_tokens = 2});
   EXPECT_EQ(run.runner.begun_at.back(), 7u);
   EXPECT_EQ(run.result.tokens, (std::vector<int32_t>{21, 22}));
 }
 
 // A recurrent state cannot be cut: the runner says where it can go on.
-TEST(Generator, ContinuesFromWhereTheRunnerCan) {
+TEST(OneStream, ContinuesFromWhereTheRunnerCan) {
   Script run;
   run.go({1, 2, 3}, {.max_tokens = 5});
   run.runner.stands_at = 3;
   run.go({1, 2, 3, 4, 5, 20}, {.max_tokens = 2});
   EXPECT_EQ(run.runner.begun_at.back(), 3u);
-  EXPECT_EQ(run.cached_tokens, (std::vector<uint32_t>{1, 2, 3, 4, 5, 20, 21}));
+  EXPECT_EQ(run.held, (std::vector<uint32_t>{1, 2, 3, 4, 5, 20, 21}));
 }
-TEST(Generator, GoesOnBehindTheTokensOfALostDevice) {
+TEST(OneStream, GoesOnBehindTheTokensOfALostDevice) {
   Script whole, rest, ended;
   whole.go({1, 2, 3}, {.max_tokens = 30});
   rest.go({1, 2, 3}, {.max_tokens = 30}, {1000}, {4, 5, 6, 7});
@@ -289,7 +314,7 @@ TEST(Generator, GoesOnBehindTheTokensOfALostDevice) {
   EXPECT_EQ(ended.runner.submits, 0u);
 }
 
-TEST(Generator, BadInputIsOneSentence) {
+TEST(OneStream, BadInputIsOneSentence) {
   Script run;
   run.go({}, {});
   EXPECT_NE(run.error.find("prompt is empty"), std::string::npos);

@@ -1,11 +1,12 @@
-#include "engine/scheduler_thread_native.h"
+#include "engine/scheduler_driver_native.h"
 
+#include <algorithm>
 #include <semaphore>
 
 namespace doppler::engine {
 namespace {
 
-// How long the device is waited for before calls are looked at again.
+// The time that the device is waited for before calls are looked at again.
 constexpr uint64_t kPollMicroseconds = 300;
 
 }  // namespace
@@ -17,6 +18,11 @@ Arrived StreamLine::wait() {
   arrived_.tokens.clear();
   arrived_.logprobs.clear();
   return out;
+}
+
+bool StreamLine::has_news() {
+  const std::lock_guard lock(mutex_);
+  return !arrived_.tokens.empty() || arrived_.ended;
 }
 
 Arrived StreamLine::take() {
@@ -58,21 +64,28 @@ void StreamLine::fail(Error error) {
   if (on_news_) on_news_();
 }
 
-Result<std::unique_ptr<SchedulerThread>> SchedulerThread::start(gpu::Device& device,
-                                                                model::SequenceRunner& runner,
-                                                                SchedulerConfig config) {
+Result<std::unique_ptr<SchedulerDriver>> SchedulerDriver::create(gpu::Device& device,
+                                                                 model::SequenceRunner& runner,
+                                                                 SchedulerConfig config) {
   DP_TRY(std::unique_ptr<engine::Scheduler> scheduler, engine::Scheduler::create(runner, std::move(config)));
-  std::unique_ptr<SchedulerThread> made(new SchedulerThread(device, std::move(scheduler)));
-  made->thread_ = std::thread([thread = made.get()] { thread->run(); });
-  return made;
+  return std::unique_ptr<SchedulerDriver>(new SchedulerDriver(device, runner, std::move(scheduler)));
 }
 
-uint64_t SchedulerThread::objects_of(const gpu::Device& device) {
-  const gpu::Counters& made = device.counters();
-  return made.buffers_created + made.bind_groups_created + made.pipelines_created;
+void SchedulerDriver::start_thread() {
+  if (!has_thread()) thread_ = std::thread([this] { run(); });
 }
 
-SchedulerThread::~SchedulerThread() {
+uint64_t SchedulerDriver::objects() const {
+  const gpu::Counters& made = device_.counters();
+  return made.buffers_created + made.bind_groups_created + made.pipelines_created -
+         runner_.objects_created_later();
+}
+
+SchedulerDriver::~SchedulerDriver() {
+  if (!has_thread()) {
+    finish_turns();
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -81,18 +94,22 @@ SchedulerThread::~SchedulerThread() {
   thread_.join();
 }
 
-void SchedulerThread::run() {
-  bool is_busy = false;
+// What is queued uses the device: it is waited for.
+void SchedulerDriver::finish_turns() {
+  for (const auto& line : lines_) scheduler_->cancel(*line->stream_);
+  while (turn()) {
+  }
+}
+
+void SchedulerDriver::run() {
+  bool is_busy = true;  // with what others began, perhaps
   while (true) {
     {
       std::unique_lock lock(mutex_);
       called_.wait(lock, [&] { return is_busy || stopping_ || !calls_.empty(); });
       if (stopping_ && calls_.empty()) {
         lock.unlock();
-        for (const auto& line : lines_) scheduler_->cancel(*line->stream_);
-        while (turn()) {
-        }
-        return;
+        return finish_turns();
       }
     }
     run_calls();
@@ -101,7 +118,7 @@ void SchedulerThread::run() {
 }
 
 // One turn; false: there is nothing more to do.
-bool SchedulerThread::turn() {
+bool SchedulerDriver::turn() {
   Task<Result<bool>> turn = scheduler_->turn();
   turn.start();
   while (!turn.done()) {
@@ -113,21 +130,40 @@ bool SchedulerThread::turn() {
   return more && *more;
 }
 
-void SchedulerThread::deliver() {
+void SchedulerDriver::deliver() {
   std::erase_if(lines_, [](const std::shared_ptr<StreamLine>& line) { return line->deliver(); });
 }
 
-void SchedulerThread::run_calls() {
+void SchedulerDriver::run_calls() {
   std::deque<std::function<void()>> calls;
   {
     const std::lock_guard lock(mutex_);
     calls.swap(calls_);
   }
   for (const std::function<void()>& call : calls) call();
-  if (!calls.empty()) deliver();
+  const bool is_cancelled = cancelled_ && cancelled_->load(std::memory_order_relaxed);
+  if (is_cancelled && awaited_->stream_ && !awaited_->stream_->ended())
+    scheduler_->cancel(*awaited_->stream_);
+  if (!calls.empty() || is_cancelled) deliver();
 }
 
-void SchedulerThread::call(const std::function<void()>& body) {
+Arrived SchedulerDriver::wait(const std::shared_ptr<StreamLine>& line, const std::atomic<bool>* cancelled) {
+  if (has_thread()) return line->wait();
+  awaited_ = line;
+  cancelled_ = cancelled;
+  run_calls();
+  while (!line->has_news()) turn();
+  cancelled_ = nullptr;
+  awaited_ = nullptr;
+  return line->take();
+}
+
+void SchedulerDriver::call(const std::function<void()>& body) {
+  if (!has_thread()) {
+    run_calls();
+    body();
+    return deliver();
+  }
   std::binary_semaphore done(0);
   post([&] {
     body();
@@ -136,7 +172,7 @@ void SchedulerThread::call(const std::function<void()>& body) {
   done.acquire();
 }
 
-void SchedulerThread::post(std::function<void()> body) {
+void SchedulerDriver::post(std::function<void()> body) {
   {
     const std::lock_guard lock(mutex_);
     calls_.push_back(std::move(body));
@@ -144,13 +180,13 @@ void SchedulerThread::post(std::function<void()> body) {
   called_.notify_one();
 }
 
-Result<std::shared_ptr<engine::Stream>> SchedulerThread::begin(engine::Request request,
+Result<std::shared_ptr<engine::Stream>> SchedulerDriver::begin(engine::Request request,
                                                                const std::shared_ptr<StreamLine>& parent) {
   if (parent && parent->stream_) return scheduler_->fork(*parent->stream_, std::move(request));
   return scheduler_->submit(std::move(request));
 }
 
-Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request request,
+Result<std::shared_ptr<StreamLine>> SchedulerDriver::submit(engine::Request request,
                                                             std::shared_ptr<StreamLine> parent) {
   Result<std::shared_ptr<engine::Stream>> stream = nullptr;
   std::shared_ptr<StreamLine> line;
@@ -162,7 +198,7 @@ Result<std::shared_ptr<StreamLine>> SchedulerThread::submit(engine::Request requ
   return line;
 }
 
-std::shared_ptr<StreamLine> SchedulerThread::submit_later(engine::Request request,
+std::shared_ptr<StreamLine> SchedulerDriver::submit_later(engine::Request request,
                                                           std::shared_ptr<StreamLine> parent,
                                                           std::function<void()> on_news) {
   auto line = std::make_shared<StreamLine>(nullptr, std::move(on_news));
@@ -175,19 +211,43 @@ std::shared_ptr<StreamLine> SchedulerThread::submit_later(engine::Request reques
   return line;
 }
 
-void SchedulerThread::cancel_later(std::shared_ptr<StreamLine> line) {
+void SchedulerDriver::cancel_later(std::shared_ptr<StreamLine> line) {
   post([this, line = std::move(line)] {
     if (line->stream_ && !line->stream_->ended()) scheduler_->cancel(*line->stream_);
   });
 }
 
-void SchedulerThread::cancel(StreamLine& line) {
+void SchedulerDriver::cancel(StreamLine& line) {
   call([&] {
     if (line.stream_ && !line.stream_->ended()) scheduler_->cancel(*line.stream_);
   });
 }
 
-SchedulerLoad SchedulerThread::load() {
+Result<std::vector<uint8_t>> SchedulerDriver::save(std::span<const uint32_t> tokens) {
+  Result<std::vector<uint8_t>> out;
+  call([&]() {
+    while (turn()) {
+    }
+    const auto [a, b] = std::ranges::mismatch(scheduler_->held(), tokens);
+    const uint32_t count = runner_.continues_from(static_cast<uint32_t>(b - tokens.begin()));
+    out = gpu::run_to_completion(device_, runner_.save(count));
+  });
+  return out;
+}
+
+Result<void> SchedulerDriver::restore(std::span<const uint32_t> tokens, std::span<const uint8_t> bytes) {
+  Result<void> out;
+  call([&]() {
+    while (turn()) {
+    }
+    scheduler_->hold({});
+    out = gpu::run_to_completion(device_, runner_.restore(static_cast<uint32_t>(tokens.size()), bytes));
+    if (out) scheduler_->hold({tokens.begin(), tokens.end()});
+  });
+  return out;
+}
+
+SchedulerLoad SchedulerDriver::load() {
   SchedulerLoad load;
   call([&] {
     const BlockTiers& blocks = scheduler_->blocks();
@@ -197,7 +257,7 @@ SchedulerLoad SchedulerThread::load() {
             .blocks = blocks.pool().block_count(),
             .block_len = blocks.pool().block_len(),
             .host_cache_bytes = blocks.host().used_bytes(),
-            .objects_created = objects_of(device_) - objects_at_start_};
+            .objects_created = objects() - objects_at_start_};
   });
   return load;
 }

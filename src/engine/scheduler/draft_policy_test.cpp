@@ -1,5 +1,5 @@
 // Drafting or not, over scripted rates: no GPU.
-#include "engine/draft_policy.h"
+#include "engine/scheduler/draft_policy.h"
 
 #include <gtest/gtest.h>
 

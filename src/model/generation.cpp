@@ -1,4 +1,4 @@
-#include "model/step_runner.h"
+#include "model/generation.h"
 
 #include <algorithm>
 
@@ -7,7 +7,13 @@
 
 namespace doppler::model {
 
-Result<void> check_settings(const GenerationSettings& settings, SamplerParts parts) {
+SamplerParts parts_of(const GenerationSettings& settings) {
+  return {.all_samplers = !settings.greedy && kernels::uses_more(settings.sampling),
+          .logprobs = settings.sampling.logprobs != 0,
+          .masks = settings.masked};
+}
+
+Result<void> check_settings(const GenerationSettings& settings) {
   if (settings.stop_tokens.size() > kernels::kMaxStopTokens) {
     return fail(ErrorKind::kInvalidInput, "%zu stop tokens were given; at most %u are allowed.",
                 settings.stop_tokens.size(), kernels::kMaxStopTokens);
@@ -15,21 +21,6 @@ Result<void> check_settings(const GenerationSettings& settings, SamplerParts par
   if (settings.logit_bias.size() > kernels::kMaxLogitBias) {
     return fail(ErrorKind::kInvalidInput, "%zu logit biases were given; at most %u are allowed.",
                 settings.logit_bias.size(), kernels::kMaxLogitBias);
-  }
-  if (!parts.all_samplers && !settings.greedy && kernels::uses_more(settings.sampling)) {
-    return fail(
-        ErrorKind::kUnsupported,
-        "The model was loaded without DRY, XTC, typical, top-n-sigma, mirostat, a dynamic temperature and a "
-        "least number of tokens (load option all_samplers; doppler serve without --few-samplers).");
-  }
-  if (!parts.logprobs && settings.sampling.logprobs != 0) {
-    return fail(ErrorKind::kUnsupported,
-                "The model was loaded without log-probabilities (load option logprobs; doppler serve without "
-                "--no-logprobs).");
-  }
-  if (!parts.masks && settings.masked) {
-    return fail(ErrorKind::kUnsupported,
-                "The model was loaded without grammars (load option grammars, with two sequences or more).");
   }
   return {};
 }
@@ -65,6 +56,20 @@ PastTokens past_tokens(const GenerationSettings& settings, std::span<const uint3
     if (token < vocab_size) past.breakers[token / 32] |= 1u << token % 32;
   }
   return past;
+}
+
+void keep_recent(std::vector<uint32_t>& recent, std::span<const uint32_t> tokens) {
+  recent.insert(recent.end(), tokens.begin(), tokens.end());
+  if (recent.size() > kRecentTokens) recent.erase(recent.begin(), recent.end() - kRecentTokens);
+}
+
+std::vector<uint32_t> mask_row(std::span<const uint32_t> allowed, uint32_t vocab_size) {
+  const uint32_t words = kernels::mask_words(vocab_size);
+  std::vector<uint32_t> row = {1};
+  row.insert(row.end(), allowed.begin(),
+             allowed.begin() + static_cast<ptrdiff_t>(std::min<size_t>(allowed.size(), words - 1)));
+  row.resize(words);
+  return row;
 }
 
 }  // namespace doppler::model

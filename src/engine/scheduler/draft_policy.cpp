@@ -1,4 +1,4 @@
-#include "engine/draft_policy.h"
+#include "engine/scheduler/draft_policy.h"
 
 #include "base/text.h"
 

@@ -1,0 +1,270 @@
+#include "model/one_sequence.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/trace.h"
+#include "kernels/attention/attention.h"
+#include "kernels/sample/sample.h"
+#include "model/plan_runner.h"
+#include "model/read_logprobs.h"
+
+namespace doppler::model {
+namespace {
+
+constexpr uint64_t kWord = sizeof(uint32_t);
+
+}  // namespace
+
+Task<Result<void>> OneSequence::make_readback() {
+  DP_CO_TRY(readback_, co_await device_.create_readback_ring(parts_.tickets, kMaxBatch * kWord));
+  co_return Result<void>();
+}
+
+uint32_t OneSequence::max_steps() const { return parts_.table ? 1 : kMaxBatch; }
+
+uint32_t OneSequence::continues_from(uint32_t count) const {
+  return parts_.cache->continues_from(parts_.states->continues_from(count));
+}
+
+bool OneSequence::can_draft(uint32_t) const { return parts_.drafts && refuse_drafts(settings_).empty(); }
+
+bool OneSequence::is_prepared(const GenerationSettings& settings) const {
+  return parts_.choices->has(parts_of(settings));
+}
+
+Task<Result<void>> OneSequence::prepare(const GenerationSettings& settings) {
+  return parts_.add_choices(parts_of(settings));
+}
+
+Result<void> OneSequence::begin(uint32_t, const GenerationSettings& settings,
+                                std::span<const uint32_t> before) {
+  DP_CHECK(check(settings));
+  if (!is_prepared(settings)) {
+    return fail(ErrorKind::kInternal, "A generation begins before its plans were prepared.");
+  }
+  const auto pos = static_cast<uint32_t>(before.size());
+  DP_CHECK(parts_.cache->begin(pos));
+  DP_CHECK(parts_.states->begin(device_, pos));
+  const bool was_masked = settings_.masked;
+  settings_ = settings;
+  host_state_ = kernels::StepState{};
+  host_state_.pos = pos;
+  host_state_.ctx_len = parts_.ctx_len;
+  host_state_.generated = settings.generated;
+  host_state_.max_generated = settings.max_tokens;
+  host_state_.seed_low = static_cast<uint32_t>(settings.seed);
+  host_state_.seed_high = static_cast<uint32_t>(settings.seed >> 32);
+  host_state_.ignore_stop = settings.ignore_stop ? 1 : 0;
+  host_state_.stop_token_count = static_cast<uint32_t>(settings.stop_tokens.size());
+  std::ranges::copy(settings.stop_tokens, host_state_.stop_tokens);
+  recent_.clear();
+  keep_recent(recent_, before.last(std::min<size_t>(before.size(), kRecentTokens)));
+  ring_index_ = 0;
+  if (takes_greedy_plan(settings)) return {};
+
+  kernels::SampleParams params = settings.sampling;
+  params.greedy = settings.greedy ? 1 : 0;
+  params.bias_count = static_cast<uint32_t>(settings.logit_bias.size());
+  DP_CHECK(device_.write(*parts_.params, 0, bytes_of(params)));
+  if (!settings.logit_bias.empty()) DP_CHECK(device_.write(*parts_.bias, 0, bytes_of(settings.logit_bias)));
+  constexpr uint32_t kNoMask = 0;
+  if (was_masked && !settings.masked) return device_.write(*parts_.choices->mask(), 0, bytes_of(kNoMask));
+  return {};
+}
+
+Result<void> OneSequence::mask(uint32_t, std::span<const uint32_t> allowed) {
+  return device_.write(*parts_.choices->mask(), 0, bytes_of(mask_row(allowed, parts_.vocab_size)));
+}
+
+Result<void> OneSequence::write_state() {
+  host_state_.kept_row = parts_.states->kept_row();
+  return device_.write(*parts_.state, 0, bytes_of(host_state_));
+}
+
+// Writes the tokens that the penalties see before the first sampled one. The GPU keeps them from there (step.h).
+Result<void> OneSequence::write_past() {
+  const PastTokens past =
+      past_tokens(settings_, recent_, host_state_.pos + host_state_.rows, parts_.vocab_size);
+  if (choices().all_samplers) {
+    DP_CHECK(device_.write(*parts_.choices->more(), 0, bytes_of(past.more)));
+    DP_CHECK(device_.write(*parts_.choices->breakers(), 0, bytes_of(past.breakers)));
+  }
+  DP_CHECK(device_.write(*parts_.counts, 0, bytes_of(past.counts)));
+  return device_.write(*parts_.recent, 0, bytes_of(past.recent));
+}
+
+Result<void> OneSequence::write_prompt(const Piece& piece) {
+  const std::vector<uint32_t> tokens(piece.tokens.begin(), piece.tokens.end());
+  if (tokens.empty() || tokens.size() > parts_.chunk) {
+    return fail(ErrorKind::kInternal, "A piece of a prompt has %zu tokens; allowed is 1 to %u.",
+                tokens.size(), parts_.chunk);
+  }
+  if (piece.pos != host_state_.pos) {
+    return fail(ErrorKind::kInternal, "A piece begins at position %u; the sequence stands at %u.", piece.pos,
+                host_state_.pos);
+  }
+  if (piece.pos + tokens.size() > parts_.ctx_len) {
+    return fail(ErrorKind::kInvalidInput,
+                "The prompt ends at position %zu, but the context holds %u tokens (--ctx).",
+                piece.pos + tokens.size(), parts_.ctx_len);
+  }
+  host_state_.rows = static_cast<uint32_t>(tokens.size());
+  keep_recent(recent_, tokens);
+  if (parts_.table) DP_CHECK(parts_.table->write(tokens));
+  DP_CHECK(device_.write(*parts_.tokens, 0, bytes_of(tokens)));
+  if (parts_.drafts && piece.next) {
+    DP_CHECK(device_.write(*parts_.tokens, tokens.size() * kWord, bytes_of(*piece.next)));
+  }
+  return write_state();
+}
+
+Result<OneSequence::Step> OneSequence::open_prompt(const Piece& piece) {
+  DP_CHECK(write_prompt(piece));
+  const bool greedy = takes_greedy_plan(settings_);
+  if (piece.sample && !greedy) DP_CHECK(write_past());
+  const gpu::Plan& plan = parts_.prompt_plan(!piece.sample ? ""
+                                             : greedy      ? ".greedy"
+                                                           : ".sample",
+                                             host_state_.rows);
+  return Step{.plan = &parts_.choices->of(plan, choices()),
+              .rows = host_state_.rows,
+              .entries = piece.sample ? 1u : 0u,
+              .is_prompt = true};
+}
+
+Result<OneSequence::Step> OneSequence::open_decode(const DecodeSteps& asked) {
+  // A ticket is one contiguous copy out of the ring.
+  const uint32_t until_wrap = kernels::kTokenRing - ring_index_ % kernels::kTokenRing;
+  const bool greedy = takes_greedy_plan(settings_);
+  if (asked.drafts && until_wrap > 1) {
+    const uint32_t rounds =
+        std::min({asked.steps * asked.submits, kMaxBatch / kDraftEntries, until_wrap / kDraftEntries});
+    host_state_.pos += kDraftEntries * rounds;  // at most
+    parts_.cache->note_end(host_state_.pos);
+    return Step{.plan = &parts_.draft_plan(greedy),
+                .rows = kDraftEntries,
+                .last_times = rounds,
+                .entries = kDraftEntries * rounds};
+  }
+  auto all = static_cast<uint32_t>(
+      std::min({uint64_t{asked.steps} * asked.submits, uint64_t{max_steps()}, uint64_t{until_wrap}}));
+  if (parts_.table) DP_CHECK(parts_.table->write({&last_token_, 1}));
+  // The plan for short sequences as far as it goes.
+  const uint32_t pos = host_state_.pos;
+  if (pos < kernels::kShortKeys) all = std::min(all, kernels::kShortKeys - pos);
+  host_state_.pos += all;
+  parts_.cache->note_end(host_state_.pos);
+  const uint32_t before_last = (all - 1) / asked.steps;
+  return Step{.plan = &parts_.choices->of(parts_.decode_plan(greedy, pos + all), choices()),
+              .times = asked.steps,
+              .submits = 1 + before_last,
+              .last_times = all - before_last * asked.steps,
+              .entries = all};
+}
+
+Ticket OneSequence::next_ticket(uint32_t entries, uint32_t ahead) const {
+  return {.slot = (next_slot_ + ahead) % parts_.tickets,
+          .count = entries,
+          .has_logprobs = entries != 0 && settings_.sampling.logprobs != 0};
+}
+
+// Without entries the ticket brings a word that means nothing, at the step's end.
+Result<Ticket> OneSequence::close(const Step& step, const gpu::Plan& last) {
+  const TraceSpan span(last.name);
+  for (uint32_t i = 1; i < step.submits; ++i) {
+    const gpu::Work work{.plan = &last, .rows = step.rows, .times = step.times};
+    DP_CHECK(device_.submit({&work, 1}));
+  }
+  Ticket ticket = next_ticket(step.entries);
+  ticket.drafts = step.rows == kDraftEntries && !step.is_prompt;
+  const uint32_t entry = ring_index_ % kernels::kTokenRing;
+  const gpu::Work work{.plan = &last, .rows = step.rows, .times = step.last_times};
+  const gpu::ReadbackRequest request{
+      .ring = &readback_,
+      .slot = ticket.slot,
+      .from = {
+          .buffer = parts_.ring->id(), .offset = entry * kWord, .bytes = std::max(1u, step.entries) * kWord}};
+  DP_CHECK(device_.submit({&work, 1}, &request));
+  if (ticket.has_logprobs) {
+    constexpr uint64_t kEntry = sizeof(kernels::LogProbEntry);
+    const gpu::ReadbackRequest entries{.ring = &parts_.choices->logprob_readback(),
+                                       .slot = ticket.slot,
+                                       .from = {.buffer = parts_.choices->logprobs()->id(),
+                                                .offset = entry * kEntry,
+                                                .bytes = step.entries * kEntry}};
+    DP_CHECK(device_.submit({}, &entries));
+  }
+  if (parts_.watch && step.entries != 0) DP_CHECK(parts_.watch->note(ticket.slot));
+  next_slot_ = (next_slot_ + 1) % parts_.tickets;
+  ring_index_ += step.entries;
+  if (!step.is_prompt) return ticket;
+  host_state_.pos += step.rows;
+  parts_.cache->note_end(host_state_.pos);
+  DP_CHECK(parts_.states->note_rows(device_, step.rows));
+  return ticket;
+}
+
+Result<Ticket> OneSequence::step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) {
+  if (!decoding.empty() || pieces.size() != 1) {
+    return fail(ErrorKind::kInternal, "A step of one sequence has %zu decoding slots and %zu pieces.",
+                decoding.size(), pieces.size());
+  }
+  DP_TRY(const Step step, open_prompt(pieces[0]));
+  return close(step, *step.plan);
+}
+
+Result<Ticket> OneSequence::decode(std::span<const uint32_t>, const DecodeSteps& steps) {
+  DP_TRY(const Step step, open_decode(steps));
+  return close(step, *step.plan);
+}
+
+Task<Result<std::vector<uint32_t>>> OneSequence::tokens(Ticket ticket) {
+  const TraceSpan span("wait for tokens");
+  DP_CO_TRY(const std::vector<uint8_t> bytes,
+            co_await device_.read(readback_, ticket.slot, std::max(1u, ticket.count) * kWord));
+  if (parts_.watch) DP_CO_CHECK(co_await parts_.watch->check(ticket.slot));
+  std::vector<uint32_t> entries(ticket.count);
+  std::memcpy(entries.data(), bytes.data(), entries.size() * kWord);
+  note_entries(entries, ticket.drafts);
+  co_return entries;
+}
+
+// Recurrent states go on with the tokens. After a step that drafted the row that holds says which state does.
+void OneSequence::note_entries(std::span<const uint32_t> entries, bool drafts) {
+  std::vector<uint32_t> tokens;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i] != kernels::kRejected) tokens.push_back(entries[i]);
+    if (!drafts || i % kDraftEntries == 0 || entries[i - 1] == kernels::kNoToken) continue;
+    const bool stays = entries[i] != kernels::kRejected && entries[i] != kernels::kNoToken;
+    parts_.states->note_kept_row(stays ? 1 : 0);
+  }
+  parts_.states->note_tokens(tokens);
+  if (!tokens.empty()) last_token_ = tokens.back();
+}
+
+Task<Result<std::vector<kernels::LogProbEntry>>> OneSequence::logprobs(Ticket ticket) {
+  co_return co_await read_logprobs(device_, parts_.choices->logprob_readback(), ticket.slot, ticket.count);
+}
+
+Task<Result<std::vector<uint8_t>>> OneSequence::save(uint32_t count) {
+  DP_CO_TRY(std::vector<uint8_t> out, co_await parts_.cache->save(device_, count));
+  DP_CO_TRY(const std::vector<uint8_t> states, co_await parts_.states->save(device_, count));
+  out.insert(out.end(), states.begin(), states.end());
+  co_return out;
+}
+
+Task<Result<void>> OneSequence::restore(uint32_t count, std::span<const uint8_t> bytes) {
+  DP_CO_TRY(const uint64_t cache_bytes, parts_.cache->saved_bytes(bytes));
+  const uint64_t wanted = cache_bytes + (count == 0 ? 0 : parts_.states->saved_bytes());
+  if (count != KvCache::saved_positions(bytes) || bytes.size() != wanted) {
+    co_return fail(ErrorKind::kInvalidInput,
+                   "The saved cache has %zu bytes for %u tokens; this model asks for %llu.", bytes.size(),
+                   count, static_cast<unsigned long long>(wanted));
+  }
+  DP_CO_CHECK(co_await parts_.cache->restore(device_, bytes.first(cache_bytes)));
+  co_return co_await parts_.states->restore(device_, count, bytes.subspan(cache_bytes));
+}
+
+}  // namespace doppler::model

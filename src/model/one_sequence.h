@@ -1,0 +1,121 @@
+// The steps of a model for one sequence: what the host writes before a step, which plan it submits, what it reads
+// back. Keys and values lie in the order of their positions, without blocks. continues_from() says where its text can
+// go on. PlanRunner loads it: buffers, cache and plans are that one's. Contract: sequence_runner.h. Read next:
+// kernels/common/step_state.h and kernels/step/step.h (how the GPU moves the state on), paged_sequence.h (experts
+// that are not all on the device).
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "gpu/device.h"
+#include "kernels/common/step_state.h"
+#include "model/choice_plans.h"
+#include "model/host_table.h"
+#include "model/kv_cache.h"
+#include "model/recurrent_states.h"
+#include "model/sequence_runner.h"
+
+namespace doppler::model {
+
+// Looks at each ticket whether its tokens are lost. Only the lane persistent has one.
+class TicketWatch {
+ public:
+  virtual ~TicketWatch() = default;
+  virtual Result<void> note(uint32_t slot) = 0;         // after the ticket's submit
+  virtual Task<Result<void>> check(uint32_t slot) = 0;  // error: its tokens are lost
+  virtual bool goes_on_without_lost() = 0;              // SequenceRunner::goes_on_without_lost()
+};
+
+// Everything that a OneSequence uses. The PlanRunner owns it all and outlives it.
+struct OneSequenceParts {
+  gpu::Buffer *state = nullptr, *tokens = nullptr, *params = nullptr, *bias = nullptr, *counts = nullptr,
+              *recent = nullptr, *ring = nullptr;
+  HostTable* table = nullptr;  // each step needs its tokens' rows; null: there is no such table
+  KvCache* cache = nullptr;
+  RecurrentStates* states = nullptr;
+  const ChoicePlans* choices = nullptr;
+  TicketWatch* watch = nullptr;
+  bool drafts = false;  // plans have the next-token layer
+  uint32_t ctx_len = 0, chunk = 0, vocab_size = 0, tickets = 0;
+  // The plan of a decode step up to so many keys, of a step that drafts, and of up to so many rows of a prompt: ""
+  // (no row chooses a token), ".greedy" or ".sample".
+  std::function<const gpu::Plan&(bool greedy, uint32_t keys)> decode_plan;
+  std::function<const gpu::Plan&(bool greedy)> draft_plan;
+  std::function<const gpu::Plan&(std::string_view kind, uint32_t rows)> prompt_plan;
+  std::function<Task<Result<void>>(SamplerParts)> add_choices;
+};
+
+class OneSequence final : public SequenceRunner {
+ public:
+  OneSequence(gpu::Device& device, OneSequenceParts parts) : device_(device), parts_(std::move(parts)) {}
+  Task<Result<void>> make_readback();
+
+  uint32_t max_sequences() const override { return 1; }
+  uint32_t ctx_len() const override { return parts_.ctx_len; }
+  uint32_t block_len() const override { return parts_.ctx_len; }
+  uint32_t block_count() const override { return 1; }
+  uint32_t max_rows() const override { return parts_.chunk; }
+  uint32_t max_pieces() const override { return 1; }
+  uint32_t max_steps() const override;
+  uint32_t max_tickets() const override { return parts_.table ? 1 : parts_.tickets; }
+  uint32_t max_block_reads() const override { return 0; }
+  bool holds_text() const override { return true; }
+  uint32_t continues_from(uint32_t count) const override;
+  bool can_draft(uint32_t slot) const override;
+  bool goes_on_without_lost() override { return parts_.watch && parts_.watch->goes_on_without_lost(); }
+
+  Result<void> check(const GenerationSettings& settings) const override { return check_settings(settings); }
+  bool is_prepared(const GenerationSettings& settings) const override;
+  Task<Result<void>> prepare(const GenerationSettings& settings) override;
+  uint64_t objects_created_later() const override { return parts_.choices->objects_created(); }
+  Result<void> begin(uint32_t slot, const GenerationSettings& settings,
+                     std::span<const uint32_t> before) override;
+  Result<void> mask(uint32_t slot, std::span<const uint32_t> allowed) override;
+  Result<Ticket> step(std::span<const uint32_t> decoding, std::span<const Piece> pieces) override;
+  Result<Ticket> decode(std::span<const uint32_t> decoding, const DecodeSteps& steps) override;
+  Task<Result<std::vector<uint32_t>>> tokens(Ticket ticket) override;
+  Task<Result<std::vector<kernels::LogProbEntry>>> logprobs(Ticket ticket) override;
+  Task<Result<std::vector<uint8_t>>> save(uint32_t count) override;
+  Task<Result<void>> restore(uint32_t count, std::span<const uint8_t> bytes) override;
+
+  // step() and decode() in two: what comes before their submit, and that. Between them others may replay parts of the
+  // plan.
+  struct Step {
+    const gpu::Plan* plan = nullptr;
+    uint32_t rows = 1, times = 1, submits = 1;
+    uint32_t last_times = 1;  // of the last submit
+    uint32_t entries = 0;     // of the token ring
+    bool is_prompt = false;
+  };
+  Result<Step> open_prompt(const Piece& piece);
+  Result<Step> open_decode(const DecodeSteps& steps);
+  // `last`: the plan, or its last part.
+  Result<Ticket> close(const Step& step, const gpu::Plan& last);
+  // The ticket that is issued after `ahead` others from now on.
+  Ticket next_ticket(uint32_t entries, uint32_t ahead = 0) const;
+
+  // For profiles: writes what a step over a prompt's tokens writes first, and submits nothing.
+  Result<void> write_prompt(const Piece& piece);
+
+ private:
+  Result<void> write_state();
+  Result<void> write_past();
+  void note_entries(std::span<const uint32_t> entries, bool drafts);
+  SamplerParts choices() const { return parts_of(settings_); }
+
+  gpu::Device& device_;
+  const OneSequenceParts parts_;
+  gpu::ReadbackRing readback_;
+
+  // State: the generation under way.
+  GenerationSettings settings_;
+  kernels::StepState
+      host_state_;  // as the next step over a prompt will write it; pos: of the next token at most
+  std::vector<uint32_t> recent_;  // the last kRecentTokens before the first sampled one
+  uint32_t last_token_ = 0;       // the last token that was collected
+  uint32_t next_slot_ = 0, ring_index_ = 0;
+};
+
+}  // namespace doppler::model
