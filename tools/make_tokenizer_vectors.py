@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Makes tests/data/tokenizer_vectors.json, the oracle of what src/tokenizer does with steps of tokenizer.json.
 
-Small tokenizers whose tokens are the 256 bytes, so that ids show the text that came out of the steps, encode texts below with
-Hugging Face tokenizers. A new detail is a row of CASES; a text may stand in it for itself, or as a list of code points' ranges.
+Small tokenizers encode the texts below with Hugging Face tokenizers. Their tokens are the 256 bytes, so that ids show
+the text that came out of the steps. A new detail is a row of CASES. A text stands there for itself, or as a list of
+ranges of code points.
     pip install tokenizers; python3 tools/make_tokenizer_vectors.py
 """
 import json
@@ -25,7 +26,7 @@ BYTES = byte_alphabet()
 
 
 def byte_level(normalizer=None, pre_tokenizer=None, added=(), merges=()):
-    """Tokens are bytes in the alphabet, and what merges make of them."""
+    """Tokens are bytes in the alphabet, and the products of merges."""
     vocab = {BYTES[byte]: byte for byte in range(256)}
     for merge in merges:
         vocab["".join(merge)] = len(vocab)

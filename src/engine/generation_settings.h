@@ -26,7 +26,7 @@ struct GeneratorConfig {
 // Errors: those of the public check_options(), submits out of their range, a logit bias outside the vocabulary. max_batch:
 // StepRunner's.
 Result<void> check_options(const GenerateOptions& options, const GeneratorConfig& config, uint32_t max_batch);
-// A generation is one segment, or where a full context slides one behind another.
+// A generation is one segment, or where a full context slides one after another.
 struct Segment {
   uint32_t max_tokens = 0;  // of this one
   uint32_t slides = 0;      // before it

@@ -52,7 +52,7 @@ struct Plan {
   uint32_t dispatch_count() const;
 };
 
-// One line a command, by the ids of the words. What the ids stand for: plan_text.h.
+// One line a command, by the ids of the words. The meaning of the ids: plan_text.h.
 std::string describe(const Plan& plan);
 
 }  // namespace doppler::gpu
