@@ -26,7 +26,7 @@ BYTES = byte_alphabet()
 
 
 def byte_level(normalizer=None, pre_tokenizer=None, added=(), merges=()):
-    """Tokens are bytes in the alphabet, and what merges make of them."""
+    """Tokens are bytes in the alphabet, and the products of merges."""
     vocab = {BYTES[byte]: byte for byte in range(256)}
     for merge in merges:
         vocab["".join(merge)] = len(vocab)

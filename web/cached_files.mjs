@@ -7,8 +7,8 @@ import { removeFolder, removeOldest, storedSentence, useLock } from './model_cac
 import { folderName, keyOf, kPieceBytes, Pieces, readRecord, writeRecord } from './piece_store.mjs';
 
 const kAhead = 2;   // pieces downloaded beyond the one that is wanted: the answer's delay is hidden
-const kKept = 3;    // pieces in memory beside those under way: one that is used, one ahead, one of a file that is read by turns
-// What a model could not be loaded for although its files are right.
+const kKept = 3;    // pieces in memory beside those under way: one in use, one ahead, one of a file read by turns
+// Errors that say no word against a model's files.
 const kNotOfFiles = new Set(['cancelled', 'io', 'quota', 'out-of-memory', 'device']);
 
 /**
@@ -109,8 +109,12 @@ export class CachedFiles {
     this.#release();
   }
 
-  /** Keeps a piece. Where the storage is full, models that were used longest ago leave; where there are none, the model is still
-   * loaded, but not kept. @param {Pieces} pieces @param {number} index @param {Uint8Array} bytes @returns {Promise<boolean>} whether it is kept */
+  /**
+   * Keeps a piece. If the storage is full, the models that were used longest ago leave. If no such model is left, the
+   * new one is still loaded, but not kept.
+   * @param {Pieces} pieces @param {number} index @param {Uint8Array} bytes
+   * @returns {Promise<boolean>} whether it is kept
+   */
   async keep(pieces, index, bytes) {
     while (this.#canWrite) {
       try {
@@ -169,10 +173,13 @@ function holdUseLock(key, signal) {
   });
 }
 
-/** Reads one file by pieces. Each byte is fetched once: a piece that is not kept stays in memory until it was used, and where
- * nothing is kept, only what is wanted is fetched. */
+/**
+ * Reads one file by pieces. Each byte is fetched once: a piece that is not kept stays in memory until it was used.
+ * After that only the bytes that a caller wants are fetched.
+ */
 class PieceReader {
-  /** In order of their use, the latest last. @type {Map<number, {bytes: Promise<Uint8Array>, isUnderWay: boolean}>} */ #pieces = new Map();
+  /** In order of their use, the latest last. @type {Map<number, {bytes: Promise<Uint8Array>, isUnderWay: boolean}>} */
+  #pieces = new Map();
   /** Pieces that are not kept. @type {Map<number, {bytes: Uint8Array, unused: number}>} */ #unkept = new Map();
 
   /** @param {CachedFiles} owner @param {string} url @param {Pieces} pieces @param {string} lock
@@ -191,7 +198,8 @@ class PieceReader {
       throw new DopplerError('io', `${this.url} has ${this.pieces.size} bytes, not ${offset + count}.`);
     }
     const first = Math.floor(offset / kPieceBytes);
-    if (offset + count <= (first + 1) * kPieceBytes) return this.#part(first, offset - first * kPieceBytes, count); // no copy
+    const needsNoCopy = offset + count <= (first + 1) * kPieceBytes;
+    if (needsNoCopy) return this.#part(first, offset - first * kPieceBytes, count);
     const out = new Uint8Array(count);
     for (let at = 0; at < count;) {
       const index = Math.floor((offset + at) / kPieceBytes);
@@ -222,12 +230,15 @@ class PieceReader {
     return bytes.subarray(from, from + count);
   }
 
-  /** @param {number} index @param {number} ahead pieces to download beyond it, if it must be @returns {Promise<Uint8Array>} */
+  /**
+   * @param {number} index @param {number} ahead pieces to download beyond it, if it must be
+   * @returns {Promise<Uint8Array>}
+   */
   #piece(index, ahead) {
     const piece = this.#pieces.get(index) ?? this.#begin(index, ahead);
     this.#pieces.delete(index);
     this.#pieces.set(index, piece);
-    // What is under way is not fetched a second time.
+    // A piece under way stays in the list, or it would be fetched a second time.
     const there = [...this.#pieces].filter(([, { isUnderWay }]) => !isUnderWay);
     for (const [old] of there.slice(0, Math.max(0, there.length - kKept))) this.#pieces.delete(old);
     return piece.bytes;
@@ -237,7 +248,8 @@ class PieceReader {
   #begin(index, ahead) {
     const piece = { bytes: this.#load(index, ahead), isUnderWay: true };
     const { underWay } = this.owner;
-    const ended = piece.bytes.then(() => {}, () => void this.#pieces.delete(index)) // a failure is told where it is awaited
+    // The caller that awaits the piece hears of a failure.
+    const ended = piece.bytes.then(() => {}, () => void this.#pieces.delete(index))
       .then(() => {
         piece.isUnderWay = false;
         underWay.delete(ended);

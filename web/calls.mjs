@@ -1,6 +1,7 @@
-// How the public class reaches the engine: in a worker by messages, or on this thread. Messages: {number, method, request},
-// {number, cancel: true} and {hold: NAME} to the worker; {number, event}, {number, result}, {number, error}, {name, detail},
-// {holds: true} and {fatal: SENTENCE} back. Read next: lasting_calls.mjs, which goes on when the worker ended.
+// The public class reaches the engine through this: in a worker by messages, or on this thread. Messages: {number,
+// method, request}, {number, cancel: true} and {hold: NAME} to the worker; {number, event}, {number, result}, {number,
+// error}, {name, detail}, {holds: true} and {fatal: SENTENCE} back. Read next: lasting_calls.mjs, which goes on when
+// the worker ended.
 import { asDopplerError, DopplerError } from './errors.mjs';
 import { Engine } from './engine.mjs';
 
@@ -59,7 +60,10 @@ export function serveCalls(platform, scope) {
   scope.addEventListener('unhandledrejection', (event) => end(event.reason));
 }
 
-/** A lock that the browser takes from a worker only when it ends: so its page hears of that. @param {string} name @param {() => void} held */
+/**
+ * Holds a lock. The browser takes it from a worker only when the worker ends, so its page hears of the end.
+ * @param {string} name @param {() => void} held
+ */
 function holdForever(name, held) {
   const keep = () => {
     held();
@@ -68,7 +72,10 @@ function holdForever(name, held) {
   globalThis.navigator.locks?.request(name, keep).catch(() => {}); // where locks are blocked the end is not told
 }
 
-/** @param {Worker} worker @param {Emit} emit @param {(reason: string) => void} [onGone] the worker ended by itself @returns {Calls} */
+/**
+ * @param {Worker} worker @param {Emit} emit @param {(reason: string) => void} [onGone] the worker ended by itself
+ * @returns {Calls}
+ */
 export function callsOfWorker(worker, emit, onGone = () => {}) {
   let lastNumber = 0;
   /** @type {Map<number, {resolve: Function, reject: Function, tell: Function}>} */ const underWay = new Map();

@@ -67,12 +67,13 @@ export interface LoadOptions {
   /** Keep the model in the browser's storage (OPFS), and read it from there; default true if the browser has OPFS. */
   cache?: boolean;
   /**
-   * The SHA-256 that the model's file must have: hexadecimal, or "sha256-" and Base64. Of a folder: an object of file names and
-   * hashes. The file is read whole, and stored, before anything of it is used; another one is an error of kind "integrity".
+   * The SHA-256 that the model's file must have: hexadecimal, or "sha256-" and Base64. A folder takes an object of file
+   * names and hashes. The file is read whole, and stored, before any byte of it is used. Another file is an error of
+   * kind "integrity".
    */
   integrity?: string | Record<string, string>;
   /**
-   * Compare what the kernels compute with the native program, and use others where it is wrong. Default: in
+   * Compare what the kernels compute with the native program, and use others if they compute wrong. Default: in
    * browsers on GPUs, until it passed once there.
    */
   selfTest?: boolean;
@@ -108,7 +109,7 @@ export interface Progress {
 
 // ------------------------------------------------------------------------------------------------------------ model
 
-/** What a model tells besides its answers. Each is a CustomEvent. */
+/** A model's events, besides its answers. Each is a CustomEvent. */
 export interface DopplerEvents {
   /** The GPU's device was lost; a generation under way goes on. detail: why. */
   devicelost: CustomEvent<string>;
@@ -126,11 +127,11 @@ export interface DopplerEvents {
 export class Doppler extends EventTarget {
   static load(source: ModelSource, options?: LoadOptions): Promise<Doppler>;
   /**
-   * Whether something that looks like a model is there, without loading it: its beginning is read. bytes: of its file; null:
-   * not known, of a folder or of a model that is stored. Rejects where there is none.
+   * Whether something that looks like a model is there, without loading it: its beginning is read. bytes: of its file;
+   * null: not known, of a folder or of a model that is stored. Rejects if there is no model.
    */
   static inspect(source: ModelSource, options?: Pick<LoadOptions, 'headers' | 'hubUrl' | 'signal'>): Promise<{ bytes: number | null }>;
-  /** What this browser offers, without a model. */
+  /** Describes the device that this browser offers, without a model. */
   static probe(options?: Pick<LoadOptions, 'device'>): Promise<DeviceInfo>;
   /** The models in the browser's storage. */
   static readonly cache: ModelCache;
@@ -265,8 +266,8 @@ export interface SamplingOptions {
   ignore_eos?: boolean;
   when_full?: 'stop' | 'slide';
   /**
-   * Decode steps of one submit, 1 to 16: small ones show text sooner and end sooner, large ones are faster. Default: what takes
-   * about a tenth of a second.
+   * Decode steps of one submit, 1 to 16: small ones show text sooner and end sooner, large ones are faster. Default:
+   * what takes about a tenth of a second.
    */
   batch?: number;
   min_tokens?: number;
@@ -306,7 +307,10 @@ export type ResponseFormat = { type: 'text' } | { type: 'json_object' } | { type
 export interface RequestOptions extends SamplingOptions, GrammarFields {
   /** Aborting rejects at once with kind "cancelled". */
   signal?: AbortSignal;
-  /** Answers to the same prompt, 1 to 128, as choices of one response; not in sessions. Their seeds are seed, seed + 1 and so on. */
+  /**
+   * Answers to the same prompt, 1 to 128, as choices of one response; not in sessions. Their seeds are seed, seed + 1
+   * and so on.
+   */
   n?: number;
   stream_options?: { include_usage?: boolean };
   /** Taken, and without effect. */
@@ -499,7 +503,7 @@ export interface ModelCache {
   clear(): Promise<void>;
   /** Asks the browser not to clear it by itself; true: it will not. */
   persist(): Promise<boolean>;
-  /** What the browser says; quotaBytes is a flat figure in some, and no promise. */
+  /** The browser's own figures. quotaBytes is a flat figure in some browsers, and no promise. */
   estimate(): Promise<{ usageBytes: number; quotaBytes: number; persisted: boolean }>;
 }
 export interface CachedModel {

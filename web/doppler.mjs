@@ -164,7 +164,10 @@ function addressOfGrammars(grammars) {
   return isAddress ? String(absolute(grammars)) : grammars;
 }
 
-/** @template T @param {Promise<T>} work @param {AbortSignal | undefined} signal @param {() => void} end what an abort does @returns {Promise<T>} */
+/**
+ * @template T @param {Promise<T>} work @param {AbortSignal | undefined} signal
+ * @param {() => void} end what an abort does @returns {Promise<T>}
+ */
 function abortable(work, signal, end) {
   if (!signal) return work;
   return new Promise((resolve, reject) => {

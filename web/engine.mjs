@@ -86,8 +86,9 @@ export class Engine {
 
   /**
    * Tells pieces: of a chat {tokens, events}, of others {tokens, text}.
-   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any, generated?: number[], told?: number}} request
-   *   generated: tokens of the answer that another worker made; told: of it, in units of news.mjs @param {Caller} caller
+   * @param {{tokens?: number[], text?: string, chat?: any, session?: number, options: any, generated?: number[],
+   *   told?: number}} request generated: tokens of the answer that another worker made; told: of it, in units of news.mjs
+   * @param {Caller} caller
    */
   generate(request, caller) {
     return this.#inTurn(async () => {
@@ -134,7 +135,10 @@ export class Engine {
   async wasmBytes() {
     return this.#instance?.wasmBytes ?? 0;
   }
-  /** tokens: its text, where another worker had it. @param {{session: number, from?: number, tokens?: number[]}} request */
+  /**
+   * tokens: its text, where another worker had it.
+   * @param {{session: number, from?: number, tokens?: number[]}} request
+   */
   openSession({ session, from, tokens }) {
     const text = this.#inTurn(async () => [...(tokens ?? this.#sessions.get(from ?? -1) ?? [])], from);
     return this.#inTurn(async () => void this.#sessions.set(session, await text), session);
@@ -280,8 +284,10 @@ export class Engine {
   }
 
   /**
-   * One generation, over as many devices as it takes: a new one is told the tokens so far and goes on behind them.
-   * @param {{tokens: number[], reading?: any, options: any}} request @param {import('./grammars.mjs').Grammar | undefined} grammar
+   * One generation, over as many devices as it takes: a new device is told the tokens so far and goes on after the last
+   * one.
+   * @param {{tokens: number[], reading?: any, options: any}} request
+   * @param {import('./grammars.mjs').Grammar | undefined} grammar
    * @param {{generated: number[], told: number}} before as of generate() @param {Caller} caller
    */
   async #generate(request, grammar, { generated, told }, { signal, tell }) {

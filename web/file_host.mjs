@@ -72,8 +72,8 @@ export class FileHost {
   }
 
   /**
-   * The bytes in chunks, the next one being read while one is used. They end where the file's own pieces of that size do
-   * (cached_files.mjs), so that none is put together from two; all but the last have whole words.
+   * The bytes in chunks, the next one being read while one is used. They end where the file's own pieces of that size
+   * do (cached_files.mjs), so that no chunk is put together from two pieces. All chunks but the last have whole words.
    * @param {number} number @param {number} offset @param {number} bytes @param {number} chunkBytes
    */
   async *chunks(number, offset, bytes, chunkBytes) {
@@ -82,7 +82,7 @@ export class FileHost {
     const countAt = (from) => Math.min(from % 4 === 0 ? chunkBytes - (from % chunkBytes) : chunkBytes, end - from);
     const read = (from) => {
       const reading = file.read(from, countAt(from));
-      reading.catch((error) => (this.failure = error)); // told where it is awaited, also if that is later
+      reading.catch((error) => (this.failure = error)); // the one who awaits it hears of it, also if that is later
       return reading;
     };
     let next = read(offset);

@@ -11,7 +11,8 @@ const kRowsMask = 2 ** kAxisShift - 1;
 
 const kNoReadback = 0xffffffff;
 const kChunkBytes = 8 << 20; // of a stream: as fast as larger ones, and the browser copies each
-const kPaceBytes = 32 << 20; // of all streams, after which the queue is waited for: the browser's own copies are freed then
+// The queue is awaited after so many bytes of all streams: the browser frees its own copies then.
+const kPaceBytes = 32 << 20;
 
 // By BufferUse (src/gpu/buffer.h), from the WebGPU standard: MAP_READ 1, COPY_SRC 4, COPY_DST 8, UNIFORM 64, STORAGE
 // 128.
@@ -52,7 +53,10 @@ const nameOf = (info) =>
   info.device || info.description || [info.vendor, info.architecture].join(' ').trim() || 'unnamed adapter';
 const isCpu = (info) => Boolean(info.isFallbackAdapter) || kCpuAdapters.test(`${nameOf(info)} ${info.architecture}`);
 
-/** DeviceInfo of doppler.d.ts. @param {any} gpu @param {string} provider @param {import('./doppler.d.ts').DeviceOptions} [options] */
+/**
+ * DeviceInfo of doppler.d.ts.
+ * @param {any} gpu @param {string} provider @param {import('./doppler.d.ts').DeviceOptions} [options]
+ */
 export async function describeAdapter(gpu, provider, { powerPreference = 'high-performance' } = {}) {
   const { info, features, limits } = await requestAdapter(gpu, powerPreference, provider);
   /** @type {Record<string, number>} */ const shownLimits = {};

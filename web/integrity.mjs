@@ -1,5 +1,5 @@
-// A model's files held to hashes that the caller knows (LoadOptions.integrity): a file is read whole, and so stored, before
-// anything of it is used. Read next: sha256.mjs, cached_files.mjs.
+// A model's files held to hashes that the caller knows (LoadOptions.integrity): a file is read whole, and so stored,
+// before anything of it is used. Read next: sha256.mjs, cached_files.mjs.
 import { DopplerError, throwIfAborted } from './errors.mjs';
 import { Sha256 } from './sha256.mjs';
 
@@ -9,7 +9,8 @@ const kChunkBytes = 8 << 20;
 
 /**
  * The same files, of which only those are opened that have their hash.
- * @param {FileAccess} access @param {string | Record<string, string>} integrity "sha256-BASE64" or hexadecimal; of a folder by file name
+ * @param {FileAccess} access
+ * @param {string | Record<string, string>} integrity "sha256-BASE64" or hexadecimal; of a folder by file name
  * @param {{signal?: AbortSignal, tell: (done: number, total: number) => void}} options @returns {FileAccess}
  */
 export function heldTo(access, integrity, { signal, tell }) {

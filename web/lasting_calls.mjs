@@ -1,5 +1,6 @@
-// Calls to an engine in a worker that outlive the worker. When it ends by itself, another one is started, which loads the model
-// again from the browser's storage, gets the sessions' texts and goes on with the answers under way. Read next: calls.mjs.
+// Calls to an engine in a worker that outlive the worker. When it ends by itself, another one is started, which loads
+// the model again from the browser's storage, gets the sessions' texts and goes on with the answers under way. Read
+// next: calls.mjs.
 import { WorkerGone } from './calls.mjs';
 import { DopplerError } from './errors.mjs';
 import { unitsOf } from './news.mjs';
@@ -19,14 +20,18 @@ export class LastingCalls {
   #ends = 0;
   #isClosed = false;
 
-  /** @param {(onGone: (reason: string) => void) => Calls} open starts a worker @param {import('./calls.mjs').Emit} emit */
+  /**
+   * @param {(onGone: (reason: string) => void) => Calls} open starts a worker @param {import('./calls.mjs').Emit} emit
+   */
   constructor(open, emit) {
     this.#open = open;
     this.#emit = emit;
     this.#calls = this.#start();
   }
 
-  /** @param {string} method @param {any} request @param {import('./engine.mjs').Caller} caller @returns {Promise<any>} */
+  /**
+   * @param {string} method @param {any} request @param {import('./engine.mjs').Caller} caller @returns {Promise<any>}
+   */
   async call(method, request, caller) {
     if (method === 'load') {
       const info = await this.#calls.call(method, request, caller);
@@ -79,7 +84,10 @@ export class LastingCalls {
     this.#emit('restored', undefined);
   }
 
-  /** What is needed to tell another worker of the sessions. @param {string} method @param {any} request @param {any} answer */
+  /**
+   * Notes the sessions for the next worker.
+   * @param {string} method @param {any} request @param {any} answer
+   */
   #note(method, request, answer) {
     const { session, from, tokens } = request ?? {};
     if (!session) return;

@@ -1,4 +1,4 @@
-// What load() takes, as the core and the engine have it. An option that is not known is refused by name.
+// The options of load(), as the core and the engine have them. An option that is not known is refused by name.
 import { DopplerError } from './errors.mjs';
 
 // Our names of the core's options (src/web/web_options.h).

@@ -43,8 +43,9 @@ export async function isStored(id) {
 }
 
 /**
- * Removes the model that was used longest ago and is in no tab's use. Browsers do not tell beforehand how much they will take, so
- * that this is done when a write fails. @param {FileSystemDirectoryHandle} root @returns {Promise<boolean>} false: there is none
+ * Removes the model that was used longest ago and is in no tab's use. Browsers do not tell beforehand how much they
+ * will take, so this is done when a write fails.
+ * @param {FileSystemDirectoryHandle} root @returns {Promise<boolean>} false: there is none
  */
 export async function removeOldest(root) {
   for (const model of (await modelCache.list()).reverse()) {
@@ -53,7 +54,7 @@ export async function removeOldest(root) {
   return false;
 }
 
-/** What is stored, and so could be deleted. @returns {Promise<string>} a sentence, or nothing */
+/** Names the stored models, which could be deleted. @returns {Promise<string>} a sentence, or nothing */
 export async function storedSentence() {
   const models = (await modelCache.list()).filter(({ cachedBytes }) => cachedBytes > 0).sort((a, b) => b.cachedBytes - a.cachedBytes);
   if (models.length === 0) return '';

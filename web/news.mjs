@@ -1,12 +1,12 @@
-// How much of an answer its caller was told: in UTF-16 units, the beginning of a call of a tool being one. An answer that
-// begins again, on another device or in another worker, first gives what was told already.
+// The part of an answer that its caller already has, in UTF-16 units; the beginning of a call of a tool counts as one.
+// An answer that begins again, on another device or in another worker, first gives what was told already.
 
 /** @param {{text?: string, events?: [string, string][]}} piece */
 export function unitsOf({ text = '', events = [] }) {
   return events.reduce((sum, [kind, value]) => sum + (kind === 'call' ? 1 : value.length), text.length);
 }
 
-/** What of a generation's pieces was not told before. */
+/** Gives the part of a generation's pieces that the caller has not yet. */
 export class News {
   #unseen;
   #isChat;
@@ -17,7 +17,10 @@ export class News {
     this.#isChat = isChat;
   }
 
-  /** @param {string} text as the core gives it: plain, or of a chat a list of events @returns {{units: number, piece: any}} */
+  /**
+   * @param {string} text as the core gives it: plain, or of a chat a list of events
+   * @returns {{units: number, piece: any}}
+   */
   of(text) {
     if (!this.#isChat) {
       const fresh = this.#rest(text);

@@ -26,7 +26,8 @@ const node = {
   async gpu() {
     let package_;
     try {
-      package_ = await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ 'webgpu'); // never part of a bundle
+      // Never part of a bundle.
+      package_ = await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ 'webgpu');
     } catch (error) {
       throw new DopplerError('device', isMissing(error) ? 'The npm package webgpu is missing, which Node needs for a GPU: npm install webgpu.'
         : `The npm package webgpu cannot be used: ${/** @type {Error} */ (error).message}.`);

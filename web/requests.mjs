@@ -1,5 +1,5 @@
-// Requests in OpenAI's shapes, and what the core takes (src/web/web_options.h). A member that would change the answer and is
-// not known is refused by name. Read next: shapes.mjs, for the answers.
+// Requests in OpenAI's shapes, and what the core takes (src/web/web_options.h). A member that would change the answer
+// and is not known is refused by name. Read next: shapes.mjs, for the answers.
 import { DopplerError } from './errors.mjs';
 
 // Our names of a generation's options -> the core's.
@@ -61,7 +61,7 @@ function logprobOptions({ logprobs, top_logprobs: top }, isChat) {
   return logprobs ? { logprobs: true, topLogprobs: top ?? 0 } : {};
 }
 
-/** How many answers a request wants. @param {any} request @param {number} [session] @returns {number} */
+/** The number of answers that a request wants. @param {any} request @param {number} [session] @returns {number} */
 export function answersOf({ n = 1 }, session) {
   if (!Number.isInteger(n) || n < 1 || n > kMostAnswers) {
     throw new DopplerError('invalid-input', `A request has "n": ${JSON.stringify(n)}; allowed is 1 to ${kMostAnswers}.`);

@@ -2,7 +2,8 @@
 
 const kBlockBytes = 64;
 const kLengthBytes = 8;
-// The first 32 bits of the fractional parts of the cube roots of the first 64 primes, and of the square roots of the first 8.
+// The first 32 bits of the fractional parts of the cube roots of the first 64 primes, and of the square roots of the
+// first 8.
 const kRounds = fractions(64, Math.cbrt);
 const kStart = fractions(8, Math.sqrt);
 

@@ -9,7 +9,10 @@ export class Shape {
   #isFirst = true;
   /** @type {any} */ #message = { role: 'assistant', content: '' };
 
-  /** @param {boolean} isChat @param {{id: string, created: number, model: string}} head @param {number} [index] of several answers */
+  /**
+   * @param {boolean} isChat @param {{id: string, created: number, model: string}} head
+   * @param {number} [index] of several answers
+   */
   constructor(isChat, head, index = 0) {
     this.isChat = isChat;
     this.head = head;

@@ -36,7 +36,8 @@ export async function openSource(source, options) {
 
 /**
  * Whether something that looks like a model is there, before it is loaded: its beginning is read.
- * @param {any} source @param {SourceOptions} options @returns {Promise<{bytes: number | null}>} of the file; null: a folder's is not known
+ * @param {any} source @param {SourceOptions} options
+ * @returns {Promise<{bytes: number | null}>} of the file; null: a folder's is not known
  */
 export async function inspectSource(source, options) {
   if (typeof source === 'string' && (await isStored(source))) return { bytes: null };
@@ -72,7 +73,7 @@ export function looksLikeModel(name, head) {
 /** @param {Uint8Array} head */
 const printable = (head) => String.fromCharCode(...head).replace(/[^\x20-\x7e]/g, '.');
 
-/** An address that the page gave, as a worker understands it; names and files as they are. @param {any} source */
+/** An address that the page gave, as a worker understands it. Names and files stay the same. @param {any} source */
 export function absolute(source) {
   if (source instanceof URL) return source.href;
   if (typeof source !== 'string' || parseHubName(source)) return source;

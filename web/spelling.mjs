@@ -1,4 +1,4 @@
-// What tokens spell, for the log-probabilities of an answer: text, and its bytes, which may be part of a character.
+// Spells tokens, for the log-probabilities of an answer: text, and its bytes, which may be part of a character.
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
@@ -21,7 +21,8 @@ export class Spelling {
   }
 
   /**
-   * @param {number[]} tokens @param {{logprob: number, top: {token: number, logprob: number}[]}[]} logprobs of each of them
+   * @param {number[]} tokens
+   * @param {{logprob: number, top: {token: number, logprob: number}[]}[]} logprobs of each of them
    * @param {(id: number) => Promise<{text: string}>} detokenize
    */
   async of(tokens, logprobs, detokenize) {

@@ -1,5 +1,5 @@
-// How many decode steps a submit has: so many that text comes, and an answer can be ended, about every tenth of a second.
-// A submit of more steps is faster where a step is short.
+// The number of decode steps of a submit. Text should come, and a caller can end an answer, about every tenth of a
+// second. If steps are short, a submit of more steps is faster.
 
 const kEverySeconds = 0.1;
 const kMost = 16; // kDefaultBatch of src/model/step_runner.h

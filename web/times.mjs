@@ -1,4 +1,5 @@
-// Times of an answer that began again, on another device or in another worker, whose own clock knows only the last part.
+// Times of an answer that began again, on another device or in another worker, whose own clock knows only the last
+// part.
 
 export class Times {
   #begun = performance.now();

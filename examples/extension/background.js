@@ -1,5 +1,5 @@
-// The extension's service worker: loads a model when it is first asked, and explains what is selected on a page. The package
-// lies beside it: `npm pack doppler-webgpu`, unpacked as the folder doppler. Read next: README.md.
+// The extension's service worker loads a model at the first question, and explains the text that is selected on a page.
+// The package lies beside it: `npm pack doppler-webgpu`, unpacked as the folder doppler. Read next: README.md.
 import { Doppler } from './doppler/doppler.mjs';
 
 const kModel = 'bartowski/Llama-3.2-1B-Instruct-GGUF:Q4_K_M';

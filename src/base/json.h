@@ -192,7 +192,7 @@ T Json::get() const {
 }
 
 // Refuses text that is not JSON, deeper than max_depth (a hostile file must not exhaust the stack) or not UTF-8.
-// `what` names the document in the error: "config.json". Of members with one key the last one stays.
+// `what` names the document in the error: "config.json". If members have one key, the last one stays.
 Result<Json> parse_json(std::string_view text, std::string_view what, int max_depth = 64);
 
 // Python's json writes infinite numbers as the bare word Infinity, which JSON does not have: the text with 1e308 in

@@ -38,7 +38,7 @@ class Adapter final : public nlohmann::json_sax<nlohmann::json> {
   JsonEvents& events_;
 };
 
-// Of members with one key the last value stays, at the place of the first.
+// If members have one key, the last value stays, at the place of the first.
 void keep_last(Json::Object& members) {
   std::vector<size_t> order(members.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -6,7 +6,7 @@
 
 namespace doppler::unread {
 
-// Behind the last of dtype.h.
+// The numbers begin after the last of dtype.h.
 inline constexpr uint32_t kFirst = static_cast<uint32_t>(DType::kF8E4M3) + 1;
 inline constexpr DType kU16{kFirst}, kU32{kFirst + 1}, kU64{kFirst + 2}, kC64{kFirst + 3},
     kF8E5M2{kFirst + 4}, kF8E8M0{kFirst + 5}, kF6E2M3{kFirst + 6}, kF6E3M2{kFirst + 7}, kF4{kFirst + 8};

@@ -119,7 +119,7 @@ TEST(Guides, KeywordsThatTheLibraryLacksAreSaidByOthers) {
   }
 }
 
-// Of tools the schemas stand in a grammar.
+// The schemas of tools stand in a grammar.
 TEST(Guides, SchemasWithinAGrammarAreSaidByOthersToo) {
   const Grammar grammar{
       GrammarKind::kGrammar,

@@ -47,7 +47,7 @@ uint32_t connections_that_fit(uint32_t wanted) {
   return static_cast<uint32_t>(fitting);
 }
 
-// Of Accept-Encoding: "br, gzip;q=0.8".
+// The header Accept-Encoding: "br, gzip;q=0.8".
 bool accepts_gzip(std::string_view encodings) {
   for (const std::string& entry : split(encodings, ',')) {
     const std::vector<std::string> parts = split(entry, ';');

@@ -27,7 +27,7 @@ class Splitter {
 
  private:
   struct Step {
-    std::optional<Regex> regex;  // none: nothing is cut
+    std::optional<Regex> regex;  // none: the text stays whole
     SplitBehaviour behaviour;
     bool invert, adds_space;
   };

@@ -1,4 +1,5 @@
-// What requests and load() take beyond the plain ones, in Node: several answers, log-probabilities, ends, hashes, refusals. By ctest:
+// Less common fields of requests and load(), in Node: several answers, log-probabilities, ends, hashes, refusals.
+// By ctest:
 //   GOLDEN_DIR   the unpacked tests/data/families_llama: its smallest model
 // Exit status 77: there is no WebGPU device.
 import assert from 'node:assert/strict';

@@ -248,7 +248,8 @@ check('a full storage loses the models used longest ago, but none in use; a piec
     let quota = 3.5 * size; // no room for a fourth
     FileSystemFileHandle.prototype.createWritable = async function (...given) {
       const usage = (await Doppler.cache.list()).reduce((sum, { cachedBytes }) => sum + cachedBytes, 0);
-      if (/^\d+$/.test(this.name) && usage + size > quota) throw new DOMException('The disk is full.', 'QuotaExceededError'); // a piece
+      const isPiece = /^\d+$/.test(this.name);
+      if (isPiece && usage + size > quota) throw new DOMException('The disk is full.', 'QuotaExceededError');
       return createWritable.apply(this, given);
     };
     navigator.storage.estimate = async () => ({ quota: 1, usage: 0 }); // which is nobody's promise
@@ -262,7 +263,7 @@ check('a full storage loses the models used longest ago, but none in use; a piec
     return { before, after, warnings, cached: (await Doppler.cache.list())[0].cachedBytes, persisted: await Doppler.cache.persist() };
   });
   assert.deepEqual([found.before, found.after], ['abc', 'acd']);
-  // What can leave has left; one model is in use.
+  // One model has left; the other is in use.
   assert.match(found.warnings[0], /^The model is not kept in the browser's storage: The disk is full\. \d+ MB of models are stored; the largest: .*\/a\/model\.safetensors \(\d+ MB\)\./);
   assert.equal(found.warnings[1], "The model is not kept in the browser's storage: The disk is full.");
   assert.equal(found.cached, 0);

@@ -1,4 +1,4 @@
-// Which part of the core contributes how many bytes to doppler_core.wasm: its linker map by library, code and data
+// The bytes that each part of the core contributes to doppler_core.wasm: its linker map by library, code and data
 // together, before Binaryen optimises the whole. The linker joins equal texts, so that WGSL and messages are a part of
 // their own.
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// What `npm pack` makes, used as others will: from a script tag without a build tool, built by Vite, webpack, esbuild and Rollup
-// (none of which may warn), in a service worker and in a browser extension. Each runs in headless Chromium and completes one
-// prompt. By ctest:
+// The package that `npm pack` makes, used as others will: from a script tag without a build tool, built by Vite,
+// webpack, esbuild and Rollup (none of which may warn), in a service worker and in a browser extension. Each runs in
+// headless Chromium and completes one prompt. By ctest:
 //   GOLDEN_DIR       the unpacked tests/data/families_llama: its smallest model, and the tokens to expect
 //   DOPPLER_WASM     the module, DOPPLER_CHROMIUM the browser
 // Exit status 77: there is no WebGPU adapter.

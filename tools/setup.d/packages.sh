@@ -52,8 +52,8 @@ install_packages() {
   }
 }
 
-# when_unlocked COMMAND...: runs a command of apt, its output in the log; while another program holds a lock of apt or dpkg it
-# is tried again.
+# when_unlocked COMMAND...: runs a command of apt, its output in the log. While another program holds a lock of apt or
+# dpkg, the command is tried again.
 when_unlocked() {
   local pause=${DOPPLER_LOCK_PAUSE:-5} left=${DOPPLER_LOCK_TRIES:-180} log has_said=""
   log=$(package_log)

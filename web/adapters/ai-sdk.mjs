@@ -1,6 +1,6 @@
-// A loaded model as a language model of Vercel's AI SDK (@ai-sdk/provider, LanguageModelV3 and V4, which are alike here): text,
-// reasoning and calls of tools. ai 6 takes v3, ai 7 both. What the core does not do (files, tools that run at a provider) becomes
-// an error, by name.
+// A loaded model as a language model of Vercel's AI SDK (@ai-sdk/provider, LanguageModelV3 and V4, which are alike
+// here): text, reasoning and calls of tools. ai 6 takes v3, ai 7 both. Requests that the core cannot carry out (files,
+// tools that run at a provider) become an error, by name.
 import { asDopplerError, DopplerError } from '../errors.mjs';
 
 /** @typedef {import('@ai-sdk/provider').LanguageModelV3} LanguageModelV3 */
@@ -11,7 +11,10 @@ const kVersions = ['v3', 'v4'];
 
 const kBlockIds = { text: 'text', reasoning: 'reasoning' }; // one block of each in an answer
 
-/** @param {import('../doppler.d.ts').Doppler} doppler @param {{specificationVersion?: any}} [options] @returns {LanguageModelV3} */
+/**
+ * @param {import('../doppler.d.ts').Doppler} doppler @param {{specificationVersion?: any}} [options]
+ * @returns {LanguageModelV3}
+ */
 export function aiSdkModel(doppler, { specificationVersion = 'v3' } = {}) {
   if (!kVersions.includes(specificationVersion)) {
     throw new DopplerError('invalid-input', `specificationVersion is "${specificationVersion}"; allowed are ${kVersions.join(' and ')}.`);
@@ -148,7 +151,9 @@ function tool(given) {
   return { type: 'function', function: { name, description, parameters: inputSchema } };
 }
 
-/** @param {import('@ai-sdk/provider').LanguageModelV3Message} given @returns {import('../doppler.d.ts').ChatMessage[]} */
+/**
+ * @param {import('@ai-sdk/provider').LanguageModelV3Message} given @returns {import('../doppler.d.ts').ChatMessage[]}
+ */
 function messages({ role, content }) {
   if (typeof content === 'string') return [{ role, content }];
   /** @type {import('../doppler.d.ts').ToolCall[]} */ const calls = [];

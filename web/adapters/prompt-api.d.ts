@@ -14,8 +14,11 @@ export interface PromptTool {
   inputSchema?: object;
   execute(args: any): unknown;
 }
-/** responseConstraint: a JSON schema or a regular expression without flags, of a model that was loaded with `grammars`. It is
- * never part of the prompt: omitResponseConstraintInput may be true only. Members that are not here are refused by name. */
+/**
+ * responseConstraint: a JSON schema or a regular expression without flags, of a model that was loaded with `grammars`.
+ * It is never part of the prompt: omitResponseConstraintInput may be true only. Members that are not here are refused
+ * by name.
+ */
 export interface PromptOptions {
   signal?: AbortSignal;
   responseConstraint?: object | RegExp;
@@ -30,7 +33,7 @@ export interface LanguageModelFactory {
   /** "unavailable": the model was unloaded, has no chat template, or something other than text is expected. */
   availability(options?: PromptCreateOptions): Promise<'available' | 'unavailable'>;
   params(): Promise<{ defaultTopK: number; maxTopK: number; defaultTemperature: number; maxTemperature: number }>;
-  /** What the model cannot do is a NotSupportedError; other members are refused by name. */
+  /** A wish that the model cannot fulfil is a NotSupportedError; other members are refused by name. */
   create(options?: PromptCreateOptions): Promise<PromptModel>;
 }
 export interface PromptCreateOptions {

@@ -33,7 +33,7 @@ export function promptApiModel(doppler) {
       if (missing) throw new DOMException(missing, 'NotSupportedError');
       if (!(Number.isFinite(topK) && topK >= 1 && topK <= kMaxTopK)) throw new RangeError(`topK is ${topK}; allowed is 1 to ${kMaxTopK}.`);
       if (!(temperature >= 0 && temperature <= kMaxTemperature)) throw new RangeError(`temperature is ${temperature}; allowed is 0 to ${kMaxTemperature}.`);
-      monitor?.(new EventTarget()); // nothing is downloaded: it hears of nothing
+      monitor?.(new EventTarget()); // there is no download to tell of
       const model = new PromptModel(doppler, initialPrompts.map(message), { topK, temperature, tools: tools ?? [] });
       signal?.addEventListener('abort', () => model.destroy());
       await model.measure();
@@ -47,7 +47,10 @@ async function isUnloaded(doppler) {
   return doppler.tokenize('').then(() => false, () => true);
 }
 
-/** What of the wishes this model lacks, as a sentence; or empty. @param {import('../doppler.d.ts').Doppler} doppler @param {any} options */
+/**
+ * Names the first wish that this model cannot fulfil, in a sentence; or empty.
+ * @param {import('../doppler.d.ts').Doppler} doppler @param {any} options
+ */
 function whatIsMissing(doppler, { expectedInputs = [], expectedOutputs = [], tools }) {
   for (const { type } of expectedInputs) if (!kInputTypes.includes(type)) return `Inputs of type "${type}" are not known; only text is.`;
   for (const { type } of expectedOutputs) if (!kOutputTypes.includes(type)) return `Outputs of type "${type}" are not known; only text is.`;

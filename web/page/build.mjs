@@ -1,8 +1,9 @@
-// Gathers the page as static files that any host can serve: `node web/page/build.mjs [--wasm FILE] [--out FOLDER]`. The page's
-// modules become one script and its styles a part of index.html, the package (doppler.mjs, its worker, its adapters) three;
-// beside them lie the libraries that are fetched when they are first needed (vendor/), doppler_core.wasm, the model that Doppler
-// ships, and of each text a compressed copy (.gz), which `doppler web` serves. service_worker.js has the list of all that the
-// page needs without a network. The sources run unbundled too: that is what tests of single modules do.
+// Gathers the page as static files that any host can serve: `node web/page/build.mjs [--wasm FILE] [--out FOLDER]`. The
+// page's modules become one script and its styles a part of index.html, the package (doppler.mjs, its worker, its
+// adapters) three; beside them lie the libraries that are fetched when they are first needed (vendor/),
+// doppler_core.wasm, the model that Doppler ships, and of each text a compressed copy (.gz), which `doppler web`
+// serves. service_worker.js has the list of all that the page needs without a network. The sources run unbundled too:
+// that is what tests of single modules do.
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';

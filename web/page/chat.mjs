@@ -1,7 +1,7 @@
-// What happens in conversations: asking, answering, stopping, editing, answering again. One conversation is shown; answers of
-// others go on. Changes the tree, keeps it in the store, takes in what other tabs wrote, and tells the views: "change" (messages
-// of the shown conversation came or went), "merged" (the same, by another tab), "text" (its answer grew), "end" (it ended),
-// "list" (another title or conversation). No DOM. Read next: tree.mjs, run.mjs.
+// The events of conversations: asking, answering, stopping, editing, answering again. One conversation is shown;
+// answers of others go on. Changes the tree, keeps it in the store, takes in what other tabs wrote, and tells the
+// views: "change" (messages of the shown conversation came or went), "merged" (the same, by another tab), "text" (its
+// answer grew), "end" (it ended), "list" (another title or conversation). No DOM. Read next: tree.mjs, run.mjs.
 import { Run } from './run.mjs';
 import { absorb } from './merge.mjs';
 import { append, choose, find, newConversation, path, remove, restore } from './tree.mjs';
@@ -19,7 +19,7 @@ export class Chat extends EventTarget {
   #host;
   #settings;
   #ready;
-  /** Of each conversation whose answer is being written. @type {Map<string, {run: Run, done: Promise<void>}>} */ #runs = new Map();
+  /** Answers being written, by conversation. @type {Map<string, {run: Run, done: Promise<void>}>} */ #runs = new Map();
 
   /**
    * @param {import('./store.mjs').ConversationStore} store @param {import('./model_host.mjs').ModelHost} host
@@ -131,7 +131,9 @@ export class Chat extends EventTarget {
     await this.#save();
   }
 
-  /** @param {string} id @returns {(() => Promise<void>) | null} how to take it back; null: an answer is being written */
+  /**
+   * @param {string} id @returns {(() => Promise<void>) | null} how to take it back; null: an answer is being written
+   */
   remove(id) {
     if (this.isAnswering) return null;
     const { conversation } = this;
@@ -220,7 +222,10 @@ export class Chat extends EventTarget {
     if (isShown()) this.#tell('change', 'end');
   }
 
-  /** What another tab wrote into a conversation that is shown or being answered here. @param {{id: string, isForeign: boolean}} news */
+  /**
+   * Takes in the text that another tab wrote into a conversation that is shown or being answered here.
+   * @param {{id: string, isForeign: boolean}} news
+   */
   async #hear({ id, isForeign }) {
     const conversation = this.#runs.get(id)?.run.conversation ?? (id === this.conversation.id ? this.conversation : null);
     if (!conversation || !isForeign) return;

@@ -86,7 +86,7 @@ export function chatView(app) {
   return { element: h('section', { class: 'chat', 'aria-label': 'Chat' }, column, panel.element), focus: () => composer.focus(), panel };
 }
 
-/** What stands where no message is yet. @param {any} app */
+/** Fills the place of the messages before the first one. @param {any} app */
 function beginning({ chat, host, offered, usual }) {
   const note = h('p', { class: 'lead' });
   const show = () => {

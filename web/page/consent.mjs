@@ -1,4 +1,4 @@
-// Asks before much is downloaded: what it is, how large, where it is kept.
+// Asks before a large download and names the model, its size and the place that keeps it.
 import { ask } from './ask_view.mjs';
 import { merged } from './catalogue.mjs';
 import { bytesText } from './format.mjs';
@@ -11,7 +11,7 @@ export async function agrees(entry, Engine) {
   const models = await Engine.cache.list().catch(() => []);
   const [{ cached }] = merged([entry], [], models, location.href);
   if (cached?.complete) return true;
-  // Where nothing is found, loading says why.
+  // If there is no model, loading says why.
   const bytes = entry.bytes ?? (await Engine.inspect(entry.source).catch(() => null))?.bytes ?? 0;
   const missing = bytes - (cached?.cachedBytes ?? 0);
   if (missing < kLargeBytes) return true;

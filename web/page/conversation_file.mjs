@@ -1,4 +1,4 @@
-// Conversations as one JSON file, out of the browser and back. What comes from a file is foreign. No DOM.
+// Conversations as one JSON file, out of the browser and back. A file's text is foreign. No DOM.
 
 const kFormat = 'doppler-conversations';
 const kVersion = 1;
@@ -11,7 +11,10 @@ export function exportText(conversations) {
   return JSON.stringify({ format: kFormat, version: kVersion, conversations: whole }, null, 1);
 }
 
-/** The conversations of an exported file; throws a sentence where it is none. @param {string} text @returns {Conversation[]} */
+/**
+ * The conversations of an exported file; throws a sentence if the text is no such file.
+ * @param {string} text @returns {Conversation[]}
+ */
 export function parseExport(text) {
   let file;
   try {
@@ -31,7 +34,10 @@ export function parseExport(text) {
 const isText = (value) => typeof value === 'string';
 const isTime = (value) => Number.isFinite(value) && value >= 0;
 
-/** Only known fields with right types go in: what is shown later may rely on them. @param {any} from @param {number} index */
+/**
+ * Only known fields with right types go in: what is shown later may rely on them.
+ * @param {any} from @param {number} index
+ */
 function checked(from, index) {
   const wrong = (what) => new Error(`Conversation ${index + 1} of the file ${what}.`);
   if (!isText(from?.id) || !isText(from.title) || !isTime(from.created) || !isTime(from.updated)) {

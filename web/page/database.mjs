@@ -11,7 +11,8 @@ const kVersion = 1;
  * @property {boolean} isKept it outlives the page
  * @property {() => Promise<Conversation[]>} all
  * @property {(id: string) => Promise<Conversation | undefined>} get
- * @property {(id: string, change: (kept: Conversation | undefined) => Conversation) => Promise<void>} update in one transaction
+ * @property {(id: string, change: (kept: Conversation | undefined) => Conversation) => Promise<void>} update
+ *   in one transaction
  * @property {(id: string) => Promise<void>} remove
  * @property {() => Promise<void>} clear
  * @property {() => void} close

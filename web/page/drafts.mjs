@@ -1,4 +1,4 @@
-// What was written and not sent, of each conversation; one that has no message yet shares a place. Survives a reload. No DOM.
+// The unsent text of each conversation. All conversations without a message share one place. Survives a reload. No DOM.
 const kKey = 'doppler-drafts';
 const kMost = 50; // conversations, the latest
 

@@ -17,7 +17,10 @@ export function detailText({ phase, bytes, total, rate, secondsLeft }) {
   return [amount, ...(rate > 0 ? [`${bytesText(Math.round(rate))}/s`] : []), ...left].join(' · ');
 }
 
-/** What stands behind "Details" under an answer. @param {any} figures run.mjs makes them @returns {{name: string, text: string}[]} */
+/**
+ * The parts of "Details" under an answer.
+ * @param {any} figures run.mjs makes them @returns {{name: string, text: string}[]}
+ */
 export function figureParts(figures) {
   const { evaluated_tokens: evaluated, prompt_tokens: prompt } = figures;
   const parts = [

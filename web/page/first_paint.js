@@ -1,5 +1,5 @@
-// Before the first paint, hence a classic script: the chosen theme; and what goes wrong before the page's modules run is shown
-// in place of the page. Read next: settings.mjs, last_resort.mjs.
+// Before the first paint, hence a classic script: the chosen theme; and what goes wrong before the page's modules run
+// is shown in place of the page. Read next: settings.mjs, last_resort.mjs.
 try {
   const { theme } = JSON.parse(localStorage.getItem('doppler-settings') ?? '{}');
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;

@@ -1,5 +1,5 @@
-// Models of Hugging Face by words: what is there as GGUF, its files with their sizes. The hub's answers are from a stranger.
-// No DOM.
+// Models of Hugging Face by words: what is there as GGUF, its files with their sizes. The hub's answers are from a
+// stranger. No DOM.
 import { nameOf } from './catalogue.mjs';
 
 const kHub = 'https://huggingface.co';
@@ -17,7 +17,7 @@ export async function search(words, signal) {
     .map(({ id, downloads }) => ({ repo: id, downloads: Number(downloads) || 0 }));
 }
 
-/** What of a repository would be loaded. @param {string} repo @param {AbortSignal} [signal]
+/** The file of a repository that would be loaded. @param {string} repo @param {AbortSignal} [signal]
  * @returns {Promise<import('./catalogue.mjs').Entry | null>} null: no GGUF file in one part */
 export async function entryOf(repo, signal) {
   const list = await answerOf(`${kHub}/api/models/${repo}/tree/main?recursive=true`, signal);

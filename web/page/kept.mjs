@@ -1,6 +1,9 @@
 // The browser's localStorage, or where site data is blocked a storage in memory of the same shape. No DOM.
 
-/** @typedef {{getItem: (key: string) => string | null, setItem: (key: string, text: string) => void, removeItem: (key: string) => void}} KeptTexts */
+/**
+ * @typedef {{getItem: (key: string) => string | null, setItem: (key: string, text: string) => void,
+ *   removeItem: (key: string) => void}} KeptTexts
+ */
 
 /** @returns {KeptTexts & {isKept: boolean}} isKept: it outlives the page */
 export function keptTexts() {

@@ -1,5 +1,5 @@
-// What nothing else caught is shown: while the page starts, in its middle; later as a notice that stays. first_paint.js does it
-// until this is loaded. No error ends as a blank page.
+// Shows an error that no other code caught. While the page starts, it stands in the middle; later it is a notice that
+// stays. first_paint.js does it until this is loaded. No error ends as a blank page.
 import { notice } from './notices.mjs';
 import { sentence } from './model_host.mjs';
 

@@ -1,4 +1,4 @@
-// How models are loaded: context, lane, cache of keys and values.
+// The options of loading: context, lane, cache of keys and values.
 import { h } from './dom.mjs';
 
 const kLanes = ['fast', 'exact', 'portable', 'subgroups', 'dp4a'];

@@ -34,7 +34,10 @@ function usualModel() {
   return known.find((entry) => entry.source === settings.values.lastModel) ?? known[0];
 }
 
-/** @param {import('./catalogue.mjs').Entry} entry @returns {Promise<string>} why it failed; empty if it did not, or was cancelled */
+/**
+ * @param {import('./catalogue.mjs').Entry} entry
+ * @returns {Promise<string>} why it failed; empty if it did not, or was cancelled
+ */
 async function load(entry) {
   try {
     if (!(await agrees(entry, await host.engine()))) return '';

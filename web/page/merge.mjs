@@ -1,6 +1,6 @@
-// Two versions of one conversation become one, so that tabs which write at the same time lose nothing. Of a message the version
-// that was changed last stays; what was removed stays away, unless something was written below it that the remover did not know.
-// Plain data, no DOM. Read next: store.mjs, which merges at each write.
+// Two versions of one conversation become one, so that tabs which write at the same time lose nothing. The version of a
+// message that was changed last stays. A removed message stays away, unless a message was written below it that the
+// remover did not know. Plain data, no DOM. Read next: store.mjs, which merges at each write.
 
 /** @typedef {import('./tree.mjs').Conversation} Conversation */
 /** @typedef {import('./tree.mjs').Message} Message */
@@ -11,7 +11,8 @@ const kTexts = /** @type {const} */ (['title', 'system']);
 const changeOf = (message) => message.changed ?? message.created;
 
 /**
- * Takes into `mine` what `other` has beyond it. Objects of `mine` stay the same ones, since answers that grow are held elsewhere.
+ * Takes into `mine` what `other` has beyond it. Objects of `mine` stay the same ones, since answers that grow are held
+ * elsewhere.
  * @param {Conversation} mine @param {Conversation} other @returns {boolean} whether `mine` is another now
  */
 export function absorb(mine, other) {

@@ -1,4 +1,4 @@
-// Which of the reader's files look like a model, before anything is done with them. No DOM.
+// Finds the files of the reader that look like a model, before it is loaded. No DOM.
 
 const kGgufMark = 'GGUF';
 const kPartOfFolder = /\.(json|safetensors|model|txt|bin|jinja)$/i;

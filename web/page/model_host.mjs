@@ -1,11 +1,14 @@
-// The model that the page has loaded, and the one that it is loading: the old one stays until the new one is ready, unless the
-// two hardly fit the device together. Tells its changes as events "change" (state, progress) and "notice" (detail: a sentence
-// for the reader). No DOM. Read next: chat.mjs.
+// The model that the page has loaded, and the one that it is loading: the old one stays until the new one is ready,
+// unless the two hardly fit the device together. Tells its changes as events "change" (state, progress) and "notice"
+// (detail: a sentence for the reader). No DOM. Read next: chat.mjs.
 import { nameOf } from './catalogue.mjs';
 
 /** @typedef {import('../doppler.d.ts').Doppler} Doppler */
 /** @typedef {import('../doppler.d.ts').ModelSource} ModelSource */
-/** @typedef {{source: ModelSource, name: string, options: any, bytes: number}} Asked bytes: on the GPU, as far as it is known */
+/**
+ * @typedef {{source: ModelSource, name: string, options: any, bytes: number}} Asked bytes: on the GPU, as far as it is
+ *   known
+ */
 
 // Browsers do not tell a GPU's memory. Two models may take this share of the machine's together.
 const kShareOfMemory = 0.5;
@@ -15,13 +18,14 @@ const kGiB = 2 ** 30;
 export class ModelHost extends EventTarget {
   /** @type {Doppler | null} */ model = null;
   name = '';
-  /** What was asked for; a file has no text. @type {string} */ source = '';
+  /** The address or name of the model; empty for a file. @type {string} */ source = '';
   /** The model that is being loaded. @type {{name: string, source: string} | null} */ loading = null;
   /** @type {import('../doppler.d.ts').Progress | null} */ progress = null;
   /** The last load, if it failed. @type {{name: string, source: string, error: string} | null} */ failure = null;
   /** Its worker ended, and another one begins. */
   isRecovering = false;
-  /** Bytes on the GPU and in WebAssembly, when last asked. @type {import('../doppler.d.ts').Memory | null} */ memory = null;
+  /** Bytes on the GPU and in WebAssembly, when last asked. @type {import('../doppler.d.ts').Memory | null} */
+  memory = null;
   /** @type {AbortController | null} */ #abort = null;
   /** @type {Promise<any>} */ #settled = Promise.resolve();
   /** @type {Asked | null} */ #asked = null;
@@ -77,7 +81,7 @@ export class ModelHost extends EventTarget {
     let error = '';
     try {
       const Engine = await this.engine();
-      // What is no model is found out before anything is given up for it.
+      // The old model is given up only after this has found a new one.
       const { bytes } = await Engine.inspect(asked.source, { ...asked.options, signal: abort.signal });
       asked.bytes ||= bytes ?? 0;
       if (old && !this.#fitsBesides(asked)) await this.#drop();
@@ -150,7 +154,10 @@ export class ModelHost extends EventTarget {
     if (old) void this.#retire(old);
   }
 
-  /** While it is held a model is not unloaded for another one. @param {Doppler} model @returns {() => void} how to let it go */
+  /**
+   * While a model is held, it is not unloaded for another one.
+   * @param {Doppler} model @returns {() => void} how to let it go
+   */
   hold(model) {
     let release = () => {};
     const held = new Promise((resolve) => (release = () => resolve(undefined)));

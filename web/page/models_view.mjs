@@ -1,4 +1,5 @@
-// The list of models: what each takes, whether it is stored, loading and unloading; loading by search, address, name or file.
+// The list of models: what each takes, whether it is stored, loading and unloading; loading by search, address, name or
+// file.
 import { memoryEstimate, merged } from './catalogue.mjs';
 import { h, icon, iconButton } from './dom.mjs';
 import { fit } from './fits.mjs';
@@ -41,8 +42,11 @@ export function modelsView(app) {
   return { element, refresh };
 }
 
-/** What the browser keeps; nothing where the package or the storage cannot be had. @param {import('./model_host.mjs').ModelHost} host
- * @returns {Promise<{models: import('../doppler.d.ts').CachedModel[], isPersisted: boolean}>} */
+/**
+ * The models that the browser keeps; none if the package or the storage is missing.
+ * @param {import('./model_host.mjs').ModelHost} host
+ * @returns {Promise<{models: import('../doppler.d.ts').CachedModel[], isPersisted: boolean}>}
+ */
 export async function stored(host) {
   try {
     const { cache } = await host.engine();
@@ -52,7 +56,10 @@ export async function stored(host) {
   }
 }
 
-/** @param {import('./catalogue.mjs').Entry} entry @param {any} app @param {Map<string, string>} errors @param {() => Promise<void>} refresh */
+/**
+ * @param {import('./catalogue.mjs').Entry} entry @param {any} app @param {Map<string, string>} errors
+ * @param {() => Promise<void>} refresh
+ */
 function row(entry, app, errors, refresh) {
   const { host, settings } = app;
   const isIt = (source) => source !== '' && (source === entry.source || source === entry.cached?.id);
@@ -113,7 +120,10 @@ export function marks(entry, isLoaded, memory) {
 /** Never 100 of what was not loaded once. @param {{cachedBytes: number, bytes: number}} cached */
 const partOf = ({ cachedBytes, bytes }) => Math.min(99, Math.floor((100 * cachedBytes) / Math.max(bytes, 1)));
 
-/** @param {{models: import('../doppler.d.ts').CachedModel[], isPersisted: boolean}} kept @param {any} host @param {() => Promise<void>} refresh */
+/**
+ * @param {{models: import('../doppler.d.ts').CachedModel[], isPersisted: boolean}} kept @param {any} host
+ * @param {() => Promise<void>} refresh
+ */
 function storageLines({ models, isPersisted }, host, refresh) {
   if (models.length === 0) return [];
   const bytes = models.reduce((sum, model) => sum + model.cachedBytes, 0);

@@ -6,7 +6,8 @@ const kWithActionMs = 12000; // to read it and to reach the button
 
 /**
  * @param {string} text
- * @param {{kind?: "plain" | "error", stays?: boolean, action?: {name: string, run: () => void}}} [options] stays: until it is dismissed
+ * @param {{kind?: "plain" | "error", stays?: boolean, action?: {name: string, run: () => void}}} [options] stays: until
+ *   it is dismissed
  * @returns {() => void} how to take it away
  */
 export function notice(text, { kind = 'plain', stays = false, action } = {}) {

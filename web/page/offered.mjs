@@ -1,6 +1,9 @@
 // The list of models beside the page, which whoever hosts it may change. No DOM.
 
-/** @returns {Promise<{offered: import('./catalogue.mjs').Entry[], problem: string}>} problem: why the list is empty; or empty */
+/**
+ * @returns {Promise<{offered: import('./catalogue.mjs').Entry[], problem: string}>} problem: why the list is empty; or
+ *   empty
+ */
 export async function fetchOffered() {
   try {
     const answer = await fetch('models.json');

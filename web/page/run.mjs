@@ -1,5 +1,5 @@
-// One answer that is being written: asks the model, adds what comes to the message, ends it with its figures. Goes on while
-// another conversation is shown. No DOM. Read next: chat.mjs.
+// One answer that is being written: asks the model, adds what comes to the message, ends it with its figures. Goes on
+// while another conversation is shown. No DOM. Read next: chat.mjs.
 import { sentence } from './model_host.mjs';
 import { prompt, wayTo } from './tree.mjs';
 
@@ -89,7 +89,7 @@ export class Run {
     this.isThinking = Boolean(answer.reasoning) && answer.content === '';
   }
 
-  /** What stands under an answer. @param {any} chunk @param {any} model */
+  /** Makes the line under an answer. @param {any} chunk @param {any} model */
   async #figures({ timings, usage }, model) {
     await this.#host.measure();
     return {

@@ -1,5 +1,6 @@
-// Keeps the page for times without a network; web/page/build.mjs writes its list. A page that is open stays with the files that
-// it began with; the next one has the new ones. Models are not its business: the package keeps them (cached_files.mjs).
+// Keeps the page for times without a network; web/page/build.mjs writes its list. A page that is open stays with the
+// files that it began with; the next one has the new ones. Models are not its business: the package keeps them
+// (cached_files.mjs).
 const kName = `doppler-page-${'VERSION'}`;
 const kFiles = [/* FILES */];
 
@@ -28,7 +29,10 @@ addEventListener('fetch', (event) => {
   if (isPage || addresses.has(address)) event.respondWith(answerTo(request, address));
 });
 
-/** The network's answer where there is one: a new build is seen at once. @param {Request} request @param {string} address */
+/**
+ * The network's answer, if it gives one, so that a new build is seen at once.
+ * @param {Request} request @param {string} address
+ */
 async function answerTo(request, address) {
   const kept = async () => (await caches.open(kName)).match(address);
   try {

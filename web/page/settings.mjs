@@ -1,6 +1,6 @@
-// What the reader chose: theme, sampler, how models are loaded, models added by hand. Kept in localStorage, because the
-// theme is wanted before the first paint. Each change is written into what other tabs wrote. No DOM; tests give a Map-like
-// storage of their own.
+// The reader's choices: theme, sampler, how models are loaded, models added by hand. Kept in localStorage, because the
+// theme is wanted before the first paint. Each change is written into what other tabs wrote. No DOM; tests give a
+// Map-like storage of their own.
 import { keptTexts } from './kept.mjs';
 
 const kKey = 'doppler-settings';

@@ -14,7 +14,7 @@ export function sidebarView({ chat, store, go }) {
   const search = h('input', { type: 'search', placeholder: 'Search', dir: 'auto', 'aria-label': 'Search conversations', oninput: () => refresh() });
   /** The conversation whose title is being written. @type {string | null} */ let renamed = null;
 
-  /** What gets the focus when the list is there again. @type {string | null} */ let wanted = null;
+  /** The entry that gets the focus when the list is there again. @type {string | null} */ let wanted = null;
 
   let asked = 0;
   const refresh = async () => {

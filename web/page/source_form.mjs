@@ -1,4 +1,4 @@
-// Loading by address, by name, and from files by picker or drop. What is wrong stands beside the field.
+// Loading by address, by name, and from files by picker or drop. An error stands beside the field.
 import { nameOf, parseSource } from './catalogue.mjs';
 import { h, icon } from './dom.mjs';
 import { sentence } from './model_host.mjs';
@@ -42,7 +42,10 @@ export function sourceForm({ host, settings, load }) {
     h('div', { class: 'drop-hint' }, pick, picker, h('span', {}, 'or drop a .gguf file, or the files of a model folder, anywhere on the page. It is read where it lies.')));
 }
 
-/** @param {File[]} files @param {any} host @param {any} settings @returns {Promise<string>} why they were not loaded, or empty */
+/**
+ * @param {File[]} files @param {any} host @param {any} settings
+ * @returns {Promise<string>} why they were not loaded, or empty
+ */
 async function loadFiles(files, host, settings) {
   if (files.length === 0) return '';
   const wrong = await whatIsWrong(files);

@@ -1,7 +1,8 @@
-// The conversations of this browser. Several tabs may be open: each write is merged with what another tab wrote meanwhile, and
-// each tab hears of it ("change", detail: the conversation's id, and whether another tab wrote it). What cannot be written is
-// held in memory and tried again at the next write ("problem", detail: a sentence, empty when all is written). No DOM.
-// Read next: database.mjs (where they lie), merge.mjs (how two versions become one), tree.mjs.
+// The conversations of this browser. Several tabs may be open: each write is merged with what another tab wrote
+// meanwhile, and each tab hears of it ("change", detail: the conversation's id, and whether another tab wrote it). A
+// text that cannot be written is held in memory and tried again at the next write ("problem", detail: a sentence, empty
+// when all is written). No DOM. Read next: database.mjs (where they lie), merge.mjs (how two versions become one),
+// tree.mjs.
 import { exportText, parseExport } from './conversation_file.mjs';
 import { openDatabase } from './database.mjs';
 import { absorb } from './merge.mjs';
@@ -96,7 +97,8 @@ export class ConversationStore extends EventTarget {
         continue;
       }
       const here = new Set(mine.messages.map(({ id }) => id));
-      for (const message of conversation.messages) if (!here.has(message.id)) message.changed = Date.now(); // also if it was removed
+      // Messages that another tab removed count as changed too.
+      for (const message of conversation.messages) if (!here.has(message.id)) message.changed = Date.now();
       const isOther = absorb(mine, conversation);
       counts[isOther ? 'merged' : 'kept']++;
       if (isOther) await this.put(mine, true);

@@ -27,7 +27,8 @@
  * @property {Message[]} messages in the order in which they were written
  * @property {Record<string, number>} [removed] messages that were removed, and when: merge.mjs
  * @property {{title?: number, system?: number}} [edited] when these were written last
- * @property {Record<string, string>} chosen of each parent with several children ("" for the first message): the shown child
+ * @property {Record<string, string>} chosen of each parent with several children ("" for the first message): the shown
+ *   child
  */
 
 const kRoot = '';
@@ -84,8 +85,11 @@ export function choose(conversation, id) {
   }
 }
 
-/** Removes a message and all that follows from it. @param {Conversation} conversation @param {string} id @param {number} now
- * @returns {Message[]} what was removed, for restore() */
+/**
+ * Removes a message and all that follows from it.
+ * @param {Conversation} conversation @param {string} id @param {number} now
+ * @returns {Message[]} what was removed, for restore()
+ */
 export function remove(conversation, id, now) {
   const gone = new Set([id]);
   // A parent always stands before its children.

@@ -1,3 +1,4 @@
+// The frame of every page of the example.
 export default function Layout({ children }) {
   return <html lang="en"><body>{children}</body></html>;
 }

@@ -1,5 +1,5 @@
-// A page of Next.js (App Router): the model is loaded and asked in the browser. The package is imported when the button is pressed,
-// so that the server never runs it.
+// A page of Next.js (App Router): the model is loaded and asked in the browser. The package is imported when the button
+// is pressed, so that the server never runs it.
 'use client';
 import { useRef, useState } from 'react';
 

@@ -247,7 +247,7 @@ class Opposite {
     return key != "unevaluatedProperties" || value == Json(true);
   }
 
-  // A further property is there that is not so. Which there may be must be known.
+  // A further property is there that is not so. The allowed names must be known.
   bool add_rest(const Json& schema, const Json& value, const Schemas& given, Json& out) {
     if (value == Json(true) || (value.is_object() && value.empty())) return true;
     const Json* patterns = find(schema, "patternProperties");

@@ -1,4 +1,4 @@
-// The opposites of keywords that speak of a value alone: types, constants, bounds, lengths, patterns of words. Each function adds
+// The opposites of keywords that speak of one value only: types, constants, bounds, lengths, patterns of words. Each function adds
 // schemas of what the keyword takes out, and answers false if it cannot say that.
 #pragma once
 

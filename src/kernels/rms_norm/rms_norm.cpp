@@ -79,7 +79,7 @@ Result<void> check(const Context& ctx, const NormDispatch& op) {
   return {};
 }
 
-// Of a dispatch with a norm.
+// Checks a dispatch with a norm.
 Result<void> check_norm(const Context& ctx, const NormDispatch& op) {
   DP_CHECK(check_view(op.weight, op.row_bytes(), "weight of rms_norm"));
   if (!op.y.f32.valid() && op.y.f16.valid()) return {};

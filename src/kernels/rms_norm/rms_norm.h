@@ -26,7 +26,7 @@ struct RmsNorm {
 };
 Result<void> record(Context& ctx, const RmsNorm& op);
 
-// What is added to the residual stream.
+// The term that is added to the residual stream.
 struct Branch {
   std::variant<TensorView, SplitSums> values;  // f32 [rows, n], or what a product left to be added up
   TensorView norm_weight = {};  // optional f32 [n]: the norm of the values is added (post-norms, as in Gemma)

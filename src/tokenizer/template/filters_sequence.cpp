@@ -231,7 +231,7 @@ Result<Value> slice_filter(Machine& m, const Value& self, const Arguments& argum
   return m.list(std::move(out), Kind::kGenerator);
 }
 
-// Pairs of an attribute's value and the items that have it, ordered by it. Of texts the first item's spelling stands for all.
+// Pairs of an attribute's value and the items that have it, ordered by it. The first text's spelling stands for all texts.
 Result<Value> groupby_filter(Machine& m, const Value& self, const Arguments& arguments) {
   DP_TRY(const Bound a, bind(m, "filter groupby", arguments, {"attribute", "default", "case_sensitive"}, 1));
   DP_TRY(const Value list, iterate(m, self));

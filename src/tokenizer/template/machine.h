@@ -36,7 +36,7 @@ struct LoopState {
   std::optional<Values> last_changed;  // of loop.changed()
 };
 
-// What joiner() and cycler() give.
+// The values of joiner() and cycler().
 struct CounterState {
   bool is_joiner = false;
   Values items;  // of a joiner its separator

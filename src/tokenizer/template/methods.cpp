@@ -76,7 +76,7 @@ Result<Value> loop_changed(Machine& m, const Value& self, const Arguments& argum
   return Value::boolean(changed);
 }
 
-// Of a cycler.
+// Methods of a cycler.
 Result<Value> counter_next(Machine& m, const Value& self, const Arguments& arguments) {
   DP_CHECK(bind(m, "next()", arguments, {}));
   CounterState& counter = *self.as_counter();

@@ -30,7 +30,7 @@ bool is_lower(uint32_t code_point);
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
 std::string capitalize(std::string_view text);
-std::string title_of(std::string_view character);  // as a word begins: of digraphs the first letter alone
+std::string title_of(std::string_view character);  // as a word begins: of digraphs only the first letter
 std::string title_case(std::string_view text);     // str.title: a word starts after any non-letter
 
 // Strips white space, or any of the code points in `chars`.

@@ -21,7 +21,9 @@ export async function serve(folder, instead = {}) {
       response.writeHead(404).end();
       return;
     }
-    if (!request.headers.range && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '') && existsSync(`${path}.gz`)) { // as `doppler web` does
+    // `doppler web` sends compressed copies too.
+    const takesGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+    if (!request.headers.range && takesGzip && existsSync(`${path}.gz`)) {
       response.writeHead(200, { 'Content-Type': kTypes[extname(path)] ?? 'application/octet-stream', 'Content-Encoding': 'gzip' });
       createReadStream(`${path}.gz`).pipe(response);
       return;

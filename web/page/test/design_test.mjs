@@ -1,4 +1,4 @@
-// How the page looks and reads, by measuring it: what is touched, what is seen first, what is refused, axe.
+// Measures the look of the page: sizes that fingers touch, the first paint, refusals, axe.
 //   DOPPLER_SITE   the built page (web/page/build.mjs); default: web/dist
 // Exit status 77: there is no Chromium.
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
-// Nothing lost, nothing stuck: the page by real clicks and keys on the fake engine, where something fails or two tabs write.
+// Nothing lost, nothing stuck: the page by real clicks and keys on the fake engine, where something fails or two tabs
+// write.
 //   DOPPLER_SITE   the built page (web/page/build.mjs); default: web/dist
 // Exit status 77: there is no Chromium.
 import assert from 'node:assert/strict';
@@ -106,7 +107,8 @@ check('a mistyped address, a dropped picture and a model that fails leave the lo
     await page.keyboard.press('Enter');
     await page.locator('#source-error').filter({ hasText: why }).waitFor();
     assert.match(await textOf(page, '.model-chip'), /Storyteller/);
-    assert.equal(await page.locator('.model').filter({ hasText: source.split('/').at(-1).replace('.gguf', '') }).count(), 0); // off the list
+    const name = source.split('/').at(-1).replace('.gguf', '');
+    assert.equal(await page.locator('.model').filter({ hasText: name }).count(), 0); // off the list
   }
   await page.evaluate(() => {
     const data = new DataTransfer();

@@ -6,7 +6,7 @@ import { chromiumPath, launch, serve } from './browser.mjs';
 const kSkipped = 77;
 const kWaitMs = Number(process.env.WAIT_MS ?? 20000); // two slow cores that others use too
 
-/** Ends the program with exit status 77 where there is no Chromium. */
+/** Ends the program with exit status 77 if there is no Chromium. */
 export async function openBrowser() {
   if (!chromiumPath()) {
     console.log('skipped: there is no Chromium; tools/setup web installs it');
@@ -15,7 +15,7 @@ export async function openBrowser() {
   const site = process.env.DOPPLER_SITE ?? fileURLToPath(new URL('../../dist', import.meta.url));
   const server = await serve(site, { '/doppler.mjs': fileURLToPath(new URL('fake_engine.mjs', import.meta.url)) });
   const browser = await launch();
-  /** What pages complained of. @type {string[]} */ const complaints = [];
+  /** The complaints of pages. @type {string[]} */ const complaints = [];
 
   /** @param {object} [options] of the context: size, theme */
   const newContext = async (options = {}) => {

@@ -1,4 +1,5 @@
-// The page's storage by real clicks, on the package's own downloads and a fake core: what is fetched, kept, said and offline.
+// The page's storage by real clicks, on the package's own downloads and a fake core: fetches, storage,
+// sentences, times without a network.
 //   DOPPLER_SITE   the built page (web/page/build.mjs); default: web/dist
 // Exit status 77: there is no Chromium.
 import assert from 'node:assert/strict';
