@@ -56,8 +56,8 @@ export interface LoadOptions {
   poolTokens?: number;
   /**
    * Requests may say what their answer must be (GrammarFields). The npm package `@mlc-ai/web-xgrammar` (0.1.27) is
-   * fetched for the first grammar. A browser takes the address of its lib/index.js, Node takes true or a path. Without a
-   * worker it may also be the package's module itself. One load serves any number of forms.
+   * fetched for the first grammar. A browser takes the address of its lib/index.js, Node takes true or a path. Without
+   * a worker it may also be the package's module itself. One load serves any number of forms.
    */
   grammars?: boolean | string | URL | object;
   /** Bytes of a mixture's experts on the GPU. */
