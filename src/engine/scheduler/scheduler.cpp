@@ -82,8 +82,26 @@ Task<Result<bool>> Scheduler::advance() {
   if (oldest.ticket.has_logprobs) {
     DP_CO_TRY(logprobs, co_await runner_.logprobs(oldest.ticket));
   }
+  note_pace(oldest);
   hand_out(oldest, tokens, logprobs);
   co_return true;
+}
+
+// A ticket begins when the one before it is done.
+void Scheduler::note_pace(const InFlight& collected) {
+  const Clock::time_point now = config_.now();
+  if (collected.is_decode && collected.ticket.count > 0)
+    step_time_ = (now - std::max(collected.queued_at, collected_at_)) / collected.ticket.count;
+  collected_at_ = now;
+}
+
+// Of a ticket.
+uint32_t Scheduler::most_steps(const std::vector<Sequence*>& decoding) const {
+  const uint32_t usual = step_time_ > config_.single_steps ? 1 : config_.decode_steps;
+  uint32_t most = runner_.max_steps();
+  for (const Sequence* s : decoding)
+    most = std::min(most, s->request.ticket_steps == 0 ? usual : s->request.ticket_steps);
+  return most;
 }
 
 // The next step: the decoding slots, and pieces of prompts where there are any. false: nothing can be queued now.
@@ -105,9 +123,7 @@ Result<bool> Scheduler::queue_step() {
     // While a guided sequence waits for its last token, a step of the others is queued, so that the device does not.
     const bool single = std::ranges::any_of(running_, &Sequence::guided);
     if (!single && std::ranges::none_of(running_, in_prefill)) {
-      StepLimits limits{.most = std::min(config_.decode_steps, runner_.max_steps()),
-                        .least_left = ~0u,
-                        .others_wait = !waiting_.empty()};
+      StepLimits limits{.most = most_steps(decoding), .least_left = ~0u, .others_wait = !waiting_.empty()};
       for (const Sequence* s : decoding) limits.least_left = std::min(limits.least_left, s->limit - s->asked);
       steps = decode_steps(limits);
     }
@@ -182,6 +198,8 @@ Result<void> Scheduler::queue_decode(const std::vector<Sequence*>& decoding, uin
     out.members.push_back({.sequence = s, .chooses = true});
     if (s->guided()) DP_CHECK(runner_.mask(s->slot, s->mask));
   }
+  out.is_decode = true;
+  out.queued_at = config_.now();
   DP_TRY(out.ticket, runner_.decode(slots, steps));
   for (Sequence* s : decoding) {
     s->asked += out.ticket.count;

@@ -34,7 +34,10 @@ struct SchedulerConfig {
   uint32_t vocab_size = 0;
   uint32_t tickets_ahead = 2;  // queued while the host waits for the oldest: one runs, one is ready
   uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
-  uint32_t decode_steps = model::kDefaultBatch;      // of a ticket, where nobody waits
+  uint32_t decode_steps = model::kDefaultBatch;  // of a ticket, where nobody waits
+  // Steps that take longer have a ticket each, so that a reader gets each token when it is there: 20 ms, 50 tokens a second,
+  // are about as fast as people see single words come, and 20 times what a ticket costs.
+  Clock::duration single_steps = std::chrono::milliseconds(20);
   uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
   Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority
   uint32_t quantum = 512;                            // tokens of a client's turn: a chunk of a prompt
@@ -82,6 +85,8 @@ class Scheduler {
     };
     model::Ticket ticket;
     std::vector<Member> members;
+    bool is_decode = false;  // without pieces of prompts
+    Clock::time_point queued_at;
   };
   struct Rank {  // who keeps blocks when they run out: higher level, then older
     int64_t level;
@@ -121,6 +126,8 @@ class Scheduler {
   Result<void> queue_mixed(const std::vector<Sequence*>& decoding, const std::vector<Sequence*>& prompts,
                            uint32_t budget);
   Result<void> queue_decode(const std::vector<Sequence*>& decoding, uint32_t steps);
+  uint32_t most_steps(const std::vector<Sequence*>& decoding) const;
+  void note_pace(const InFlight& collected);
   void hand_out(const InFlight& in_flight, std::span<const uint32_t> tokens,
                 std::span<const kernels::LogProbEntry> logprobs);
   void accept(Sequence& sequence, uint32_t token);
@@ -153,6 +160,8 @@ class Scheduler {
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning
   std::vector<uint32_t> free_slots_;
   std::deque<InFlight> in_flight_;
+  Clock::time_point collected_at_;  // the last ticket
+  Clock::duration step_time_{};     // of the last ticket that only decoded
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;
 };

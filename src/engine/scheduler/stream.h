@@ -30,6 +30,7 @@ struct Request {
   int32_t priority = 0;                       // 0 to kMaxPriority; higher ones begin earlier
   std::optional<Clock::time_point> deadline;  // to begin by; later it ends with an error
   std::shared_ptr<Guide> guide;               // of requests whose settings ask for masks; null otherwise
+  uint32_t ticket_steps = 0;     // of a ticket that decodes it, at most; 0: as the scheduler chooses
   std::vector<uint32_t> extras;  // what else keys and values depend on; prefixes are shared among equal ones
 };
 
