@@ -119,6 +119,8 @@ struct Grammar {
   GrammarKind kind = GrammarKind::kNone;
   std::string text;
   std::string source;  // what errors name it by, such as a flag; may be empty
+  bool json_blanks =
+      false;  // of a schema: up to 20 blanks may stand between the tokens of JSON, unless its x-guidance says
 };
 
 struct GenerateOptions {
@@ -130,8 +132,10 @@ struct GenerateOptions {
   Grammar grammar;            // the model must be loaded for it; not with min_tokens
   bool logprobs = false;      // of each generated token; the model must be loaded for it
   uint32_t top_logprobs = 0;  // with logprobs: of so many best tokens too, at most kMaxTopLogprobs
-  // Of models with one sequence; several are batched by their scheduler.
-  uint32_t batch = 0;              // decode steps of one submit: 1 to 256; 0: what tuning found best, or 16
+  // Decode steps of one submit: 1 to 256; 0: what tuning found best, or 16. Of several sequences at most so many; 0: as their
+  // scheduler chooses, which gives each token when it is there where they come slower than 50 a second.
+  uint32_t batch = 0;
+  // Of models with one sequence.
   uint32_t readback_interval = 1;  // submits whose tokens come back together; batch times this is at most 256
   bool stop_on_device =
       true;                 // the device stops at an end token by itself; or else only the host looks for it

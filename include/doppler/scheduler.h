@@ -40,6 +40,8 @@ struct Request {
 // What try_next() found.
 struct StreamPiece {
   std::string text;
+  bool accepted =
+      false;           // the request is in the queue or runs: what it cannot be would have been told by now
   bool ended = false;  // nothing comes behind this text
 };
 

@@ -48,6 +48,15 @@ bool StreamLine::deliver() {
   return ended;
 }
 
+void StreamLine::accept(std::shared_ptr<engine::Stream> stream) {
+  stream_ = std::move(stream);
+  {
+    const std::lock_guard lock(mutex_);
+    arrived_.accepted = true;
+  }
+  if (on_news_) on_news_();
+}
+
 void StreamLine::fail(Error error) {
   {
     const std::lock_guard lock(mutex_);
@@ -169,7 +178,7 @@ std::shared_ptr<StreamLine> SchedulerThread::submit_later(engine::Request reques
   post([this, line, parent = std::move(parent), request = std::move(request)] {
     auto stream = begin(request, parent);
     if (!stream) return line->fail(std::move(stream).error());
-    line->stream_ = std::move(*stream);
+    line->accept(std::move(*stream));
     lines_.push_back(line);
   });
   return line;

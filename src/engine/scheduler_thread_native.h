@@ -23,7 +23,9 @@ class StreamLine {
  public:
   // `on_news`: called on the scheduler's thread behind each delivery; may be empty.
   StreamLine(std::shared_ptr<engine::Stream> stream, std::function<void()> on_news)
-      : stream_(std::move(stream)), on_news_(std::move(on_news)) {}
+      : stream_(std::move(stream)), on_news_(std::move(on_news)) {
+    arrived_.accepted = stream_ != nullptr;
+  }
   // Waits until there are tokens or the end.
   Arrived wait();
   // What is there, if only nothing.
@@ -31,8 +33,9 @@ class StreamLine {
 
  private:
   friend class SchedulerThread;
-  bool deliver();          // on the scheduler's thread; true: the stream has ended
-  void fail(Error error);  // there: it did not begin
+  bool deliver();  // on the scheduler's thread; true: the stream has ended
+  void accept(std::shared_ptr<engine::Stream> stream);  // there: it is in the queue
+  void fail(Error error);                               // there: it did not begin
 
   std::shared_ptr<engine::Stream> stream_;  // the scheduler's thread alone
   uint32_t told_evaluated_ = 0;             // there: of the prompt, at the last delivery

@@ -20,6 +20,7 @@ namespace doppler::engine {
 struct Arrived {
   std::vector<uint32_t> tokens;
   std::vector<kernels::LogProbEntry> logprobs;  // one a token, or none
+  bool accepted = false;                        // the scheduler took the request
   bool ended = false;                           // with one of the two
   std::optional<StopReason> reason;
   std::optional<Error> error;

@@ -34,6 +34,7 @@ Result<std::unique_ptr<Stream::Impl>> Stream::Impl::begin(std::shared_ptr<Model:
   auto made = std::make_unique<Impl>(std::move(model), std::move(tokens), std::move(options),
                                      std::move(request), std::move(reading));
   made->request.guide = nullptr;  // a fork begins a grammar of its own
+  made->request.ticket_steps = made->answer.options().batch;
   // Without guides the scheduler refuses the request.
   const Grammar& grammar = made->answer.options().grammar;
   if (grammar.kind != GrammarKind::kNone && made->model->guides) {
@@ -85,10 +86,11 @@ Result<std::optional<std::string>> Stream::Impl::next() {
 }
 
 Result<StreamPiece> Stream::Impl::try_next() {
-  if (answer.ended()) return StreamPiece{.ended = true};
+  if (answer.ended()) return StreamPiece{.text = {}, .accepted = true, .ended = true};
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  DP_TRY(std::string text, accept(of, of->take()));
-  return StreamPiece{.text = std::move(text), .ended = answer.ended()};
+  const engine::Arrived arrived = of->take();
+  DP_TRY(std::string text, accept(of, arrived));
+  return StreamPiece{.text = std::move(text), .accepted = arrived.accepted, .ended = answer.ended()};
 }
 
 Result<std::string> Stream::Impl::accept(const std::shared_ptr<engine::StreamLine>& of,
