@@ -36,14 +36,16 @@ std::string shown(const char* message) {
   return printable(text.substr(0, kMostMessageBytes));
 }
 
-Result<std::string> schema_text(const std::string& text) {
+Result<std::string> schema_text(const std::string& text, bool blanks) {
   DP_TRY(Json schema, parse_json(text, "The JSON schema"));
   if (!schema.is_object() && !schema.is_boolean())
     return fail(ErrorKind::kInvalidInput, "A JSON schema is an object, but this is %s.",
                 printable(to_text(schema)).substr(0, 80).c_str());
   if (schema == Json(false)) return fail(ErrorKind::kInvalidInput, "The JSON schema false allows nothing.");
   if (schema.is_boolean()) schema = Json::object();
-  if (!schema.contains("x-guidance")) schema["x-guidance"] = {{"whitespace_pattern", kBlanks}};
+  if (!schema.contains("x-guidance"))
+    schema["x-guidance"] =
+        blanks ? Json{{"whitespace_pattern", kBlanks}} : Json{{"whitespace_flexible", false}};
   return to_text(schema);
 }
 
@@ -204,7 +206,7 @@ Result<Matcher> Guides::compile(const Grammar& grammar) const {
   const char* kind = "lark";
   if (grammar.kind == GrammarKind::kJsonSchema) {
     kind = "json_schema";
-    DP_TRY(text, schema_text(grammar.text));
+    DP_TRY(text, schema_text(grammar.text, grammar.json_blanks));
   } else if (grammar.kind == GrammarKind::kRegex) {
     kind = "regex";
   } else if (is_gbnf(text)) {
@@ -231,7 +233,8 @@ Result<Matcher> Guides::begin(const Grammar& grammar) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = std::ranges::find_if(compiled_, [&](const Compiled& item) {
-      return item.grammar.kind == grammar.kind && item.grammar.text == grammar.text;
+      return item.grammar.kind == grammar.kind && item.grammar.text == grammar.text &&
+             item.grammar.json_blanks == grammar.json_blanks;
     });
     if (found != compiled_.end()) {
       compiled_.splice(compiled_.begin(), compiled_, found);

@@ -19,9 +19,17 @@ std::vector<std::string> generate_option_names();
 // Whether a body's text has the name, in quotes, of a field that may need LoadOptions::all_samplers.
 bool names_more_samplers(std::string_view text);
 
-// Sets what the body says and leaves the rest. The ranges of temperature and the like are the scheduler's to check.
+inline constexpr int64_t kRandomSeed = -1;
+
+// Sets what the body says and leaves the rest; -1 is off for top_k, top_n_sigma and dry_range, no limit for max_tokens, and a
+// seed of whoever reads it. The ranges of temperature and the like are the scheduler's to check.
 // Errors: kInvalidInput, naming the field.
 Result<void> read_generate_options(const Json& body, GenerateOptions* options);
+
+// Whether the body has the field, and not as null.
+bool says(const Json& body, const char* key);
+// What a grammar leaves of min_tokens: a default yields. Error: the body's own (`is_own`).
+Result<void> settle_min_tokens(bool is_own, GenerateOptions* options);
 
 // A whole number within bounds, if it is there.
 Result<void> read_count(const Json& body, const char* key, int64_t least, int64_t most, uint32_t* out);
