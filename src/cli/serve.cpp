@@ -1,10 +1,12 @@
 // doppler serve: models over HTTP. Flags and what they mean here; the server is src/server.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/json.h"
 #include "cli/common.h"
 #include "cli/generate_flags.h"
+#include "cli/model_facts.h"
 #include "cli/verbs.h"
 #include "kernels/common/step_state.h"
 #include "server/server.h"
@@ -22,7 +24,7 @@ struct ServeFlags {
   std::string key_file, log_format = "text";
   uint32_t port = kUsualPort;
   uint64_t body_bytes = server::HttpLimits{}.body_bytes;
-  bool json = false, few_samplers = false, no_logprobs = false;
+  bool json = false, few_samplers = false, no_logprobs = false, template_tools = false, no_warm_up = false;
 };
 
 void add_flags(Args& args, ServeFlags& flags) {
@@ -51,6 +53,9 @@ void add_flags(Args& args, ServeFlags& flags) {
   args.flag("any-name", 0, "answer requests for unknown models with the first one", &o.service.any_name);
   args.text("template", 0, "FILE", "Jinja chat template instead of the models' own",
             &flags.model.template_file);
+  args.flag("template-tools", 0,
+            "refuse tools that a model's template does not know (default: the conversation tells of them)",
+            &flags.template_tools);
   args.group("Files and batches");
   args.text("files", 0, "FOLDER",
             "where clients' files and batches are kept (default: a folder that ends with the server)",
@@ -69,6 +74,13 @@ void add_flags(Args& args, ServeFlags& flags) {
   args.flag("few-samplers", 0, "without DRY, XTC, typical, top-n-sigma, mirostat: two dispatches a step less",
             &flags.few_samplers);
   args.flag("no-logprobs", 0, "without log-probabilities: two dispatches a step less", &flags.no_logprobs);
+  args.count("chunk-tokens", 0, "N",
+             "tokens of a chunk of a stream at most; 0, the default: 1 where they come slower than 50 a "
+             "second, or else up to 16",
+             &o.service.defaults.batch, {.least = 0, .most = openai::kMostChunkTokens});
+  args.flag("no-warm-up", 0,
+            "be ready before the kernels ran once: on a CPU the first requests wait for them",
+            &flags.no_warm_up);
   args.count("connections", 0, "N", "connections at a time (default 1024)", &o.http.most_connections);
   args.bytes("body", 0, "SIZE", "the longest body of a request (default 32M)", &flags.body_bytes);
   args.count("head-timeout", 0, "SECONDS", "for a request's head (default 10)",
@@ -84,6 +96,7 @@ void add_flags(Args& args, ServeFlags& flags) {
             "of the line that each request leaves on standard output (default text)", &flags.log_format);
   args.group("Where a request does not say");
   add_sampling_flags(args, o.service.defaults);
+  args.group("Device");
   add_load_flags(args, flags.model);
 }
 
@@ -128,6 +141,11 @@ Result<void> check(ServeFlags& flags) {
     return fail(ErrorKind::kInvalidInput, "Flag --origin takes one line.");
   }
   DP_CHECK(check_options(o.service.defaults));
+  if (flags.few_samplers && needs_all_samplers(o.service.defaults.sampling)) {
+    return fail(ErrorKind::kInvalidInput,
+                "Flag --few-samplers leaves out a sampler that another flag asks for: DRY, XTC, typical, "
+                "top-n-sigma, mirostat, a dynamic temperature or --min-tokens.");
+  }
   DP_CHECK(read_keys(flags));
   o.http.port = static_cast<uint16_t>(flags.port);
   o.http.limits.body_bytes = flags.body_bytes;
@@ -172,10 +190,14 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
       }
     }
     out.push_back(
-        {.name = std::move(name),
+        {.name = name,
          .path = path,
          .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
-         .is_pinned = false});
+         .facts = [model, name] { return model_facts(model, name); },
+         .is_pinned = false,
+         .unknown_tools = flags.template_tools ? server::UnknownTools::kRefused : server::UnknownTools::kTold,
+         .warms_up = !flags.no_warm_up,
+         .places = flags.model.load.sequences});
   }
   for (const std::string& name : flags.pinned) {
     bool found = false;
@@ -199,6 +221,7 @@ int serve_verb(std::span<const std::string> arguments) {
             "answers are told.");
   add_flags(args, flags);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
+  flags.server.service.has_seed = std::ranges::find(args.given(), "seed") != args.given().end();
   if (auto checked = check(flags); !checked) return exit_usage(checked.error());
   auto sources = sources_of(flags);
   if (!sources) return exit_usage(sources.error());

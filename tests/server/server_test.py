@@ -107,11 +107,14 @@ class OpenAI(ServerCase):
         whole = self.good(CHAT, chat())
         text = whole["choices"][0]["message"]["content"]
         self.assertEqual(whole["choices"][0]["finish_reason"], "length")
+        self.assertIsNone(whole["choices"][0]["message"]["refusal"])
         self.assertEqual(whole["usage"]["completion_tokens"], 6)
         events = self.served.events(CHAT, chat(stream=True, stream_options={"include_usage": True}))
         self.assertEqual(events.pop(), "[DONE]")
         usage = events.pop()
         self.assertEqual((usage["choices"], usage["usage"]["completion_tokens"]), ([], 6))
+        self.assertTrue(all(event["usage"] is None for event in events), "of the others it is null")
+        self.assertNotIn("usage", self.served.events(CHAT, chat(stream=True))[0])
         deltas = [event["choices"][0]["delta"] for event in events]
         self.assertEqual([delta.get("role") for delta in deltas].count("assistant"), 1)
         self.assertEqual("".join(delta.get("content", "") for delta in deltas), text)
@@ -234,6 +237,36 @@ class OpenAI(ServerCase):
         self.assertGreater(events[-1]["response"]["usage"]["input_tokens"], whole["usage"]["input_tokens"])
         self.assertEqual(self.refused("/v1/responses", {"input": "x", "previous_response_id": "no"})["param"],
                          "previous_response_id")
+        self.assertNotIn("user", whole)
+        self.assertNotIn("usage", events[0]["response"])
+        items = self.served.ask("GET", f"/v1/responses/{whole['id']}/input_items")[2]
+        self.assertEqual([item["content"] for item in items["data"]], [[{"type": "input_text", "text": "The fox"}]])
+        self.assertEqual((items["object"], items["first_id"]), ("list", items["data"][0]["id"]))
+        self.assertEqual(self.good("/v1/responses/input_tokens", {"input": "The fox"}),
+                         {"object": "response.input_tokens", "input_tokens": whole["usage"]["input_tokens"]})
+
+    def test_responses_tell_what_is_asked_for(self):
+        body = {"input": "The fox", "max_output_tokens": 4, "top_logprobs": 2, "timings_per_token": True}
+        whole = self.good("/v1/responses", body)
+        part = whole["output"][0]["content"][0]
+        self.assertEqual("".join(item["token"] for item in part["logprobs"]), part["text"])
+        self.assertEqual({len(item["top_logprobs"]) for item in part["logprobs"]}, {2})
+        self.assertEqual((whole["top_logprobs"], whole["timings"]["predicted_n"]), (2, 4))
+        events = self.served.events("/v1/responses", {**body, "stream": True})
+        deltas = [event for event in events if event["type"] == "response.output_text.delta"]
+        self.assertEqual([item for event in deltas for item in event["logprobs"]], part["logprobs"])
+        self.assertTrue(all(event["timings"]["predicted_n"] for event in deltas))
+        done = [event for event in events if event["type"] == "response.output_text.done"][0]
+        self.assertEqual(done["logprobs"], part["logprobs"])
+        included = self.good("/v1/responses", {"input": "x", "max_output_tokens": 2, "include": ["message.output_text.logprobs"]})
+        self.assertEqual(len(included["output"][0]["content"][0]["logprobs"]), 2)
+        events = self.served.events("/v1/responses", {"input": "fox " * 100, "max_output_tokens": 2, "stream": True,
+                                                      "return_progress": True})
+        progress = [event["prompt_progress"] for event in events if "prompt_progress" in event]
+        self.assertEqual(progress[-1]["total"], progress[-1]["processed"])
+        # Fields of chats hold here too.
+        biased = self.good("/v1/responses", {"input": "x", "max_output_tokens": 2, "logit_bias": {"300": 100}})
+        self.assertEqual(biased["output"][0]["content"][0]["text"], self.good("/detokenize", {"tokens": [300, 300]})["content"])
 
     def test_a_batch_is_answered_and_another_cancelled(self):
         bad = json.dumps({"custom_id": "bad", "method": "POST", "url": TEXT, "body": {"prompt": "x", "temperature": -1}})
@@ -245,7 +278,11 @@ class OpenAI(ServerCase):
         self.assertIn("temperature", file_lines(self.served, done["error_file_id"])["bad"]["error"]["message"])
         long = begin_batch(self.served, upload(self.served, completion_lines(1, max_tokens=400, ignore_eos=True)))
         self.served.post(f"/v1/batches/{long}/cancel", None)
-        self.assertIsNone(batch_until(self.served, long, lambda now: now["status"] == "cancelled")["output_file_id"])
+        cancelled = batch_until(self.served, long, lambda now: now["status"] == "cancelled")
+        # What there is not is absent, as OpenAI's specification has it.
+        self.assertEqual([name for name in cancelled if cancelled[name] is None], ["metadata"])
+        self.assertIn("cancelled_at", cancelled)
+        self.assertNotIn("output_file_id", cancelled)
         listed = self.served.ask("GET", "/v1/batches?limit=1")[2]
         self.assertEqual((listed["data"][0]["id"], listed["has_more"]), (long, True))
         self.assertTrue(self.served.ask("DELETE", "/v1/files/" + file)[2]["deleted"])
@@ -274,11 +311,45 @@ class OpenAI(ServerCase):
         self.assertIn("temperature", self.refused(CHAT, chat(temperature=-1))["message"])
         # What the model was not loaded for is this request's error alone.
         self.assertIn("DRY", self.refused(CHAT, chat(dry_multiplier=1))["message"])
-        self.assertIn("context", self.refused(TEXT, {"prompt": "fox " * 2000})["message"])
         self.assertEqual(self.refused("/v1/embeddings", {"input": "x"})["type"], "invalid_request_error")
         self.assertEqual(self.refused("/nothing", {}, 404)["type"], "invalid_request_error")
-        self.assertEqual(self.served.ask("GET", CHAT)[0], 405)
+        status, fields, _ = self.served.ask("GET", CHAT)
+        self.assertEqual((status, fields["Allow"]), (405, "POST"))
+        self.assertIn("context", self.refused(TEXT, {"prompt": "fox " * 2000})["message"])
         self.good(CHAT, chat(no_such_field=1))
+
+    def test_what_a_prompt_cannot_be_is_told_before_a_stream_begins(self):
+        text = "fox " * 2000
+        messages = [{"role": "user", "content": text}]
+        for path, body in ((CHAT, {"messages": messages}), (TEXT, {"prompt": text}), ("/v1/responses", {"input": text}),
+                           ("/v1/messages", {"messages": messages, "max_tokens": 5}), ("/api/chat", {"messages": messages}),
+                           ("/api/generate", {"prompt": text})):
+            for stream in (False, True):
+                error = self.refused(path, {**body, "stream": stream})
+                if path == "/v1/messages":
+                    self.assertEqual(error["type"], "invalid_request_error")
+                    self.assertRegex(error["message"], r"^prompt is too long: \d+ tokens > 511 maximum$")
+                    continue
+                self.assertIn("maximum context length is 512 tokens", error["message"] if "/v1/" in path else error)
+                if "/v1/" in path:
+                    self.assertEqual((error["code"], error["type"]), ("context_length_exceeded", "invalid_request_error"))
+        for fields in ({"prompt": [10**6]}, {"prompt": "x", "temperature": -1}, {"prompt": "x", "dry_multiplier": 1},
+                       {"prompt": ["x", [10**6]], "n": 2}):
+            self.refused(TEXT, {**fields, "stream": True})
+
+    def test_an_assistants_last_message_is_continued(self):
+        messages = [{"role": "user", "content": "The fox"}, {"role": "assistant", "content": "Once upon"}]
+        prompt = "user: The fox\nassistant: Once upon"
+        ids = self.good("/tokenize", {"content": prompt})["tokens"]
+        goes_on = self.good(TEXT, {"prompt": ids, "max_tokens": 5})["choices"][0]["text"]
+        asked = {"messages": messages, "max_tokens": 5}
+        self.assertEqual(self.good("/apply-template", {**asked, "continue_final_message": True})["prompt"], prompt)
+        answer = self.good(CHAT, {**asked, "continue_final_message": True, "add_generation_prompt": False})
+        self.assertEqual(answer["choices"][0]["message"]["content"], goes_on)
+        self.assertEqual(self.good("/v1/messages", asked)["content"][0]["text"], goes_on)
+        answer = self.good("/api/chat", {"messages": messages, "stream": False, "options": {"num_predict": 5}})
+        self.assertEqual(answer["message"]["content"], goes_on)
+        self.assertEqual(self.good("/apply-template", asked)["prompt"], prompt + "\n")
 
     def test_what_the_server_tells_of_itself(self):
         ids = self.good("/tokenize", {"content": "The fox"})["tokens"]
@@ -318,8 +389,36 @@ class Others(ServerCase):
         self.assertEqual("".join(line["message"]["content"] for line in lines), whole["message"]["content"])
         self.assertTrue(self.good("/api/generate", {"prompt": "Once", "raw": True, "stream": False,
                                                     "options": {"num_predict": 2}})["response"])
-        self.assertEqual(self.served.ask("GET", "/api/tags")[2]["models"][0]["name"], "storyteller")
         self.assertIsInstance(self.refused("/api/chat", {"messages": 1}), str)
+
+    def test_what_clients_of_ollama_look_at_first(self):
+        for method in ("GET", "HEAD"):
+            status, _, text = self.served.ask(method, "/")
+            self.assertEqual((status, text), (200, "Ollama is running" if method == "GET" else ""))
+        version = [int(part) for part in self.served.ask("GET", "/api/version")[2]["version"].split(".")]
+        self.assertGreaterEqual(version, [0, 6, 4])
+        tags = {model["name"]: model for model in self.served.ask("GET", "/api/tags")[2]["models"]}
+        self.assertEqual(len({model["digest"] for model in tags.values()}), len(tags))
+        for model in tags.values():
+            self.assertRegex(model["digest"], "^[0-9a-f]{64}$")
+            self.assertGreater(model["size"], 0)
+        self.assertEqual(tags["storyteller"]["details"]["quantization_level"], "Q4_K")
+        self.assertEqual(self.served.ask("GET", "/api/ps")[2]["models"][0]["digest"], tags["storyteller"]["digest"])
+        shown = self.good("/api/show", {"model": "storyteller"})
+        self.assertEqual(shown["capabilities"], ["completion", "tools"])
+        self.assertEqual((shown["model_info"]["llama.context_length"], shown["details"]["family"]), (1024, "llama"))
+        if EMBEDDING_MODEL:  # it need not be loaded for that
+            self.assertEqual(self.good("/api/show", {"model": "vectors"})["capabilities"], ["embedding"])
+            self.assertEqual(self.good("/api/embed", {"model": "vectors", "input": []})["embeddings"], [])
+            self.assertEqual(self.good("/api/embeddings", {"model": "vectors", "prompt": ""})["embedding"], [])
+
+    def test_models_have_anthropics_shape_for_its_clients(self):
+        listed = self.served.ask("GET", "/v1/models", anthropic_version="2023-06-01")[2]
+        self.assertEqual((listed["first_id"], listed["has_more"]), ("storyteller", False))
+        one = self.served.ask("GET", "/v1/models/storyteller", anthropic_version="2023-06-01")[2]
+        self.assertEqual((listed["data"][0], one["type"], one["display_name"]), (one, "model", "storyteller"))
+        self.assertRegex(one["created_at"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(self.served.ask("GET", "/models")[2]["object"], "list")
 
 
 class Load(ServerCase):

@@ -1,8 +1,6 @@
 // The endpoints of OpenAI's old APIs and those about the server itself: models, tokens, templates, state, metrics.
 #include "base/text.h"
-#include "engine/api_impl.h"
 #include "server/routes.h"
-#include "server/start_chat.h"
 
 namespace doppler::server {
 
@@ -22,6 +20,12 @@ Json model_json(const Service& service, const ModelHost& host) {
         {"n_ctx_train", info->trained_ctx_len}, {"n_vocab", info->vocab_size}, {"size", info->weight_bytes}};
   }
   return out;
+}
+
+Json anthropic_model(const Service& service, const ModelHost& host) {
+  const std::string& name = host.source().name;
+  return {
+      {"type", "model"}, {"id", name}, {"display_name", name}, {"created_at", utc_text(service.started())}};
 }
 
 void generate(Service& service, const Call& call, Endpoint endpoint) {
@@ -77,8 +81,7 @@ Result<Json> detokenize(ReadyModel& model, const Json& body) {
 
 Result<Json> apply_template(ReadyModel& model, const Json& body) {
   DP_TRY(const openai::ServedRequest request, openai::read_served(Endpoint::kChatCompletions, body, {}));
-  DP_TRY(const batch::ChatStart chat,
-         start_chat(model.model.impl().loaded->text, request.chat, request.options.grammar));
+  DP_TRY(const batch::ChatStart chat, model.start(request.chat, request.options.grammar));
   return Json{{"prompt", chat.prompt.text}};
 }
 
@@ -97,7 +100,7 @@ void ask(Service& service, const Call& call, Result<Json> (*answer)(ReadyModel&,
 
 }  // namespace
 
-// "ok" once the first model is there. It is answered while a model loads.
+// "ok" once the first model is there and its kernels ran. It is answered while a model loads.
 void answer_health(Service& service, const Call& call) {
   const ModelHost& first = *service.models().all().front();
   const bool is_ready = first.state() == ModelState::kReady;
@@ -113,14 +116,24 @@ void answer_health(Service& service, const Call& call) {
 
 void answer_models(Service& service, const Call& call) {
   Json list = Json::array();
-  for (const auto& host : service.models().all()) list.push_back(model_json(service, *host));
+  const bool is_anthropic = is_for_anthropic(*call.exchange);
+  for (const auto& host : service.models().all())
+    list.push_back(is_anthropic ? anthropic_model(service, *host) : model_json(service, *host));
+  if (is_anthropic) {
+    const Json first = list.front()["id"], last = list.back()["id"];
+    return reply_json(
+        *call.exchange,
+        {{"data", std::move(list)}, {"has_more", false}, {"first_id", first}, {"last_id", last}});
+  }
   // Some agents look for `models`.
   reply_json(*call.exchange, {{"object", "list"}, {"data", list}, {"models", list}});
 }
 
 void answer_model(Service& service, const Call& call) {
-  if (const auto host = service.admit(*call.exchange, call.rest))
-    reply_json(*call.exchange, model_json(service, *host));
+  const auto host = service.admit(*call.exchange, call.rest);
+  if (!host) return;
+  reply_json(*call.exchange,
+             is_for_anthropic(*call.exchange) ? anthropic_model(service, *host) : model_json(service, *host));
 }
 
 void answer_chat(Service& service, const Call& call) { generate(service, call, Endpoint::kChatCompletions); }
