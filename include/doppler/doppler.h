@@ -307,8 +307,9 @@ class Model {
   // Error: a model that writes text.
   Result<Embedding> embed(std::string_view text, const EmbedOptions& options);
   Result<Embedding> embed(std::span<const int32_t> tokens, const EmbedOptions& options);
-  // How well a text answers a query, 0 to 1, of a model that scores pairs. Error: another model.
-  Result<float> rerank(std::string_view query, std::string_view text);
+  // How well a text answers a query, 0 to 1, of a model that scores pairs; `tokens`, unless null, gets how many were
+  // evaluated. Error: another model.
+  Result<float> rerank(std::string_view query, std::string_view text, uint32_t* tokens = nullptr);
   // Error: the model was loaded for one sequence. All calls give the same scheduler.
   Result<Scheduler> scheduler();
 

@@ -78,13 +78,21 @@ SchedulerLoad ModelHost::load_now() {
 }
 
 ModelHost::Use::Use(ModelHost& host) : host_(host) {
-  ++host_.active_;
+  if (host_.active_++ == 0) {
+    host_.worker_->post([of = &host_] {
+      if (of->warming_) of->warming_->pause();
+    });
+  }
   const std::lock_guard lock(host_.mutex_);
   host_.last_used_ = std::chrono::steady_clock::now();
 }
 
 ModelHost::Use::~Use() {
-  if (--host_.active_ == 0) host_.on_idle_();
+  if (--host_.active_ != 0) return;
+  host_.worker_->post([of = &host_] {
+    if (of->active_ == 0) of->go_on_warming();
+  });
+  host_.on_idle_();
 }
 
 void ModelHost::load() {
@@ -133,8 +141,12 @@ void ModelHost::load() {
     }
     if (ready_ && source_.warms_up) warm_up();
     state_ = ready_ ? ModelState::kReady : ModelState::kFailed;
-    if (warming_) warming_->begin();
+    if (active_ == 0) go_on_warming();
   });
+}
+
+void ModelHost::go_on_warming() {
+  if (warming_) warming_->go_on();
 }
 
 void ModelHost::warm_up() {

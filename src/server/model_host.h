@@ -101,6 +101,7 @@ class ModelHost {
   std::shared_ptr<Scheduler> scheduler_;  // for load_now()
   std::chrono::steady_clock::time_point last_used_;
   void warm_up();
+  void go_on_warming();
   // The host's thread alone.
   std::optional<ReadyModel> ready_;
   std::shared_ptr<MoreWarmUps> warming_;

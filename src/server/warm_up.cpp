@@ -39,10 +39,9 @@ Result<void> warm_up(Model& model, Scheduler* scheduler, const std::function<boo
   return {};
 }
 
-void MoreWarmUps::begin(uint32_t rows) {
-  streams_.clear();
-  rows_ = std::min(rows, most_);
-  for (uint32_t i = 0; i < rows_; ++i) {
+void MoreWarmUps::go_on() {
+  if (!streams_.empty() || next_ > most_) return;
+  for (uint32_t i = 0; i < next_; ++i) {
     Request request = request_of(kFewTokens, 1.0f, vocab_size_);
     request.on_news = [weak = weak_from_this(), worker = worker_] {
       worker->post([weak] {
@@ -50,18 +49,20 @@ void MoreWarmUps::begin(uint32_t rows) {
       });
     };
     auto stream = scheduler_.submit(std::move(request));
-    if (!stream) return;
+    if (!stream) return pause();
     streams_.push_back(std::move(*stream));
   }
 }
 
 void MoreWarmUps::look() {
-  const bool had_some = !streams_.empty();
+  if (streams_.empty()) return;
   std::erase_if(streams_, [](Stream& stream) {
     const auto piece = stream.try_next();
     return !piece || piece->ended;
   });
-  if (had_some && streams_.empty() && rows_ < most_) begin(rows_ * 2);
+  if (!streams_.empty()) return;
+  next_ = next_ < most_ ? std::min(2 * next_, most_) : most_ + 1;
+  go_on();
 }
 
 }  // namespace doppler::server

@@ -15,22 +15,22 @@ namespace doppler::server {
 // scheduler the vector of a text. Blocks until `goes_on` says no or it is done.
 Result<void> warm_up(Model& model, Scheduler* scheduler, const std::function<bool()>& goes_on);
 
-// What more requests at a time need: steps of 2, 4, ... up to `most` sequences, behind all other requests, without blocking.
+// What more requests at a time need: steps of 2, 4, ... up to `most` sequences, without blocking, while nobody asks.
 class MoreWarmUps : public std::enable_shared_from_this<MoreWarmUps> {
  public:
   MoreWarmUps(Scheduler scheduler, uint32_t vocab_size, uint32_t most, std::shared_ptr<Worker> worker)
       : scheduler_(std::move(scheduler)), vocab_size_(vocab_size), most_(most), worker_(std::move(worker)) {}
-  // On the worker's thread.
-  void begin() { begin(2); }
+  // On the worker's thread. go_on() begins where pause() ended it.
+  void go_on();
+  void pause() { streams_.clear(); }
 
  private:
-  void begin(uint32_t rows);
   void look();
 
   Scheduler scheduler_;
   const uint32_t vocab_size_, most_;
   const std::shared_ptr<Worker> worker_;
-  uint32_t rows_ = 0;
+  uint32_t next_ = 2;  // sequences of the steps that are under way, or come next; above most_: all ran
   std::vector<Stream> streams_;
 };
 

@@ -46,10 +46,11 @@ def setUpModule():
         models += ("-m", "scores=" + SCORING_MODEL)
     ServerCase.served = Served(DOPPLER, *FLAGS, *models)
     # It answers before the model is there.
-    ServerCase.first_health = ServerCase.served.ask("GET", "/health")
-    while ServerCase.served.ask("GET", "/health")[0] != 200:
+    ServerCase.healths = [ServerCase.served.ask("GET", "/health")]
+    while ServerCase.healths[-1][0] != 200:
         assert ServerCase.served.process.poll() is None
-        time.sleep(0.1)
+        time.sleep(0.01)
+        ServerCase.healths.append(ServerCase.served.ask("GET", "/health"))
 
 
 def tearDownModule():
@@ -59,7 +60,7 @@ def tearDownModule():
 
 
 class ServerCase(unittest.TestCase):
-    served = first_health = None
+    served = healths = None
 
     def good(self, path, body):
         status, _, answer = self.served.post(path, body)
@@ -101,7 +102,9 @@ def file_lines(served, file):
 
 class OpenAI(ServerCase):
     def test_health_is_told_at_once(self):
-        self.assertIn(self.first_health[2]["status"], ("loading", "unloaded", "ok"))
+        states = list(dict.fromkeys(health[2]["status"] for health in self.healths))
+        self.assertEqual([state for state in states if state != "unloaded"], ["loading", "warming up", "ok"])
+        self.assertTrue(all((status == 200) == (body["status"] == "ok") for status, _, body in self.healths))
 
     def test_a_chat_whole_and_streamed_is_the_same(self):
         whole = self.good(CHAT, chat())
@@ -533,6 +536,12 @@ class Embeddings(ServerCase):
         self.assertEqual([(item["index"], len(item["embedding"])) for item in few], [(0, 8), (1, 8)])
         self.assertAlmostEqual(few[0]["embedding"][1] / few[0]["embedding"][0], vector[1] / vector[0], places=3)
 
+    def test_a_text_beyond_the_context_has_its_code(self):
+        error = self.refused("/v1/embeddings", {"model": "vectors", "input": [5] * 600})
+        self.assertEqual(error["code"], "context_length_exceeded")
+        self.assertIn("maximum context length is 512 tokens", error["message"])
+        self.good("/api/embed", {"model": "vectors", "input": [5] * 600})
+
     def test_texts_are_as_their_tokens(self):
         texts = self.ask_for(input=["ab", "aab"])
         ids = self.ask_for(input=[[7], [5, 7]])
@@ -567,6 +576,9 @@ class Rerank(ServerCase):
         scores = [result["relevance_score"] for result in whole]
         self.assertEqual(scores, sorted(scores, reverse=True))
         self.assertEqual(sorted(result["index"] for result in whole), [0, 1, 2])
+        usage = self.good("/rerank", self.BODY)["usage"]
+        self.assertGreater(usage["prompt_tokens"], 9)
+        self.assertEqual(usage["prompt_tokens"], usage["total_tokens"])
         best = self.good("/v1/rerank", {**self.BODY, "top_n": 1, "return_documents": True})["results"]
         texts = ["The fox sleeps.", "The crow lives in the tree.", "A stone."]
         self.assertEqual(best, [{**whole[0], "document": {"text": texts[whole[0]["index"]]}}])
@@ -575,6 +587,66 @@ class Rerank(ServerCase):
         for fields in ({"query": 1}, {"documents": []}, {"documents": [1]}, {"documents": [{"text": None}]}, {"top_n": 0},
                        {"model": "storyteller"}):
             self.refused("/v1/rerank", {**self.BODY, **fields})
+
+
+class Defaults(unittest.TestCase):
+    """The flags of "where a request does not say"."""
+
+    def test_each_flag_is_what_a_request_does_not_say(self):
+        numbers = {"temp": "temperature", "top-k": "top_k", "top-p": "top_p", "min-p": "min_p", "repeat-penalty": "repeat_penalty",
+                   "presence-penalty": "presence_penalty", "frequency-penalty": "frequency_penalty", "top-n-sigma": "top_n_sigma",
+                   "typical": "typical_p", "xtc-probability": "xtc_probability", "xtc-threshold": "xtc_threshold",
+                   "dynatemp-range": "dynatemp_range", "dynatemp-exponent": "dynatemp_exponent", "mirostat": "mirostat_tau",
+                   "mirostat-eta": "mirostat_eta", "dry-multiplier": "dry_multiplier", "dry-base": "dry_base",
+                   "dry-allowed-length": "dry_allowed_length", "dry-range": "dry_range", "min-tokens": "min_tokens",
+                   "max-tokens": "max_tokens", "seed": "seed", "chunk-tokens": "chunk_tokens"}
+        given = {"temp": 0.5, "top-k": 7, "top-p": 0.5, "min-p": 0.25, "typical": 0.5, "xtc-probability": 0.5,
+                 "xtc-threshold": 0.25, "mirostat-eta": 0.5}
+        flags = [word for flag in numbers for word in ("--" + flag, str(given.get(flag, 3)))]
+        served = Served(DOPPLER, *flags, "--dry-breaker", "x", "--logit-bias", "7:-2", "--stop", "end", "--ignore-eos",
+                        "--when-full", "slide", "--json-blanks")
+        settings = served.ask("GET", "/props")[2]["default_generation_settings"]
+        served.process.kill()
+        served.end()
+        others = {"logit_bias": {"7": -2.0}, "stop": ["end"], "ignore_eos": True, "when_full": "slide", "json_blanks": True}
+        wanted = {**{name: given.get(flag, 3) for flag, name in numbers.items()}, **others}
+        self.assertIn("x", settings.pop("dry_sequence_breakers"))
+        self.assertEqual(settings, wanted)
+
+    def test_they_act_and_yield(self):
+        served = Served(DOPPLER, "--ctx", "256", "--parallel", "2", "--seed", "42", "--min-tokens", "3", "--max-tokens", "12",
+                        "--when-full", "slide", "--stop", "never written", template=None)
+        self.addCleanup(served.end)
+        while served.ask("GET", "/health")[0] != 200:
+            self.assertIsNone(served.process.poll())
+            time.sleep(0.1)
+
+        def answer(path, body):
+            status, _, told = served.post(path, body)
+            self.assertEqual(status, 200, told)
+            return told
+
+        body = {"prompt": "Once upon a time", "temperature": 1.5, "cache_prompt": False}
+        texts = [answer(TEXT, body)["choices"][0]["text"] for _ in range(2)]
+        self.assertEqual(texts[0], texts[1], "the flag's seed")
+        others = {answer(TEXT, {**body, "seed": -1})["choices"][0]["text"] for _ in range(3)}
+        self.assertNotEqual(others, {texts[0]})
+        self.assertEqual(answer(TEXT, {**body, "ignore_eos": True})["usage"]["completion_tokens"], 12)
+        self.assertEqual(answer(TEXT, {**body, "max_tokens": 1})["usage"]["completion_tokens"], 1, "min-tokens yields")
+        answer(TEXT, {**body, "prompt": [300] * 300})  # it slides
+        schema = {"type": "object", "properties": {"a": {"enum": [1]}}, "required": ["a"], "additionalProperties": False}
+        form = {"type": "json_schema", "json_schema": {"schema": schema}}
+        self.assertEqual(answer(CHAT, chat(response_format=form, max_tokens=50))["choices"][0]["message"]["content"], '{"a":1}')
+        status, _, told = served.post(CHAT, chat(response_format=form, min_tokens=2))
+        self.assertEqual((status, told["error"]["param"]), (400, "min_tokens"))
+        # The shipped model's template knows no tools and leaves system messages out.
+        prompt = answer("/apply-template", chat(tools=TOOLS))["prompt"]
+        self.assertIn('"name":"f"', prompt)
+        tools = [*TOOLS, {"type": "function", "function": {"name": "g"}}]
+        message = answer(CHAT, chat(tools=tools, tool_choice="required", max_tokens=50))["choices"][0]["message"]
+        self.assertIn(message["tool_calls"][0]["function"]["name"], "fg")
+        self.assertEqual(message["tool_calls"][0]["function"]["arguments"], "{}")
+        self.assertEqual(answer("/api/show", {"model": "storyteller"})["capabilities"], ["completion", "tools"])
 
 
 class Ends(unittest.TestCase):

@@ -124,7 +124,7 @@ Result<std::optional<Embedded>> embed_all(ReadyModel& ready, const Asked& asked,
     }
     const uint32_t ctx_len = ready.model.info().ctx_len;
     if (ids.size() > ctx_len && !asked.options.truncate && ready.model.info().embedding_dim != 0) {
-      out.overflow = {.prompt_tokens = ids.size(), .ctx_len = ctx_len, .needs_room = false};
+      out.overflow = ContextOverflow{.prompt_tokens = ids.size(), .ctx_len = ctx_len, .needs_room = false};
       return std::optional<Embedded>(std::move(out));
     }
     DP_TRY(Embedding embedding, ready.model.embed(ids, asked.options));
@@ -175,7 +175,7 @@ void answer(Service& service, const Call& call, const Way& way) {
   const std::string name = asked->model;
   service.with_model(
       call.exchange, name,
-      [exchange = call.exchange, asked = std::move(*asked), body = way.body](ReadyModel& ready) {
+      [exchange = call.exchange, asked = std::move(*asked), write = way.body](ReadyModel& ready) {
         const auto made = embed_all(ready, asked, *exchange);
         if (!made) return reply_error(*exchange, made.error());
         if (!*made) return;
@@ -183,7 +183,7 @@ void answer(Service& service, const Call& call, const Way& way) {
           return reply_error(*exchange, overflow_error(*exchange, *overflow), kContextLengthExceeded);
         exchange->tell(
             {.model = ready.name, .finish = "stop", .prompt_tokens = static_cast<uint32_t>((*made)->tokens)});
-        reply_json(*exchange, body(asked, ready.name, **made));
+        reply_json(*exchange, write(asked, ready.name, **made));
       });
 }
 

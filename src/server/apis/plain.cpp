@@ -28,6 +28,43 @@ Json anthropic_model(const Service& service, const ModelHost& host) {
       {"type", "model"}, {"id", name}, {"display_name", name}, {"created_at", utc_text(service.started())}};
 }
 
+// By the names of a body's fields.
+Json defaults_json(const ServiceOptions& options) {
+  const GenerateOptions& o = options.defaults;
+  const SamplingOptions& s = o.sampling;
+  Json biases = Json::object();
+  for (const auto& [token, bias] : s.logit_bias) biases[std::to_string(token)] = bias;
+  return {{"max_tokens", o.max_tokens},
+          {"temperature", s.temperature},
+          {"top_k", s.top_k},
+          {"top_p", s.top_p},
+          {"min_p", s.min_p},
+          {"repeat_penalty", s.repeat_penalty},
+          {"presence_penalty", s.presence_penalty},
+          {"frequency_penalty", s.frequency_penalty},
+          {"top_n_sigma", s.top_n_sigma},
+          {"typical_p", s.typical_p},
+          {"xtc_probability", s.xtc_probability},
+          {"xtc_threshold", s.xtc_threshold},
+          {"dynatemp_range", s.dynatemp_range},
+          {"dynatemp_exponent", s.dynatemp_exponent},
+          {"mirostat_tau", s.mirostat_tau},
+          {"mirostat_eta", s.mirostat_eta},
+          {"dry_multiplier", s.dry_multiplier},
+          {"dry_base", s.dry_base},
+          {"dry_allowed_length", s.dry_allowed_length},
+          {"dry_range", s.dry_range},
+          {"dry_sequence_breakers", s.dry_breakers},
+          {"min_tokens", s.min_tokens},
+          {"logit_bias", std::move(biases)},
+          {"seed", options.has_seed ? Json(s.seed) : Json()},
+          {"stop", o.stop},
+          {"ignore_eos", o.ignore_eos},
+          {"when_full", o.when_full == WhenFull::kSlide ? "slide" : "stop"},
+          {"json_blanks", o.grammar.json_blanks},
+          {"chunk_tokens", o.batch}};
+}
+
 void generate(Service& service, const Call& call, Endpoint endpoint) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
@@ -158,16 +195,10 @@ void answer_props(Service& service, const Call& call) {
     }
     models.push_back(std::move(item));
   }
-  const SamplingOptions& s = service.options().defaults.sampling;
   reply_json(*call.exchange, {{"total_slots", service.options().places},
                               {"most_waiting", service.options().most_waiting},
                               {"model_path", service.models().all().front()->source().path},
-                              {"default_generation_settings",
-                               {{"max_tokens", service.options().defaults.max_tokens},
-                                {"temperature", s.temperature},
-                                {"top_k", s.top_k},
-                                {"top_p", s.top_p},
-                                {"min_p", s.min_p}}},
+                              {"default_generation_settings", defaults_json(service.options())},
                               {"models", std::move(models)}});
 }
 

@@ -20,7 +20,7 @@ Json member(const Json& object, const char* name, Json otherwise = {}) {
   return found && !found->is_null() ? *found : otherwise;
 }
 
-// Of an item's parts of a type, the texts together.
+// The texts of those parts that have the type.
 std::string texts_of(const Json& parts, std::string_view type) {
   std::string out;
   if (!parts.is_array()) return out;
@@ -31,7 +31,7 @@ std::string texts_of(const Json& parts, std::string_view type) {
   return out;
 }
 
-// `reasoning`: of an item before, which belongs to what the assistant says next.
+// `reasoning`: an item before had it; it belongs to what the assistant says next.
 Result<void> add_item(const Json& item, std::string* reasoning, Json* messages) {
   const auto add = [&](Json message) {
     if (message["role"] == "assistant" && !reasoning->empty()) message["reasoning_content"] = *reasoning;
