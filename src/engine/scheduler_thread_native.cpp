@@ -19,11 +19,23 @@ Arrived StreamLine::wait() {
   return out;
 }
 
-Arrived StreamLine::take() {
+Arrived StreamLine::take(uint32_t most) {
   const std::lock_guard lock(mutex_);
   Arrived out = arrived_;
-  arrived_.tokens.clear();
-  arrived_.logprobs.clear();
+  if (most == 0 || out.tokens.size() <= most) {
+    arrived_.tokens.clear();
+    arrived_.logprobs.clear();
+    return out;
+  }
+  const auto keep_rest = [most](auto& all, auto& taken) {
+    if (all.empty()) return;
+    all.erase(all.begin(), all.begin() + most);
+    taken.resize(most);
+  };
+  keep_rest(arrived_.tokens, out.tokens);
+  keep_rest(arrived_.logprobs, out.logprobs);
+  out.ended = false;
+  out.has_more = true;
   return out;
 }
 

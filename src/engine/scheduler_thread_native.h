@@ -28,8 +28,8 @@ class StreamLine {
   }
   // Waits until there are tokens or the end.
   Arrived wait();
-  // What is there, if only nothing.
-  Arrived take();
+  // What is there, if only nothing; of the tokens at most so many, and the end after all of them. 0: all.
+  Arrived take(uint32_t most = 0);
 
  private:
   friend class SchedulerThread;

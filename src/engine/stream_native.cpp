@@ -88,9 +88,12 @@ Result<std::optional<std::string>> Stream::Impl::next() {
 Result<StreamPiece> Stream::Impl::try_next() {
   if (answer.ended()) return StreamPiece{.text = {}, .accepted = true, .ended = true};
   const std::shared_ptr<engine::StreamLine> of = line_now();
-  const engine::Arrived arrived = of->take();
+  const engine::Arrived arrived = of->take(answer.options().batch);
   DP_TRY(std::string text, accept(of, arrived));
-  return StreamPiece{.text = std::move(text), .accepted = arrived.accepted, .ended = answer.ended()};
+  return StreamPiece{.text = std::move(text),
+                     .accepted = arrived.accepted,
+                     .ended = answer.ended(),
+                     .has_more = arrived.has_more && !answer.ended()};
 }
 
 Result<std::string> Stream::Impl::accept(const std::shared_ptr<engine::StreamLine>& of,

@@ -176,26 +176,35 @@ void Generation::pull() {
     if (!are_accepted()) return;
     begin_answer();
   }
-  for (uint32_t i = 0; i < choices_.size() && !has_ended_; ++i) {
-    Choice& choice = choices_[i];
-    if (!choice.stream) continue;
-    // The rest waits in the stream until the client took what it has.
-    if (request_.is_streamed && exchange_->is_congested()) return;
-    emit(i, std::exchange(choice.forced, {}));
-    auto piece = choice.first ? Result<StreamPiece>(*std::exchange(choice.first, std::nullopt))
-                              : choice.stream->try_next();
-    if (!piece) return fail_with(piece.error());
-    const auto& so_far = choice.stream->so_far();
-    const uint32_t evaluated = std::exchange(answers_[i].timings, so_far.timings).evaluated_tokens;
-    if (evaluated != so_far.timings.evaluated_tokens) tell_progress(i);
-    if (request_.options.logprobs) openai::tell_tokens(so_far, token_text_, &answers_[i].tokens);
-    emit(i, choice.parser.push(piece->text));
-    if (!piece->ended && !choice.parser.is_closed()) continue;
-    emit(i, choice.parser.finish());
-    if (piece->ended) answers_[i].stop = so_far.stop;
-    finish_choice(i);
+  for (uint32_t i = 0; i < choices_.size(); ++i) {
+    while (!has_ended_ && choices_[i].stream && pull_choice(i)) {
+    }
   }
   if (live_ == 0 && !has_ended_) finish();
+}
+
+// Whether more is there.
+bool Generation::pull_choice(uint32_t i) {
+  Choice& choice = choices_[i];
+  // The rest waits in the stream until the client took what it has.
+  if (request_.is_streamed && exchange_->is_congested()) return false;
+  emit(i, std::exchange(choice.forced, {}));
+  auto piece = choice.first ? Result<StreamPiece>(*std::exchange(choice.first, std::nullopt))
+                            : choice.stream->try_next();
+  if (!piece) {
+    fail_with(piece.error());
+    return false;
+  }
+  const auto& so_far = choice.stream->so_far();
+  const uint32_t evaluated = std::exchange(answers_[i].timings, so_far.timings).evaluated_tokens;
+  if (evaluated != so_far.timings.evaluated_tokens) tell_progress(i);
+  if (request_.options.logprobs) openai::tell_tokens(so_far, token_text_, &answers_[i].tokens);
+  emit(i, choice.parser.push(piece->text));
+  if (!piece->ended && !choice.parser.is_closed()) return piece->has_more;
+  emit(i, choice.parser.finish());
+  if (piece->ended) answers_[i].stop = so_far.stop;
+  finish_choice(i);
+  return false;
 }
 
 void Generation::emit(uint32_t choice, std::vector<AnswerEvent> events) {

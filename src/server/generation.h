@@ -28,6 +28,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   Result<void> submit(ReadyModel& model);
   Result<void> submit_prompt(ReadyModel& model, std::vector<int32_t> ids, Request request);
   void pull();
+  bool pull_choice(uint32_t index);
   bool are_accepted();
   void begin_answer();
   void emit(uint32_t choice, std::vector<openai::AnswerEvent> events);

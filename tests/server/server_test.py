@@ -179,6 +179,14 @@ class OpenAI(ServerCase):
         self.assertIsNone(self.good(TEXT, {"prompt": "Once", "max_tokens": 1})["choices"][0]["logprobs"])
         self.assertEqual(self.refused(TEXT, {"prompt": "x", "logprobs": 1, "echo": True})["param"], "logprobs")
 
+    def test_chunks_have_so_many_tokens_at_most(self):
+        for most in (1, 3):
+            body = chat(stream=True, logprobs=True, max_tokens=12, stream_options={"chunk_tokens": most})
+            parts = [event["choices"][0]["logprobs"] for event in self.served.events(CHAT, body)[:-1]]
+            counts = [len(part["content"]) for part in parts if part]
+            self.assertEqual((sum(counts), max(counts) <= most), (12, True), counts)
+        self.assertEqual(self.refused(CHAT, chat(stream_options={"chunk_tokens": 257}))["param"], "chunk_tokens")
+
     def test_a_forced_call_is_told(self):
         body = chat(tools=TOOLS, tool_choice={"type": "function", "function": {"name": "f"}})
         call = self.good(CHAT, body)["choices"][0]["message"]["tool_calls"][0]
