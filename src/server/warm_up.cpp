@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/result.h"
+
 namespace doppler::server {
 namespace {
 
