@@ -18,7 +18,7 @@ if(EXISTS ${DOPPLER_DEPS_DIR}/mesa/lvp_icd.json)
   list(APPEND DOPPLER_TEST_ENV_dawn_lavapipe
     VK_DRIVER_FILES=${DOPPLER_DEPS_DIR}/mesa/lvp_icd.json LD_LIBRARY_PATH=${DOPPLER_DEPS_DIR}/mesa/lib)
 endif()
-# SwiftShader makes all cases of linear_test in 29 s of CPU time; lavapipe of Mesa 25 took 300 s for three quarters of them.
+# SwiftShader makes a shader in a third to a tenth of the time of Mesa 25 (docs/design/testing.md has figures).
 if(EXISTS ${DOPPLER_DEPS_DIR}/swiftshader/icd.json)
   set(DOPPLER_TEST_ENV_dawn DOPPLER_WEBGPU=dawn VK_DRIVER_FILES=${DOPPLER_DEPS_DIR}/swiftshader/icd.json)
 else()

@@ -1,6 +1,6 @@
 // JSON documents: the value, parsing, typed access, text. Objects keep the order of their members.
-// nlohmann/json reads the text, in json_parse.cpp; the value is our own class, because the templates of nlohmann's took
-// a third of the time that this project needed to compile.
+// nlohmann/json reads the text, in json_parse.cpp; the value is our own class, because most sources had to
+// instantiate the templates of nlohmann's.
 // The core is built without exceptions: parse with parse_json() and read with the get_* functions below. A member
 // function that is called on a value of another type ends the program.
 #pragma once
