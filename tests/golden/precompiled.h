@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/precompiled_json.h"
+#include "base/precompiled.h"
 #include "engine/stream_answer.h"
 #include "golden_helpers.h"
 #include "model/plan_runner.h"
