@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/json_events.h"
+#include "base/stable_order.h"
 
 namespace doppler {
 namespace {
@@ -40,9 +41,8 @@ class Adapter final : public nlohmann::json_sax<nlohmann::json> {
 
 // If members have one key, the last value stays, at the place of the first.
 void keep_last(Json::Object& members) {
-  std::vector<size_t> order(members.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, {}, [&](size_t i) -> const std::string& { return members[i].key; });
+  const std::vector<uint32_t> order =
+      stable_order(members.size(), [&](uint32_t a, uint32_t b) { return members[a].key < members[b].key; });
   std::vector<size_t> gone;
   for (size_t i = 1, first = 0; i < order.size(); ++i) {
     if (members[order[i]].key != members[order[first]].key) {
