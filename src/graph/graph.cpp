@@ -8,7 +8,7 @@
 namespace doppler::graph {
 namespace {
 
-// The label of matrices that read the same value, where it is not the first one's.
+// The label of matrices that read the same value, if it is not the first one's.
 struct JointLabel {
   TensorId first;
   const char* name;

@@ -1,5 +1,5 @@
-// Connections: each waits for the head of a request (idle), or has an answer under way (busy). All of them count, from
-// accept to close.
+// Connections: each waits for the head of a request (idle), or has an answer under way (busy). Both count, from accept
+// to close.
 #include "store/file_server.h"
 
 #include <arpa/inet.h>

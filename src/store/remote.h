@@ -20,7 +20,7 @@ struct WebOptions {
   const std::atomic<bool>* stop = nullptr;
 };
 
-// What an address leads to.
+// The target of an address.
 struct Remote {
   std::string url;                // after all redirects
   std::optional<uint64_t> bytes;  // empty: the server does not tell

@@ -1,5 +1,5 @@
-// A unit of the array: bits 0 to 7 and 31 are its label, 8 says that a value hangs on it, 9 that its offset has 8 bits more, 10
-// on are the offset; of a value all but bit 31 (character_map.h).
+// A unit of the array: bits 0 to 7 and 31 are its label. Bit 8 says that a value hangs on it, bit 9 that its offset has
+// 8 bits more. The bits from 10 on are the offset. A value has all bits but bit 31 (character_map.h).
 #include "tokenizer/character_map.h"
 
 #include <cstring>

@@ -78,7 +78,8 @@ TEST(TokenizerJson, WordPiece) {
             (std::vector<int32_t>{0}));
 }
 
-// A word of three characters is cheapest whole, then as its longest beginning; what no piece has becomes one unknown token.
+// A word of three characters is cheapest whole, then as its longest beginning; what no piece has becomes one unknown
+// token.
 TEST(TokenizerJson, Unigram) {
   const auto t = from_json(R"({"added_tokens": [{"id": 0, "content": "<s>", "special": true},
                                                 {"id": 1, "content": "</s>", "special": true}],

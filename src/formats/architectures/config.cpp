@@ -240,7 +240,7 @@ uint32_t layers_left_out(const Checkpoint& checkpoint, const ModelConfig& config
   if (checkpoint.gguf()) return 0;
   const std::string prefix =
       config.huggingface_prefix + std::string(architecture_of(config).huggingface.layers);
-  // Layers that guess further tokens may stand behind the last one.
+  // Layers that guess further tokens may follow the last one.
   const Json* text = find(checkpoint.config(), "text_config");
   const Json* guessing = find(text ? *text : checkpoint.config(), "num_nextn_predict_layers");
   uint64_t counted = config.n_layers;

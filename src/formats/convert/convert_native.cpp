@@ -94,7 +94,7 @@ class Converter {
     return range;
   }
 
-  // Verified if the source verifies itself; a copy where it is not mapped.
+  // Verified if the source verifies itself; a copy if it is not mapped.
   Result<> make_ready(size_t i) {
     const Piece& piece = pieces_[i];
     const TensorInfo* source = source_of(piece);

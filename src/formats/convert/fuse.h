@@ -1,5 +1,5 @@
-// `--fuse-qkv` and `--fuse-gate-up`: the matrices that read the same vector become one, their rows behind each other,
-// so that one kernel makes all of it. RDRR only.
+// `--fuse-qkv` and `--fuse-gate-up`: the matrices that read the same vector become one, their rows one after the other,
+// so that one kernel makes all results. RDRR only.
 #pragma once
 
 #include "formats/convert/conversion.h"

@@ -113,7 +113,7 @@ class CachedShards final : public ByteSource {
     }
   }
 
-  // What came over a network may have been damaged on the way: it is fetched again once.
+  // A shard from a network may have been damaged on the way: it is fetched again once.
   Task<Result<std::vector<uint8_t>>> fetch_twice(size_t shard) {
     auto first = fetch(shard);
     auto bytes = co_await std::move(first);
@@ -137,7 +137,7 @@ class CachedShards final : public ByteSource {
   FileSet& files_;
   const RdrrManifest& manifest_;
   const CachedShardsOptions options_;
-  mutable std::vector<std::unique_ptr<ByteSource>> open_;  // as far as they were needed
+  mutable std::vector<std::unique_ptr<ByteSource>> open_;  // empty until needed
   std::list<Kept> kept_;                                   // most recently used first
   uint64_t kept_bytes_ = 0;
 };

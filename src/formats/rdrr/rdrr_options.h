@@ -1,4 +1,4 @@
-// How an RDRR folder is to be opened; apart from rdrr_reader.h so that checkpoint.h stays light.
+// The options for opening an RDRR folder; apart from rdrr_reader.h so that checkpoint.h stays light.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ Json with(const char* key, Json value) {
   return out;
 }
 
-// Adds the types but these that the given schemas allow: a keyword says nothing of them.
+// Adds all types except `bits`: the keyword says nothing about those. Adds none if the given schemas allow none.
 void add_other_types(const Document& document, uint8_t bits, const Schemas& given, Json& options) {
   const uint8_t allowed = document.types(given);
   auto others = static_cast<uint8_t>(kAllBits & ~bits);

@@ -36,7 +36,7 @@ enum class NodeKind : uint8_t {
   kSlice,       // a: object; list: start, stop, step or kNoNode
   kCall,        // a: callee; b: index of calls
   kFilter,      // a: operand or none in a filter block; b: index of calls; c: index of filters
-  kTest,        // a: operand; b: index of calls; c: index of tests; op: 1 when negated
+  kTest,        // a: operand, b: index of calls, c: index of tests, op: 1 if negated
   // Statements.
   kText,         // a: index of constants
   kOutput,       // a: expression

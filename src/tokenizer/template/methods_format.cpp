@@ -1,5 +1,5 @@
-// str.format(): "{} {0[key].name!r:>10}". Fields in order or by number or name, steps into values, conversions, and format
-// specifications, which may have fields of their own.
+// str.format(): "{} {0[key].name!r:>10}". Fields in order or by number or name, steps into values, conversions, and
+// format specifications, which may have fields of their own.
 #include "tokenizer/template/format_spec.h"
 #include "tokenizer/template/methods.h"
 #include "tokenizer/template/operators.h"
