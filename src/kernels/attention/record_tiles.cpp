@@ -56,8 +56,8 @@ void add_shared(const Context& ctx, const Attention& op, Launch& launch) {
   }
 }
 
-// What a step costs depends on the position, which a plan does not know: the plan says what it costs with a full cache
-// (or window), the most it can.
+// The cost of a step depends on the position, which a plan does not know: the plan gives the cost with a full cache (or
+// window), the maximum.
 void add_costs(const Attention& op, Launch& launch) {
   const uint64_t keys = visible_keys(op);
   launch.bytes = 2 * row_floats(op) * sizeof(float);

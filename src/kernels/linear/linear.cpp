@@ -51,7 +51,7 @@ Result<void> check_partials(const Context& ctx, const SplitPartials& x, uint32_t
   return check_view(x.partials, x.bytes(), "the splits of x of " + ctx.op_label);
 }
 
-// x as far as it is there: whole, or before the division of a deferred norm.
+// The forms of x that are there: whole, or before the division of a deferred norm.
 Result<void> check_rows(const Context& ctx, const Rows& x, uint32_t k) {
   if (x.q8.valid()) DP_CHECK(check_view(x.q8, q8_bytes(ctx.max_rows, k), "x.q8 of " + ctx.op_label));
   if (x.f16.valid()) DP_CHECK(check_view(x.f16, f16_bytes(ctx.max_rows, k), "x.f16 of " + ctx.op_label));
@@ -67,7 +67,7 @@ Result<void> check_prologue(const Context& ctx, const Prologue& x, uint32_t k) {
                     "the deferred norm of " + ctx.op_label);
 }
 
-// y, f32 [rows, stride], of which the product writes some columns.
+// y, f32 [rows, stride]; the product writes some columns.
 Result<void> check_columns(const Context& ctx, TensorView y, uint32_t columns, uint32_t y_stride,
                            uint32_t y_column) {
   const uint32_t stride = y_stride == 0 ? columns : y_stride;
@@ -142,7 +142,8 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
   return check_view(defer.norm.weight, sizeof(float) * n, "norm weight of " + ctx.op_label);
 }
 
-// Which prologues go with which epilogues: what makes x itself has neither bias nor residual, and writes whole rows.
+// Checks that the prologue goes with the epilogue: a product that makes x itself has neither bias nor residual, and
+// writes whole rows.
 Result<void> check_combination(const Context& ctx, const Linear& op) {
   const auto* store = std::get_if<Store>(&op.y);
   const auto* gate = std::get_if<Gate>(&op.y);

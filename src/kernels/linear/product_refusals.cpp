@@ -100,7 +100,7 @@ std::string refuse_add_norm(const Context& ctx, const Weight& weight, const Prod
 }
 
 std::string refuse_partials(const Context& ctx, const Weight& weight, const ProductChoice& choice) {
-  // Of 32 columns in workgroup memory: reduced, codes, factors; in f32 less.
+  // For 32 columns in workgroup memory: reduced, codes, factors; in f32 less.
   constexpr uint32_t kUnitBytes = 128 + 32 + 16;
   // An invocation holds two vectors for each split of every four columns that it reduces: registers for eight columns.
   constexpr uint32_t kMostColumns = 2048;

@@ -1,4 +1,5 @@
-// The slots of rows by expert: each slot once among its expert's places, tiles that cover them, and nothing behind.
+// The slots of rows by expert: each slot once among its expert's places, tiles that cover them, and no slot after
+// those.
 #include "kernels/moe/group_routes.h"
 
 #include "kernels/moe/variants.h"

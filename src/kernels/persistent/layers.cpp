@@ -16,11 +16,11 @@ namespace doppler::kernels {
 namespace {
 
 constexpr float kLog2E = 1.44269504f;
-// Polls of one invocation, of which each takes most of a microsecond on a GPU: a fifth of a second.
+// Polls of one invocation; each takes most of a microsecond on a GPU: a fifth of a second.
 constexpr uint32_t kSpinLimit = 1u << 18;
 constexpr uint32_t kMostVectors = 8;  // of eight dimensions an invocation of attention holds
-// Lavapipe ends the loops of an invocation after 65,535 iterations and atomic additions in all: so many are for the loops
-// over weights, so many for waiting, and the rest for additions that find their word there.
+// Lavapipe ends the loops of an invocation after 65,535 iterations and atomic additions in all: so many are for the
+// loops over weights, so many for waiting, and the rest for additions that find their word there.
 constexpr uint64_t kMostIterationsOfCpu = 20000;
 constexpr uint32_t kSpinLimitOfCpu = 40000;
 
@@ -52,7 +52,7 @@ uint32_t most_layers(std::span<const LayerRange> ranges) {
   return std::ranges::max(ranges, {}, &LayerRange::count).count;
 }
 
-// Of the loop over units of weights, in a dispatch of so many layers.
+// Iterations of the loop over units of weights, in a dispatch of so many layers.
 uint64_t iterations(const PersistentLayers& op, const PersistentStages& stages, uint32_t layers) {
   uint64_t units = 0;
   for (const PersistentStage* stage : {&stages.qkv, &stages.out, &stages.gate, &stages.down}) {

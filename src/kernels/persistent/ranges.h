@@ -1,6 +1,6 @@
-// Which layers a dispatch of persistent_layers.wgsl can reach: consecutive ones whose weights, vectors (norms and
-// biases), rope tables and caches lie in one buffer each, no further apart than a binding may be long. A model that needs several dispatches hands the residual stream
-// from one to the next.
+// The layers that a dispatch of persistent_layers.wgsl can reach: consecutive ones whose weights, vectors (norms and
+// biases), rope tables and caches lie in one buffer each, no further apart than a binding may be long. A model that
+// needs several dispatches hands the residual stream from one to the next.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,8 @@ constexpr Variant<DeltaStep> kRows[] = {{"delta_step.portable"}};
 struct Shape {
   uint32_t quads = 0, splits = 0, keys = 0, heads_of_key = 0, rows = 1;
   uint32_t workgroup() const { return quads * splits; }
-  // Of workgroup memory: two vectors an invocation, two words for 8 bits; inputs, what joins, outputs, lengths.
+  // Bytes of workgroup memory: two vectors an invocation, two words for 8 bits, inputs, additions to the state,
+  // outputs, lengths.
   uint64_t bytes() const {
     return 40ull * workgroup() + 4ull * rows * (2 * keys + heads_of_key * quads * 4) + 32ull * quads +
            16ull * splits + 4;

@@ -1,5 +1,5 @@
-// The contract of unit_dot_q8 (linear/weights/README.md) for every tile format, by way of words_dot_q8(); and what kernels that
-// multiply a unit by several rows of x use: unit_bytes(words) unpacks it once.
+// The contract of unit_dot_q8 (linear/weights/README.md) for every tile format, by way of words_dot_q8(); and what
+// kernels that multiply a unit by several rows of x use: unit_bytes(words) unpacks it once.
 //!import linear/weights/dot_bytes
 
 struct UnitBytes {
