@@ -55,7 +55,7 @@ class Search {
       for (const std::string& other : choice.others) {
         DP_CHECK(attempt({choice.operation, choice.shape, other, "", 0}));
       }
-      // Of the variant that won.
+      // The constants of the variant that won.
       const kernels::Choice* now = find(*current_, choice.operation, choice.shape);
       if (!now) continue;
       const kernels::Choice won = *now;

@@ -19,8 +19,8 @@ namespace {
 using batch::BatchTotals;
 
 constexpr uint32_t kDefaultSequences = 16;
-// Requests handed to the scheduler for each of its places: a place that is free finds its next prompt tokenised, and prompts
-// that begin alike meet in the queue.
+// Requests handed to the scheduler for each of its places: a place that is free finds its next prompt tokenised, and
+// prompts that begin alike meet in the queue.
 constexpr uint32_t kRequestsAPlace = 4;
 
 struct BatchFlags {

@@ -1,5 +1,5 @@
-// doppler bench: llama-bench's tests on one model. What is measured: bench/harness.h, or of browsers and Node
-// bench_surface.h; what is printed: bench/report.h.
+// doppler bench: llama-bench's tests on one model. bench/harness.h measures, or bench_surface.h in browsers and Node;
+// bench/report.h prints.
 #include <cstdio>
 
 #include "base/trace.h"

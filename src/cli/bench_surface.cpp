@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kScript = "web/surfaces/bench.mjs";
 constexpr const char* kNode = "node";
 
-// What the package's load() and requests take too. --chromium and its flags are the browser's.
+// Flags that the package's load() and requests take too. --chromium and its flags are the browser's.
 constexpr std::string_view kFlags[] = {"surface",     "model", "prompt", "generate", "pg",   "depth",
                                        "repetitions", "batch", "format", "output",   "lane", "kv",
                                        "ctx",         "chunk", "kernel", "log-level"};
@@ -56,7 +56,7 @@ class Child {
   Child(Child&& other) noexcept
       : process_(std::exchange(other.process_, 0)), lines_(std::exchange(other.lines_, nullptr)) {}
   Child& operator=(Child&&) = delete;
-  // Before its output has ended, the child is ended.
+  // Ends the child if its output has not ended.
   ~Child() {
     if (lines_) std::fclose(lines_);
     if (process_ == 0) return;

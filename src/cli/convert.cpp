@@ -1,5 +1,5 @@
-// doppler convert: a model to another format or other number types. What happens is in formats/convert/; here are
-// flags, the progress line and the report.
+// doppler convert: a model to another format or other number types. The work is in formats/convert/; here are flags,
+// the progress line and the report.
 #include <atomic>
 #include <chrono>
 #include <csignal>

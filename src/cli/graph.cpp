@@ -1,5 +1,5 @@
-// doppler graph: a model as mathematics, the rules that lowered it to dispatches, those refused with their reasons, and the
-// dispatches that came out. Reads the model's headers and the device's capabilities; loads and runs nothing.
+// doppler graph: a model as mathematics, the rules that lowered it to dispatches, those refused with their reasons, and
+// the dispatches that came out. Reads the model's headers and the device's capabilities; loads and runs nothing.
 #include <algorithm>
 #include <cstdio>
 
@@ -25,7 +25,7 @@ struct GraphFlags {
   bool json = false;
 };
 
-// The model recorded for a device of these capabilities.
+// The model recorded for a device with these capabilities.
 struct Recorded {
   gpu::Caps caps;
   std::string name;

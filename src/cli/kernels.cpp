@@ -75,7 +75,7 @@ int list(const KernelsFlags& flags) {
   return 0;
 }
 
-// What tuning measured for a choice; null where the table decided.
+// The measurement by which tuning made a choice; null if the table decided.
 const kernels::TunedChoice* tuned_of(const model::PlanRunner& runner, const kernels::Choice& choice) {
   const auto& tuning = runner.options().policy.tuning;
   const kernels::TunedChoice* tuned =

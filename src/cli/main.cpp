@@ -88,7 +88,7 @@ int main_with(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   doppler::gpu::own_process();
   const int code = doppler::cli::main_with({argv + 1, argv + argc});
-  // A full disk behind a redirection must not look like success.
+  // A full disk must not look like success if the output is redirected to a file.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::fprintf(stderr, "doppler: The output could not be written.\n");
   return code == 0 ? 1 : code;

@@ -1,5 +1,5 @@
 // doppler perplexity: exp of the mean negative log-likelihood of a text, in windows of --ctx tokens that are each run
-// alone from position 0 (the first token of a window is not predicted).
+// separately from position 0 (the first token of a window is not predicted).
 #include <cmath>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
-// doppler profile: GPU time of each dispatch of a decode step and of a prefill chunk. What is measured:
-// bench/profile.h; what is printed: bench/profile_report.h.
+// doppler profile: GPU time of each dispatch of a decode step and of a prefill chunk. bench/profile.h measures;
+// bench/profile_report.h prints.
 #include <cstdio>
 
 #include "bench/profile_report.h"

@@ -1,5 +1,5 @@
-// doppler pull: fetches a model into the store. What happens is in store/pull.h; here are flags, the progress line
-// and the report.
+// doppler pull: fetches a model into the store. The work is in store/pull.h; here are flags, the progress line and the
+// report.
 #include "store/pull.h"
 
 #include <atomic>

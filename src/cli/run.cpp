@@ -70,7 +70,7 @@ Result<Generation> answer(Session& session, const Model& model, const RunFlags& 
   return session.generate(prompt, flags.generate.options, on_text);
 }
 
-// A flag that gives the grammar, of a file or as it is.
+// A flag that gives the grammar: a file, or for a regular expression the text itself.
 void add_grammar_flag(Args& args, RunFlags& flags, const char* name, const char* value, const char* help,
                       GrammarKind kind) {
   args.custom(name, 0, value, help, [&flags, name, kind](std::string_view given) -> Result<void> {

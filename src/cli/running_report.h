@@ -1,5 +1,5 @@
-// A bench report while its rows come: each is shown, and the file is written anew, as soon as it is measured, so that a run
-// that is interrupted leaves what it has.
+// A bench report while its rows come: each row is shown, and the file is written anew, when it is measured, so that a
+// run that is interrupted keeps its rows.
 #pragma once
 
 #include <string>

@@ -134,7 +134,7 @@ Result<void> check(ServeFlags& flags) {
   return {};
 }
 
-// "NAME=MODEL" or MODEL alone, which then has the name of its file or folder.
+// "NAME=MODEL" or only MODEL, whose name is then that of its file or folder.
 Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
   std::vector<std::string> given = flags.models;
   if (given.empty()) given.emplace_back();

@@ -1,4 +1,4 @@
-// doppler show: a stored model's source, files and hashes, then what `inspect` says of it.
+// doppler show: a stored model's source, files and hashes, then the output of `inspect`.
 #include <cstdio>
 
 #include "base/json.h"

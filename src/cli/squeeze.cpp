@@ -1,5 +1,5 @@
-// doppler squeeze: the whole loop on one model. Measure, sweep the cadence, profile, tune, measure again, check that the
-// model still says the same, report. Nothing is stored unless the check passes. Judgements: bench/squeeze.h.
+// doppler squeeze: the whole loop on one model. Measure, sweep the cadence, profile, tune, measure again, check that
+// the model still says the same, report. Nothing is stored unless the check passes. Judgements: bench/squeeze.h.
 #include "bench/squeeze.h"
 
 #include <algorithm>
@@ -170,7 +170,7 @@ class Squeeze {
     DP_TRY(Tuned tuned, tune_model(flags_.model, settings));
     old_ = engine::load_tuning(user_cache_dir(), tuned.key);
     key_ = tuned.key;
-    // The step count alone can be a default; the readback interval is for whoever asks for it.
+    // Only the step count can be a default; the readback interval is for users who choose it.
     DP_CHECK(keep(tuned, report_.cadence.batch));
     report_.tuning = std::move(tuned.result);
     return {};

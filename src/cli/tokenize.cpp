@@ -1,4 +1,4 @@
-// doppler tokenize and detokenize: the model's tokenizer alone, without a GPU.
+// doppler tokenize and detokenize: only the model's tokenizer, without a GPU.
 #include <unistd.h>
 
 #include <cstdio>

@@ -32,7 +32,7 @@ Result<void> keep(const Tuned& tuned, std::optional<uint32_t> batch) {
   const std::string cache_dir = user_cache_dir();
   kernels::TuningTable table;
   if (const auto old = engine::load_tuning(cache_dir, tuned.key)) table = *old;
-  // What was measured now replaces what was known of these shapes; other models' shapes stay.
+  // The new measurements replace the known ones for these shapes; other models' shapes stay.
   for (const bench::Attempt& attempt : tuned.result.attempts)
     table.choices.erase({attempt.operation, attempt.shape});
   for (const auto& [name, choice] : tuned.result.table.choices) table.choices[name] = choice;

@@ -1,4 +1,4 @@
-// What `doppler verify` found, as text and as JSON.
+// The findings of `doppler verify`, as text and as JSON.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ Result<std::string> built_page() {
               "cmake --build --preset wasm --target doppler_core && node web/page/build.mjs");
 }
 
-// Nothing happens where there is no desktop: the address was printed.
+// Does nothing without a desktop: the address was printed.
 void open_in_browser(const std::string& url) {
   if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) return;
   std::string program = "xdg-open", address = url;

@@ -1,4 +1,4 @@
-// add_rms_norm_prologue: where norms stand behind the branches (Gemma), the product that reads the next norm makes the sum,
+// add_rms_norm_prologue: if norms stand after the branches (Gemma), the product that reads the next norm makes the sum,
 // both norms and its own input, so that no dispatch does it in between.
 #include "lowering/products.h"
 #include "lowering/rule_functions.h"
@@ -6,7 +6,7 @@
 namespace doppler::lowering {
 namespace {
 
-// A gated reader that makes its input writes 8 bits alone.
+// A gated reader that makes its input writes only 8 bits.
 Result<std::string> refuse_gated_reader(Lowering& l, uint32_t reader) {
   DP_TRY(const ResolvedLinear* resolved, l.resolve(reader));
   if (!resolved->gated_by) return std::string();

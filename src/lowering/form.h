@@ -1,6 +1,6 @@
-// Where and how a value of the graph lies while a plan is recorded. Producers choose it by what their readers take; a form
-// that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, SplitSums, Heads, LaterProduct) is made by
-// its reader.
+// Where and how a value of the graph lies while a plan is recorded. Producers choose it by what their readers take; a
+// form that says how a value is still to be made (DeferredNorm, AddRmsNorm, SplitPartials, SplitSums, Heads,
+// LaterProduct) is made by its reader.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
-// gated_attention: attention of a decode step that multiplies its result by the sigmoid of a gate, which the product of q, k and v
-// made beside them. What rotates does that too, in parts of the keys as well as for all of them: the gate is a factor of both.
+// gated_attention: attention of a decode step that multiplies its result by the sigmoid of a gate, which the product of
+// q, k and v made beside them. A kernel that rotates does that too, in parts of the keys as well as for all keys: the
+// gate is a factor of both.
 #include "lowering/attention_inputs.h"
 #include "lowering/rule_functions.h"
 

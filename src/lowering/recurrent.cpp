@@ -7,7 +7,7 @@
 namespace doppler::lowering {
 namespace {
 
-// Whether each row of the plan is of another sequence.
+// True if each row of the plan is of another sequence.
 bool has_single_rows(const Lowering& l, const kernels::Context& ctx) {
   return ctx.tables.sequences != 0 && l.io().single_rows == ctx.max_rows;
 }

@@ -1,5 +1,5 @@
-// The table of rules, in the order in which they are tried at a node; the plain rule of each operation is behind the
-// others. What each gained, and where that was measured: docs/design/lowering.md.
+// The table of rules, in the order in which they are tried at a node; the plain rule of each operation follows the
+// others. docs/design/lowering.md says how much each gained, and where that was measured.
 #include "lowering/rule_functions.h"
 
 namespace doppler::lowering {

@@ -1,4 +1,4 @@
-// The plain rules of operations on values alone, and of AltUp's streams: a kernel for each.
+// The plain rules of operations that need only values, and of AltUp's streams: a kernel for each.
 #include "kernels/altup/altup.h"
 #include "kernels/pointwise/pointwise.h"
 #include "lowering/rule_functions.h"
@@ -10,7 +10,7 @@ kernels::PartOfRows part_of(const Columns& columns) {
   return {.buffer = columns.buffer, .stride = columns.stride, .column = columns.column};
 }
 
-// The buffer of values that one operation made one behind another.
+// The buffer of values that one operation made one after another.
 Result<TensorView> whole_streams(const Lowering& l, const Node& node) {
   TensorView whole;
   for (uint32_t j = 0; j < kAltupStreams; ++j) {
