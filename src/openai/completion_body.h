@@ -25,7 +25,7 @@ struct CompletionAnswer {
   std::string forced = {};          // text before each, which the prompt had
 };
 
-// "stop" behind an end token or a stop text, "length" behind a limit.
+// "stop" after an end token or a stop text, "length" after a limit.
 const char* finish_reason(StopReason reason);
 
 // {"id", "object", "created", "model", "choices", "usage"}. The prompt counts once, however many choices there are.

@@ -30,7 +30,7 @@ bool has_key(const std::vector<std::string>& keys, const HttpRequest& request) {
   return found;
 }
 
-// Without its port.
+// The host without its port.
 std::string_view host_name(std::string_view host) {
   if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
   return host.substr(0, host.find(':'));

@@ -174,7 +174,7 @@ bool HttpParser::read_field(std::string_view line) {
   return true;
 }
 
-// How long the body is.
+// Reads the length of the body.
 void HttpParser::read_framing() {
   const auto count = [this](std::string_view name) {
     return std::ranges::count(request_.fields, name,
@@ -237,7 +237,7 @@ void HttpParser::read_chunk_line() {
     if (!head_.empty()) return refuse(400, "A chunk of the body is malformed.");
     chunk_ = Chunk::kSize;
   } else if (chunk_ == Chunk::kTrailer) {
-    if (head_.empty()) state_ = State::kDone;  // fields behind the body are not read
+    if (head_.empty()) state_ = State::kDone;  // fields after the body are not read
   } else {
     const auto bytes = parse_whole(trim(std::string_view(head_).substr(0, head_.find(';'))), 16);
     if (!bytes) return refuse(400, "A chunk of the body is malformed.");

@@ -1,5 +1,5 @@
-// What the endpoints share, and the ways in which all of them answer. An endpoint is a function and a row in routes.cpp;
-// it runs on a thread that reads bodies, one after the other, and hands what takes long to a model's thread.
+// Shared by the endpoints: their common objects, and the ways in which they answer. An endpoint is a function and a row
+// in routes.cpp; it runs on a thread that reads bodies, one after the other, and hands long work to a model's thread.
 // Read next: routes.cpp, generation.h, server.cpp.
 #pragma once
 

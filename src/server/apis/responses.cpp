@@ -1,4 +1,5 @@
-// OpenAI's Responses: an answer is a list of items (reasoning, a message, calls), told by events that carry a number each.
+// OpenAI's Responses: an answer is a list of items (reasoning, a message, calls), told by events that carry a number
+// each.
 #include "base/text.h"
 #include "server/apis/responses_body.h"
 #include "server/routes.h"
