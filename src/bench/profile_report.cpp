@@ -149,7 +149,7 @@ std::vector<std::string> notes(const PlanProfile& plan, const ProfileReport& rep
       static_cast<double>(plan.commands.size()) * report.facts.ceilings.dispatch_ns / 1e9;
   if (share(launching, plan.wall_seconds) > kLaunchShare) {
     out.push_back(
-        format_text("%zu commands at %.2f us each: %.0f us, %.0f %% of the step, is launching alone.",
+        format_text("%zu commands at %.2f us each: %.0f us, %.0f %% of the step, goes into launches.",
                     plan.commands.size(), report.facts.ceilings.dispatch_ns / 1e3, us(launching),
                     share(launching, plan.wall_seconds) * 100));
   }

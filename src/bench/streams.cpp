@@ -131,7 +131,7 @@ Result<StreamFigures> time_streams(Model& model, const Test& test) {
   if (const auto figures = stream_figures(arrivals)) return *figures;
   return fail(
       ErrorKind::kInvalidInput,
-      "Test %s is too short: tokens must come to each stream twice while all of them decode; raise -n.",
+      "Test %s is too short: tokens must come to each stream twice while all streams decode; raise -n.",
       test.name().c_str());
 }
 

@@ -222,7 +222,8 @@ Result<Request> request_of(const doppler_request* request) {
   const int prompts = (given.text != nullptr) + (given.tokens != nullptr) + (given.messages != nullptr);
   if (prompts != 1) {
     return fail(ErrorKind::kInvalidInput,
-                "%d of text, tokens and messages of doppler_request are set; a prompt is one of them.",
+                "%d of text, tokens and messages of doppler_request are set; exactly one of the three makes "
+                "a prompt.",
                 prompts);
   }
   Request out;

@@ -174,11 +174,11 @@ Result<void> check_surface_flags(Surface surface, std::span<const std::string> g
                                                         : std::ranges::count(kFlags, flag) > 0;
     if (is_allowed) continue;
     if (is_browsers)
-      return fail(ErrorKind::kInvalidInput, "Flag --%s is of --surface browser alone.", flag.c_str());
+      return fail(ErrorKind::kInvalidInput, "Flag --%s is only for --surface browser.", flag.c_str());
     std::string names;
     for (const std::string_view name : kFlags) names += (names.empty() ? "--" : ", --") + std::string(name);
     return fail(ErrorKind::kInvalidInput,
-                "Flag --%s says nothing to the npm package; with --surface %s there are %s.", flag.c_str(),
+                "Flag --%s means nothing to the npm package; with --surface %s there are %s.", flag.c_str(),
                 surface_name(surface), names.c_str());
   }
   return {};
@@ -240,7 +240,7 @@ Result<void> bench_surface(const SurfaceBench& bench) {
       return fail(ErrorKind::kUnsupported, "%s", text(told, "error").c_str());
     }
   }
-  if (!report) return fail(ErrorKind::kUnsupported, "%s ended without a word.", kScript);
+  if (!report) return fail(ErrorKind::kUnsupported, "%s ended without a message.", kScript);
   report->end();
   return {};
 }

@@ -229,9 +229,9 @@ Result<void> check(const EmbedFlags& flags) {
 int embed_verb(std::span<const std::string> arguments) {
   EmbedFlags flags;
   Args args("doppler embed [flags] MODEL [TEXT...]",
-            "Vectors of texts, pooled and normalised as the model's files say: a line each.");
+            "Prints vectors of texts, pooled and normalised as the model's files say: a line each.");
   args.words("MODEL [TEXT...]", &flags.words);
-  args.custom("tokens", 0, "IDS", "token ids of a text, as they are: 1,2,3 (may be repeated)",
+  args.custom("tokens", 0, "IDS", "token ids of a text in place of its words: 1,2,3 (may be repeated)",
               [&flags](std::string_view value) -> Result<void> {
                 DP_TRY(std::vector<int32_t> ids, parse_tokens(value));
                 flags.tokens.push_back(std::move(ids));
@@ -243,7 +243,7 @@ int embed_verb(std::span<const std::string> arguments) {
   args.flag("json", 0, "an object a line: embedding, dimensions, tokens", &flags.json);
   args.text("format", 0, "f32|base64|npy", "numbers, the bytes of f32, or one NumPy file (default f32)",
             &flags.format);
-  args.text("out", 'o', "FILE", "written there instead of standard output, line by line but for npy",
+  args.text("out", 'o', "FILE", "written there instead of standard output; line by line, except npy",
             &flags.out);
   args.count("dimensions", 0, "N", "the first so many, of models that were trained for it",
              &flags.options.dimensions, {.least = 1});

@@ -166,7 +166,7 @@ int explain(const KernelsFlags& flags) {
 int kernels_verb(std::span<const std::string> arguments) {
   KernelsFlags flags;
   Args args("doppler kernels [flags] [--explain [MODEL]]",
-            "All kernel variants and what this device does with them; with a model, which of them it uses "
+            "Lists all kernel variants and whether this device can use them; with a model, the ones it uses "
             "and why.");
   args.words("MODEL", &flags.words);
   args.flag("explain", 0, "explain the choices for MODEL (default: the shipped model)", &flags.explain);

@@ -86,9 +86,10 @@ void print_table(const std::map<std::string, Json>& shown) {
 
 int models_verb(std::span<const std::string> arguments) {
   bool json = false;
-  Args args("doppler models [flags]",
-            "The families of models, and what tests showed of each: formats, lanes, features, distance.");
-  args.flag("json", 0, "print one JSON object: what each test showed", &json);
+  Args args(
+      "doppler models [flags]",
+      "Lists the families of models and the results of their tests: formats, lanes, features, distance.");
+  args.flag("json", 0, "print one JSON object: the result of each test", &json);
   if (const auto code = parse_or_exit(args, arguments)) return *code;
   const auto data = parse_json(kVerifiedModels, "verified_models.json");
   if (!data) return exit_failed(data.error());

@@ -72,7 +72,7 @@ int tune_verb(std::span<const std::string> arguments) {
       "doppler tune [flags]",
       "Measures which kernels are fastest on this device for a model's shapes, and uses them from now on.");
   args.count("budget", 0, "SECONDS", "when to stop measuring (default 60)", &budget);
-  args.count("rounds", 0, "N", "measurements of each candidate, in turns with what is in use (default 5)",
+  args.count("rounds", 0, "N", "measurements of each candidate, in turns with the present choice (default 5)",
              &settings.rounds);
   args.flag("forget", 0, "remove what was stored for this device, lane and cache format", &forgets);
   args.flag("json", 0, "print one JSON object", &json);

@@ -238,7 +238,7 @@ TEST(Checkpoint, AFolderWithAConfigurationAndOneGgufIsThatGguf) {
   EXPECT_EQ(must(open(one))->kind(), Checkpoint::Kind::kGguf);
   Files two = one;
   two["n.gguf"] = small_gguf();
-  EXPECT_EQ(refusal(two), "Folder model holds 2 GGUF files; name one of them, such as m.gguf.");
+  EXPECT_EQ(refusal(two), "Folder model holds 2 GGUF files; name a single file, such as m.gguf.");
   Files other = one;
   other["consolidated.safetensors"] = small_safetensors({"a"});
   EXPECT_EQ(refusal(other),
@@ -322,7 +322,7 @@ TEST(Checkpoint, AVocabularyAloneOpensAndDoesNotRun) {
   const auto vocabulary = must(open({{"v.gguf", header.build()}}, "v.gguf"));
   EXPECT_TRUE(vocabulary->tensors().empty());
   EXPECT_EQ(read_config(*vocabulary).error().sentence(),
-            "model holds no tensors: it is a vocabulary or metadata alone.");
+            "model holds no tensors: it is only a vocabulary or metadata.");
 }
 
 TEST(Checkpoint, SaysWhatIsNoModel) {
@@ -338,7 +338,7 @@ TEST(Checkpoint, SaysWhatIsNoModel) {
             std::string::npos);
   EXPECT_EQ(refusal({}), "model holds no model: neither config.json nor a .gguf file nor manifest.json.");
   EXPECT_EQ(refusal({{"a.gguf", small_gguf()}, {"b.gguf", small_gguf()}}),
-            "Folder model holds 2 GGUF files; name one of them, such as a.gguf.");
+            "Folder model holds 2 GGUF files; name a single file, such as a.gguf.");
   EXPECT_NE(refusal({{"config.json", bytes_of_text("{}")}, {"pytorch_model.bin", {1}}})
                 .find("only PyTorch weights"),
             std::string::npos);

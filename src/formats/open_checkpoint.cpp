@@ -73,8 +73,8 @@ class CheckpointOpener {
     }
     if (ggufs.size() > 1) {
       co_return fail(ErrorKind::kInvalidInput,
-                     "Folder %s holds %zu GGUF files; name one of them, such as %s.", files().root().c_str(),
-                     ggufs.size(), printable(ggufs[0]).c_str());
+                     "Folder %s holds %zu GGUF files; name a single file, such as %s.",
+                     files().root().c_str(), ggufs.size(), printable(ggufs[0]).c_str());
     }
     co_return fail(ErrorKind::kInvalidInput,
                    "%s holds no model: neither config.json nor a .gguf file nor %s.", files().root().c_str(),
@@ -177,7 +177,7 @@ class CheckpointOpener {
     DP_CO_TRY(const auto bytes, co_await std::move(reading));
     DP_CO_TRY(GgufParse parse, parse_gguf(*bytes, bytes->size(), kRdrrGgufMetadata));
     if (!parse.file || !parse.file->tensors().empty()) {
-      co_return fail(ErrorKind::kInvalidInput, "%s of %s must be metadata alone, without tensors.",
+      co_return fail(ErrorKind::kInvalidInput, "%s of %s must be only metadata, without tensors.",
                      kRdrrGgufMetadata, files().root().c_str());
     }
     result_->gguf_ = std::move(parse.file);

@@ -25,7 +25,7 @@ Result<Outcome> lower_add_rms_norm_prologue(Lowering& l, uint32_t index) {
   if (!norm) return not_matched();
   const Value normed = l.node(*norm).outputs[0];
   const std::optional<uint32_t> reader = l.only_reader(normed, OpKind::kLinear);
-  if (!reader) return refused("the norm is not read by one product alone");
+  if (!reader) return refused("the norm is not read by only one product");
   if (l.selected_rows(*norm) != kernels::SelectedRows::kAll) return refused("the head selects its rows");
   const float eps = std::get<graph::RmsNorm>(branch_norm.operation).eps;
   if (std::get<graph::RmsNorm>(l.node(*norm).operation).eps != eps)

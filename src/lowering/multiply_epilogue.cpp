@@ -20,7 +20,7 @@ std::string refuse_column(const Lowering& l, Value gated) {
   if (maker.kind() != OpKind::kSlice) return "";
   const uint64_t at = uint64_t{std::get<graph::Slice>(maker.operation).first} * sizeof(float);
   const bool can = at % l.context(l.graph().info(gated).node).plan.caps().binding_alignment == 0;
-  return can ? "" : "what it gates does not begin where a binding may";
+  return can ? "" : "the gated value does not begin where a binding may";
 }
 
 ActivationFn activation_of(const Node& node) { return std::get<graph::Multiply>(node.operation).activation; }

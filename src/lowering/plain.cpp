@@ -177,7 +177,8 @@ Result<Outcome> lower_add(Lowering& l, uint32_t index) {
 Result<Outcome> lower_scale(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s scales is read again behind it.", node.op_label.c_str());
+    return fail(ErrorKind::kUnsupported, "The value that %s scales is read again after it.",
+                node.op_label.c_str());
   }
   const auto& scale = std::get<graph::Scale>(node.operation);
   DP_TRY(const TensorView x, l.f32_of(node.inputs[0]));
@@ -201,7 +202,8 @@ Result<Outcome> lower_query_scale(Lowering& l, uint32_t index) {
 Result<Outcome> lower_xielu(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s changes is read again behind it.", node.op_label.c_str());
+    return fail(ErrorKind::kUnsupported, "The value that %s changes is read again after it.",
+                node.op_label.c_str());
   }
   DP_TRY(const TensorView x, l.f32_of(node.inputs[0]));
   kernels::Context ctx = l.context(index);

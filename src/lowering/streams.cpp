@@ -17,7 +17,7 @@ Result<TensorView> whole_streams(const Lowering& l, const Node& node) {
     DP_TRY(const TensorView stream, l.f32_of(node.inputs[j]));
     if (j == 0) whole = stream.sub(0, kAltupStreams * stream.bytes);
     if (stream != whole.sub(j * stream.bytes, stream.bytes)) {
-      return fail(ErrorKind::kUnsupported, "The streams of %s do not lie one behind another.",
+      return fail(ErrorKind::kUnsupported, "The streams of %s do not lie one after another.",
                   node.op_label.c_str());
     }
   }
@@ -73,7 +73,8 @@ Result<Outcome> lower_slice(Lowering& l, uint32_t index) {
 Result<Outcome> lower_sparsify(Lowering& l, uint32_t index) {
   const Node& node = l.node(index);
   if (!l.is_read_out(node.inputs[0], index)) {
-    return fail(ErrorKind::kUnsupported, "What %s changes is read again behind it.", node.op_label.c_str());
+    return fail(ErrorKind::kUnsupported, "The value that %s changes is read again after it.",
+                node.op_label.c_str());
   }
   DP_TRY(const Columns x, l.columns_of(node.inputs[0]));
   kernels::Context ctx = l.context(index);

@@ -194,7 +194,7 @@ void HttpParser::read_framing() {
   state_ = State::kDone;
   if (!encoding.empty()) {
     if (lower_text(encoding) != "chunked" || request_.is_http_1_0) {
-      return refuse(501, "Of transfer encodings only chunked is known.");
+      return refuse(501, "The only known transfer encoding is chunked.");
     }
     is_chunked_ = true;
     chunk_ = Chunk::kSize;

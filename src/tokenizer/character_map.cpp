@@ -22,7 +22,7 @@ Result<CharacterMap> CharacterMap::create(std::string_view bytes) {
       bytes.back() != '\0') {
     return fail(
         ErrorKind::kInvalidInput,
-        "The tokenizer's map of characters has %zu bytes, of which an array takes %u; it is cut off, or its "
+        "The tokenizer's map of characters has %zu bytes, but its array takes %u; it is cut off, or its "
         "texts have no end.",
         bytes.size(), size);
   }

@@ -147,7 +147,7 @@ Result<> read_metaspace(const Json& node, VocabSpec& spec) {
     if (when != "always" || spec.splits.size() != 1) {
       return fail(
           ErrorKind::kUnsupported,
-          "The Metaspace step of tokenizer.json marks words behind a WhitespaceSplit by the scheme \"%s\"; "
+          "The Metaspace step of tokenizer.json marks words after a WhitespaceSplit by the scheme \"%s\"; "
           "supported there is always, with no other step before it.",
           printable(when).c_str());
     }

@@ -159,7 +159,7 @@ TEST(TokenizerJson, RefusalsSayWhat) {
        "base64"},
       {R"({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAAA"},
            "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})",
-       "has 9 bytes, of which an array takes 8"},
+       "has 9 bytes, but its array takes 8"},
       {R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"},
                              {"type": "Metaspace", "prepend_scheme": "never"}]},
            "model": {"type": "Unigram", "vocab": [["a", -1]]}})",

@@ -203,7 +203,7 @@ Result<void> set_sliding_pattern(ModelConfig& config, int64_t pattern) {
 
 Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
   if (checkpoint.tensors().empty()) {
-    return fail(ErrorKind::kInvalidInput, "%s holds no tensors: it is a vocabulary or metadata alone.",
+    return fail(ErrorKind::kInvalidInput, "%s holds no tensors: it is only a vocabulary or metadata.",
                 checkpoint.name().c_str());
   }
   const ShapeLookup shape_of = [&](std::string_view name) {

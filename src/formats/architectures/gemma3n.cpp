@@ -105,7 +105,7 @@ double normal_quantile(double p) {
 Result<void> check_streams(double streams, double active) {
   if (streams == kAltupStreams && active == 0) return {};
   return fail(ErrorKind::kUnsupported,
-              "AltUp has %g streams, of which layers see number %g; supported are %u and 0.", streams, active,
+              "AltUp has %g streams, and layers see number %g; supported are %u and 0.", streams, active,
               kAltupStreams);
 }
 

@@ -142,7 +142,7 @@ Result<bool> reads_space_prefix(const Json& tokenizer, std::vector<std::string>&
       marks = true;
       if (when == "first") {
         notes.push_back(
-            "tokenizer.json puts a space before the first text only; readers of GGUF put one behind every "
+            "tokenizer.json puts a space before the first text only; readers of GGUF put one after every "
             "special "
             "token too.");
       }

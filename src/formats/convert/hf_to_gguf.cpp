@@ -56,7 +56,7 @@ class TensorOutliner {
     if (row_.huggingface.pairing.value != row_.gguf.pairing.value &&
         config_.rope.rotary_dim != config_.head_dim) {
       return fail(ErrorKind::kUnsupported,
-                  "Heads of which a part rotates (%u of %u) are not converted to GGUF's architecture \"%s\".",
+                  "Heads that rotate in part (%u of %u) are not converted to GGUF's architecture \"%s\".",
                   config_.rope.rotary_dim, config_.head_dim, gguf_architecture().c_str());
     }
     add_rope_divisors();

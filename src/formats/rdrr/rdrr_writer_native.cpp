@@ -238,7 +238,7 @@ Result<> RdrrWriter::write(std::span<const uint8_t> bytes) {
 Result<> RdrrWriter::end_tensor() {
   State& s = *state_;
   if (!s.open || s.left != 0) {
-    return fail(ErrorKind::kInternal, "Tensor %zu ended although %llu bytes of it are missing.", s.next,
+    return fail(ErrorKind::kInternal, "Tensor %zu ended although %llu of its bytes are missing.", s.next,
                 static_cast<Ull>(s.left));
   }
   s.open = false;

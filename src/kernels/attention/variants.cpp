@@ -28,7 +28,7 @@ std::string only_cpu(const Attention&, const gpu::Caps& caps) {
 std::string only_cpu_each_row(const Attention& op, const gpu::Caps& caps) {
   std::string reason = only_cpu(op, caps);
   if (!reason.empty() || op.cache.format != CacheFormat::kQ8_0 || !caps.subgroups) return reason;
-  return "subgroups read a cache in q8_0 as it is";
+  return "subgroups read a cache in q8_0 directly";
 }
 
 std::string only_short(const Attention& op, const gpu::Caps&) {

@@ -104,7 +104,7 @@ Result<void> check_gate_of(const Context& ctx, const Linear& op, const GateOf& g
                 "The gate of %s has the activation %s, which the product does not know.",
                 ctx.op_label.c_str(), activation_name(gate.activation));
   }
-  DP_CHECK(check_view(gate.x, sizeof(float) * n, "what is gated by " + ctx.op_label));
+  DP_CHECK(check_view(gate.x, sizeof(float) * n, "the value gated by " + ctx.op_label));
   if (gate.y.q8.valid()) DP_CHECK(check_view(gate.y.q8, q8_bytes(1, n), "y.q8 of " + ctx.op_label));
   if (!gate.y.f32.valid() && gate.y.q8.valid()) return {};
   return check_view(gate.y.f32, sizeof(float) * n, "y of " + ctx.op_label);
@@ -138,7 +138,7 @@ Result<void> check_epilogue(const Context& ctx, const Linear& op) {
   const auto& defer = std::get<AddResidualDeferNorm>(op.y);
   DP_CHECK(check_columns(ctx, defer.y, n, 0, 0));
   DP_CHECK(check_view(defer.norm.buffer, DeferredNorm::bytes(n, defer.norm.q8),
-                      "the deferred norm behind " + ctx.op_label));
+                      "the deferred norm after " + ctx.op_label));
   return check_view(defer.norm.weight, sizeof(float) * n, "norm weight of " + ctx.op_label);
 }
 

@@ -89,7 +89,7 @@ std::string refuse_persistent(const PersistentLayers& op, const gpu::Caps& caps)
   }
   const PersistentStages stages = persistent_stages(op, *shape, caps);
   if (shape->parts.post_norms && stages.subgroup < kLeastSubgroupOfJoined) {
-    return format_text("norms behind the branches need subgroups of %u, this device has some of %u",
+    return format_text("norms after the branches need subgroups of %u, this device has some of %u",
                        kLeastSubgroupOfJoined, stages.subgroup);
   }
   if (caps.type == gpu::AdapterType::kCpu &&
@@ -182,8 +182,8 @@ Result<void> check_optional(const PersistentLayers& op, const PersistentLayer& l
       {layer.gate_up_bias, 2ull * op.ffn_dim, "bias of gate and up of decode_layers"},
       {layer.down_bias, hidden, "bias of down of decode_layers"},
       {layer.qk_norms, 2ull * layer.cache.head_dim, "norms of q and k of decode_layers"},
-      {layer.post_attention_norm, hidden, "norm behind attention of decode_layers"},
-      {layer.post_ffn_norm, hidden, "norm behind the feed-forward of decode_layers"}};
+      {layer.post_attention_norm, hidden, "norm after attention of decode_layers"},
+      {layer.post_ffn_norm, hidden, "norm after the feed-forward of decode_layers"}};
   for (size_t i = 0; i < layer.qkv_bias.size(); ++i) {
     vectors.push_back({layer.qkv_bias[i], layer.qkv[i]->n, "bias of q, k and v of decode_layers"});
     DP_CHECK(check_view(layer.qkv_bias[i], 4, vectors.back().name));

@@ -373,7 +373,7 @@ TEST(PersistentLayers, RefuseByName) {
             "layer 1 has a bias of the output, norms of q and k where the first layer has nothing optional");
   op = bound.op;
   op.layers[1].post_attention_norm = op.first_norm;
-  EXPECT_EQ(reason(op), "layer 1 has a norm behind one of its branches only");
+  EXPECT_EQ(reason(op), "layer 1 has a norm after only one of its branches");
   op = bound.op;
   op.layers[0].qkv_bias = {op.first_norm, op.first_norm};
   EXPECT_EQ(reason(op), "q, k and v of layer 0 are 1 weights with 2 biases");

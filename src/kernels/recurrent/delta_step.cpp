@@ -91,7 +91,7 @@ std::string refuse_delta_step(const Context& ctx, const DeltaStep& op) {
     return "it is no convolution with an activation before the gated delta rule";
   }
   if (op.norm.group != scan.value_dim || !op.norm.shares_weight || op.norm.gate_first) {
-    return "the norm is not one of heads, gated behind it";
+    return "the norm is not one of heads with a gate after it";
   }
   if (op.norm.gates != scan.gates || op.norm.gates_stride != scan.gates_stride) {
     return "the gates do not lie beside one another";
