@@ -232,7 +232,7 @@ struct EmbedOptions {
 };
 
 struct Embedding {
-  std::vector<float> values;  // of length 1, where the model's files say so
+  std::vector<float> values;  // of length 1, if the model's files say so
   uint32_t tokens = 0;        // that were evaluated
 };
 

@@ -9,8 +9,8 @@
  *   arguments, which are NULL after an error. A pointer that must not be NULL and is gives an error that names it.
  * - Structs open with their size, which the caller sets, so that later versions can add members: options with their
  *   _init function, what the library fills as `doppler_timings timings = {.size = sizeof(timings)}`. Messages and
- *   biases, which come in arrays, stay as they are.
- * - Text is UTF-8 and ends with a NUL; where a length comes with it, the NUL is not counted.
+ *   biases, which come in arrays, never change.
+ * - Text is UTF-8 and ends with a NUL; a length does not count the NUL.
  * - What a _free function frees may be NULL. Handles may be freed in any order: a session keeps its model alive.
  * - Threads: doppler.h says which calls may come from which. Callbacks come from the thread of the call they belong to.
  * - No C++ exception leaves the library; callbacks must not let one in. */

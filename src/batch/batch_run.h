@@ -38,7 +38,7 @@ struct ChatStart {
 using StartChat = std::function<Result<ChatStart>(const openai::ChatFields&, const Grammar&)>;
 
 struct BatchSettings {
-  GenerateOptions defaults;  // where a body does not say
+  GenerateOptions defaults;  // if a body does not say
   uint32_t in_flight = 1;    // requests that the scheduler has at a time
   std::string model;         // its name in the answers
   StartChat start_chat;      // called by several threads

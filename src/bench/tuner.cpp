@@ -156,7 +156,7 @@ class Search {
       if (gains) attempt.verdict += ", but the other phase loses";
       return {};
     }
-    if (!has_table_error_) {  // only where something is worth it: what is in use now are the tables' choices
+    if (!has_table_error_) {  // needed only if a candidate gains; the tables' choices are still in use
       DP_TRY(result_.table_error, current_->error());
       has_table_error_ = true;
     }

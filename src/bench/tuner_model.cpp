@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kDepth = 128, kDepthOfCpu = 16;  // tokens in the cache before the decode steps
 constexpr uint32_t kMostSteps = 128;                // decode steps of a sample
-constexpr double kSampleSeconds = 0.03;             // at least, where kMostSteps allow it
+constexpr double kSampleSeconds = 0.03;             // at least, if kMostSteps allow it
 constexpr double kLongSample = 0.25;  // a prefill chunk that takes longer is measured with fewer rows
 constexpr uint32_t kLeastRows = 32;
 constexpr uint32_t kCheckedTokens = kernels::kMaxSkinnyRows + 4;  // whose logits are compared

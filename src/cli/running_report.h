@@ -10,7 +10,7 @@ namespace doppler::cli {
 
 class RunningReport {
  public:
-  // output: the file that gets `format`, where standard output gets markdown; empty: none.
+  // output: the file that gets `format`, while standard output gets markdown; empty: none.
   RunningReport(bench::Report report, bench::Format format, std::string output)
       : report_(std::move(report)),
         format_(format),
@@ -19,7 +19,7 @@ class RunningReport {
 
   void begin() const;
   Result<void> add(const bench::Row& row);
-  void end() const;  // nothing, where no row came
+  void end() const;  // does nothing if no row came
 
  private:
   bench::Report report_;

@@ -110,7 +110,7 @@ Result<formats::FetchFile> fetch_from(const std::string& source) {
   });
 }
 
-// Checks, repairs, checks again; a damaged manifest hides what else is damaged, hence twice.
+// Checks, repairs, checks again. It checks twice because a damaged manifest hides other damage.
 Result<void> check_and_repair(const std::string& folder, const VerifyFlags& flags, VerifyReport& report) {
   DP_TRY(formats::RdrrFolderCheck check, check_bytes(folder, flags, report));
   if (flags.repair.empty()) return {};

@@ -20,8 +20,8 @@ using TensorAliases = std::vector<std::pair<std::string, std::string>>;
 // config.json does ("tie_word_embeddings").
 void rename_tied(std::vector<TensorInfo>& tensors, const TensorAliases& aliases, const Json& config);
 
-// Every tensor that the index promises must be in the file that it names; but for one of the two that is in none, where
-// an alias or config.json ties it to the other. To be called with the names that the files have, before rename_tied().
+// Every tensor that the index promises must be in the file that it names. One of two tied tensors may be in none, if an
+// alias or config.json ties it to the other. To be called with the names that the files have, before rename_tied().
 Result<> check_index(const SafetensorsIndex& index, const std::vector<TensorInfo>& tensors,
                      const TensorAliases& aliases, const Json& config);
 

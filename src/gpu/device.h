@@ -31,7 +31,7 @@ struct DeviceOptions {
   bool bounds_checks = false;
   // The native way to upload weights: "ring" or "queue" (uploads_native.cpp); "": ring on a discrete GPU.
   std::string uploads = {};
-  // Environment, where the field is empty: DOPPLER_WEBGPU, DOPPLER_DEVICE, DOPPLER_UPLOADS; DOPPLER_BOUNDS_CHECKS=1.
+  // Environment, if the field is empty: DOPPLER_WEBGPU, DOPPLER_DEVICE, DOPPLER_UPLOADS; DOPPLER_BOUNDS_CHECKS=1.
 };
 
 // Since the device was opened. `run --json` reports them, and what was created after load must be zero.

@@ -200,7 +200,7 @@ std::shared_ptr<WaitState> NativeDevice::from_userdata(void* userdata) {
 
 // A provider's problem, unless the device is gone, which explains it better.
 Result<void> NativeDevice::lost_or(const std::string& problem) {
-  // wgpu-native says it only where something fails.
+  // wgpu-native says it only if something fails.
   if (problem.find("device is lost") != std::string::npos) {
     errors_.lose("The GPU device was lost. Open it again to go on.");
   }

@@ -12,7 +12,7 @@ namespace doppler::gpu {
 void own_process();
 bool owns_process();
 
-// While it lives, everything written to the stderr file descriptor goes to the debug log instead, where the process is
+// While it lives, everything written to the stderr file descriptor goes to the debug log instead, if the process is
 // Doppler's own. That holds for the whole process, so it lives only for the few milliseconds of opening a device.
 class StderrCapture {
  public:

@@ -161,7 +161,7 @@ Task<Result<void>> NativeDevice::upload(const Buffer& buffer, uint64_t offset,
   co_return Result<void>();
 }
 
-// The memory goes; a map that is still asked for ends with an error that nobody waits for.
+// The memory goes; a map that is still pending ends with an error that no one waits for.
 void NativeDevice::release_staging() {
   for (const StagingSlot& slot : staging_) {
     api().BufferDestroy(slot.handle);

@@ -17,7 +17,7 @@ kernels::Attention attention_op(const Lowering& l, uint32_t attention_node);
 // q and k that are not alike are rotated where they lie first.
 Result<AttentionOps> attention_ops(Lowering& l, uint32_t attention_node);
 
-// Normalises q and k where they lie, where their norms are of whole rows: rope_kv does not do it.
+// Normalises q and k in place, if their norms are of whole rows: rope_kv does not do it.
 Result<void> settle_row_norms(Lowering& l, uint32_t attention_node, AttentionOps& ops);
 
 // Records a norm's node in place, where the product left its heads; a norm of all columns is one of a single head.

@@ -23,7 +23,8 @@ class Lowering;
 // The outcome of a rule at a node.
 struct Outcome {
   bool applied = false;
-  std::string refusal = {};  // where the pattern is there but cannot be lowered so; empty: it is not there
+  std::string refusal =
+      {};  // the reason if the pattern is there but cannot be lowered so; empty: it is not there
 };
 inline Outcome applied() { return {.applied = true}; }
 inline Outcome not_matched() { return {}; }

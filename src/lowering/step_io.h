@@ -46,7 +46,7 @@ struct StepIo {
   std::vector<StateView> states;          // one a layer
   LogitsRows logits_rows = LogitsRows::kLast;
   uint32_t max_keys = 0;  // of a decode plan: the longest sequence it is replayed with; 0: the context
-  bool greedy = false;    // of the logits only the best is asked for
+  bool greedy = false;    // only the best logit is needed
   // f32 [vocab_size], or [rows, vocab_size] with LogitsRows::kSampled (rows: slots) and kAll (rows of the plan).
   kernels::TensorView logits;
   // Many sequences: a step state whose `rows` counts those that choose a token, and the slots that are attended each on

@@ -24,7 +24,7 @@ Result<TensorView> whole_streams(const Lowering& l, const Node& node) {
   return whole;
 }
 
-// Room for the node's streams, which are said to be there.
+// Room for the node's streams, whose form is set too.
 Result<TensorView> make_streams(Lowering& l, const kernels::Context& ctx, uint32_t index) {
   const Node& node = l.node(index);
   const uint64_t floats = uint64_t{ctx.max_rows} * l.graph().info(node.outputs[0]).columns;

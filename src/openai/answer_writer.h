@@ -63,7 +63,7 @@ class AnswerWriter {
   virtual Json whole(const AnswerHead& head, const std::vector<ChoiceAnswer>& choices,
                      const Usage& usage) = 0;
 
-  // The answer is told, or its client left: an API that keeps answers keeps it now.
+  // The answer is complete, or its client left: an API that keeps answers keeps it now.
   virtual void keep(const AnswerHead&, const std::vector<ChoiceAnswer>&, const Usage&) {}
 };
 

@@ -24,7 +24,7 @@ struct CompletionRequest {
   Request request;       // for the first choice; the others differ in the seed. A chat's has no prompt
   ChatFields chat;       // a chat's prompt is made from these (formats/chat_prompt.h)
   uint32_t choices = 1;  // `n`: 1 to kMaxChoices
-  std::string model;     // that the body names; whoever has one model answers with that
+  std::string model;     // that the body names; a host with one model answers with that
 };
 
 // `defaults`: what holds where the body does not say. Fields beyond OpenAI's: top_k, min_p, ignore_eos. The ranges of

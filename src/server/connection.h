@@ -89,7 +89,7 @@ class Connection {
   std::shared_ptr<Exchange> exchange_;  // whose answer is under way
   bool is_chunked_ = false;             // the answer
   bool is_closing_ = false;             // when the answer is sent
-  bool is_lingering_ = false;           // all is said; what the client still sends is dropped until it closes
+  bool is_lingering_ = false;  // the answer is sent; later bytes of the client are dropped until it closes
 };
 
 }  // namespace doppler::server

@@ -47,7 +47,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void end();
   bool has_begun() const { return has_begun_; }
 
-  // The client has left, or takes nothing; whoever works for it may stop.
+  // The client has left, or takes nothing; work for it may stop.
   bool is_gone() const { return is_gone_; }
   // As if the client had left, but it is still answered.
   void cancel();

@@ -8,7 +8,7 @@
 namespace doppler::server {
 namespace {
 
-constexpr size_t kMostChunkLineBytes = 256;  // a size, and extensions that nobody sends
+constexpr size_t kMostChunkLineBytes = 256;  // a size, and extensions that no client sends
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
 bool is_token(char c) {

@@ -21,7 +21,7 @@
 namespace doppler::server {
 
 struct ServiceOptions {
-  GenerateOptions defaults;     // where a body does not say
+  GenerateOptions defaults;     // if a body does not say
   uint32_t places = 1;          // sequences of a model that are decoded together
   uint32_t most_waiting = 256;  // requests of a model beyond those; more get 429
   uint32_t most_loaded = 0;     // models at a time; 0: all

@@ -93,7 +93,7 @@ struct FileServer::State {
 
   timeval patience() const { return {.tv_sec = static_cast<time_t>(options.timeout_seconds), .tv_usec = 0}; }
 
-  // Where all are busy the next ones wait at the door.
+  // If all are busy the next ones wait at the door.
   void update_listener() {
     if (!listener) return;
     const bool is_full = idle.empty() && busy.size() >= most_connections;

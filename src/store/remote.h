@@ -15,7 +15,7 @@ namespace doppler::store {
 struct WebOptions {
   HttpTimes times;
   uint32_t retries = 5;      // in a row, without progress
-  std::string token;         // sent to token_origin and to nobody else
+  std::string token;         // sent only to token_origin
   std::string token_origin;  // "https://huggingface.co"
   const std::atomic<bool>* stop = nullptr;
 };

@@ -9,7 +9,7 @@
 
 namespace doppler::store {
 
-// The sentence for a status that is no success (4xx, 5xx, and what nobody asked for), and whether it may pass.
+// The sentence for a status that is no success (4xx, 5xx, and unexpected ones), and whether it may pass.
 Failure failure_of_status(const ResponseHead& head, const std::string& url, bool had_token);
 
 class Retries {

@@ -69,7 +69,7 @@ enum class Dim : uint8_t {
   kLaurelRank,
   kTwoHidden,
 };
-// In layer `layer`, where layers differ.
+// In layer `layer`, if layers differ.
 uint64_t extent(Dim dim, const ModelConfig& config, uint32_t layer);
 
 // Outermost first: {kFfn, kHidden} is a matrix of ffn_dim rows. One to four dimensions.
@@ -115,7 +115,7 @@ enum class WindowRule : uint8_t {
 enum class Biases : uint8_t {
   kNone,
   kQkv,         // of q, k and v, always
-  kQkvKey,      // of q, k and v, where config.json's attention_bias asks for them
+  kQkvKey,      // of q, k and v, if config.json's attention_bias asks for them
   kConfigKeys,  // those that config.json's attention_bias and mlp_bias ask for
 };
 
@@ -192,12 +192,12 @@ struct HuggingFaceRow {
 
 struct Architecture {
   std::string_view family;
-  ActivationFn activation = ActivationFn::kSilu;  // where config.json names none; GGUF never does
+  ActivationFn activation = ActivationFn::kSilu;  // if config.json names none; GGUF never does
   Biases biases = Biases::kNone;
-  // WindowRule::kPattern, where the file gives no number: every so many layers one sees everything.
+  // WindowRule::kPattern, if the file gives no number: one layer in so many sees everything.
   uint32_t window_pattern = 0;
-  double sliding_rope_theta =
-      0;  // of layers that slide, where a file gives none; 0: they rotate as the others do
+  // For layers that slide, if a file gives none; 0: they rotate as the others do.
+  double sliding_rope_theta = 0;
   std::span<const TensorId> layer;       // the tensors of a layer, in the order of the forward pass
   std::span<const TensorId> model = {};  // outside the layers, after the embedding
   bool has_final_norm = true;
@@ -232,7 +232,7 @@ bool has_tensor(const ModelConfig& config, TensorId id, uint32_t layer);
 // True for the tensors that only a next layer has.
 bool is_of_next_layer(TensorId id);
 
-// The usual row of a tensor or, where it has one, the architecture's own.
+// The usual row of a tensor or, if it has one, the architecture's own.
 const TensorRow& tensor_row(const Architecture& architecture, TensorId id);
 
 // A tensor of a model: its row, and its layer (0 outside the layers).

@@ -229,7 +229,7 @@ Result<ModelConfig> read_config(const Checkpoint& checkpoint) {
     config.huggingface_prefix = prefix;
     config.huggingface_head_prefix = head_prefix;
   }
-  // transformers ties by tie_word_embeddings only where the file has no output matrix of its own.
+  // transformers ties by tie_word_embeddings only if the file has no output matrix of its own.
   config.tied_embeddings = !checkpoint.find(config.huggingface_head_prefix + "lm_head.weight");
   DP_CHECK(find_next_layer(checkpoint.config(), shape_of, config));
   DP_CHECK(read_pooling(checkpoint.config(), shape_of, config));

@@ -188,7 +188,7 @@ Result<void> read_experts(const Json& json, ModelConfig& config) {
   DP_TRY(const auto used, get_count(json, "topk_group"));
   moe.n_groups = groups.value_or(1);
   moe.groups_used = used.value_or(1);
-  // As in GGUF files, where no layer has the other width.
+  // As in GGUF files, if no layer has the other width.
   if (moe.is_moe == config.is_feed_forward) config.ffn_dim = moe.expert_dim;
   return check_moe(config);
 }

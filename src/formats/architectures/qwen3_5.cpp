@@ -18,7 +18,7 @@ namespace {
 
 using enum TensorId;
 
-constexpr uint32_t kInterval = 4;  // every fourth layer is attention, where no key says
+constexpr uint32_t kInterval = 4;  // every fourth layer is attention, if no key says otherwise
 
 constexpr std::string_view kGguf[] = {"qwen35"}, kGgufMoe[] = {"qwen35moe"}, kGgufNext[] = {"qwen3next"};
 constexpr HuggingFaceType kTypes[] = {{"qwen3_5_text", WindowRule::kNone}, {"qwen3_5", WindowRule::kNone}};

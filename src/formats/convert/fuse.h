@@ -8,7 +8,7 @@
 namespace doppler::formats {
 
 // Replaces the tensors by fused ones, in their place, and numbers the tensors anew. To be called in the source's order,
-// before types are chosen. Error: asked for, and no layer has the tensors.
+// before types are chosen. Error: no layer has the requested tensors.
 Result<> fuse(Conversion& conversion, const ConvertOptions& options);
 
 }  // namespace doppler::formats

@@ -222,7 +222,7 @@ class TensorOutliner {
            tensor.name.find(tensor_row(row_, TensorId::kXielu).huggingface) != std::string::npos;
   }
 
-  // A tensor nobody asked for is a feature that the output would lack.
+  // A tensor that was not used is a feature that the output would lack.
   Result<> check_nothing_is_left() {
     size_t left_out = 0;
     const std::string tied_head = tensor_name(config_, TensorId::kOutput, 0);

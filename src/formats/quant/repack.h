@@ -35,8 +35,8 @@ struct LayoutPolicy {
 };
 Result<WeightFormat> device_format(DType type, uint64_t k, LayoutPolicy policy);
 
-// `rows` whole rows from `src` to rows first_row.. of a piece in tile_format(from, k), whose planes begin at plane0
-// and plane1 (null if the format has none). Rows that nobody writes keep what the planes held: zero them first.
+// `rows` whole rows from `src` to rows first_row.. of a piece in tile_format(from, k), whose planes begin at plane0 and
+// plane1 (null if the format has none). Rows that are not written keep the planes' content: zero them first.
 Result<> repack_tiles(DType from, const uint8_t* src, uint64_t first_row, uint64_t rows, uint64_t k,
                       uint8_t* plane0, uint8_t* plane1);
 

@@ -35,7 +35,7 @@ class CachedShards final : public ByteSource {
 
   Task<Result<std::vector<StreamPiece>>> stream_pieces(uint64_t offset, uint64_t count) const override {
     std::vector<StreamPiece> pieces;
-    if (options_.verify) co_return pieces;  // what the host streams, nobody hashes
+    if (options_.verify) co_return pieces;  // the bytes that the host streams are not hashed
     DP_CO_CHECK(check_range(*this, offset, count));
     for (uint64_t end = offset + count; offset < end;) {
       const Part part = part_at(offset, end);

@@ -21,7 +21,7 @@ namespace doppler::formats {
 struct OpenRdrr {
   std::unique_ptr<const RdrrManifest> manifest;  // `tensors` refers to it
   std::vector<std::string> unknown;              // members that this version does not know
-  bool verified = false;                         // hashes are compared; false: not asked for, or no hash here
+  bool verified = false;                         // hashes are compared; false: not requested, or no hash here
   std::unique_ptr<ByteSource> tensors;           // a tensor's bytes begin at rdrr_position()
 };
 

@@ -157,7 +157,7 @@ Said say_dependencies(const Document& document, const Json& dependencies, const 
       then = with("required", wanted);
     }
     if (then == Json(true)) continue;
-    // Nothing is said of what is no object.
+    // The keyword says nothing about a value that is no object.
     if (is_required(document, given, name) && document.types(given) == kObjectBit) {
       all.push_back(std::move(then));
       continue;

@@ -106,7 +106,7 @@ class Rewriter {
                 printable(path, 160).c_str(), why.empty() ? "" : ": ", why.c_str());
   }
 
-  // True: the keyword is said by others, or means nothing.
+  // True: other keywords express it, or it means nothing.
   Result<bool> say(const Place& at, Made& made) {
     const std::string& key = at.key;
     if (key == "then" || key == "else" || key == "minContains" || key == "maxContains" || key == "x-guidance")

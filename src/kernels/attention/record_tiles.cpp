@@ -15,7 +15,7 @@ namespace {
 constexpr float kLog2E = 1.44269504f;
 constexpr uint32_t kMostValueKeys = 32;
 
-// z: the pieces of the step, where tables say which there are.
+// z: the pieces of the step, if tables say which there are.
 gpu::Grid grid_of_tiles(const Context& ctx, const Attention& op, uint32_t rows) {
   return {.x = 1,
           .y = op.n_heads,

@@ -188,7 +188,7 @@ Result<void> record_pair(Context& ctx, const Product& op) {
                                                : record_matmul_skinny(ctx, op);
 }
 
-// Makes the form of x that the row reads, where its producer did not: also of a deferred norm's x * weight.
+// Makes the form of x that the row reads, if its producer did not: also of a deferred norm's x * weight.
 Result<void> convert_input(Context& ctx, Product& op) {
   if (op.prologue_as<AddRmsNorm>() || op.prologue_as<SplitPartials>()) return {};
   const uint32_t k = op.weight.k;

@@ -87,7 +87,7 @@ struct TileArgmax {
   TensorView best;
   TensorView y = {};
 };
-// The sums of each split of the columns, as left_sums() lays them out: whoever reads y adds them up. Without bias.
+// The sums of each split of the columns, as left_sums() lays them out: the reader of y adds them up. Without bias.
 struct LeaveSums {
   SplitSums sums;
 };

@@ -27,7 +27,7 @@ inline constexpr Measured<> kMostMatvecInvocations = {
            .date = "2026-11-21",
            .result = "many small workgroups of 256 won in trials"}};
 
-// 2 to 16 rows: whole tiles, or two weight rows an invocation, where they make so many workgroups. Each reads all of x.
+// 2 to 16 rows: whole tiles, or two weight rows an invocation, if they make so many workgroups. Each reads the whole x.
 inline constexpr Fill kEnoughSkinny = {
     .each = 1,
     .by = {.device = "H200",

@@ -53,7 +53,7 @@ struct PersistentLayers {
   DeferredNorm next;      // written: for the reader after the last layer, in 8 bits
   TensorView exchange;    // exchange_bytes(), zero at load, kept between dispatches
   uint32_t groups = 0;    // workgroups, which must be co-resident; 0: none do
-  std::string unfit;      // why the model cannot use this kernel, where its recording knows; else empty
+  std::string unfit;      // why the model cannot use this kernel, if its recording knows; else empty
   uint32_t n_heads = 0, hidden_dim = 0, ffn_dim = 0;
   float norm_eps = 0;
   ActivationFn activate = ActivationFn::kSilu;

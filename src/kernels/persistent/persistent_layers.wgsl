@@ -55,7 +55,7 @@ var<workgroup> start: vec4<u32>;
 
 fn layer_words(layer: u32) -> u32 { return table.exchange + layer * EXCHANGE_LAYER; }
 
-// Where a stage's input lies in the exchange, how many blocks it has, and whether it comes of the residual stream.
+// The place of a stage's input in the exchange, its number of blocks, and whether it comes of the residual stream.
 struct Input {
   at: u32,
   blocks: u32,
@@ -172,7 +172,7 @@ fn multiply_taken(stage: Stage, number: u32, place: Place, local: u32, group: u3
   }
 }
 
-// Biases of this invocation's output of a turn, asked for before anything waits: of a gate and of its up, else one.
+// Biases of this invocation's output of a turn, loaded before any wait: of a gate and of its up, else one.
 fn biases_of(local: u32, group: u32, layer: u32, step: Step, place: Place) -> vec2<f32> {
   if (HAS_QKV_BIAS && step.number == kQkv) {
     let second = table.layers[kLayerQuads * layer + 4u * kStageQuads + 1u].z;

@@ -14,7 +14,7 @@ namespace doppler::kernels {
 struct BufferRange {
   TensorView view;
 
-  // False, and unchanged, where `added` is in another buffer or too far away.
+  // False, and unchanged, if `added` is in another buffer or too far away.
   bool add(TensorView added, uint64_t most_bytes);
   // Where `of` begins, in elements of so many bytes.
   uint32_t place(TensorView of, uint32_t bytes) const {

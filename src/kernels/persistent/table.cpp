@@ -34,7 +34,7 @@ void put_place(const BufferRange& range, const Weight& weight, uint32_t (&place)
   place[1] = range.place(view.sub(layout.plane1_offset, 0), 4);
 }
 
-// A stage of `first`, or from item `split` on of `second`, where that has the other format.
+// A stage of `first`, or from item `split` on of `second`, if that has the other format.
 StageWords stage_words(const BufferRange& weights, const Weight& first, const Weight& second,
                        uint32_t split) {
   StageWords words{.split = split};

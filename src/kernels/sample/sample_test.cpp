@@ -239,7 +239,7 @@ TEST(SampleEdges, BrokenLogitsGiveNoToken) {
 
 TEST(SampleEdges, BiasEntriesAddUpInOrder) {
   SampleInput in = random_input(5003, 79, kOff);
-  in.bias = {{3, 9}, {5002, 11.5f}, {3, 2}, {5003, 100}};  // an id past the vocabulary is nobody's
+  in.bias = {{3, 9}, {5002, 11.5f}, {3, 2}, {5003, 100}};  // an id past the vocabulary belongs to no token
   in.params.bias_count = 4;
   expect_same_tokens(in, 500);
 }

@@ -116,8 +116,8 @@ class KernelRun {
 // Prints "not run here: <variant>: <reason>" once per pair.
 void note_refusal(std::string_view variant, std::string_view reason);
 
-// Calls `body` with a policy that forces each row of the table in turn; rows that this device cannot run are
-// told by name. Fails if not a single row ran: the last row of a table is portable.
+// Calls `body` with a policy that forces each row of the table in turn; prints the names of rows that this device
+// cannot run. Fails if not a single row ran: the last row of a table is portable.
 template <class Row, class Body>
 void for_each_variant(std::string_view operation, std::span<const Row> rows, Body body) {
   uint32_t ran = 0;

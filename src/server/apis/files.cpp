@@ -68,7 +68,7 @@ class FileAnswer : public std::enable_shared_from_this<FileAnswer> {
 
 }  // namespace
 
-// The disk holds up nobody else's body.
+// Writing to the disk does not hold up the body of another request.
 void answer_upload(Service& service, const Call& call) {
   service.file_worker().post([&service, exchange = call.exchange] {
     const auto file = upload(service, *exchange);

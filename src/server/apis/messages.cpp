@@ -194,7 +194,7 @@ class MessagesWriter : public openai::AnswerWriter {
   }
 
   std::string event(uint32_t, const AnswerEvent& event, const ChoiceAnswer& answer) override {
-    // A block must be begun before what is in it is told.
+    // A block must begin before its content.
     std::string out;
     switch (event.kind) {
       case AnswerEvent::Kind::kText:

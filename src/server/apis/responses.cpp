@@ -254,7 +254,7 @@ void answer_delete_response(Service& service, const Call& call) {
               "invalid_request_error");
 }
 
-// POST /v1/responses/ID/cancel: what runs ends, with what was told.
+// POST /v1/responses/ID/cancel: a running answer ends with the text so far.
 void answer_cancel_response(Service& service, const Call& call) {
   constexpr std::string_view kCancel = "/cancel";
   const std::string id =

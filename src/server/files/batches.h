@@ -20,7 +20,7 @@
 namespace doppler::server {
 
 struct BatchOptions {
-  GenerateOptions defaults;  // where a request does not say
+  GenerateOptions defaults;  // if a request does not say
   uint32_t in_flight = 1;    // requests that the model has at a time
 };
 

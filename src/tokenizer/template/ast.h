@@ -83,7 +83,8 @@ struct MacroSpec {
   std::vector<uint32_t> parameters;  // indices of names
   std::vector<NodeId> defaults;      // of the last parameters
   NodeId body = kNoNode;
-  uint32_t varargs = kNoNode, kwargs = kNoNode;  // indices of names, where the body reads what is left over
+  uint32_t varargs = kNoNode,
+           kwargs = kNoNode;  // indices of names, if the body reads the remaining arguments
 };
 
 template <class Function>

@@ -42,8 +42,8 @@ uint32_t unit_registers(WeightFormat format) {
   return (info.plane0_block_bytes + info.plane1_block_bytes) * kUnit / info.block_size / 4;
 }
 
-// Nearly as many workgroups as the device runs at once, so that all end together; and short splits only where it would
-// run half empty without, since each split's sums are written and read again.
+// Nearly as many workgroups as the device runs at once, so that all end together. Short splits are only for a device
+// that would run half empty without them, since each split's sums are written and read again.
 NarrowSizes choose_sizes(Context& ctx, const Product& op, const WeightPiece& piece, uint32_t units) {
   constexpr uint32_t kMostSplits = 16, kLeastSteps = 2, kFewSteps = 4;
   // Weight rows: larger workgroups share more of x. With four tiles of x larger ones pay for fewer weight rows, and for

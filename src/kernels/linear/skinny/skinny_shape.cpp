@@ -52,7 +52,7 @@ SkinnyShape skinny_shape(Context& ctx, const Product& op) {
   const bool q8 = op.row.q8;
   constexpr uint32_t kInvocations = 512, kInvocationsOfMany = 256;  // many sums: many registers
   constexpr uint32_t kManySums = 16;
-  constexpr uint32_t kInvocationsOfFull = 128;  // where the workgroups fill a device
+  constexpr uint32_t kInvocationsOfFull = 128;  // if the workgroups fill a device
   constexpr uint32_t kMostBytes = 32768;  // of workgroup memory: several workgroups share a compute unit
   const gpu::Caps& caps = ctx.plan.caps();
   const uint32_t enough = kEnoughSkinny.of(caps);
