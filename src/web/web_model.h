@@ -41,7 +41,7 @@ class WebModel {
   // Kernels in use and the better ones that were refused: {"kernels": [{"operation", "shape", "variant", "refused",
   // "others"}]}; others: those that could be used too, in the table's order.
   Result<Json> kernels() const;
-  // Makes a session file (engine/session_file.h) of these tokens, with the part of the cache that belongs to them;
+  // Makes a session file (engine/session_file.h) with these tokens, with the part of the cache that belongs to them;
   // restore() reads it back and answers {"tokens"}.
   Task<Result<std::vector<uint8_t>>> save(Json request);
   Task<Result<Json>> restore(std::vector<uint8_t> bytes);

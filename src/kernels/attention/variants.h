@@ -47,7 +47,7 @@ struct DecodeSizes {
   uint32_t keys = 1;                 // at once: those of the row, fewer where invocations have many vectors
   uint32_t subgroup = 1;             // invocations whose workers are reduced in registers
   uint32_t splits = 1;
-  uint32_t keys_per_split = 1;  // or a multiple of it
+  uint32_t keys_per_split = 1;  // or a multiple of this
 };
 // Invocations of a subgroup that share a key: as many as have work, at most a third more.
 uint32_t invocations_per_key(const Attention& op, const gpu::Caps& caps);

@@ -78,8 +78,8 @@ struct SplitPartials {
   uint64_t bytes() const { return (uint64_t{splits} * n_heads * ((head_dim + 7) / 8 * 8 + 2) + 3) / 4 * 16; }
 };
 
-// A product's sums of each split of the columns, still to be added up: f32 [splits][rows][row_stride], of which the
-// first numbers of a row are outputs. Strides in numbers, multiples of four.
+// A product's sums of each split of the columns, still to be added up: f32 [splits][rows][row_stride]. The first
+// numbers of a row are outputs. Strides in numbers, multiples of four.
 struct SplitSums {
   TensorView partials = {};  // bytes()
   uint32_t splits = 0, row_stride = 0, split_stride = 0;

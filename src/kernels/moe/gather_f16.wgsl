@@ -1,6 +1,6 @@
 // The rows of x in the order of the groups' places, as f16 in tiles (common/forms.h), for the matrix units.
 // Map: a workgroup makes WORKGROUP * 4 consecutive values of one place (y of the grid), an invocation makes four.
-// Places without a slot keep their values: the products of these are not used. Error: rounded to nearest by
+// Places without a slot keep their values: their products are not used. Error: rounded to nearest by
 // pack2x16float.
 // Consts: WORKGROUP, F16_COLUMNS, N_USED, X_PER_SLOT, TILES.
 //!import common/f16_store

@@ -38,7 +38,7 @@ fn idle_16(x: u32) -> u32 { return idle_4(idle_4(idle_4(idle_4(x)))); }
 fn idle_64(x: u32) -> u32 { return idle_16(idle_16(idle_16(idle_16(x)))); }
 
 // One poll less until the spin limit. It depends on the word that was seen: a compiler knows how often a loop runs that
-// just counts down, and makes several copies of it, while this kernel has too much code already.
+// just counts down, and makes several copies, while this kernel has too much code already.
 // Lavapipe silently ends whatever loop an invocation is in after 65,535 iterations and additions. So there a poll takes
 // longer, and `spins_left` counts both and ends well before that: `additions` of a poll.
 fn wait_again(seen: u32, additions: u32) {
