@@ -37,7 +37,7 @@ TEST(SessionFile, IsMatchedByTheWeightsToo) {
   EXPECT_NE(digest_of(1), digest_of(1, 0));
 }
 
-// Of one model under two scalings of positions, the cache of one was restored under the other.
+// Without it, a cache was restored by the same model under another scaling of positions.
 TEST(SessionFile, IsMatchedByTheScalingOfPositionsToo) {
   const auto checkpoint_of = [](uint8_t fill) {
     formats::GgufHeader header;
