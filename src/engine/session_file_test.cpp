@@ -37,7 +37,7 @@ TEST(SessionFile, IsMatchedByTheWeightsToo) {
   EXPECT_NE(digest_of(1), digest_of(1, 0));
 }
 
-// Without it, a cache was restored by the same model under another scaling of positions.
+// A cache that a model saved under one scaling of positions was once restored under another.
 TEST(SessionFile, IsMatchedByTheScalingOfPositionsToo) {
   const auto checkpoint_of = [](uint8_t fill) {
     formats::GgufHeader header;

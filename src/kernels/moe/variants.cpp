@@ -13,7 +13,7 @@ std::string refuse_unless_expert_tiles(const ProductShape& shape, const gpu::Cap
   return refuse_unless_tiles_fit(shape, caps);
 }
 
-// Too few rows seldom share an expert.
+// Few rows seldom share an expert.
 std::string refuse_few_rows(const ProductShape& shape) {
   if (shape.max_rows > kMaxNarrowRows) return "";
   return format_text("%u rows at most are too few to be grouped by expert", shape.max_rows);
