@@ -1,5 +1,5 @@
-// Vectors of texts: the states that an embedding model gives for a text's tokens, pooled as its files say; scores of a text
-// for a query. Platform-free. Read next: score.h, which runs the tokens.
+// Vectors of texts: the states that an embedding model gives for a text's tokens, pooled as its files say; scores of a
+// text for a query. Platform-free. Read next: score.h, which runs the tokens.
 #pragma once
 
 #include <span>

@@ -16,7 +16,8 @@ struct AnswerConfig {
   DraftUse drafts = DraftUse::kNever;     // where the runner can
 };
 
-// Errors: those of the public check_options(), submits out of their range, a logit bias outside the vocabulary. max_batch:
+// Errors: those of the public check_options(), submits out of their range, a logit bias outside the vocabulary.
+// max_batch:
 // steps of a ticket at most.
 Result<void> check_options(const GenerateOptions& options, const AnswerConfig& config, uint32_t max_batch);
 // A generation is one segment; if a full context slides, one after another.
