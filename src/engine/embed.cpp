@@ -41,7 +41,7 @@ class Pool {
 
 float sigmoid(double x) { return static_cast<float>(1 / (1 + std::exp(-x))); }
 
-// What Qwen3-Reranker was trained with (its model card).
+// The question that Qwen3-Reranker was trained with (its model card).
 constexpr std::string_view kAsk =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the "
     "Instruct "
@@ -68,7 +68,7 @@ Result<std::vector<uint32_t>> question(const tokenizer::Tokenizer& tokenizer, co
   return std::vector<uint32_t>(ids.begin(), ids.end());
 }
 
-// GGUF files of such models have the head's two rows alone, "yes" first, as classes of the last token.
+// GGUF files of such models have only the head's two rows, "yes" first, as classes of the last token.
 Task<Result<float>> judged_by_classes(LoadedModel& loaded, std::string query, std::string text) {
   DP_CO_TRY(const std::vector<uint32_t> tokens, question(*loaded.text.tokenizer, query, text));
   DP_CO_TRY(const std::vector<float> scores, co_await embed_tokens(*loaded.runner, tokens, {}, 2));

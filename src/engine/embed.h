@@ -25,9 +25,9 @@ Task<Result<std::vector<float>>> embed_tokens(model::PlanRunner& runner, std::sp
 // The same of all that a caller may ask for; of what is cut off, the last token, which ends a text, stays.
 Task<Result<Embedding>> embed(model::PlanRunner& runner, std::vector<uint32_t> tokens, EmbedOptions options);
 
-// How well a text answers a query, 0 to 1: sigmoid of the one class of an encoder with a class head, or the share of "yes"
-// against "no" of a model that writes text (as Qwen3-Reranker is asked), whose plans give all logits, or those two as classes.
-// Error: another model; one without a tokenizer.
+// The score of a text for a query, 0 to 1. For an encoder with a class head it is the sigmoid of the one class. For a
+// model that writes text it is the share of "yes" against "no" (Qwen3-Reranker's question); its plans give all logits,
+// or those two as classes. Error: another model; one without a tokenizer.
 Task<Result<float>> rerank_score(LoadedModel& loaded, std::string_view query, std::string_view text);
 
 }  // namespace doppler::engine

@@ -27,7 +27,7 @@ class StreamLine {
       : stream_(std::move(stream)), on_news_(std::move(on_news)) {}
   // Waits until there are tokens or the end, which a thread brings; SchedulerDriver::wait() needs none.
   Arrived wait();
-  // What is there, if only nothing.
+  // Takes what is there, perhaps nothing.
   Arrived take();
 
  private:

@@ -16,7 +16,7 @@
 
 namespace doppler::engine {
 
-// What came of a stream since the reader last asked.
+// The news of a stream since the reader last asked.
 struct Arrived {
   std::vector<uint32_t> tokens;
   std::vector<kernels::LogProbEntry> logprobs;  // one a token, or none

@@ -24,7 +24,7 @@ struct AllRowsParts {
   RecurrentStates* states = nullptr;
   uint32_t ctx_len = 0, chunk = 0;
   std::function<const gpu::Plan&(uint32_t rows)> plan;
-  // Where experts are paged: replays all parts of a plan but the last, and gives that. Else empty.
+  // If experts are paged: replays all parts of a plan but the last, and gives that. Otherwise empty.
   std::function<Task<Result<const gpu::Plan*>>(const gpu::Plan& plan, uint32_t rows)> last_part;
 };
 

@@ -35,7 +35,7 @@
 
 namespace doppler::model {
 
-// Whether a model's next-token layer drafts a token a step, which the step checks (plan_runner_draft.cpp).
+// Says whether a model's next-token layer drafts a token a step, which the step checks (plan_runner_draft.cpp).
 enum class Drafting : uint8_t {
   kAuto,  // where the model has such a layer and nothing speaks against it
   kOff,
@@ -63,7 +63,7 @@ struct RunnerOptions {
   lowering::RuleSet rules = {};
   formats::Pooling pooling = formats::Pooling::kNone;  // none: as the model's files say
   uint64_t expert_bytes = 0;  // of GPU memory for experts, the others are paged; 0: what the device has
-  bool layer_table_on_host = false;     // embeddings of each layer; false: where the device has no room alone
+  bool layer_table_on_host = false;     // embeddings of each layer; false: only if the device has no room
   Drafting drafting = Drafting::kAuto;  // as loaded: on or off
 };
 // Error: the model gives embeddings or scores.
@@ -117,7 +117,7 @@ class PlanRunner {
 
   // Where experts are paged; null: all lie on the device.
   const ExpertPager* pager() const { return pager_.get(); }
-  // Whether embeddings of each layer are on the host. Then a step's tokens are those of tickets that were collected.
+  // True if embeddings of each layer are on the host. Then a step's tokens are those of tickets that were collected.
   bool has_host_table() const { return host_table_ != nullptr; }
 
   gpu::Device& device() { return device_; }
@@ -130,11 +130,11 @@ class PlanRunner {
   // The work of the rules of lowering, a report a plan.
   const std::vector<lowering::PlanReport>& reports() const { return reports_; }
   const std::vector<gpu::Plan>& plans() const { return built_.plans; }
-  // Buffers, bind groups and pipelines of plans that generations asked for behind the load.
+  // Buffers, bind groups and pipelines of plans that generations asked for after the load.
   uint64_t objects_created_later() const { return choice_plans_.objects_created(); }
   const LoadTimes& load_times() const { return load_times_; }
-  // Whether the model's next-token layer was loaded; and why it does not draft: of the model and the options, ""
-  // where it was not asked for or does.
+  // True if the model's next-token layer was loaded; and the reason why it does not draft (of the model and the
+  // options), "" if no one asked for it or it does.
   bool has_drafts() const { return drafts_; }
   const std::string& drafts_refused() const { return drafts_refused_; }
   // The plan of a decode step of one sequence up to `keys` tokens, and of `rows` of a prompt with sampling.

@@ -1,6 +1,6 @@
-// PlanRunner's steps that draft: the next-token layer behind a step's last state guesses the token behind the one that was
-// chosen, and the next step evaluates both. Two rows take little more than one, since weights are read once; where the guess
-// was right both tokens stay. What is chosen is what the model itself chooses: a draft only decides how much is evaluated.
+// PlanRunner's steps that draft. The next-token layer after a step's last state guesses the token after the chosen one,
+// and the next step evaluates both. Two rows take little more time than one, since weights are read once. If the guess
+// was right both tokens stay. The model itself chooses all tokens: a draft only decides how much is evaluated.
 // Read next: kernels/step/draft.h (what counts), layers/next_token.h (the layer).
 #include "base/log.h"
 #include "kernels/linear/linear.h"

@@ -72,7 +72,7 @@ Task<Result<std::unique_ptr<PlanRunner>>> PlanRunner::load(gpu::Device& device,
       .ring_len = options.max_sequences != 0 ? options.window_tokens : ring_len_of(options, config)};
   MemoryEstimate estimate = estimate_of(options, config, checkpoint, device.caps(), lengths);
   DP_CO_TRY(const uint32_t expert_slots, choose_expert_slots(options, config, device.caps(), estimate));
-  if (expert_slots != 0 && config.next_layers != 0) {  // the device has no room for all of them
+  if (expert_slots != 0 && config.next_layers != 0) {  // the device has no room for all experts
     if (options.drafting == Drafting::kOn) {
       co_return fail(ErrorKind::kUnsupported,
                      "The model %s cannot draft tokens (--draft on): experts are paged.",

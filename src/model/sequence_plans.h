@@ -25,7 +25,7 @@ struct SequenceBuffers {
   gpu::Buffer* block = nullptr;    // one block of all layers of a pool, on the way to another or to the host
   std::vector<CachePlace> caches;  // keys and values of each layer
   RecurrentStates* states = nullptr;       // of models that have them
-  uint32_t checkpoints = 0;                // of these
+  uint32_t checkpoints = 0;                // of those states
   uint32_t window = 0, window_blocks = 0;  // of layers that have a pool of their own
   uint32_t prompt_share = kPiecesBesideDecoding;
 
@@ -89,8 +89,8 @@ class SequencePlans final : public SequenceRunner {
   Task<Result<std::vector<uint8_t>>> read_block(uint32_t block) override;
   Task<Result<void>> write_block(uint32_t block, std::span<const uint8_t> bytes) override;
 
-  // The plan that decode steps of so many rows replay, none of which has more than `keys` keys at their end, and that of a step
-  // with pieces: for profiles and tests.
+  // The plan that decode steps of so many rows replay, if no row has more than `keys` keys at its end, and that of a
+  // step with pieces: for profiles and tests.
   const gpu::Plan& decode_plan(bool greedy, uint32_t rows, uint32_t keys) const;
   const gpu::Plan& pieces_plan(bool greedy, bool samples, uint32_t rows) const;
 
@@ -99,7 +99,7 @@ class SequencePlans final : public SequenceRunner {
     GenerationSettings settings;
     bool has_past = false;         // its choices depend on the text before
     std::vector<uint32_t> recent;  // the last tokens of its text
-    uint32_t last = 0;             // chosen, of those collected
+    uint32_t last = 0;             // the last collected token that it chose
     uint32_t end = 0;              // positions that it has evaluated, or fewer where it stopped
   };
   const gpu::Plan& plan(const std::string& name) const;

@@ -75,20 +75,20 @@ class SequenceRunner {
   virtual Task<Result<std::vector<uint8_t>>> save(uint32_t) { co_return std::vector<uint8_t>(); }
   virtual Task<Result<void>> restore(uint32_t, std::span<const uint8_t>) { co_return Result<void>(); }
 
-  // Whether the generation of a slot may draft.
+  // True if the generation of a slot may draft.
   virtual bool can_draft(uint32_t) const { return false; }
-  // Asked, once, when tokens() failed. true: the tokens of that ticket and of all behind it are lost, and so is their
-  // place in the cache, but from the next begin() on the runner works in another way that does not have this fault.
+  // Called once, when tokens() failed. true: the tokens of that ticket and of all later ones are lost, and their place
+  // in the cache too. From the next begin() on the runner works in another way that does not have this fault.
   virtual bool goes_on_without_lost() { return false; }
 
   // Error: what a generation may not be here; begin() would refuse it.
   virtual Result<void> check(const GenerationSettings& settings) const = 0;
-  // Whether the plans that a generation needs are there; or else prepare() makes them, beside the steps of others.
-  // Before begin(), one at a time.
+  // True if the plans that a generation needs are there; otherwise prepare() makes them, beside the steps of others.
+  // Before begin(), and only one at a time.
   virtual bool is_prepared(const GenerationSettings&) const { return true; }
   virtual Task<Result<void>> prepare(const GenerationSettings&) { co_return Result<void>(); }
   virtual uint64_t objects_created_later() const { return 0; }  // on the GPU, by prepare()
-  // A slot begins a generation behind `before`, whose keys and values its blocks hold already.
+  // A slot begins a generation after `before`, whose keys and values its blocks hold already.
   virtual Result<void> begin(uint32_t slot, const GenerationSettings& settings,
                              std::span<const uint32_t> before) = 0;
   // Entries `first`, first + 1, ... of the slot's block table. They must be there before a step is queued that may

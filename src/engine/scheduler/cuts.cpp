@@ -50,7 +50,7 @@ bool Scheduler::states_come_soon(const Sequence& sequence, size_t found) const {
   return false;
 }
 
-// Of the `rows` that a step has for the prompt: whole blocks where more come, so that states can be kept behind them.
+// The rows for the prompt's piece, at most `rows`: whole blocks if more come, so that states can be kept after them.
 uint32_t Scheduler::rows_of_piece(const Sequence& sequence, uint32_t rows) const {
   rows = std::min(rows, sequence.piece_rows);
   const uint32_t end = sequence.fed + rows;

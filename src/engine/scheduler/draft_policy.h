@@ -1,5 +1,5 @@
-// Whether the next decode steps draft (model/plan_runner_draft.cpp): a step that drafts takes longer, and what it gives depends on
-// the text. Both ways are timed in turn, and the faster one is gone on with. The text is the same either way.
+// Decides whether the next decode steps draft (model/plan_runner_draft.cpp): a step that drafts takes longer, and its
+// gain depends on the text. Both ways are timed in turn, and the faster one goes on. The text is the same either way.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class DraftPolicy {
  public:
   explicit DraftPolicy(DraftUse use = DraftUse::kNever) : use_(use) {}
 
-  // Of the next ticket of so many steps, which is queued: each call counts them.
+  // The choice for the next ticket of so many steps, which is queued: each call counts them.
   bool choose(uint32_t steps);
   // A ticket came back, so long after the one before it.
   void note(bool drafts, uint32_t tokens, double seconds);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kSteps = 16;  // of a ticket
 
-// How many of so many tickets drafted, where a step takes these seconds and a draft is right in `accepted` of 16 steps.
+// The number of tickets that drafted, if a step takes these seconds and a draft is right in `accepted` of 16 steps.
 uint32_t drafting_tickets(DraftPolicy policy, uint32_t tickets, double plain, double drafting,
                           uint32_t accepted) {
   uint32_t drafted = 0;

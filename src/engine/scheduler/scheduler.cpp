@@ -96,7 +96,7 @@ Task<Result<bool>> Scheduler::advance() {
   co_return true;
 }
 
-// The next step: the decoding slots, and pieces of prompts where there are any. false: nothing can be queued now.
+// Queues the next step: the decoding slots, and pieces of prompts if there are any. false: no step can be queued now.
 Result<bool> Scheduler::queue_step() {
   std::vector<Sequence*> decoding;
   std::ranges::copy_if(running_, std::back_inserter(decoding), &Sequence::may_decode);

@@ -37,7 +37,7 @@ struct SchedulerConfig {
   uint32_t prefill_share = 0;  // rows of prompts beside decoding slots; 0: the runner's prompt_share()
   uint32_t decode_steps = model::kDefaultBatch;  // of a ticket, if no request waits
   uint32_t piece_rows = 0;                       // of a prompt at a time; 0: as many as a step has
-  // A piece of a prompt that takes longer makes the next ones of it smaller, one at a time.
+  // A piece of a prompt that takes longer makes its next pieces smaller, one at a time.
   double piece_seconds = std::numeric_limits<double>::infinity();
   uint32_t max_waiting = 4096;                       // requests in the queue; more are refused
   Clock::duration aging = std::chrono::seconds(10);  // waiting that counts as one priority
