@@ -305,8 +305,7 @@ ExpertLinear Graph::experts_of(Value routes) {
     const uint32_t n = std::get<EveryExpert>(maker->operation).n;
     return {.n_experts = n, .n_used = n};
   }
-  if (!check(maker && maker->kind() == OpKind::kRoute,
-             "The value that names the experts of a row is not a route.")) {
+  if (!check(maker && maker->kind() == OpKind::kRoute, "A value that names experts is not a route.")) {
     return {};
   }
   return {.n_experts = columns(maker->inputs[0]), .n_used = std::get<Route>(maker->operation).n_used};
