@@ -1,5 +1,7 @@
 // The module as a web server sends it, with gzip, stays below what docs/design/web.md promises, and each of its parts
-// below its row of module_parts.json. ctest runs this with DOPPLER_WASM; the linker map lies next to the module.
+// below its row of module_parts.json. A row is the larger of two builds, one whose sources are compiled in batches (CI)
+// and one without, since a library's share differs by up to 6 % between them. ctest runs this with DOPPLER_WASM; the
+// linker map lies next to the module.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
