@@ -72,10 +72,11 @@ class Scheduler {
 
   // SchedulerConfig::decode_steps from now on; at least 1.
   void set_decode_steps(uint32_t steps) { config_.decode_steps = steps; }
-  // For a runner that holds its text: its tokens, while nothing runs; and the tokens that it holds from now on, as they
+  // For a runner that holds its text: its tokens, while nothing runs, unless the text has other adapters than the runner's
+  // first; and the tokens that it holds from now on, as they
   // were restored.
-  const std::vector<uint32_t>& held() const { return held_; }
-  void hold(std::vector<uint32_t> tokens) { held_ = std::move(tokens); }
+  const std::vector<uint32_t>& held() const;
+  void hold(std::vector<uint32_t> tokens);
 
   size_t waiting_count() const { return waiting_.size(); }
   size_t running_count() const { return running_.size(); }  // in slots, also those that are leaving
@@ -105,6 +106,9 @@ class Scheduler {
   Scheduler(model::SequenceRunner& runner, SchedulerConfig config);
 
   // admission.cpp
+  void choose_adapters(Request& request) const;
+  static std::vector<uint32_t> all_extras(const Request& request);
+  std::vector<uint32_t> extras_of_first(const std::vector<uint32_t>& tokens) const;
   Result<void> check_request(const Request& request) const;
   Result<void> admit(uint32_t budget);
   enum class Beginning : uint8_t {
@@ -161,6 +165,7 @@ class Scheduler {
   Sequence* lowest() const;
   bool preempt(Sequence& sequence);
   bool make_room();
+  PrefixKey next_key(const Sequence& sequence) const;
   void publish(Sequence& sequence);
   void release(Sequence& sequence);
   Rank rank(const Sequence& sequence, Clock::time_point now) const;
@@ -175,9 +180,9 @@ class Scheduler {
   std::vector<Sequence*> running_;                           // in slots, in order of their beginning
   std::vector<uint32_t> free_slots_;
   std::deque<InFlight> in_flight_;
-  model::GenerationSettings preparing_for_;  // whose plans are being made
-  Task<Result<void>> preparing_;             // valid while they are
-  std::vector<uint32_t> held_;
+  model::GenerationSettings preparing_for_;   // whose plans are being made
+  Task<Result<void>> preparing_;              // valid while they are
+  std::vector<uint32_t> held_, held_extras_;  // and what else its keys and values depend on
   uint64_t next_serial_ = 1;
   std::optional<Error> broken_;
 };

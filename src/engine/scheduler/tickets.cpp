@@ -75,6 +75,7 @@ Task<Result<void>> Scheduler::begin_lost_again() {
   for (Sequence* const sequence : std::vector(running_)) {
     sequence->in_flight = 0;
     held_ = known_tokens(*sequence);
+    held_extras_ = all_extras(sequence->request);
     if (sequence->leaving()) {
       release(*sequence);
     } else {
