@@ -1,4 +1,5 @@
 // doppler serve: models over HTTP. Flags and what they mean here; the server is src/server.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -48,6 +49,8 @@ void add_flags(Args& args, ServeFlags& flags) {
              "models loaded at a time; the one unused for longest leaves (default: all)",
              &o.service.most_loaded);
   args.texts("pin", 0, "NAME", "a model that stays loaded; may be repeated", &flags.pinned);
+  args.flag("lora-updates", 0, "clients may load adapters from this machine's files and unload them",
+            &o.service.adapters_may_change);
   args.flag("any-name", 0, "answer requests for unknown models with the first one", &o.service.any_name);
   args.text("template", 0, "FILE", "Jinja chat template instead of the models' own",
             &flags.model.template_file);
@@ -124,6 +127,10 @@ Result<void> check(ServeFlags& flags) {
   if (o.gate.origin.find_first_of("\r\n") != std::string::npos) {
     return fail(ErrorKind::kInvalidInput, "Flag --origin takes one line.");
   }
+  if (o.service.adapters_may_change && flags.model.load.adapter_slots == 0) {
+    constexpr uint32_t kUsualSlots = 8;
+    flags.model.load.adapter_slots = kUsualSlots;
+  }
   DP_CHECK(check_options(o.service.defaults));
   DP_CHECK(read_keys(flags));
   o.http.port = static_cast<uint16_t>(flags.port);
@@ -132,6 +139,13 @@ Result<void> check(ServeFlags& flags) {
   o.service.places = places;
   o.logs_json = flags.log_format == "json";
   return {};
+}
+
+std::vector<AdapterFile> named_adapters(const LoadOptions& load) {
+  std::vector<AdapterFile> out;
+  std::ranges::copy_if(load.adapters, std::back_inserter(out),
+                       [](const AdapterFile& file) { return !file.name.empty(); });
+  return out;
 }
 
 // "NAME=MODEL" or MODEL alone, which then has the name of its file or folder.
@@ -146,6 +160,7 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
     std::error_code error;
     const size_t equals = std::filesystem::exists(text, error) ? std::string::npos : text.find('=');
     ModelFlags model = flags.model;
+    if (!out.empty()) model.load.adapters.clear();  // they are of one model
     model.model = equals == std::string::npos ? text : text.substr(equals + 1);
     if (equals != std::string::npos && model.model.empty())
       return fail(ErrorKind::kInvalidInput,
@@ -169,7 +184,8 @@ Result<std::vector<server::ModelSource>> sources_of(const ServeFlags& flags) {
         {.name = std::move(name),
          .path = path,
          .load = [model](const ProgressCallback& progress) { return load_quietly(model, progress); },
-         .is_pinned = false});
+         .is_pinned = false,
+         .adapters = named_adapters(model.load)});
   }
   for (const std::string& name : flags.pinned) {
     bool found = false;
