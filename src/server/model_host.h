@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "doppler/scheduler.h"
 #include "server/worker.h"
@@ -22,7 +23,8 @@ struct ModelSource {
   std::string name;  // by which requests ask for it
   std::string path;  // shown; the loader knows what to load
   std::function<Result<Model>(const ProgressCallback&)> load;
-  bool is_pinned = false;  // never unloaded
+  bool is_pinned = false;                  // never unloaded
+  std::vector<AdapterFile> adapters = {};  // with names, by which requests ask for them
 };
 
 enum class ModelState : uint8_t { kUnloaded, kLoading, kReady, kUnloading, kFailed };

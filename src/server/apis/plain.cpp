@@ -24,6 +24,12 @@ Json model_json(const Service& service, const ModelHost& host) {
   return out;
 }
 
+// An adapter is a model to its clients.
+Json adapter_json(const Service& service, const ServedAdapter& adapter) {
+  return {{"id", adapter.name},    {"object", "model"},    {"created", service.started()},
+          {"owned_by", "doppler"}, {"root", adapter.path}, {"parent", adapter.model}};
+}
+
 void generate(Service& service, const Call& call, Endpoint endpoint) {
   const auto body = body_of(*call.exchange);
   if (!body) return reply_error(*call.exchange, body.error());
@@ -113,12 +119,20 @@ void answer_health(Service& service, const Call& call) {
 
 void answer_models(Service& service, const Call& call) {
   Json list = Json::array();
-  for (const auto& host : service.models().all()) list.push_back(model_json(service, *host));
+  for (const auto& host : service.models().all()) {
+    list.push_back(model_json(service, *host));
+    for (const ServedAdapter& adapter : service.adapters().of_model(host->source().name)) {
+      list.push_back(adapter_json(service, adapter));
+    }
+  }
   // Some agents look for `models`.
   reply_json(*call.exchange, {{"object", "list"}, {"data", list}, {"models", list}});
 }
 
 void answer_model(Service& service, const Call& call) {
+  if (const auto adapter = service.adapters().find(call.rest)) {
+    return reply_json(*call.exchange, adapter_json(service, *adapter));
+  }
   if (const auto host = service.admit(*call.exchange, call.rest))
     reply_json(*call.exchange, model_json(service, *host));
 }
