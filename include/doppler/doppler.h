@@ -130,7 +130,7 @@ struct AdapterUse {
   std::string name;
   float scale = 1;  // besides its own
 };
-// What Model::adapters() tells of one.
+// An adapter as Model::adapters() lists it.
 struct AdapterInfo {
   std::string name, path;
   uint32_t rank = 0;

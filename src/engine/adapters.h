@@ -13,7 +13,7 @@
 
 namespace doppler::engine {
 
-// What LoadOptions says of adapters, opened.
+// The adapters that LoadOptions names, opened.
 struct AdapterSources {
   struct File {
     std::unique_ptr<formats::FileSet> files;

@@ -13,7 +13,7 @@ namespace doppler::lowering {
 // the other. Gives the second one, which adds up to a row of y: f32 [rows, stride], the node's outputs beside one another.
 // Nothing, where the node has no adapters.
 Result<std::optional<kernels::LowRankUp>> record_low(Lowering& l, uint32_t linear_node);
-// The second, where there is one: y += B low, or y = gain * y + B low + constant.
+// The second, if there is one: y += B low, or y = gain * y + B low + constant.
 Result<void> record_up(Lowering& l, uint32_t linear_node, std::optional<kernels::LowRankUp> up, TensorView y,
                        uint32_t stride);
 // Both, before a product that adds to y: where no adapter has a gain the order does not matter.

@@ -244,7 +244,7 @@ Task<Result<void>> AdapterArena::load_node(Node& node, uint32_t slot, const std:
     auto filling = fill_products(node, parts, a, b, is_touched);
     DP_CO_CHECK(co_await std::move(filling));
   }
-  if (!is_touched && !node.is_written[slot] && !node.is_affine) co_return Result<void>();  // zeros, as it was
+  if (!is_touched && !node.is_written[slot] && !node.is_affine) co_return Result<void>();  // zeros already
   node.is_written[slot] = true;
   const std::span<const uint8_t> a_bytes = bytes_of(a), b_bytes = bytes_of(b);
   auto sending_a = device_->upload(*node.a, slot * a_bytes.size(), a_bytes);

@@ -1,6 +1,6 @@
 // The matrices of adapters on the device, in slots that rows name by number (kernels/low_rank/low_rank.h): a slot holds
 // one adapter, or several at once with a scale each. Ranks are padded to the arena's. Slot numbers begin at 1; 0 is the
-// model without adapters. What a slot holds changes without any recording.
+// model without adapters. A slot gets other adapters without any recording.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@ namespace doppler::model {
 
 inline constexpr uint32_t kMostAdapterSlots = 256;
 
-// What there is to be room for. Plans are recorded for it: what does not fit is refused by load().
+// The room that plans are recorded for: load() refuses what does not fit.
 struct AdapterRoom {
   uint32_t slots = 0;       // 0: none
   uint32_t rank = 0;        // of a slot; at least those of the `first` adapters together
@@ -66,7 +66,7 @@ class AdapterArena {
     gpu::Buffer *a = nullptr, *b = nullptr;
     std::vector<bool> is_written;  // by slot
   };
-  // Which matrices of a node there is room for; empty: the node has none.
+  // The matrices of a node that get room; empty: the node has none.
   std::optional<Node> node_of(const graph::Node& node, const graph::Graph& graph,
                               const AdapterRoom& room) const;
   Result<void> check_replaced(const std::vector<AdapterPart>& parts) const;

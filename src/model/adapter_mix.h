@@ -1,4 +1,4 @@
-// What a generation wants of adapters: one, or several at once with a scale each.
+// The adapters that a generation wants: one, or several at once with a scale each.
 #pragma once
 
 #include <bit>
@@ -19,7 +19,7 @@ struct AdapterPart {
 struct AdapterMix {
   std::vector<AdapterPart> parts;
 
-  // Of an adapter that is in force from these tokens on only (aLoRA); empty: everywhere.
+  // The tokens from which on an adapter is in force (aLoRA); empty: everywhere.
   const std::vector<uint32_t>& invocation_tokens() const {
     static const std::vector<uint32_t> kNone;
     return parts.size() == 1 ? parts[0].adapter->invocation_tokens : kNone;

@@ -18,7 +18,7 @@ struct CombinedMatrix {
   bool is_affine() const { return !gain.empty() || !constant.empty(); }
 };
 
-// Which of the adapters' matrices are of this one of the model, with their scales.
+// The adapters' matrices for this one of the model, with their scales.
 struct MatrixShare {
   const formats::FittedMatrix* matrix = nullptr;
   float scale = 1;

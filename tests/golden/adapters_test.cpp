@@ -1,4 +1,5 @@
-// Low-rank adapters against transformers with peft: logits at every position in the lane exact, and the tokens that follow.
+// Low-rank adapters against transformers with peft: logits at every position in the lane exact, and the
+// tokens that follow.
 // The cases are the folders of tests/data/adapters.tar.xz: of each base model the adapters, and the references of each.
 #include <gtest/gtest.h>
 
@@ -180,8 +181,8 @@ TEST_P(AdapterBase, SumsOfAdaptersAreTheReferences) {
   }
 }
 
-// Rows of two adapters, of both at once, of DoRA and of none in one batch: each stream is what it is by itself. Blocks of
-// the cache are shared among those of the same adapters alone. With one slot, streams of others wait until it is free.
+// Rows of two adapters, of both at once, of DoRA and of none in one batch: each stream is what it is by itself. Blocks
+// of the cache are shared only among those of the same adapters. With one slot, streams of others wait for it.
 TEST_P(AdapterBase, AMixedBatchIsEachStreamByItself) {
   const References refs = references();
   const auto prompt = refs.get<uint32_t>("prompt");

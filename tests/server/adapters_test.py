@@ -1,7 +1,7 @@
 """`doppler serve` with adapters: chosen by model and by number, mixed in one batch, loaded and unloaded while it runs.
   python3 adapters_test.py --doppler PROGRAM --adapters FOLDER [unittest options]
-FOLDER is tests/data/adapters.tar.xz, unpacked. Its models have no tokenizer: prompts are token ids, and answers are told
-apart by their log-probabilities."""
+FOLDER is tests/data/adapters.tar.xz, unpacked. Its models have no tokenizer: prompts are token ids, and answers are
+told apart by their log-probabilities."""
 
 import os
 import sys
@@ -29,7 +29,9 @@ def serve(*flags):
 
 
 def setUpModule():
-    AdapterCase.served = serve("--lora", "all=" + adapter("all_r8"), "--lora", "qv=" + adapter("qv_r4"), "--lora-updates")
+    AdapterCase.served = serve(
+        "--lora", "all=" + adapter("all_r8"), "--lora", "qv=" + adapter("qv_r4"), "--lora-updates"
+    )
 
 
 def tearDownModule():
@@ -92,7 +94,8 @@ class Choosing(AdapterCase):
         self.assertEqual(self.numbers(), base)
 
     def test_what_is_not_there_is_named(self):
-        self.assertIn('Field "lora" names adapter 9', self.refused("/v1/completions", {"prompt": PROMPT, "lora": [{"id": 9}]}))
+        refused = self.refused("/v1/completions", {"prompt": PROMPT, "lora": [{"id": 9}]})
+        self.assertIn('Field "lora" names adapter 9', refused)
         self.assertIn('Field "lora" must be a list', self.refused("/v1/completions", {"prompt": PROMPT, "lora": [{}]}))
 
 

@@ -1,4 +1,4 @@
-// What the readers of adapters share: the tensors of a file as parts of adapted matrices, gathered by name and checked
+// The readers of adapters share this: the tensors of a file as parts of adapted matrices, gathered by name and checked
 // against each other once all are there.
 #pragma once
 

@@ -10,7 +10,7 @@
 
 namespace doppler::formats {
 
-// What an adapter does to one matrix of a layer; A of matrices that a file has as one is shared by all of them.
+// An adapter's change of one matrix of a layer; A of matrices that a file has as one is shared by all of them.
 struct FittedMatrix {
   TensorId tensor = TensorId::kQ;
   uint32_t layer = 0;  // 0 outside the layers

@@ -13,7 +13,7 @@
 namespace doppler::formats {
 namespace {
 
-// What is added to some rows of a tensor.
+// Numbers that are added to some rows of a tensor.
 struct Delta {
   std::shared_ptr<const FittedMatrix> matrix;
   MatrixRows rows;

@@ -1,5 +1,5 @@
 // adapter_config.json of a PEFT folder: what it says of the scale of each matrix, and what it asks for that is refused.
-// Which matrices an adapter has, and their ranks, its tensors say; target_modules, exclude_modules and
+// The tensors say which matrices an adapter has, and their ranks; target_modules, exclude_modules and
 // layers_to_transform said so when it was made. Facts: peft's LoraConfig and get_pattern_key.
 #pragma once
 

@@ -36,7 +36,7 @@ Result<std::vector<uint32_t>> invocation_tokens(const GgufFile& file) {
   return out;
 }
 
-// Of an embedding A lies the other way round: a row of `rank` numbers a token.
+// The A of an embedding lies the other way round: a row of `rank` numbers a token.
 AdapterParts::Tensor transposed(AdapterParts::Tensor tensor) {
   if (tensor.shape.size() != 2) return tensor;
   const uint64_t rows = tensor.shape[0], columns = tensor.shape[1];

@@ -29,7 +29,7 @@ constexpr Ending kEndings[] = {
     {".lora_embedding_B", AdapterParts::Part::kB, true},
 };
 
-// What PEFT puts between a module and the tensor that takes the place of the module's own.
+// PEFT puts these between a module and the tensor that takes the place of the module's own.
 constexpr std::string_view kWrappers[] = {".base_layer", ".modules_to_save"};
 
 // The base model's tensor that this one replaces; nothing: it is no tensor of a module.

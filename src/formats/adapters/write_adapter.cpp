@@ -130,7 +130,7 @@ class PeftMaker {
   std::vector<std::vector<float>> values_;
 };
 
-// "model.layers.3.self_attn.q_proj" as a pattern that is that name alone.
+// "model.layers.3.self_attn.q_proj" as a pattern that is only that name.
 std::string escaped(const std::string& name) {
   std::string out;
   for (const char c : name) {
@@ -154,7 +154,7 @@ Result<PeftFiles> make_peft(const Adapter& adapter, const ModelConfig& model) {
   const double alpha = all.empty() ? 8 : double{all.front().second->scale} * rank;
   bool has_bias = false, has_dora = false;
   for (const auto& [name, matrix] : all) {
-    if (matrix->rank == 0) continue;  // biases alone
+    if (matrix->rank == 0) continue;  // only biases
     maker.add(name, *matrix);
     targets.push_back(name);
     const double own = double{matrix->scale} * matrix->rank;

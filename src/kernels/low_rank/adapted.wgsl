@@ -1,4 +1,4 @@
-// What a row's adapter makes of a number of the product's output: gain * value + B low + constant. The kernel binds `b` and
+// A number of the product's output as a row's adapter changes it: gain * value + B low + constant. The kernel binds `b` and
 // imports what gives `low_of`. Consts: COLUMNS, RANK4, AFFINE.
 const kQuadsOfB = RANK4 + select(0u, 1u, AFFINE);
 

@@ -1,6 +1,6 @@
 // The products of low-rank adapters (LoRA, Hu et al. 2021): low = A x, then y = gain * y + B low + constant, both with the
-// matrices of the adapter that the row has. Rows of several adapters and of none share a dispatch; of those without one
-// nothing is read or written. Matrices that read the same x have their A's below one another and one `low`.
+// matrices of the adapter that the row has. Rows of several adapters and of none share a dispatch, which leaves the
+// latter alone. Matrices that read the same x have their A's below one another and one `low`.
 // The arena: matrices of `slots` adapters one after another, ranks padded with zeros to `rank`. Scales are in B.
 // Error bound: f32 arithmetic, relative L2 < 1e-5 against double precision.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace doppler::kernels {
 
-// Which adapter a row has: that of its sequence (0 none, s the arena's slot s - 1), if the row's position is not before
+// A row has the adapter of its sequence (0 none, s the arena's slot s - 1), if the row's position is not before
 // `from`.
 struct AdapterOfSequence {
   uint32_t adapter = 0, from = 0;
@@ -30,7 +30,7 @@ inline constexpr uint32_t kRankStep = 4;             // ranks are padded to mult
 inline constexpr uint32_t kMostLowRankFewRows = 16;  // beyond them rows are made in tiles
 inline constexpr uint32_t kMostAdaptedMatrices = 4;  // that read one x
 
-// x where it is there as f32 rows, or a norm of one row whose division is left to its reader.
+// x: f32 rows, or a norm of one row whose division is left to its reader.
 struct LowRankDown {
   const Rows* rows_x = nullptr;
   const DeferredNorm* deferred_x = nullptr;  // one of the two
@@ -60,7 +60,7 @@ struct LowRankUp {
 Result<void> record(Context& ctx, const LowRankUp& op);
 
 // The same of a product of gates and ups, and y = activate(gate) * up in one dispatch (glu/glu.h). up.y is what the product
-// stored, f32 [rows, 2 * n]: gates, then ups. It stays as it was.
+// stored, f32 [rows, 2 * n]: gates, then ups, and is only read.
 struct LowRankGate {
   LowRankUp up;
   Rows y;  // [rows, n] in the forms that are valid; without f16, f32 is one of them

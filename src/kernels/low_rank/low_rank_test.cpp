@@ -35,7 +35,7 @@ struct Tables {
 enum class Plan { kOne, kLast, kMany, kSampled };
 constexpr uint32_t kPosition = 5;  // of the first row
 
-// Which adapter each row has, and what tells the kernel.
+// The adapter of each row, and the tables that tell the kernel.
 struct RowsCase {
   Plan plan = Plan::kOne;
   std::vector<uint32_t> adapters;  // by sequence: adapter and first position

@@ -1,4 +1,4 @@
-// Which adapter a row has, in plans of many sequences: that of its slot, from a position on. Twins: rows_one, rows_sampled.
+// The adapter of a row, in plans of many sequences: that of its slot, from a position on. Twins: rows_one, rows_sampled.
 // The kernel binds `state` and `adapters`.
 //!import common/step_tables
 

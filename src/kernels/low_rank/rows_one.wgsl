@@ -1,4 +1,4 @@
-// Which adapter a row has, in plans of one sequence: the sequence's, from a position on. Twins: rows_many, rows_sampled. The
+// The adapter of a row, in plans of one sequence: the sequence's, from a position on. Twins: rows_many, rows_sampled. The
 // kernel binds `state` and `adapters`. Const: LAST: the row is the step's last.
 //!import common/step_state
 

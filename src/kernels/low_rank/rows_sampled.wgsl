@@ -1,4 +1,4 @@
-// Which adapter the rows have that choose a token, in plans of many sequences. Twins: rows_one, rows_many. The kernel
+// The adapters of the rows that choose a token, in plans of many sequences. Twins: rows_one, rows_many. The kernel
 // binds `state` and `adapters`.
 //!import common/step_tables
 
